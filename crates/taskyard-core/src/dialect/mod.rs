@@ -1,0 +1,3 @@
+//! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
+
+pub mod native;

@@ -1,0 +1,20 @@
+//! Claude Code's own task files: one JSON object per file, specified in `docs/formats/native.md`.
+//!
+//! Reading and writing are pure functions over bytes. Locks, renames and the journal are the file store's business.
+
+mod javascript;
+mod reading;
+mod shape;
+mod writing;
+
+pub use javascript::{next_number, parse_int, stringify};
+pub use reading::{Unreadable, read};
+pub use shape::Shape;
+pub use writing::{TooLarge, write};
+
+/// The keys the client knows, in the order it writes them.
+pub const SCHEMA: [&str; 9] =
+    ["id", "subject", "description", "activeForm", "owner", "status", "blocks", "blockedBy", "metadata"];
+
+/// The largest task file we read or write.
+pub const LARGEST: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,319 @@
+//! From bytes to a task, or the reason why not.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::LARGEST;
+use crate::{Metadata, Status, Task, TaskId};
+
+/// Why no task can be read from a file. The client treats such a file as absent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// The file has no contents.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is larger than any task we write.
+    #[error("the file is {size} bytes large (the limit is {LARGEST})")]
+    TooLarge {
+        /// Its size.
+        size: u64,
+    },
+    /// The name belongs to a directory or a device.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The system does not let us read it.
+    #[error("it cannot be opened: {why}")]
+    Unopenable {
+        /// What the system said.
+        why: String,
+    },
+    /// The file begins with a byte order mark, which makes it invisible to the client.
+    #[error("the file begins with a byte order mark")]
+    ByteOrderMark,
+    /// The bytes are no UTF-8.
+    #[error("byte {at} is not UTF-8")]
+    NotUtf8 {
+        /// Where the first wrong byte is.
+        at: usize,
+    },
+    /// The text is no JSON.
+    #[error("not JSON: {why}")]
+    NotJson {
+        /// What the parser said.
+        why: String,
+    },
+    /// The JSON is something else than an object.
+    #[error("the file holds {found}, not an object")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// A key every task has is missing.
+    #[error("`{key}` is missing")]
+    Missing {
+        /// The key.
+        key: &'static str,
+    },
+    /// A value has the wrong type.
+    #[error("`{key}` is {found}, not {expected}")]
+    WrongType {
+        /// The key.
+        key: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// The status is none of the three.
+    #[error("the status `{}` is none of pending, in_progress and completed", .found.escape_debug())]
+    BadStatus {
+        /// What is there.
+        found: String,
+    },
+}
+
+impl Unreadable {
+    /// Tells whether the file may be in the middle of being written: look again before believing it.
+    pub fn may_be_torn(&self) -> bool {
+        matches!(self, Self::Empty | Self::NotUtf8 { .. } | Self::NotJson { .. })
+    }
+}
+
+/// Reads the task called `id` from the bytes of its file.
+pub fn read(id: &TaskId, bytes: &[u8]) -> Result<Task, Unreadable> {
+    if bytes.len() as u64 > LARGEST {
+        return Err(Unreadable::TooLarge { size: bytes.len() as u64 });
+    }
+    match serde_json::from_slice::<Wire<'_>>(bytes) {
+        Ok(wire) => wire.into_task(id),
+        Err(_) => Err(diagnose(bytes)),
+    }
+}
+
+/// The file's keys, each with the type the client demands.
+#[derive(Default)]
+struct Wire<'a> {
+    id: Option<Cow<'a, str>>,
+    subject: Option<String>,
+    description: Option<String>,
+    active_form: Option<String>,
+    owner: Option<String>,
+    status: Option<Cow<'a, str>>,
+    blocks: Option<Vec<String>>,
+    blocked_by: Option<Vec<String>>,
+    metadata: Option<Metadata>,
+    extra: Map<String, Value>,
+}
+
+impl Wire<'_> {
+    fn into_task(self, id: &TaskId) -> Result<Task, Unreadable> {
+        let missing = |key| Unreadable::Missing { key };
+        let stated = self.id.ok_or(missing("id"))?;
+        let status = self.status.ok_or(missing("status"))?;
+        Ok(Task {
+            stated_id: (stated != id.as_str()).then(|| stated.into_owned()),
+            id: id.clone(),
+            subject: self.subject.ok_or(missing("subject"))?,
+            description: self.description.ok_or(missing("description"))?,
+            active_form: self.active_form,
+            owner: self.owner,
+            status: status.parse().map_err(|_| Unreadable::BadStatus { found: status.into_owned() })?,
+            blocks: self.blocks.ok_or(missing("blocks"))?.into_iter().map(TaskId::stored).collect(),
+            blocked_by: self.blocked_by.ok_or(missing("blockedBy"))?.into_iter().map(TaskId::stored).collect(),
+            metadata: self.metadata,
+            extra: self.extra,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Wire<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(WireVisitor)
+    }
+}
+
+struct WireVisitor;
+
+impl<'de> Visitor<'de> for WireVisitor {
+    type Value = Wire<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a task")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut wire = Wire::default();
+        while let Some(key) = map.next_key::<Key<'de>>()? {
+            match &*key.0 {
+                "id" => wire.id = Some(map.next_value::<Key<'de>>()?.0),
+                "subject" => wire.subject = Some(map.next_value()?),
+                "description" => wire.description = Some(map.next_value()?),
+                "activeForm" => wire.active_form = Some(map.next_value()?),
+                "owner" => wire.owner = Some(map.next_value()?),
+                "status" => wire.status = Some(map.next_value::<Key<'de>>()?.0),
+                "blocks" => wire.blocks = Some(map.next_value()?),
+                "blockedBy" => wire.blocked_by = Some(map.next_value()?),
+                "metadata" => wire.metadata = Some(map.next_value()?),
+                _ => {
+                    wire.extra.insert(key.0.into_owned(), map.next_value()?);
+                }
+            }
+        }
+        Ok(wire)
+    }
+}
+
+/// A string borrowed from the input where it has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_string<E>(self, text: String) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(text)))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Says what is wrong with bytes that are no task.
+fn diagnose(bytes: &[u8]) -> Unreadable {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Unreadable::Empty;
+    }
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        return Unreadable::ByteOrderMark;
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Unreadable::NotUtf8 { at: error.valid_up_to() },
+    };
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        return Unreadable::NotJson { why: error.to_string() };
+    }
+    let value = match serde_json::from_str::<Value>(text) {
+        Ok(value) => value,
+        Err(error) => return Unreadable::NotJson { why: error.to_string() },
+    };
+    let Value::Object(object) = &value else {
+        return Unreadable::NotAnObject { found: kind(&value) };
+    };
+    first_wrong_type(object).unwrap_or_else(|| Unreadable::NotJson { why: "a value out of range".to_owned() })
+}
+
+fn first_wrong_type(object: &Map<String, Value>) -> Option<Unreadable> {
+    type Check = fn(&Value) -> bool;
+    let strings: Check = |value| value.as_array().is_some_and(|items| items.iter().all(Value::is_string));
+    let checks: [(&'static str, &'static str, bool, Check); 9] = [
+        ("id", "a string", true, Value::is_string),
+        ("subject", "a string", true, Value::is_string),
+        ("description", "a string", true, Value::is_string),
+        ("activeForm", "a string", false, Value::is_string),
+        ("owner", "a string", false, Value::is_string),
+        ("status", "a string", true, Value::is_string),
+        ("blocks", "an array of strings", true, strings),
+        ("blockedBy", "an array of strings", true, strings),
+        ("metadata", "an object", false, Value::is_object),
+    ];
+    for (key, expected, required, holds) in checks {
+        match object.get(key) {
+            None if required => return Some(Unreadable::Missing { key }),
+            Some(value) if !holds(value) => return Some(Unreadable::WrongType { key, expected, found: kind(value) }),
+            _ => {}
+        }
+    }
+    let status = object.get("status")?.as_str()?;
+    status.parse::<Status>().is_err().then(|| Unreadable::BadStatus { found: status.to_owned() })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unreadable, read};
+    use crate::{Status, TaskId};
+
+    fn read_as(id: &str, text: &str) -> Result<crate::Task, Unreadable> {
+        read(&TaskId::stored(id), text.as_bytes())
+    }
+
+    const WHOLE: &str =
+        r#"{"id":"7","subject":"s","description":"d","status":"in_progress","blocks":["8"],"blockedBy":[],"x":1}"#;
+
+    #[test]
+    fn unknown_keys_are_kept() {
+        let task = read_as("7", WHOLE).unwrap();
+        assert_eq!(task.status, Status::InProgress);
+        assert_eq!(task.extra["x"], 1);
+        assert_eq!(task.stated_id, None);
+    }
+
+    #[test]
+    fn the_file_name_is_the_id_and_the_stated_one_is_remembered() {
+        let task = read_as("70", WHOLE).unwrap();
+        assert_eq!((task.id.as_str(), task.shown_id()), ("70", "7"));
+    }
+
+    #[test]
+    fn each_defect_has_its_name() {
+        let wrong = |key, expected, found| Unreadable::WrongType { key, expected, found };
+        for (text, problem) in [
+            ("", Unreadable::Empty),
+            (" \n", Unreadable::Empty),
+            ("\u{feff}{}", Unreadable::ByteOrderMark),
+            ("[]", Unreadable::NotAnObject { found: "an array" }),
+            ("{}", Unreadable::Missing { key: "id" }),
+            (&WHOLE.replace(r#""7""#, "7"), wrong("id", "a string", "a number")),
+            (&WHOLE.replace(r#"["8"]"#, "[8]"), wrong("blocks", "an array of strings", "an array")),
+            (&WHOLE.replace(r#""x":1"#, r#""owner":null"#), wrong("owner", "a string", "null")),
+            (&WHOLE.replace("in_progress", "open"), Unreadable::BadStatus { found: "open".into() }),
+            (&WHOLE.replace(r#""blockedBy":[],"#, ""), Unreadable::Missing { key: "blockedBy" }),
+        ] {
+            assert_eq!(read_as("7", text), Err(problem), "{text}");
+        }
+        assert!(matches!(read_as("7", &WHOLE[..40]), Err(Unreadable::NotJson { .. })));
+        assert_eq!(read(&TaskId::number(7), b"{\"id\":\"\xff\"}"), Err(Unreadable::NotUtf8 { at: 7 }));
+    }
+
+    #[test]
+    fn only_a_file_that_may_be_half_written_counts_as_torn() {
+        assert!(read_as("7", &WHOLE[..40]).unwrap_err().may_be_torn());
+        assert!(read_as("7", &format!("{WHOLE}tail")).unwrap_err().may_be_torn());
+        assert!(!read_as("7", "[]").unwrap_err().may_be_torn());
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_does_not_overflow() {
+        let deep = format!(r#"{{"id":"7","metadata":{{"a":{}}}}}"#, "[".repeat(100_000));
+        assert!(matches!(read_as("7", &deep), Err(Unreadable::NotJson { .. })));
+    }
+}

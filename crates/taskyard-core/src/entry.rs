@@ -1,0 +1,118 @@
+//! What the journal says happened.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{AgentName, Image, ListId, Revision, TaskId, Timestamp};
+
+/// The verb of a journal entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A task was made.
+    Create,
+    /// Fields or edges were changed.
+    Update,
+    /// A task was removed, or lost its edge to one that was.
+    Delete,
+    /// The whole list was emptied.
+    Clear,
+    /// Earlier revisions were taken back.
+    Undo,
+    /// Removed tasks were brought back.
+    Restore,
+    /// Tasks moved from one list to another.
+    Merge,
+    /// `doctor` mended something.
+    Mend,
+    /// Some other program made a task.
+    CreatedElsewhere,
+    /// Some other program changed a task.
+    ChangedElsewhere,
+    /// Some other program removed a task.
+    RemovedElsewhere,
+}
+
+impl Op {
+    /// Every verb.
+    pub const ALL: [Self; 11] = [
+        Self::Create,
+        Self::Update,
+        Self::Delete,
+        Self::Clear,
+        Self::Undo,
+        Self::Restore,
+        Self::Merge,
+        Self::Mend,
+        Self::CreatedElsewhere,
+        Self::ChangedElsewhere,
+        Self::RemovedElsewhere,
+    ];
+
+    /// Returns the word in JSON and in the journal.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Clear => "clear",
+            Self::Undo => "undo",
+            Self::Restore => "restore",
+            Self::Merge => "merge",
+            Self::Mend => "mend",
+            Self::CreatedElsewhere => "created_elsewhere",
+            Self::ChangedElsewhere => "changed_elsewhere",
+            Self::RemovedElsewhere => "removed_elsewhere",
+        }
+    }
+
+    /// Tells whether some other program did it.
+    pub const fn is_elsewhere(self) -> bool {
+        matches!(self, Self::CreatedElsewhere | Self::ChangedElsewhere | Self::RemovedElsewhere)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Op {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|op| op.as_str() == word).ok_or(())
+    }
+}
+
+/// What one commit did to one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The commit it belongs to.
+    pub revision: Revision,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: AgentName,
+    /// What was done.
+    pub op: Op,
+    /// To which task.
+    pub task: TaskId,
+    /// The task before; none where there was none.
+    pub before: Option<Image>,
+    /// The task after; none where it was removed.
+    pub after: Option<Image>,
+    /// The revisions an `undo` took back.
+    pub undoes: Vec<Revision>,
+}
+
+/// One commit, as its listeners learn of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The list that changed.
+    pub list: ListId,
+    /// The commit.
+    pub revision: Revision,
+    /// What it did to each task, in the journal's order.
+    pub entries: Vec<Entry>,
+}

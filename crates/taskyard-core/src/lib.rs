@@ -1,0 +1,41 @@
+//! The nouns and rules of Taskyard.
+//!
+//! Everything here is pure: a function's answer depends on its arguments alone. There are no files, no clock, no
+//! environment and no threads in this crate (its `clippy.toml` refuses them). What was read comes in, a decision goes
+//! out; the `taskyard` crate does the reading and the writing.
+//!
+//! ```
+//! use taskyard_core::dialect::native;
+//! use taskyard_core::{Rules, Status, TaskId};
+//!
+//! let text = br#"{"id":"7","subject":"Write the parser","description":"","status":"pending","blocks":[],"blockedBy":[]}"#;
+//! let task = native::read(&TaskId::number(7), text)?;
+//! assert_eq!(task.status, Status::Pending);
+//! # Ok::<(), native::Unreadable>(())
+//! ```
+
+pub mod dialect;
+pub mod render;
+pub mod rules;
+
+mod agent;
+mod entry;
+mod image;
+mod list;
+mod revision;
+mod ruleset;
+mod status;
+mod task;
+mod task_id;
+mod timestamp;
+
+pub use agent::AgentName;
+pub use entry::{Entry, Event, Op};
+pub use image::Image;
+pub use list::{BadListName, ListId};
+pub use revision::Revision;
+pub use ruleset::{ClientVersion, Rules, UnknownClientVersion};
+pub use status::{Status, UnknownStatus};
+pub use task::{Metadata, Priority, Task, UnknownPriority};
+pub use task_id::{BadTaskId, TaskId};
+pub use timestamp::Timestamp;

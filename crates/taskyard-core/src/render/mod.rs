@@ -1,0 +1,1 @@
+//! How tasks are shown as text: pure functions from tasks to lines.

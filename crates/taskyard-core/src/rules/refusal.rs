@@ -1,0 +1,99 @@
+//! Why a rule forbids something.
+
+use std::path::PathBuf;
+
+use crate::dialect::native::Unreadable;
+use crate::{Revision, TaskId};
+
+/// Why a rule forbids something. A refusal is an answer: nothing has changed, and it says what stands in the way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such task.
+    #[error("there is no task {task}")]
+    NoSuchTask {
+        /// The task that was asked for.
+        task: TaskId,
+    },
+    /// Something stands under that name, and it is no task.
+    #[error("task {task} cannot be read: {why}")]
+    Unreadable {
+        /// The task that was asked for.
+        task: TaskId,
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Unreadable,
+    },
+    /// A task cannot wait for itself.
+    #[error("task {task} cannot wait for itself")]
+    EdgeToItself {
+        /// The task.
+        task: TaskId,
+    },
+    /// An edge would close a circle in which every task waits for the next.
+    #[error("that would close a circle: {}", chain(.path))]
+    Cycle {
+        /// The circle, each waiting for the next, the first again at the end.
+        path: Vec<TaskId>,
+    },
+    /// A task that is not there cannot be depended on.
+    #[error("there is no task {task} to depend on")]
+    NoSuchBlocker {
+        /// The task that was named.
+        task: TaskId,
+    },
+    /// The task waits for others that are still open.
+    #[error("task {task} is blocked by {}", numbered(.by))]
+    Blocked {
+        /// The task.
+        task: TaskId,
+        /// What it waits for.
+        by: Vec<TaskId>,
+    },
+    /// The task changed after the revision that was to be taken back.
+    #[error("revision {revision} cannot be taken back: task {task} has changed since{}", in_revision(*.changed_in))]
+    ChangedSince {
+        /// The revision that was to be taken back.
+        revision: Revision,
+        /// The task that changed.
+        task: TaskId,
+        /// Where the journal has that change, if it does.
+        changed_in: Option<Revision>,
+    },
+    /// The journal holds no such revision.
+    #[error("there is no revision {revision} in this list's journal")]
+    NoSuchRevision {
+        /// The revision that was asked for.
+        revision: Revision,
+    },
+    /// The journal holds nothing that could be taken back.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// A task cannot be restored because it was never removed, or is there again.
+    #[error("task {task} is there already")]
+    NotRemoved {
+        /// The task.
+        task: TaskId,
+    },
+    /// A list cannot be merged into itself.
+    #[error("a list cannot be merged into itself")]
+    MergeIntoItself,
+    /// There is no such list.
+    #[error("there is no list `{}`", .list.escape_debug())]
+    NoSuchList {
+        /// The list that was asked for.
+        list: String,
+    },
+}
+
+fn chain(path: &[TaskId]) -> String {
+    path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" waits for ")
+}
+
+fn numbered(tasks: &[TaskId]) -> String {
+    tasks.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(", ")
+}
+
+fn in_revision(revision: Option<Revision>) -> String {
+    revision.map(|revision| format!(" (revision {revision})")).unwrap_or_default()
+}

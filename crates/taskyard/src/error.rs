@@ -1,0 +1,21 @@
+//! Why an operation could not find out.
+
+use taskyard_core::TaskId;
+
+use crate::store::StoreError;
+
+/// Why an operation gave no answer. A refusal by a rule is not an error: see [`crate::Outcome`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store gave no answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Other writers changed what we read, every time we tried.
+    #[error("task {task} was changed by other programs {attempts} times in a row while we tried to write it")]
+    TooManyConflicts {
+        /// The task that changed last.
+        task: TaskId,
+        /// How often we tried.
+        attempts: u32,
+    },
+}

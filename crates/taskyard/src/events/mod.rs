@@ -1,0 +1,5 @@
+//! Telling listeners in this process what was committed.
+
+mod bus;
+
+pub use bus::EventBus;

@@ -1,0 +1,229 @@
+//! The contract between the operations and the stores.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::{AgentName, Entry, Event, Image, ListId, Op, Revision, Task, TaskId, Timestamp};
+
+use super::StoreError;
+
+/// Keeps task lists, and the journal of each.
+///
+/// **Callers** may rely on this: [`Store::read`] takes no lock and never waits for a writer; what a snapshot shows of our own
+/// commits is whole commits. [`Store::write`] waits for its turn; between its return and the commit no other `Txn` of any
+/// process of ours exists on that list. A commit happens entirely or not at all, whatever dies; once it has returned it
+/// survives the death of the process and of the machine.
+///
+/// **Implementers** may answer [`StoreError::Conflict`] from a commit when somebody else changed what the transaction read:
+/// nothing has happened then, and the caller starts over. They may keep lists that hold things no task can be read from;
+/// those are [`Problem`]s, and are never overwritten by a commit.
+pub trait Store: Debug + Send + Sync {
+    /// Returns every list there is, by name.
+    fn lists(&self) -> Result<Vec<ListInfo>, StoreError>;
+
+    /// Looks at a list without a lock. A list that does not exist reads as an empty one.
+    fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
+
+    /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
+    fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError>;
+
+    /// Opens a transaction over two lists at once, for what moves from one to the other. It commits on both or on neither.
+    fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError>;
+
+    /// Returns the journal, oldest entry first.
+    fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
+
+    /// Calls the listener once for every commit after `since`, past ones first, in order, without gaps or repeats, until the
+    /// subscription is dropped. Changes by other programs are commits too.
+    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError>;
+
+    /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
+    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
+
+    /// Removes that litter, as far as it is still the same, and returns what was removed.
+    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError>;
+}
+
+/// A list at one moment.
+pub trait Snapshot: Debug {
+    /// Tells whether the list exists.
+    fn exists(&self) -> bool;
+
+    /// Returns the newest revision this snapshot shows.
+    fn revision(&self) -> Revision;
+
+    /// Looks one task up.
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError>;
+
+    /// Returns every readable task, by rising number.
+    fn tasks(&self) -> Result<Vec<Task>, StoreError>;
+
+    /// Returns what lies among the tasks and is none, by name.
+    fn problems(&self) -> Result<Vec<Problem>, StoreError>;
+}
+
+/// A list while it is being changed. Reads see what was already put.
+pub trait Txn: Snapshot {
+    /// Returns what is known of the numbers this list has used.
+    fn numbers(&self) -> Result<Numbers, StoreError>;
+
+    /// Stages a task: new, or over the one of that id. In client rules every call is one write of the client.
+    fn put(&mut self, task: Task) -> Result<(), StoreError>;
+
+    /// Stages the exact contents of a task's file, as an undo or a restore brings it back.
+    fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError>;
+
+    /// Stages the removal of a task. Its number is never given out again.
+    fn remove(&mut self, id: &TaskId) -> Result<(), StoreError>;
+
+    /// Stages the removal of every task; in client rules also of every file that looks like one.
+    fn clear(&mut self) -> Result<(), StoreError>;
+
+    /// Makes everything staged happen, all of it or nothing, and returns the commit as its listeners learn of it. With
+    /// nothing staged, nothing is journaled and the answer is none.
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError>;
+}
+
+/// Two lists while things move between them.
+pub trait TxnPair: Debug {
+    /// Returns the list that things leave.
+    fn from(&mut self) -> &mut dyn Txn;
+
+    /// Returns the list that things come to.
+    fn into(&mut self) -> &mut dyn Txn;
+
+    /// Makes everything staged happen on both lists, all of it or nothing; the events of the first and the second list.
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError>;
+}
+
+/// Something a list's place would be better without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Litter {
+    /// A lock whose holder showed no sign of life for longer than a lock lives.
+    StaleLock {
+        /// The lock directory.
+        path: PathBuf,
+        /// How long ago its holder showed a sign of life.
+        age: Duration,
+    },
+    /// A temporary file of ours whose writer is dead.
+    Leftover {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A `.highwatermark` that holds no number, which the client takes for zero.
+    BadMark {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+    },
+}
+
+/// Who makes a commit, and what it is called in the journal.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Who acts.
+    pub actor: AgentName,
+    /// The verb.
+    pub op: Op,
+    /// The revisions an undo takes back.
+    pub undoes: Vec<Revision>,
+}
+
+impl Signature {
+    /// Returns the signature of a plain change.
+    pub fn new(actor: AgentName, op: Op) -> Self {
+        Self { actor, op, undoes: Vec::new() }
+    }
+}
+
+/// What stands under a task's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The task, and the exact form it is kept in.
+    Found(Box<Task>, Image),
+    /// Nothing.
+    Missing,
+    /// Something that is no task.
+    Unreadable(Problem),
+}
+
+impl Lookup {
+    /// Returns the task, where there is one.
+    pub fn task(self) -> Option<Task> {
+        match self {
+            Self::Found(task, _) => Some(*task),
+            Self::Missing | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+/// Something among the tasks of a list that no task can be read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The name it stands under.
+    pub task: TaskId,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: Unreadable,
+    /// The last state we knew, shown in its place where there is one.
+    pub last_known: Option<Box<Task>>,
+}
+
+/// One list of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListInfo {
+    /// Its name.
+    pub list: ListId,
+    /// Where it is kept, where that is a place.
+    pub path: Option<PathBuf>,
+    /// How many tasks it holds in each state: pending, in progress, completed. Internal ones are not counted.
+    pub counts: [usize; 3],
+    /// When it last changed.
+    pub changed: Option<Timestamp>,
+}
+
+/// Which part of the journal is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryQuery {
+    /// Only entries of this task.
+    pub task: Option<TaskId>,
+    /// Only entries after this revision.
+    pub since: Revision,
+    /// Only entries up to this revision.
+    pub until: Option<Revision>,
+    /// At most so many revisions, the newest.
+    pub newest: Option<usize>,
+}
+
+/// Receives commits. It is called on a thread of the store's; what it panics with harms nobody else.
+pub type Listener = Box<dyn Fn(&Event) + Send + Sync>;
+
+/// Keeps a listener listening; dropping it ends that.
+pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Subscription {
+    /// Takes what ends the listening.
+    pub fn new(end: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(end)))
+    }
+}
+
+impl Debug for Subscription {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Subscription")
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
+}

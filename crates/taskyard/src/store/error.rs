@@ -1,0 +1,87 @@
+//! Why a store could not find out, or could not do it.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use taskyard_core::TaskId;
+use taskyard_core::dialect::native::{TooLarge, Unreadable};
+
+/// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{doing} `{}`: {source}", .path.display())]
+    Io {
+        /// What we tried, as the beginning of a sentence: "cannot read".
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process kept the lock longer than we wait.
+    #[error("lock `{}` is held by another process ({}); gave up after {} s", .path.display(), age_in_words(*.age), .waited.as_secs())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// How long ago its holder last showed a sign of life.
+        age: Duration,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// Somebody else changed what the transaction read; nothing has happened.
+    #[error("task {task} was changed by another program at the same moment")]
+    Conflict {
+        /// The task that changed.
+        task: TaskId,
+    },
+    /// A transaction would overwrite something that is no task.
+    #[error("`{}` is no task file and is left alone: {why}", .path.display())]
+    NoTask {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Unreadable,
+    },
+    /// A task is larger than we write.
+    #[error("task {task}: {source}")]
+    TooLarge {
+        /// The task.
+        task: TaskId,
+        /// How large.
+        source: TooLarge,
+    },
+    /// The journal could not be read or written.
+    #[error("cannot {doing} the journal `{}`: {source}", .path.display())]
+    Journal {
+        /// What we tried: "open", "read", "write".
+        doing: &'static str,
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The change is in the journal, but not yet in every file; the next command finishes it.
+    #[error("the change is recorded but could not be written out in full ({doing} `{}`: {source})", .path.display())]
+    Unfinished {
+        /// What we tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// Returns a function that wraps an I/O error with what was tried, for `map_err`.
+    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+fn age_in_words(age: Duration) -> String {
+    format!("{}.{} s old", age.as_secs(), age.subsec_millis() / 100)
+}
