@@ -2,6 +2,10 @@
 
 mod contract;
 mod error;
+mod file;
 
-pub use contract::{HistoryQuery, ListInfo, Listener, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn};
+pub use contract::{
+    HistoryQuery, ListInfo, Listener, Litter, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn, TxnPair,
+};
 pub use error::StoreError;
+pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
