@@ -125,7 +125,7 @@ pub fn counts_in_words([pending, in_progress, completed]: [usize; 3], look: &Loo
 
 fn bar([pending, in_progress, completed]: [usize; 3], look: &Look) -> Line {
     let total = pending + in_progress + completed;
-    let part = |count: usize| if total == 0 { 0 } else { count * BAR / total };
+    let part = |count: usize| (count * BAR).checked_div(total).unwrap_or(0);
     let done = part(completed);
     // Work in progress is never too little to be seen.
     let active = part(in_progress).max(usize::from(in_progress > 0)).min(BAR - done);
@@ -173,9 +173,8 @@ fn in_circle(start: usize, parents: &[Option<usize>]) -> bool {
 fn walk(tasks: &[Task], children: &[Vec<usize>], hidden: &HashSet<usize>, look: &Look) -> Vec<(usize, String)> {
     let (through, last, bar) = (look.either("├ ", "|-"), look.either("└ ", "`-"), look.either("│ ", "| "));
     let is_child: HashSet<usize> = children.iter().flatten().copied().collect();
-    let shown = |places: &[usize]| -> Vec<usize> {
-        places.iter().copied().filter(|place| !hidden.contains(place)).collect()
-    };
+    let shown =
+        |places: &[usize]| -> Vec<usize> { places.iter().copied().filter(|place| !hidden.contains(place)).collect() };
     let roots: Vec<usize> =
         (0..tasks.len()).filter(|place| !is_child.contains(place) && !hidden.contains(place)).collect();
     let mut pending: Vec<(usize, String, String)> =
@@ -230,7 +229,8 @@ mod tests {
 
     #[test]
     fn tasks_that_are_each_others_parents_are_still_shown() {
-        let tasks = [task(1, Status::Pending, Some(2)), task(2, Status::Pending, Some(1)), task(3, Status::Pending, Some(1))];
+        let tasks =
+            [task(1, Status::Pending, Some(2)), task(2, Status::Pending, Some(1)), task(3, Status::Pending, Some(1))];
         assert_eq!(tree(&tasks, None), ["  ◻ #1 t1", "  └ ◻ #3 t3", "  ◻ #2 t2"]);
     }
 
@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_completed_parent_of_open_work_is_never_folded_away() {
-        let tasks = [task(9, Status::Pending, Some(1)), task(1, Status::Completed, None), task(2, Status::Completed, None)];
+        let tasks =
+            [task(9, Status::Pending, Some(1)), task(1, Status::Completed, None), task(2, Status::Completed, None)];
         assert_eq!(tree(&tasks, Some(0)), ["  ✔ #1 t1", "  └ ◻ #9 t9", "    +1 completed"]);
     }
 }

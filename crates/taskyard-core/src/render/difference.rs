@@ -79,7 +79,8 @@ mod tests {
 
     fn image(rest: &str) -> Image {
         Image::new(
-            format!(r#"{{"id":"1","subject":"s","description":"","status":"pending","blocks":[],{rest}}}"#).into_bytes(),
+            format!(r#"{{"id":"1","subject":"s","description":"","status":"pending","blocks":[],{rest}}}"#)
+                .into_bytes(),
         )
     }
 

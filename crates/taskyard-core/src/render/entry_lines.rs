@@ -42,6 +42,7 @@ pub fn op_in_words(op: Op) -> &'static str {
     match op {
         Op::Create => "created",
         Op::Update => "updated",
+        Op::Reopen => "reopened",
         Op::Delete => "deleted",
         Op::Clear => "cleared",
         Op::Undo => "undid",

@@ -156,7 +156,7 @@ mod tests {
         task.metadata = json!({"priority": "high", "tags": ["core"]}).as_object().cloned();
         let look = Look { width: Some(60), ..Look::PIPE };
         let line = task_line("", 2, &task, &[TaskId::number(2)], &look);
-        assert_eq!(line.to_string(), "◻ #3 A title that goes on… ▲ high +core (ana) ‹ blocked by #2");
+        assert_eq!(line.to_string(), "◻ #3 A title that goes o… ▲ high +core (ana) ‹ blocked by #2");
         assert_eq!(line.width(), 60);
     }
 
