@@ -2,8 +2,10 @@
 
 mod contract;
 mod error;
+mod memory;
 
 pub use contract::{
     HistoryQuery, ListInfo, Listener, Litter, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn, TxnPair,
 };
 pub use error::StoreError;
+pub use memory::MemoryStore;
