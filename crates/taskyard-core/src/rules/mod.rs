@@ -8,5 +8,6 @@ pub mod listing;
 pub mod numbering;
 pub mod ordering;
 pub mod patching;
+pub mod rebasing;
 pub mod refusal;
 pub mod transitions;
