@@ -62,6 +62,30 @@ pub fn is_freed(dependent: &Task, completed: &TaskId, status_of: impl FnMut(&Tas
         && open_blockers(dependent, status_of).is_empty()
 }
 
+/// Returns the tasks that are in a circle or wait for one, by taking away, again and again, what waits for nothing.
+pub(super) fn tangled(blockers: &HashMap<TaskId, Vec<TaskId>>) -> HashSet<TaskId> {
+    let mut open: HashMap<&TaskId, usize> = blockers.iter().map(|(id, on)| (id, on.len())).collect();
+    let mut behind: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
+    for (id, on) in blockers {
+        for blocker in on {
+            behind.entry(blocker).or_default().push(id);
+        }
+    }
+    let mut free: Vec<&TaskId> = open.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
+    while let Some(id) = free.pop() {
+        open.remove(id);
+        for waiting in behind.get(id).into_iter().flatten() {
+            if let Some(count) = open.get_mut(waiting) {
+                *count -= 1;
+                if *count == 0 {
+                    free.push(waiting);
+                }
+            }
+        }
+    }
+    open.into_keys().cloned().collect()
+}
+
 struct Search<'a, F> {
     added: HashMap<&'a TaskId, Vec<&'a TaskId>>,
     blockers_of: F,

@@ -28,13 +28,13 @@ const fn rank(status: Status) -> u8 {
 
 /// Where an id stands among others, worked out once: numbers rise, other names come after them by bytes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+pub(super) enum Place {
     Number(u64),
     Name(String),
 }
 
 impl Place {
-    fn of(id: &TaskId) -> Self {
+    pub(super) fn of(id: &TaskId) -> Self {
         id.as_number().map_or_else(|| Self::Name(id.as_str().to_owned()), Self::Number)
     }
 }
