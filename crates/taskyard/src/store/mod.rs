@@ -3,5 +3,7 @@
 mod contract;
 mod error;
 
-pub use contract::{HistoryQuery, ListInfo, Listener, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn};
+pub use contract::{
+    HistoryQuery, ListInfo, Listener, Litter, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn, TxnPair,
+};
 pub use error::StoreError;

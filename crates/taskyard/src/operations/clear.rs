@@ -1,0 +1,21 @@
+//! Emptying a list.
+
+use taskyard_core::{Revision, Task};
+
+use crate::{Error, Outcome, Yard};
+
+/// A list that was emptied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleared {
+    /// The tasks as they last were.
+    pub tasks: Vec<Task>,
+    /// The commit; none where there was nothing to remove.
+    pub revision: Option<Revision>,
+}
+
+impl Yard {
+    /// Removes every task of the list. Their numbers are not given out again.
+    pub fn clear(&self) -> Result<Outcome<Cleared>, Error> {
+        todo!()
+    }
+}
