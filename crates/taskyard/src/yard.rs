@@ -1,6 +1,7 @@
 //! The thing every operation is called on.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{AgentName, Event, ListId, Op, Rules};
 
@@ -8,6 +9,8 @@ use crate::Error;
 use crate::events::EventBus;
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn};
 
+/// How long the lock of a task that a living process holds is waited for.
+const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
 
@@ -85,6 +88,7 @@ impl Yard {
         signature: &Signature,
         mut change: impl FnMut(&mut dyn Txn) -> Result<T, StoreError>,
     ) -> Result<(T, Option<Event>), Error> {
+        let started = Instant::now();
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -100,6 +104,13 @@ impl Yard {
                 }
                 Err(StoreError::Conflict { task }) => {
                     tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
+                }
+                Err(StoreError::Busy { path, age }) if started.elapsed() > PATIENCE => {
+                    return Err(StoreError::Locked { path, age, waited: started.elapsed() }.into());
+                }
+                Err(StoreError::Busy { path, .. }) => {
+                    tracing::debug!(lock = %path.display(), "held by another process, starting over");
+                    attempts -= 1;
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -1,6 +1,7 @@
 //! Finding what is wrong with a list, and mending it.
 
-use taskyard_core::rules::health::{FindingCode, Mend};
+use taskyard_core::rules::health::FindingCode;
+use taskyard_core::rules::mending::Mend;
 use taskyard_core::{Revision, TaskId};
 
 use crate::store::Litter;
