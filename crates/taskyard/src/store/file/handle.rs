@@ -123,8 +123,8 @@ impl Handle {
         }
     }
 
-    /// Records what other programs did, waiting for files that were touched this instant.
-    pub(super) fn observe(&self) -> Result<(), StoreError> {
+    /// Records what other programs did, waiting for files that were touched this instant. Returns whether nothing is left.
+    pub(super) fn observe(&self) -> Result<bool, StoreError> {
         self.settle();
         observe::observe(self)
     }

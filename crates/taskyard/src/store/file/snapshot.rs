@@ -73,6 +73,17 @@ impl FileSnapshot {
         }
     }
 
+    fn find_in_journal(&self, id: &TaskId, found: Lookup) -> Result<Lookup, StoreError> {
+        let Some(journal) = self.handle.journal_to_read() else { return Ok(found) };
+        let pending = pending(&self.handle, &journal);
+        self.handle.give_back(journal);
+        Ok(match pending?.remove(id) {
+            None => found,
+            Some(None) => Lookup::Missing,
+            Some(Some(image)) => image.task(id).map_or(found, |task| Lookup::Found(Box::new(task), image)),
+        })
+    }
+
     /// Returns the number that is odd while one of our writers is writing files out.
     fn sequence(&self) -> u64 {
         self.handle.state().map_or(0, |state| state.sequence)
@@ -104,10 +115,13 @@ impl Snapshot for FileSnapshot {
             let contents = files::read(directory.as_fd(), id)
                 .map_err(StoreError::io("cannot read", self.handle.place.task_file(id)))?;
             let found = lookup(contents, id, &self.handle.place);
-            if (before.is_multiple_of(2) && before == self.sequence()) || look == LOOKS {
+            if before.is_multiple_of(2) && before == self.sequence() {
                 return Ok(found);
             }
             look += 1;
+            if look == LOOKS {
+                return self.find_in_journal(id, found);
+            }
             thread::sleep(Duration::from_micros(u64::from(look) * 200));
         }
     }

@@ -2,16 +2,19 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 
 use crate::store::StoreError;
 
 /// The format of the database; a higher one was written by a newer Taskyard.
 const FORMAT: i64 = 1;
-/// When the write-ahead log has grown beyond this, its pages are copied into the database.
-const LONGEST_LOG: u64 = 1 << 20;
+/// When the write-ahead log holds more pages than this, they are copied into the database.
+const LONGEST_LOG: i32 = 256;
 
 const SCHEMA: &str = "
     CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -33,6 +36,8 @@ pub(in crate::store::file) struct Journal {
     pub(super) connection: Connection,
     path: PathBuf,
     log: Option<File>,
+    /// How many pages the log held after our last commit.
+    pages: Arc<AtomicI32>,
 }
 
 impl Journal {
@@ -69,18 +74,26 @@ impl Journal {
 
     fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Journal { doing: "open", path: path.clone(), source };
-        let connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
-        // The last process to leave must not pay for copying the log; see `copy_log`.
+        let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+        // The last process to leave must not pay for copying the log; see `copy_log`. (The hook below also turns off SQLite's
+        // own copying, which would happen inside a commit, with the locks held.)
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
         // Commits are made durable by `sync`, at the moment we choose.
         connection
             .execute_batch(
-                "PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+                "PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL;
                  PRAGMA mmap_size = 268435456;",
             )
             .map_err(failed)?;
+        let pages = Arc::new(AtomicI32::new(0));
+        let counted = Arc::clone(&pages);
+        let count = move |_: &mut Wal, pages| {
+            counted.store(pages, Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(count)).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self { connection, path, log: None })
+        Ok(Self { connection, path, log: None, pages })
     }
 
     fn create(&mut self, list: &Path) -> Result<(), StoreError> {
@@ -128,8 +141,7 @@ impl Journal {
 
     /// Copies the log into the database when it has grown long. Called with no lock held.
     pub(in crate::store::file) fn copy_log(&self) {
-        let length = self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len());
-        if length > LONGEST_LOG {
+        if self.pages.load(Ordering::Relaxed) > LONGEST_LOG {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
