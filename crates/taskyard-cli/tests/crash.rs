@@ -179,7 +179,11 @@ impl Scenario {
     fn look(&self, home: &Home, ends: &Ends, place: &str) {
         for list in self.lists {
             let shown = home.ask(&format!("list --all --list {list}"));
-            assert_eq!(shown.get("problems").and_then(|problems| problems.as_array()).map_or(0, Vec::len), 0, "{place}");
+            assert_eq!(
+                shown.get("problems").and_then(|problems| problems.as_array()).map_or(0, Vec::len),
+                0,
+                "{place}"
+            );
         }
         let read = self.state(home);
         assert!(ends.before == read || ends.after == read, "{place}: half a change for a reader\n{}", ends.tell(&read));

@@ -18,7 +18,8 @@ pub fn read_tasks(directory: &Path) -> Tasks {
         .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
         .map(|id| {
             let text = fs::read_to_string(directory.join(format!("{id}.json"))).expect("a task file can be read");
-            let task = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{id}.json is torn ({error}): {text}"));
+            let task =
+                serde_json::from_str(&text).unwrap_or_else(|error| panic!("{id}.json is torn ({error}): {text}"));
             (id, task)
         })
         .collect()
@@ -65,7 +66,10 @@ pub fn is_consistent_journal(history: &Value, present: &Tasks) -> Result<(), Str
         let task = entry["task"].as_str().ok_or("an entry without a task")?.to_owned();
         let known = replayed.get(&task).unwrap_or(&Value::Null);
         if entry["before"] != *known {
-            return Err(format!("revision {revision} says {task} was {}, the journal before it says {known}", entry["before"]));
+            return Err(format!(
+                "revision {revision} says {task} was {}, the journal before it says {known}",
+                entry["before"]
+            ));
         }
         match &entry["after"] {
             Value::Null => replayed.remove(&task),

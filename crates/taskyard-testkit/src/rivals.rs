@@ -29,7 +29,8 @@ impl Rival {
     pub fn script(body: &str) -> Self {
         let folder = install_rivals();
         let module = |name: &str| format!("const {name} = require('{}');", folder.join(name).display());
-        let program = format!("{}{}{} (async () => {{ {body} }})()", module("store"), module("files"), module("locking"));
+        let program =
+            format!("{}{}{} (async () => {{ {body} }})()", module("store"), module("files"), module("locking"));
         let mut command = Command::new("node");
         command.args(["-e", &program]);
         Self::spawn(command)
