@@ -111,7 +111,7 @@ impl Yard {
         from: &ListId,
         into: &ListId,
         mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
-    ) -> Result<Outcome<T>, Error> {
+    ) -> Result<Outcome<(T, [Option<Event>; 2])>, Error> {
         let attempt = || {
             let mut pair = self.store.write_both(from, into)?;
             let answer = change(&mut *pair)?;
@@ -119,7 +119,7 @@ impl Yard {
         };
         Ok(persist(attempt)?.map(|(answer, events)| {
             events.iter().for_each(|event| self.publish(event.as_ref()));
-            answer
+            (answer, events)
         }))
     }
 }
