@@ -12,6 +12,8 @@ pub enum Op {
     Create,
     /// Fields or edges were changed.
     Update,
+    /// A completed task was opened again.
+    Reopen,
     /// A task was removed, or lost its edge to one that was.
     Delete,
     /// The whole list was emptied.
@@ -34,9 +36,10 @@ pub enum Op {
 
 impl Op {
     /// Every verb.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Create,
         Self::Update,
+        Self::Reopen,
         Self::Delete,
         Self::Clear,
         Self::Undo,
@@ -53,6 +56,7 @@ impl Op {
         match self {
             Self::Create => "create",
             Self::Update => "update",
+            Self::Reopen => "reopen",
             Self::Delete => "delete",
             Self::Clear => "clear",
             Self::Undo => "undo",

@@ -1,5 +1,22 @@
 //! The rules: what was read comes in, a decision goes out. They are the specification of Taskyard.
 
+pub mod chains;
+pub mod dependencies;
+pub mod gate;
+pub mod health;
+pub mod list_choice;
+pub mod listing;
+pub mod mending;
+pub mod merging;
 pub mod numbering;
 pub mod rebasing;
+pub mod ordering;
+pub mod patching;
+pub mod readiness;
+pub mod reconnecting;
 pub mod refusal;
+pub mod restoring;
+pub mod searching;
+pub mod statistics;
+pub mod transitions;
+pub mod undoing;

@@ -32,6 +32,21 @@ pub fn next_id(numbers: Numbers, rules: Rules) -> TaskId {
     }
 }
 
+/// Returns the ids of the tasks after that, one after the other, for many that come at once.
+///
+/// Numbers too large to count on from are passed over in the client's rules too: there they would repeat.
+pub fn next_ids(numbers: Numbers, rules: Rules) -> impl Iterator<Item = TaskId> {
+    let Numbers { highest_file, mark, journaled } = numbers;
+    let journaled = if rules.is_client() { 0.0 } else { journaled };
+    let countable = [highest_file, mark, journaled].into_iter().filter(|number| *number < LARGEST_NUMBER);
+    let mut last = countable.fold(0.0, f64::max);
+    std::iter::repeat_with(move || {
+        let id = TaskId::sanitized(&native::next_number(last));
+        last += 1.0;
+        id
+    })
+}
+
 /// Returns the number a file name counts as; a name without one counts as none.
 pub fn number_of_file(name: &str) -> Option<f64> {
     native::parse_int(name.strip_suffix(".json")?)
@@ -44,7 +59,7 @@ pub fn read_mark(contents: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Numbers, next_id, number_of_file, read_mark};
+    use super::{Numbers, next_id, next_ids, number_of_file, read_mark};
     use crate::{ClientVersion, Rules};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_34);
@@ -62,6 +77,15 @@ mod tests {
         let numbers = Numbers { highest_file: 1e20, mark: 4.0, journaled: 0.0 };
         assert_eq!(next_id(numbers, Rules::Strict).as_str(), "5");
         assert_eq!(next_id(numbers, CLIENT).as_str(), "100000000000000000000");
+    }
+
+    #[test]
+    fn many_tasks_get_numbers_in_a_row() {
+        let numbers = Numbers { highest_file: 3.0, mark: 5.0, journaled: 9.0 };
+        let ids = |rules| next_ids(numbers, rules).take(3).map(|id| id.to_string()).collect::<Vec<_>>();
+        assert_eq!(ids(Rules::Strict), ["10", "11", "12"]);
+        assert_eq!(ids(CLIENT), ["6", "7", "8"]);
+        assert_eq!(next_ids(numbers, Rules::Strict).next(), Some(next_id(numbers, Rules::Strict)));
     }
 
     #[test]

@@ -1,6 +1,50 @@
 //! The verbs: one file each, every one a method of [`crate::Yard`]. An operation opens a transaction, hands what it read
 //! to a rule of the core, and writes what the rule decided.
 
+mod clear;
+mod create;
+mod delete;
+mod depend;
+mod doctor;
+mod edges;
+mod graph;
+mod halt;
+mod history;
+mod list;
+mod lists;
+mod merge;
+mod moves;
 mod outcome;
+mod reading;
+mod ready;
+mod restore;
+mod search;
+mod sessions;
+mod show;
+mod stats;
+mod undo;
+mod update;
+mod workbench;
 
+pub use clear::Cleared;
+pub use create::{Created, NewTask};
+pub use delete::Deleted;
+pub use doctor::{Finding, Fix, Mended};
+pub use graph::Graph;
+pub(crate) use halt::Halt;
+pub use list::Listing;
+pub use merge::Merged;
 pub use outcome::Outcome;
+pub use restore::{Restorable, RestoreWhich, Restored};
+pub use sessions::SessionList;
+pub use show::Shown;
+pub use taskyard_core::rules::health::FindingCode;
+pub use taskyard_core::rules::listing::Filter;
+pub use taskyard_core::rules::mending::Mend;
+pub use taskyard_core::rules::merging::MergeWhich;
+pub use taskyard_core::rules::patching::{Field, OwnerChange, Patch};
+pub use taskyard_core::rules::readiness::Ranked;
+pub use taskyard_core::rules::searching::Hit;
+pub use taskyard_core::rules::statistics::Stats;
+pub use undo::{UndoRange, Undone};
+pub use update::{Update, Updated};

@@ -1,0 +1,368 @@
+//! What is wrong with a list's tasks, and how it can be mended.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::fmt;
+
+use super::dependencies::{Edge, find_cycle, tangled};
+use super::mending::Mend;
+use crate::{Task, TaskId};
+/// The kinds of defects `doctor` tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FindingCode {
+    /// One end of an edge knows of it and the other does not.
+    OneSidedEdge,
+    /// An edge leads to a task that does not exist.
+    DanglingEdge,
+    /// A task waits for itself.
+    SelfEdge,
+    /// One id stands several times in an edge array.
+    DoubleEdge,
+    /// Tasks wait for each other in a circle.
+    Cycle,
+    /// Something among the tasks cannot be read as one.
+    Unreadable,
+    /// The id written in a file is not the file's name.
+    IdMismatch,
+    /// A task is a part of one that does not exist.
+    OrphanParent,
+    /// Tasks are parts of each other in a circle.
+    ParentCycle,
+    /// A lock whose holder is gone.
+    StaleLock,
+    /// A temporary file nobody needs.
+    Leftover,
+    /// A `.highwatermark` that holds no number.
+    BadMark,
+}
+
+impl FindingCode {
+    /// Returns the word in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OneSidedEdge => "one_sided_edge",
+            Self::DanglingEdge => "dangling_edge",
+            Self::SelfEdge => "self_edge",
+            Self::DoubleEdge => "double_edge",
+            Self::Cycle => "cycle",
+            Self::Unreadable => "unreadable",
+            Self::IdMismatch => "id_mismatch",
+            Self::OrphanParent => "orphan_parent",
+            Self::ParentCycle => "parent_cycle",
+            Self::StaleLock => "stale_lock",
+            Self::Leftover => "leftover",
+            Self::BadMark => "bad_mark",
+        }
+    }
+}
+
+impl fmt::Display for FindingCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Something that is wrong with a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// What kind of defect it is.
+    pub code: FindingCode,
+    /// The task it is about.
+    pub task: TaskId,
+    /// What is wrong, in words.
+    pub message: String,
+    /// How it can be mended; none where only a person can decide.
+    pub mend: Option<Mend>,
+}
+
+/// Looks the tasks of a list over, given them by number and the names of what cannot be read.
+pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
+    let there: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+    let waits = tasks.iter().flat_map(|task| task.blocked_by.iter().map(|on| (&task.id, on))).collect();
+    let blocks = tasks.iter().flat_map(|task| task.blocks.iter().map(|waiting| (&task.id, waiting))).collect();
+    let added = HashMap::new();
+    let mut examination = Examination { there, waits, blocks, unreadable, added, defects: Vec::new() };
+    for task in tasks {
+        examination.look_at_id(task);
+        examination.look_for_doubles(task);
+        examination.look_at_blockers(task);
+        examination.look_at_dependents(task);
+        examination.look_at_parent(task);
+    }
+    examination.look_for_circles();
+    examination.look_for_circular_parents(tasks);
+    examination.defects
+}
+
+struct Examination<'a> {
+    there: HashMap<&'a TaskId, &'a Task>,
+    unreadable: &'a HashSet<TaskId>,
+    /// Who says that it waits for whom.
+    waits: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// Who says that it blocks whom.
+    blocks: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// What a proposed mend adds to what a task waits for.
+    added: HashMap<TaskId, Vec<TaskId>>,
+    defects: Vec<Defect>,
+}
+
+impl Examination<'_> {
+    fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
+        self.defects.push(Defect { code, task: task.clone(), message, mend });
+    }
+
+    fn look_at_id(&mut self, task: &Task) {
+        if let Some(stated) = &task.stated_id {
+            let message = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
+            let mend = Mend::RewriteId { task: task.id.clone() };
+            self.tell(FindingCode::IdMismatch, &task.id, message, Some(mend));
+        }
+    }
+
+    fn look_for_doubles(&mut self, task: &Task) {
+        let double = first_double(&task.blocked_by).or_else(|| first_double(&task.blocks));
+        if let Some(double) = double {
+            let message = format!("task {} names {} more than once among its edges", shown(&task.id), shown(double));
+            let mend = Mend::Deduplicate { task: task.id.clone() };
+            self.tell(FindingCode::DoubleEdge, &task.id, message, Some(mend));
+        }
+    }
+
+    fn look_at_blockers(&mut self, task: &Task) {
+        for on in once(&task.blocked_by) {
+            if *on == task.id {
+                let message = format!("task {} waits for itself", shown(on));
+                let mend = Mend::Disconnect { task: on.clone(), on: on.clone() };
+                self.tell(FindingCode::SelfEdge, on, message, Some(mend));
+            } else if self.there.contains_key(on) {
+                if !self.blocks.contains(&(on, &task.id)) {
+                    let waiting = &task.id;
+                    let message = format!("task {} waits for {}, which does not know it", shown(waiting), shown(on));
+                    let mend = Mend::AddBlocks { task: on.clone(), id: waiting.clone() };
+                    self.tell(FindingCode::OneSidedEdge, waiting, message, Some(mend));
+                }
+            } else if !self.unreadable.contains(on) {
+                let message = format!("task {} waits for {}, and there is no such task", shown(&task.id), shown(on));
+                let mend = Mend::RemoveBlockedBy { task: task.id.clone(), id: on.clone() };
+                self.tell(FindingCode::DanglingEdge, &task.id, message, Some(mend));
+            }
+        }
+    }
+
+    fn look_at_dependents(&mut self, task: &Task) {
+        for waiting in once(&task.blocks) {
+            if *waiting == task.id {
+                if !task.blocked_by.contains(waiting) {
+                    let message = format!("task {} is said to wait for itself", shown(waiting));
+                    let mend = Mend::RemoveBlocks { task: waiting.clone(), id: waiting.clone() };
+                    self.tell(FindingCode::SelfEdge, waiting, message, Some(mend));
+                }
+            } else if self.there.contains_key(waiting) {
+                if !self.waits.contains(&(waiting, &task.id)) {
+                    let message =
+                        format!("task {} says that {} waits for it, which does not", shown(&task.id), shown(waiting));
+                    let mend = self.mend_of_unknown_blocker(Edge::new(waiting.clone(), task.id.clone()));
+                    self.tell(FindingCode::OneSidedEdge, &task.id, message, Some(mend));
+                }
+            } else if !self.unreadable.contains(waiting) {
+                let message = format!(
+                    "task {} says that {} waits for it, and there is no such task",
+                    shown(&task.id),
+                    shown(waiting)
+                );
+                let mend = Mend::RemoveBlocks { task: task.id.clone(), id: waiting.clone() };
+                self.tell(FindingCode::DanglingEdge, &task.id, message, Some(mend));
+            }
+        }
+    }
+
+    /// Completes an edge that only the blocker knows of; where that would close a circle, the blocker forgets it.
+    fn mend_of_unknown_blocker(&mut self, edge: Edge) -> Mend {
+        let Ok(circle) = find_cycle(std::slice::from_ref(&edge), |id| Ok::<_, Infallible>(self.blockers_of(id)));
+        if circle.is_some() {
+            return Mend::RemoveBlocks { task: edge.on, id: edge.task };
+        }
+        self.added.entry(edge.task.clone()).or_default().push(edge.on.clone());
+        Mend::AddBlockedBy { task: edge.task, id: edge.on }
+    }
+
+    fn look_at_parent(&mut self, task: &Task) {
+        let Some(parent) = task.parent() else { return };
+        if !self.there.contains_key(&parent) && !self.unreadable.contains(&parent) {
+            let message =
+                format!("task {} is a part of {}, and there is no such task", shown(&task.id), shown(&parent));
+            let mend = Mend::ForgetParent { task: task.id.clone() };
+            self.tell(FindingCode::OrphanParent, &task.id, message, Some(mend));
+        }
+    }
+
+    /// Tells of circles that have no task in common; where there are more, they show when these are gone.
+    fn look_for_circles(&mut self) {
+        let mut blockers: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+        for (id, task) in &self.there {
+            let others = task.blocked_by.iter().filter(|on| on != id && self.there.contains_key(on));
+            blockers.insert((*id).clone(), others.cloned().collect());
+        }
+        loop {
+            let left = tangled(&blockers);
+            blockers.retain(|id, _| left.contains(id));
+            blockers.values_mut().for_each(|on| on.retain(|id| left.contains(id)));
+            let mut starts: Vec<&TaskId> = blockers.keys().collect();
+            starts.sort();
+            let Some(circle) = starts.into_iter().find_map(|start| circle_through(start, &blockers)) else { return };
+            let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
+            let message = format!("tasks wait for each other: {}", path.join(" waits for "));
+            self.tell(FindingCode::Cycle, &circle[0], message, None);
+            blockers.retain(|id, _| !circle.contains(id));
+            blockers.values_mut().for_each(|on| on.retain(|id| !circle.contains(id)));
+        }
+    }
+
+    fn look_for_circular_parents(&mut self, tasks: &[Task]) {
+        let parents: HashMap<TaskId, Vec<TaskId>> = tasks
+            .iter()
+            .map(|task| {
+                let parent = task.parent().filter(|parent| self.there.contains_key(parent));
+                (task.id.clone(), parent.into_iter().collect())
+            })
+            .collect();
+        let left = tangled(&parents);
+        let mut told: HashSet<TaskId> = HashSet::new();
+        for task in tasks.iter().filter(|task| left.contains(&task.id)) {
+            if told.contains(&task.id) {
+                continue;
+            }
+            if let Some(circle) = circle_through(&task.id, &parents) {
+                let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
+                let message = format!("tasks are parts of each other: {}", path.join(" is a part of "));
+                self.tell(FindingCode::ParentCycle, &task.id, message, None);
+                told.extend(circle);
+            }
+        }
+    }
+
+    fn blockers_of(&self, id: &TaskId) -> Vec<TaskId> {
+        let known = self.there.get(id).into_iter().flat_map(|task| &task.blocked_by);
+        known.chain(self.added.get(id).into_iter().flatten()).cloned().collect()
+    }
+}
+
+/// Returns the shortest circle through a task.
+fn circle_through(start: &TaskId, next: &HashMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
+    let edges: Vec<Edge> = next.get(start)?.iter().map(|on| Edge::new(start.clone(), on.clone())).collect();
+    let Ok(circle) = find_cycle(&edges, |id| Ok::<_, Infallible>(next.get(id).cloned().unwrap_or_default()));
+    circle
+}
+
+fn first_double(ids: &[TaskId]) -> Option<&TaskId> {
+    let mut seen = HashSet::new();
+    ids.iter().find(|id| !seen.insert(*id))
+}
+
+fn once(ids: &[TaskId]) -> impl Iterator<Item = &TaskId> {
+    let mut seen = HashSet::new();
+    ids.iter().filter(move |id| seen.insert(*id))
+}
+
+/// An id in a foreign file may hold anything; what a person reads holds no control characters.
+fn shown(id: &TaskId) -> impl fmt::Display {
+    id.as_str().escape_debug()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::{Defect, FindingCode, examine};
+    use crate::{Task, TaskId};
+
+    fn id(number: u64) -> TaskId {
+        TaskId::number(number)
+    }
+
+    fn task(number: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
+        let ids = |numbers: &[u64]| numbers.iter().copied().map(id).collect();
+        Task { blocked_by: ids(blocked_by), blocks: ids(blocks), ..Task::new(id(number), "x") }
+    }
+
+    fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
+        let words =
+            |defect: Defect| (defect.code, defect.message, defect.mend.map(|mend| mend.describe()).unwrap_or_default());
+        examine(tasks, &HashSet::new()).into_iter().map(words).collect()
+    }
+
+    fn one(tasks: &[Task]) -> (FindingCode, String, String) {
+        let mut told = told(tasks);
+        assert_eq!(told.len(), 1, "{told:?}");
+        told.remove(0)
+    }
+
+    #[test]
+    fn a_list_in_order_has_no_defects() {
+        assert_eq!(told(&[task(1, &[], &[2]), task(2, &[1], &[])]), []);
+    }
+
+    #[test]
+    fn an_edge_known_at_one_end_is_completed() {
+        let (code, message, fix) = one(&[task(1, &[], &[]), task(2, &[1], &[])]);
+        assert_eq!((code.as_str(), fix.as_str()), ("one_sided_edge", "add 2 to the blocks of 1"));
+        assert_eq!(message, "task 2 waits for 1, which does not know it");
+        let (_, _, fix) = one(&[task(1, &[], &[2]), task(2, &[], &[])]);
+        assert_eq!(fix, "add 1 to the blockedBy of 2");
+    }
+
+    #[test]
+    fn an_edge_known_at_one_end_that_would_close_a_circle_is_forgotten() {
+        let (_, _, fix) = one(&[task(1, &[2], &[2]), task(2, &[], &[1])]);
+        assert_eq!(fix, "take 2 out of the blocks of 1");
+        let fixes: Vec<String> =
+            told(&[task(1, &[], &[2]), task(2, &[], &[1])]).into_iter().map(|(_, _, fix)| fix).collect();
+        assert_eq!(fixes, ["add 1 to the blockedBy of 2", "take 1 out of the blocks of 2"]);
+    }
+
+    #[test]
+    fn an_edge_to_no_task_is_taken_out() {
+        let (code, _, fix) = one(&[task(2, &[7], &[])]);
+        assert_eq!((code.as_str(), fix.as_str()), ("dangling_edge", "take 7 out of the blockedBy of 2"));
+        let (_, _, fix) = one(&[task(2, &[], &[7])]);
+        assert_eq!(fix, "take 7 out of the blocks of 2");
+    }
+
+    #[test]
+    fn an_edge_to_something_unreadable_is_left_alone() {
+        assert_eq!(examine(&[task(2, &[7], &[8])], &HashSet::from([id(7), id(8)])), []);
+    }
+
+    #[test]
+    fn a_task_waiting_for_itself_is_told_once() {
+        let (code, _, fix) = one(&[task(2, &[2], &[2])]);
+        assert_eq!((code.as_str(), fix.as_str()), ("self_edge", "let 2 no longer wait for 2"));
+        assert_eq!(one(&[task(2, &[], &[2])]).0, FindingCode::SelfEdge);
+    }
+
+    #[test]
+    fn a_circle_is_shown_and_left_to_a_person() {
+        let tasks = [task(1, &[2], &[3]), task(2, &[3], &[1]), task(3, &[1], &[2]), task(4, &[], &[])];
+        let (code, message, fix) = one(&tasks);
+        assert_eq!((code.as_str(), fix.as_str()), ("cycle", ""));
+        assert_eq!(message, "tasks wait for each other: #1 waits for #2 waits for #3 waits for #1");
+    }
+
+    #[test]
+    fn two_circles_are_two_findings() {
+        let tasks = [task(1, &[2], &[2]), task(2, &[1], &[1, 3]), task(3, &[4, 2], &[4]), task(4, &[3], &[3])];
+        assert_eq!(told(&tasks).len(), 2);
+    }
+
+    #[test]
+    fn other_defects_have_their_names_too() {
+        let mut tasks = [task(1, &[], &[2, 2]), task(2, &[1], &[]), task(7, &[], &[]), task(8, &[], &[])];
+        tasks[1].metadata = json!({ "parent": "99" }).as_object().cloned();
+        tasks[2].stated_id = Some("77".into());
+        tasks[3].metadata = json!({ "parent": 8 }).as_object().cloned();
+        let codes: Vec<&str> = told(&tasks).iter().map(|(code, _, _)| code.as_str()).collect();
+        assert_eq!(codes, ["double_edge", "orphan_parent", "id_mismatch", "parent_cycle"]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Which tasks a listing shows, and what it says of them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ordering::{sort_as_the_client, sort_for_display};
+use crate::{ClientVersion, Status, Task, TaskId};
+
+/// Which tasks are wanted; everything visible where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only tasks in one of these states; any state where there are none.
+    pub statuses: Vec<Status>,
+    /// Only tasks of this owner.
+    pub owner: Option<String>,
+    /// Only tasks that can start now: pending, nobody's, nothing open before them.
+    pub ready: bool,
+    /// Only open tasks that wait for others.
+    pub blocked: bool,
+    /// Only tasks with this tag.
+    pub tag: Option<String>,
+    /// Internal tasks too.
+    pub internal: bool,
+}
+
+/// What a filter chose from a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The tasks, in display order.
+    pub tasks: Vec<Task>,
+    /// How many tasks the whole list holds: pending, in progress, completed. Internal ones are not counted.
+    pub counts: [usize; 3],
+    /// The open tasks each chosen task waits for. Tasks that wait for none are left out.
+    pub blockers: HashMap<TaskId, Vec<TaskId>>,
+}
+
+/// Chooses from the tasks of a list.
+pub fn select(tasks: Vec<Task>, filter: &Filter) -> Selection {
+    let counts = count(&tasks);
+    let blockers = open_blockers(&tasks);
+    let no_blockers = Vec::new();
+    let wanted = |task: &Task| is_wanted(task, filter, blockers.get(&task.id).unwrap_or(&no_blockers));
+    let (mut chosen, others): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(wanted);
+    let mut blockers = blockers;
+    for task in &others {
+        blockers.remove(&task.id);
+    }
+    sort_for_display(&mut chosen);
+    Selection { tasks: chosen, counts, blockers }
+}
+
+/// Returns how many tasks are pending, in progress and completed, internal ones left out.
+pub fn count(tasks: &[Task]) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for task in tasks.iter().filter(|task| !task.is_internal()) {
+        counts[task.status as usize] += 1;
+    }
+    counts
+}
+
+/// Returns the open tasks each task of a list waits for; tasks that wait for none are left out.
+pub fn open_blockers(tasks: &[Task]) -> HashMap<TaskId, Vec<TaskId>> {
+    let open: HashSet<&TaskId> = tasks.iter().filter(|task| task.status.is_open()).map(|task| &task.id).collect();
+    let waiting = tasks.iter().filter_map(|task| {
+        let blockers: Vec<TaskId> = task.blocked_by.iter().filter(|id| open.contains(id)).cloned().collect();
+        (!blockers.is_empty()).then(|| (task.id.clone(), blockers))
+    });
+    waiting.collect()
+}
+
+/// Tells whether a task can start now: pending, nobody's, not internal, and nothing open before it.
+pub fn is_ready(task: &Task, open_blockers: &[TaskId]) -> bool {
+    task.status == Status::Pending && task.owner().is_none() && !task.is_internal() && open_blockers.is_empty()
+}
+
+/// Tells whether a task is open and waits for others that are.
+pub fn is_blocked(task: &Task, open_blockers: &[TaskId]) -> bool {
+    task.status.is_open() && !open_blockers.is_empty()
+}
+
+/// A line of the client's `TaskList`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientLine {
+    /// The id shown: the one written in the file.
+    pub id: String,
+    /// The title.
+    pub subject: String,
+    /// Where in its life it is.
+    pub status: Status,
+    /// Who has it.
+    pub owner: Option<String>,
+    /// What it waits for, as the client shows it: completed tasks are left out if they are visible, unknown ids are not.
+    pub blocked_by: Vec<TaskId>,
+}
+
+/// Returns what the client's `TaskList` shows of a list.
+pub fn as_the_client_lists(tasks: Vec<Task>, version: ClientVersion) -> Vec<ClientLine> {
+    let mut visible: Vec<Task> = tasks.into_iter().filter(|task| !task.is_internal()).collect();
+    sort_as_the_client(&mut visible, version);
+    let completed: HashSet<String> =
+        visible.iter().filter(|task| task.status == Status::Completed).map(|task| task.shown_id().to_owned()).collect();
+    let line = |task: Task| ClientLine {
+        id: task.shown_id().to_owned(),
+        subject: task.subject,
+        status: task.status,
+        owner: task.owner,
+        blocked_by: task.blocked_by.into_iter().filter(|id| !completed.contains(id.as_str())).collect(),
+    };
+    visible.into_iter().map(line).collect()
+}
+
+fn is_wanted(task: &Task, filter: &Filter, open_blockers: &[TaskId]) -> bool {
+    (filter.internal || !task.is_internal())
+        && (filter.statuses.is_empty() || filter.statuses.contains(&task.status))
+        && filter.owner.as_deref().is_none_or(|owner| task.owner() == Some(owner))
+        && filter.tag.as_deref().is_none_or(|wanted| task.tags().any(|tag| tag == wanted))
+        && (!filter.ready || is_ready(task, open_blockers))
+        && (!filter.blocked || is_blocked(task, open_blockers))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Filter, as_the_client_lists, select};
+    use crate::{ClientVersion, Status, Task, TaskId};
+
+    fn id(number: u64) -> TaskId {
+        TaskId::number(number)
+    }
+
+    fn task(number: u64, status: Status, blocked_by: &[u64]) -> Task {
+        let blocked_by = blocked_by.iter().copied().map(id).collect();
+        Task { status, blocked_by, ..Task::new(id(number), format!("task {number}")) }
+    }
+
+    fn with(task: Task, metadata: &Value) -> Task {
+        Task { metadata: metadata.as_object().cloned(), ..task }
+    }
+
+    fn list() -> Vec<Task> {
+        vec![
+            task(1, Status::Completed, &[]),
+            Task { owner: Some("ana".into()), ..task(2, Status::InProgress, &[1]) },
+            task(3, Status::Pending, &[1]),
+            task(4, Status::Pending, &[2, 1, 77]),
+            with(task(5, Status::Pending, &[]), &json!({ "_internal": true })),
+            with(task(6, Status::Completed, &[2]), &json!({ "tags": ["ui", "late"] })),
+        ]
+    }
+
+    fn chosen(filter: &Filter) -> Vec<u64> {
+        select(list(), filter).tasks.iter().filter_map(|task| task.id.as_number()).collect()
+    }
+
+    #[test]
+    fn everything_visible_is_shown_in_display_order() {
+        let selection = select(list(), &Filter::default());
+        assert_eq!(selection.tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["2", "3", "4", "1", "6"]);
+        assert_eq!(selection.counts, [2, 1, 2]);
+        assert_eq!(selection.blockers[&id(4)], [id(2)]);
+        assert_eq!(selection.blockers.len(), 2);
+    }
+
+    #[test]
+    fn each_filter_narrows_the_list() {
+        let none = Filter::default;
+        assert_eq!(chosen(&Filter { statuses: vec![Status::Completed], ..none() }), [1, 6]);
+        assert_eq!(chosen(&Filter { owner: Some("ana".into()), ..none() }), [2]);
+        assert_eq!(chosen(&Filter { ready: true, ..none() }), [3]);
+        assert_eq!(chosen(&Filter { blocked: true, ..none() }), [4]);
+        assert_eq!(chosen(&Filter { tag: Some("late".into()), ..none() }), [6]);
+        assert_eq!(chosen(&Filter { internal: true, ..none() }), [2, 3, 4, 5, 1, 6]);
+        assert_eq!(chosen(&Filter { internal: true, ready: true, ..none() }), [3]);
+        assert_eq!(chosen(&Filter { ready: true, blocked: true, ..none() }), [0; 0]);
+    }
+
+    #[test]
+    fn blockers_are_told_only_of_tasks_that_are_shown() {
+        let selection = select(list(), &Filter { ready: true, ..Filter::default() });
+        assert!(selection.blockers.is_empty());
+    }
+
+    #[test]
+    fn the_client_keeps_unknown_and_internal_blockers_and_drops_visible_completed_ones() {
+        let mut tasks = list();
+        tasks.push(with(task(7, Status::Completed, &[]), &json!({ "_internal": true })));
+        tasks.push(task(8, Status::Pending, &[1, 2, 7, 99]));
+        let lines = as_the_client_lists(tasks, ClientVersion::V2_1_325);
+        assert_eq!(lines.last().unwrap().blocked_by, [id(2), id(7), id(99)]);
+        assert_eq!(lines.len(), 6);
+    }
+}

@@ -1,0 +1,111 @@
+//! What can start now, best first, and why.
+
+use std::cmp::Reverse;
+
+use super::chains::Chains;
+use super::listing::{is_ready, open_blockers};
+use super::ordering::Place;
+use crate::{Priority, Task, TaskId};
+
+/// A task that can start now, and why it stands where it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranked {
+    /// The task.
+    pub task: Task,
+    /// Why, in words: "high priority; unblocks 3 tasks (chain of 2)".
+    pub why: String,
+    /// How many open tasks stand in the longest chain behind it.
+    pub chain: usize,
+    /// The open tasks that wait for it directly.
+    pub unblocks: Vec<TaskId>,
+}
+
+/// Returns the tasks that can start now, at most so many: by priority, then by the longest chain behind each, then by
+/// number.
+pub fn rank(tasks: &[Task], limit: Option<usize>) -> Vec<Ranked> {
+    let blockers = open_blockers(tasks);
+    let chains = Chains::of(tasks);
+    let can_start =
+        |place: &usize| is_ready(&tasks[*place], blockers.get(&tasks[*place].id).map_or(&[], Vec::as_slice));
+    let mut ready: Vec<usize> = (0..tasks.len()).filter(can_start).collect();
+    ready.sort_by_cached_key(|place| {
+        (Reverse(tasks[*place].priority()), Reverse(chains.length(*place)), Place::of(&tasks[*place].id))
+    });
+    ready.truncate(limit.unwrap_or(usize::MAX));
+    let ranked = |place: usize| {
+        let task = tasks[place].clone();
+        let unblocks: Vec<TaskId> = chains.behind(place).map(|task| task.id.clone()).collect();
+        let chain = chains.length(place);
+        Ranked { why: why(&task, chain, unblocks.len()), task, chain, unblocks }
+    };
+    ready.into_iter().map(ranked).collect()
+}
+
+fn why(task: &Task, chain: usize, unblocks: usize) -> String {
+    let mut reasons = Vec::new();
+    if let Some(priority @ (Priority::High | Priority::Low)) = task.stated_priority() {
+        reasons.push(format!("{priority} priority"));
+    }
+    match (unblocks, chain) {
+        (0, _) => reasons.push("nothing waits for it".to_owned()),
+        (1, 0 | 1) => reasons.push("unblocks 1 task".to_owned()),
+        (1, chain) => reasons.push(format!("unblocks 1 task (chain of {chain})")),
+        (count, 0 | 1) => reasons.push(format!("unblocks {count} tasks")),
+        (count, chain) => reasons.push(format!("unblocks {count} tasks (chain of {chain})")),
+    }
+    reasons.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::rank;
+    use crate::{Task, TaskId};
+
+    fn task(number: u64, blocked_by: &[u64], priority: &str) -> Task {
+        Task {
+            blocked_by: blocked_by.iter().copied().map(TaskId::number).collect(),
+            metadata: json!({ "priority": priority }).as_object().cloned(),
+            ..Task::new(TaskId::number(number), "x")
+        }
+    }
+
+    #[test]
+    fn priority_comes_before_the_chain_and_the_chain_before_the_number() {
+        let tasks = [
+            task(1, &[], "medium"),
+            task(2, &[], "medium"),
+            task(3, &[2], "low"),
+            task(4, &[2], "low"),
+            task(5, &[4], "low"),
+            task(6, &[], "low"),
+            task(7, &[], "high"),
+        ];
+        let ranked = rank(&tasks, None);
+        let order: Vec<&str> = ranked.iter().map(|ranked| ranked.task.id.as_str()).collect();
+        assert_eq!(order, ["7", "2", "1", "6"]);
+        assert_eq!(ranked[0].why, "high priority; nothing waits for it");
+        assert_eq!(ranked[1].why, "unblocks 2 tasks (chain of 2)");
+        assert_eq!((ranked[1].chain, ranked[1].unblocks.len()), (2, 2));
+        assert_eq!(ranked[3].why, "low priority; nothing waits for it");
+        assert_eq!(rank(&tasks, Some(2)).len(), 2);
+    }
+
+    #[test]
+    fn a_task_with_an_owner_or_an_open_blocker_is_not_ready() {
+        let mut tasks = [task(1, &[], "medium"), task(2, &[1], "medium")];
+        assert_eq!(rank(&tasks, None).len(), 1);
+        tasks[0].owner = Some("ana".into());
+        assert!(rank(&tasks, None).is_empty());
+    }
+
+    #[test]
+    fn tasks_in_a_circle_are_never_ready_and_hang_nothing() {
+        let tasks =
+            [task(1, &[2], "medium"), task(2, &[1], "medium"), task(3, &[], "medium"), task(4, &[3, 1], "medium")];
+        let ranked = rank(&tasks, None);
+        assert_eq!(ranked.len(), 1);
+        assert_eq!(ranked[0].why, "unblocks 1 task");
+    }
+}

@@ -1,0 +1,122 @@
+//! Which revisions can be taken back, and what that makes of the tasks.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::refusal::Refusal;
+use crate::{Entry, Image, Op, Revision, TaskId};
+
+/// What taking revisions back does to one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenBack {
+    /// The task.
+    pub task: TaskId,
+    /// The newest of the revisions that changed it.
+    pub revision: Revision,
+    /// How it must stand now, or somebody changed it since.
+    pub expected: Option<Image>,
+    /// How it stood before, and will stand again.
+    pub before: Option<Image>,
+}
+
+/// Returns the newest revision that is no undo and is not itself taken back, given the journal, oldest entry first.
+pub fn newest_to_undo(entries: &[Entry]) -> Option<Revision> {
+    let mut taken_back = HashSet::new();
+    let mut looked_at = None;
+    for entry in entries.iter().rev() {
+        if looked_at == Some(entry.revision) {
+            continue;
+        }
+        looked_at = Some(entry.revision);
+        if taken_back.contains(&entry.revision) {
+            // An undo that was itself taken back no longer takes anything back.
+            continue;
+        }
+        if entry.op != Op::Undo {
+            return looked_at;
+        }
+        taken_back.extend(entry.undoes.iter().copied());
+    }
+    None
+}
+
+/// Works out what taking back all these entries does to each task, by number. They are oldest first, and no entry of their
+/// tasks between them is missing.
+///
+/// Refused where a task did not stay between two of the revisions as the first left it: then somebody else changed it, and
+/// that change would be lost.
+pub fn take_back(entries: &[Entry]) -> Result<Vec<TakenBack>, Refusal> {
+    let mut tasks: BTreeMap<&TaskId, TakenBack> = BTreeMap::new();
+    for entry in entries.iter().rev() {
+        let Some(newer) = tasks.get_mut(&entry.task) else {
+            let (task, revision) = (entry.task.clone(), entry.revision);
+            let (expected, before) = (entry.after.clone(), entry.before.clone());
+            tasks.insert(&entry.task, TakenBack { task, revision, expected, before });
+            continue;
+        };
+        if newer.before != entry.after {
+            let (revision, task) = (entry.revision, entry.task.clone());
+            return Err(Refusal::ChangedSince { revision, task, changed_in: None });
+        }
+        newer.before = entry.before.clone();
+    }
+    Ok(tasks.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{newest_to_undo, take_back};
+    use crate::rules::refusal::Refusal;
+    use crate::{AgentName, Entry, Image, Op, Revision, TaskId, Timestamp};
+
+    fn entry(revision: u64, task: u64, before: &str, after: &str) -> Entry {
+        let image = |text: &str| (!text.is_empty()).then(|| Image::new(text.as_bytes()));
+        Entry {
+            revision: Revision(revision),
+            at: Timestamp(0),
+            actor: AgentName::elsewhere(),
+            op: Op::Update,
+            task: TaskId::number(task),
+            before: image(before),
+            after: image(after),
+            undoes: Vec::new(),
+        }
+    }
+
+    fn undo(revision: u64, undoes: &[u64]) -> Entry {
+        let undoes = undoes.iter().copied().map(Revision).collect();
+        Entry { op: Op::Undo, undoes, ..entry(revision, 1, "x", "y") }
+    }
+
+    #[test]
+    fn the_newest_is_no_undo_and_not_undone() {
+        let mut journal = vec![entry(1, 1, "", "a"), entry(2, 1, "a", "b"), entry(2, 2, "", "c")];
+        assert_eq!(newest_to_undo(&journal), Some(Revision(2)));
+        journal.push(undo(3, &[2]));
+        assert_eq!(newest_to_undo(&journal), Some(Revision(1)));
+        journal.push(undo(4, &[1]));
+        assert_eq!(newest_to_undo(&journal), None);
+    }
+
+    #[test]
+    fn what_an_undone_undo_took_back_counts_again() {
+        let journal = [entry(1, 1, "", "a"), entry(2, 1, "a", "b"), undo(3, &[2]), undo(4, &[3])];
+        assert_eq!(newest_to_undo(&journal), Some(Revision(2)));
+    }
+
+    #[test]
+    fn a_range_goes_back_to_before_its_oldest_entry() {
+        let plan = take_back(&[entry(1, 2, "", "a"), entry(2, 1, "p", "q"), entry(3, 2, "a", "b")]).unwrap();
+        assert_eq!(plan.len(), 2);
+        assert_eq!((plan[1].task.as_str(), plan[1].revision), ("2", Revision(3)));
+        assert_eq!(plan[1].expected, Some(Image::new(b"b".as_slice())));
+        assert_eq!(plan[1].before, None);
+        assert_eq!(plan[0].before, Some(Image::new(b"p".as_slice())));
+    }
+
+    #[test]
+    fn a_change_in_between_that_is_not_in_the_journal_stands_in_the_way() {
+        let refused = take_back(&[entry(1, 2, "", "a"), entry(3, 2, "z", "b")]);
+        let task = TaskId::number(2);
+        assert_eq!(refused, Err(Refusal::ChangedSince { revision: Revision(1), task, changed_in: None }));
+    }
+}

@@ -1,0 +1,78 @@
+//! Making a task.
+
+use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::numbering::next_id;
+use taskyard_core::{Metadata, Op, Revision, Rules, Task, TaskId};
+
+use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
+use super::workbench::Workbench;
+use crate::{Error, Outcome, Yard};
+
+/// A task to be made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewTask {
+    /// The title.
+    pub subject: String,
+    /// What there is to do.
+    pub description: String,
+    /// What is being done, while it is being done.
+    pub active_form: Option<String>,
+    /// Who has it.
+    pub owner: Option<String>,
+    /// The tasks that will wait for it.
+    pub blocks: Vec<TaskId>,
+    /// The tasks it will wait for.
+    pub blocked_by: Vec<TaskId>,
+    /// What else is kept with it.
+    pub metadata: Option<Metadata>,
+}
+
+/// A task that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// The task, with its new number.
+    pub task: Task,
+    /// The commit that made it.
+    pub revision: Revision,
+}
+
+impl Yard {
+    /// Makes a task, and the list where there is none yet.
+    pub fn create(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
+        let outcome = self.transact(Op::Create, |txn, _| {
+            let id = next_id(txn.numbers()?, self.rules());
+            let task = new.clone().into_task(id.clone());
+            let edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
+            match self.rules() {
+                Rules::Client(_) => {
+                    txn.put(task)?;
+                    for edge in &edges {
+                        connect_as_the_client(txn, edge)?;
+                    }
+                }
+                Rules::Strict => {
+                    let mut bench = Workbench::on(txn);
+                    bench.put(task);
+                    connect_strictly(&mut bench, &edges)?;
+                    bench.stage()?;
+                }
+            }
+            let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
+            Ok((task, txn.revision()))
+        })?;
+        Ok(outcome
+            .map(|((task, before), event)| Created { task, revision: event.map_or(before, |event| event.revision) }))
+    }
+}
+
+impl NewTask {
+    fn into_task(self, id: TaskId) -> Task {
+        Task {
+            description: self.description,
+            active_form: self.active_form,
+            owner: self.owner,
+            metadata: self.metadata,
+            ..Task::new(id, self.subject)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Looking at a list.
+
+use std::collections::HashMap;
+
+use taskyard_core::rules::listing::{Filter, Selection, select};
+use taskyard_core::{Revision, Task, TaskId};
+
+use super::reading::Reading;
+use crate::store::Problem;
+use crate::{Error, Yard};
+
+/// A list as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The tasks wanted, in display order: in progress, pending, completed, each by number.
+    pub tasks: Vec<Task>,
+    /// How many tasks the whole list holds: pending, in progress, completed. Internal ones are not counted.
+    pub counts: [usize; 3],
+    /// The open tasks each shown task waits for. Tasks that wait for none are left out.
+    pub blockers: HashMap<TaskId, Vec<TaskId>>,
+    /// What lies among the tasks and is none. Where its last state is known, that is among the tasks.
+    pub problems: Vec<Problem>,
+    /// The newest commit shown.
+    pub revision: Revision,
+    /// Whether the list exists.
+    pub exists: bool,
+}
+
+impl Yard {
+    /// Returns the tasks a filter lets through, and what there is to know of the whole list.
+    pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
+        let Reading { tasks, problems, revision, exists } = self.look()?;
+        let Selection { tasks, counts, blockers } = select(tasks, filter);
+        Ok(Listing { tasks, counts, blockers, problems, revision, exists })
+    }
+}

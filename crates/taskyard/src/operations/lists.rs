@@ -1,0 +1,11 @@
+//! The lists of a store.
+
+use crate::store::ListInfo;
+use crate::{Error, Yard};
+
+impl Yard {
+    /// Returns every list of the store, by name.
+    pub fn lists(&self) -> Result<Vec<ListInfo>, Error> {
+        Ok(self.store().lists()?)
+    }
+}

@@ -1,0 +1,109 @@
+//! What a transaction has staged, over the state it began with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use taskyard_core::dialect::native::{self, Unreadable};
+use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::{Image, Rules, Task, TaskId};
+
+use super::kept::{Kept, State, key_of, number_of};
+
+/// A state with changes that have not happened yet.
+#[derive(Debug)]
+pub(super) struct Staging {
+    pub(super) base: Arc<State>,
+    /// Each changed task as it will be; none where it goes.
+    pub(super) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
+    pub(super) mark: f64,
+}
+
+/// Why something cannot be staged.
+#[derive(Debug)]
+pub(super) enum CannotStage {
+    /// Something stands there that is no task.
+    NoTask(Unreadable),
+    /// The task is larger than we write.
+    TooLarge(native::TooLarge),
+}
+
+impl Staging {
+    pub(super) fn over(base: Arc<State>) -> Self {
+        Self { mark: base.mark, base, staged: BTreeMap::new() }
+    }
+
+    pub(super) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
+        let key = key_of(id);
+        match self.staged.get(&key) {
+            Some(staged) => staged.as_ref(),
+            None => self.base.tasks.get(&key),
+        }
+    }
+
+    /// Returns everything kept, by rising number.
+    pub(super) fn all(&self) -> Vec<&Arc<Kept>> {
+        let unchanged = self.base.tasks.iter().filter(|(id, _)| !self.staged.contains_key(*id)).map(|(_, kept)| kept);
+        let mut all: Vec<_> = unchanged.chain(self.staged.values().flatten()).collect();
+        all.sort_by(|one, two| one.id.cmp(&two.id));
+        all
+    }
+
+    pub(super) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), CannotStage> {
+        let over = self.writable(&task.id)?.map(|kept| &kept.image);
+        let image = native::write(over, task, rules).map_err(CannotStage::TooLarge)?;
+        self.stage(&task.id, image);
+        Ok(())
+    }
+
+    pub(super) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), CannotStage> {
+        self.writable(id)?;
+        self.stage(id, image);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, id: &TaskId) -> Result<(), CannotStage> {
+        if self.writable(id)?.is_some() {
+            self.unstage(id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear(&mut self, rules: Rules) {
+        let going = |kept: &&&Arc<Kept>| rules.is_client() || kept.task.is_ok();
+        let ids: Vec<TaskId> = self.all().iter().filter(going).map(|kept| kept.id.clone()).collect();
+        for id in ids {
+            self.unstage(&id);
+        }
+    }
+
+    pub(super) fn numbers(&self) -> Numbers {
+        // Names that are no number sort after the empty name, numbers before it.
+        let border = TaskId::stored("");
+        let still_there = |(id, _): &(&TaskId, &Arc<Kept>)| !self.staged.contains_key(*id);
+        let highest_numbered = self.base.tasks.range(..&border).rev().find(still_there).into_iter();
+        let named = self.base.tasks.range(&border..).filter(still_there);
+        let unchanged = highest_numbered.chain(named).map(|(id, _)| id);
+        let staged = self.staged.iter().filter_map(|(id, kept)| kept.as_ref().map(|_| id));
+        let highest_file = unchanged.chain(staged).map(number_of).fold(0.0, f64::max);
+        Numbers { highest_file, mark: self.mark, journaled: self.base.journaled }
+    }
+
+    fn writable(&self, id: &TaskId) -> Result<Option<&Arc<Kept>>, CannotStage> {
+        let kept = self.get(id);
+        match kept.map(|kept| &kept.task) {
+            Some(Err(why)) => Err(CannotStage::NoTask(why.clone())),
+            Some(Ok(_)) | None => Ok(kept),
+        }
+    }
+
+    fn stage(&mut self, id: &TaskId, image: Image) {
+        let key = key_of(id);
+        self.staged.insert(key.clone(), Some(Kept::new(key, image)));
+    }
+
+    fn unstage(&mut self, id: &TaskId) {
+        let key = key_of(id);
+        self.mark = self.mark.max(number_of(&key));
+        self.staged.insert(key, None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Changing one list, or two at once.
+
+use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::{Event, Image, Revision, Rules, Task, TaskId};
+
+use super::kept::path_of;
+use super::list_cell::Turn;
+use super::staging::{CannotStage, Staging};
+use crate::store::{Lookup, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
+
+/// A transaction on one list. It holds the list's turn until it is dropped.
+#[derive(Debug)]
+pub(super) struct MemoryTxn {
+    turn: Turn,
+    rules: Rules,
+    staging: Staging,
+}
+
+impl MemoryTxn {
+    pub(super) fn open(turn: Turn, rules: Rules) -> Self {
+        let staging = Staging::over(turn.cell().state());
+        Self { turn, rules, staging }
+    }
+
+    fn explain(&self, id: &TaskId, result: Result<(), CannotStage>) -> Result<(), StoreError> {
+        result.map_err(|why| match why {
+            CannotStage::NoTask(why) => StoreError::NoTask { path: path_of(&self.turn.cell().list, id), why },
+            CannotStage::TooLarge(source) => StoreError::TooLarge { task: id.clone(), source },
+        })
+    }
+}
+
+impl Snapshot for MemoryTxn {
+    fn exists(&self) -> bool {
+        self.staging.base.exists || self.staging.staged.values().any(Option::is_some)
+    }
+
+    fn revision(&self) -> Revision {
+        self.staging.base.revision
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.turn.cell().list)))
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+        Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.turn.cell().list)).collect())
+    }
+}
+
+impl Txn for MemoryTxn {
+    fn numbers(&self) -> Result<Numbers, StoreError> {
+        Ok(self.staging.numbers())
+    }
+
+    fn put(&mut self, task: Task) -> Result<(), StoreError> {
+        let staged = self.staging.put(&task, self.rules);
+        self.explain(&task.id, staged)
+    }
+
+    fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        let staged = self.staging.put_image(id, image);
+        self.explain(id, staged)
+    }
+
+    fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        let staged = self.staging.remove(id);
+        self.explain(id, staged)
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.staging.clear(self.rules);
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        let Self { turn, staging, .. } = *self;
+        let cell = turn.cell();
+        let event = cell.book().apply(&cell.list, staging, signature);
+        cell.wake_watchers();
+        Ok(event)
+    }
+}
+
+/// A transaction on two lists.
+#[derive(Debug)]
+pub(super) struct MemoryTxnPair {
+    pub(super) from: MemoryTxn,
+    pub(super) into: MemoryTxn,
+}
+
+impl TxnPair for MemoryTxnPair {
+    fn from(&mut self) -> &mut dyn Txn {
+        &mut self.from
+    }
+
+    fn into(&mut self) -> &mut dyn Txn {
+        &mut self.into
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError> {
+        // Nothing can fail from here on, and each list is locked only while its own half is applied.
+        let Self { from, into } = *self;
+        Ok([Box::new(from).commit(signature)?, Box::new(into).commit(signature)?])
+    }
+}
