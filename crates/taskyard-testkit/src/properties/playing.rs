@@ -1,6 +1,7 @@
 //! Playing random sequences.
 
 use std::collections::{BTreeMap, HashSet};
+use std::iter;
 use std::sync::{Arc, Mutex};
 
 use proptest::test_runner::{Config, TestRunner};
@@ -23,7 +24,8 @@ pub fn random_operations_keep_the_invariants<T: Into<Opened>>(factory: impl Fn(R
     let config = Config { cases: scaled(cases), failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&sequences(), |steps| {
         let mut player = Player::new(factory(rules).into(), rules);
-        for step in &steps {
+        let begin = Step::Create { blocked_by: Vec::new(), blocks: Vec::new(), owner: None };
+        for step in iter::repeat_n(&begin, 5).chain(&steps) {
             player.play(step);
         }
         Ok(())
@@ -42,6 +44,8 @@ struct Player {
     /// Every id that was ever given out in each list.
     given_out: HashSet<TaskId>,
     given_out_away: HashSet<TaskId>,
+    /// The revisions the steps made, without those of taking back and bringing again.
+    made: Vec<Revision>,
     told: Arc<Mutex<Vec<Revision>>>,
     _subscription: taskyard::store::Subscription,
     _opened: Opened,
@@ -65,6 +69,7 @@ impl Player {
             rules,
             given_out: HashSet::new(),
             given_out_away: HashSet::new(),
+            made: Vec::new(),
             told,
             _subscription: subscription,
             _opened: opened,
@@ -81,6 +86,7 @@ impl Player {
         }
         self.check();
         if self.revision() != revision {
+            self.made.push(self.revision());
             self.take_back_and_bring_again(&before);
         }
     }
@@ -151,6 +157,8 @@ impl Player {
                 };
                 is_refused(yard.update(&self.task(*task), update))
             }
+            Step::Depend { task, on } => is_refused(yard.depend(&self.task(*task), &[self.task(*on)])),
+            Step::Undepend { task, on } => is_refused(yard.undepend(&self.task(*task), &[self.waited_for(*task, *on)])),
             Step::Start { task } => is_refused(yard.start(&self.task(*task))),
             Step::Done { task } => is_refused(yard.done(&self.task(*task))),
             Step::Cancel { task } => is_refused(yard.cancel(&self.task(*task))),
@@ -208,12 +216,22 @@ impl Player {
         TaskId::number(u64::from(pick) % (self.given_out.len() as u64 + 1) + 1)
     }
 
+    /// Picks one of the tasks that a task waits for.
+    fn waited_for(&self, task: u8, pick: u8) -> TaskId {
+        let list = self.yard.store().read(self.yard.list_id()).unwrap();
+        let blockers = list.find(&self.task(task)).unwrap().task().map(|task| task.blocked_by).unwrap_or_default();
+        let place = usize::from(pick) % blockers.len().max(1);
+        blockers.get(place).cloned().unwrap_or_else(|| self.task(pick))
+    }
+
     fn tasks(&self, picks: &[u8]) -> Vec<TaskId> {
         picks.iter().map(|pick| self.task(*pick)).collect()
     }
 
+    /// Picks a revision: one that a step made, or one that never was.
     fn some_revision(&self, pick: u8) -> Revision {
-        Revision(u64::from(pick) % (self.revision().0 + 1) + 1)
+        let place = usize::from(pick) % (self.made.len() + 1);
+        self.made.get(place).copied().unwrap_or(self.revision().next())
     }
 }
 
