@@ -124,7 +124,7 @@ impl Yard {
     }
 }
 
-/// Makes attempts until one ends otherwise than with a conflict, or with a lock that is about to be free.
+/// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
 fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
     let started = Instant::now();
     let mut attempts = 0;

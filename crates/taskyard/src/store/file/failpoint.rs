@@ -3,15 +3,28 @@
 //! In normal builds [`reach`] is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
 //! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits.
 
+#[cfg(feature = "failpoints")]
+pub use armed::arm;
+#[cfg(feature = "failpoints")]
+pub(super) use armed::{boot_id, reach};
+
+/// A plan that cannot be read, or a build that has no failpoints.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID`, STEP may be `any`"
+)]
+pub struct BadPlan(String);
+
 /// Marks a step of a commit.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub(super) fn reach(_step: &'static str) {}
 
-#[cfg(feature = "failpoints")]
-pub(super) use armed::reach;
-#[cfg(feature = "failpoints")]
-pub use armed::{BadPlan, arm, boot_id};
+/// Refuses every plan: this build has no failpoints.
+#[cfg(not(feature = "failpoints"))]
+pub fn arm(plan: &str) -> Result<(), BadPlan> {
+    Err(BadPlan(plan.to_owned()))
+}
 
 #[cfg(feature = "failpoints")]
 mod armed {
@@ -25,15 +38,10 @@ mod armed {
 
     use rustix::process::{Signal, getpid, kill_process};
 
+    use super::BadPlan;
+
     static PLAN: OnceLock<Plan> = OnceLock::new();
     static REACHED: AtomicU64 = AtomicU64::new(0);
-
-    /// A plan that cannot be read.
-    #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-    #[error(
-        "`{0}` is no failpoint plan; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID`, STEP may be `any`"
-    )]
-    pub struct BadPlan(String);
 
     struct Plan {
         step: String,
@@ -78,7 +86,7 @@ mod armed {
     }
 
     /// Returns the boot id a plan pretends.
-    pub fn boot_id() -> Option<&'static str> {
+    pub(in super::super) fn boot_id() -> Option<&'static str> {
         match &PLAN.get()?.action {
             Action::Boot(id) => Some(id),
             _ => None,

@@ -20,26 +20,27 @@ use crate::store::{Signature, StoreError};
 /// Long enough for a file that was touched this instant to be recognisable by its times.
 const SETTLING: Duration = Duration::from_millis(25);
 
-/// Looks at the list and records what other programs did to it, also what they did this instant.
-pub(super) fn observe(handle: &Handle) -> Result<(), StoreError> {
-    let Ok(sidecar) = handle.sidecar() else { return Ok(()) };
+/// Looks at the list and records what other programs did to it, also what they did this instant. Returns whether nothing is
+/// left to record.
+pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
+    let Ok(sidecar) = handle.sidecar() else { return Ok(true) };
     let is_known = sidecar.join("journal.sqlite").exists();
     if !is_known && handle.place.open()?.is_none() {
-        return Ok(());
+        return Ok(true);
     }
-    let Ok(journal) = handle.journal() else { return Ok(()) };
+    let Ok(journal) = handle.journal() else { return Ok(true) };
+    let mut is_complete = false;
     for _ in 0..3 {
         let scan = scan::scan(&handle.place, Some(&journal))?;
         let is_all_settled = scan.changes.iter().all(|change| is_settled(change, scan.seen));
-        if is_all_settled && record(handle, &journal, &scan) {
+        is_complete = is_all_settled && record(handle, &journal, &scan);
+        if is_complete {
             break;
         }
-        if !is_all_settled {
-            thread::sleep(SETTLING);
-        }
+        thread::sleep(SETTLING);
     }
     handle.give_back(journal);
-    Ok(())
+    Ok(is_complete)
 }
 
 /// Records what a look at the list found, as far as it can be trusted, when nobody of ours is writing. Returns whether
@@ -107,7 +108,7 @@ fn write(
     journal.end(transaction)?;
     if !entries.is_empty() {
         state.applied = revision.0;
-        state::save(&queue.file, &state).map_err(StoreError::io("cannot write", "queue"))?;
+        state::save(&queue.file, &state).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = entries.len(), "recorded what another program did");
     }
     Ok(true)

@@ -1,9 +1,9 @@
 //! Where everything of one list is.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -26,12 +26,7 @@ pub(super) struct Place {
 impl Place {
     /// Finds the place of a list below a directory of lists.
     pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId) -> Self {
-        let named = tasks.join(list.directory());
-        // The client locks beside the real file, and two paths to one list are one list.
-        let directory = fs::canonicalize(&named)
-            .or_else(|_| Ok::<_, io::Error>(fs::canonicalize(tasks)?.join(list.directory())))
-            .or_else(|_| std::path::absolute(&named))
-            .unwrap_or(named);
+        let directory = canonical(&tasks.join(list.directory()));
         let sidecar = data.map(|data| data.join("lists").join(sidecar_name(&directory)));
         Self { directory, sidecar }
     }
@@ -61,6 +56,18 @@ impl Place {
     }
 }
 
+/// Returns a path with its links resolved, as far as it exists: the client locks beside the real file, and two paths to one
+/// list are one list.
+fn canonical(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path
+}
+
 /// Returns the file name of a task.
 pub(super) fn file_name(id: &TaskId) -> CString {
     c_name(&format!("{}.json", id.file_stem()))
@@ -83,26 +90,37 @@ pub(super) fn task_of(name: &str) -> Option<TaskId> {
 
 /// Reads the names in a directory, `.` and `..` left out; names that are no UTF-8 are nobody's.
 pub(super) fn names(directory: BorrowedFd<'_>, path: &Path) -> Result<Vec<String>, StoreError> {
-    let failed = |error: rustix::io::Errno| StoreError::io("cannot list", path)(error.into());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // A descriptor of its own: two readers must not share one position.
-    let own = rustix::fs::openat(
-        directory.as_fd(),
-        c".",
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(failed)?;
+    let own = rustix::fs::openat(directory, c".", flags, Mode::empty());
+    own.and_then(read_names).map_err(|error| StoreError::io("cannot list", path)(error.into()))
+}
+
+#[cfg(target_os = "linux")]
+fn read_names(directory: OwnedFd) -> rustix::io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut buffer = Vec::with_capacity(64 * 1024);
-    let mut entries = rustix::fs::RawDir::new(own, buffer.spare_capacity_mut());
+    let mut entries = rustix::fs::RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
-        let entry = entry.map_err(failed)?;
-        match entry.file_name().to_str() {
-            Ok("." | "..") | Err(_) => {}
-            Ok(name) => names.push(name.to_owned()),
-        }
+        push_name(&mut names, entry?.file_name());
     }
     Ok(names)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_names(directory: OwnedFd) -> rustix::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        push_name(&mut names, entry?.file_name());
+    }
+    Ok(names)
+}
+
+fn push_name(names: &mut Vec<String>, name: &CStr) {
+    match name.to_str() {
+        Ok("." | "..") | Err(_) => {}
+        Ok(name) => names.push(name.to_owned()),
+    }
 }
 
 /// Returns a readable directory name for our data about a list, one for each canonical path.

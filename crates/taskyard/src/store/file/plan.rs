@@ -15,8 +15,11 @@ use super::files;
 use super::fingerprint::Look;
 use super::numbers;
 use super::turn::Turn;
-use super::txn::FileTxn;
+use super::txn::{FileTxn, Staged};
 use crate::store::StoreError;
+
+/// More removals than this are not locked one by one.
+const MANY: usize = 256;
 
 /// What is to be done to the files, ready to be done.
 #[derive(Debug)]
@@ -56,9 +59,11 @@ pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
     if staged.is_empty() {
         return Ok(None);
     }
-    let existing: Vec<TaskId> =
-        staged.iter().filter(|(_, staged)| staged.before.is_some()).map(|(id, _)| id.clone()).collect();
-    txn.turn.lock_tasks(&existing)?;
+    // The client locks what it rewrites, not what it removes. We lock both, unless that would take longer than it waits.
+    let with_removals = staged.len() <= MANY;
+    let is_locked = |staged: &Staged| staged.before.is_some() && (with_removals || staged.after.is_some());
+    let locked: Vec<TaskId> = staged.iter().filter(|(_, staged)| is_locked(staged)).map(|(id, _)| id.clone()).collect();
+    txn.turn.lock_tasks(&locked)?;
     let raise_mark_to = staged
         .iter()
         .filter(|(_, staged)| staged.after.is_none())

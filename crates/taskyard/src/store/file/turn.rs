@@ -1,6 +1,7 @@
 //! One writer's turn at a list: the head of our queue, the client's lock on the list, and its locks on single tasks.
 
 use std::ffi::CStr;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +39,10 @@ pub(super) struct Turn {
     pub(super) state: State,
     /// The writer before us died in the middle of its turn.
     pub(super) is_after_a_death: bool,
-    queue: Queue,
+    /// The list had no directory before this turn.
+    pub(super) is_new: bool,
+    /// Ours until the turn ends.
+    queue: Option<Queue>,
     list_lock: Arc<Lock>,
     task_locks: Vec<Arc<Lock>>,
     taken: i64,
@@ -49,31 +53,28 @@ impl Turn {
     pub(super) fn take(place: &Place, queue_file: &std::path::Path) -> Result<Self, StoreError> {
         let seen = place.open()?;
         let queue = queue::enter(queue_file, &place.directory, seen.as_ref().map(AsFd::as_fd))?;
-        Self::take_from(place, queue)
+        Self::take_from(place, queue, PATIENCE)
     }
 
     /// Takes a turn if nobody of ours is at it and the list's lock is free.
     pub(super) fn try_take(place: &Place, queue_file: &std::path::Path) -> Result<Option<Self>, StoreError> {
         match queue::try_enter(queue_file)? {
-            Some(queue) => Self::take_from(place, queue).map(Some),
+            Some(queue) => Self::take_from(place, queue, Duration::ZERO).map(Some),
             None => Ok(None),
         }
     }
 
-    fn take_from(place: &Place, queue: Queue) -> Result<Self, StoreError> {
+    fn take_from(place: &Place, queue: Queue, patience: Duration) -> Result<Self, StoreError> {
         let mut state = state::load(&queue.file).unwrap_or_default();
         leave_a_gap(&state);
-        let directory = Arc::new(place.make()?);
         let offset = clock::wall() - clock::since_boot();
         let clock_was_set = state.turns > 0 && (offset - state.clock_offset).abs() > CLOCK_WAS_SET;
         let is_after_a_death = state.busy && queue.is_head && is_dead(state.holder);
-        if is_after_a_death {
-            reclaim(place, &directory, &state::load_held(&queue.file))?;
-        }
+        let dead = if is_after_a_death { state::load_held(&queue.file) } else { Vec::new() };
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
-        let waiting = Waiting { name: c".lock.lock", path: place.directory.join(".lock.lock"), second_look };
-        let list_lock = held::keep(waiting.acquire(&directory, PATIENCE)?);
+        let is_new = !place.directory.exists();
+        let (directory, list_lock) = lock_list(place, &dead, second_look, patience)?;
         reach("list lock: taken");
         let taken = clock::since_boot();
         // What others wrote while we waited for the lock without the queue counts, not what we read before.
@@ -88,7 +89,8 @@ impl Turn {
             directory,
             state,
             is_after_a_death: unclean,
-            queue,
+            is_new,
+            queue: Some(queue),
             list_lock,
             task_locks: Vec::new(),
             taken,
@@ -137,7 +139,8 @@ impl Turn {
 
     /// Writes what our processes tell each other.
     pub(super) fn save(&mut self) -> Result<(), StoreError> {
-        state::save(&self.queue.file, &self.state).map_err(StoreError::io("cannot write", "queue"))
+        let Some(queue) = &self.queue else { return Ok(()) };
+        state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
     }
 
     /// Gives the locks of the tasks back.
@@ -158,7 +161,8 @@ impl Turn {
             })
             .collect();
         held.extend(intents.iter().map(|name| HeldName { name: name.clone(), inode: 0, born: 0 }));
-        state::save_held(&self.queue.file, &held).map_err(StoreError::io("cannot write", "queue"))
+        let Some(queue) = &self.queue else { return Ok(()) };
+        state::save_held(&queue.file, &held).map_err(StoreError::io("cannot write", &queue.path))
     }
 
     /// Ends the turn.
@@ -174,6 +178,7 @@ impl Turn {
             self.list_lock.remove();
             reach("list lock: given back");
         }
+        self.queue = None;
     }
 }
 
@@ -227,6 +232,29 @@ impl Waiting<'_> {
     }
 }
 
+/// Takes the list's lock, making the list's directory where there is none.
+fn lock_list(
+    place: &Place,
+    dead: &[HeldName],
+    second_look: Duration,
+    patience: Duration,
+) -> Result<(Arc<OwnedFd>, Arc<Lock>), StoreError> {
+    let waiting = Waiting { name: c".lock.lock", path: place.directory.join(".lock.lock"), second_look };
+    let mut attempts = 0;
+    loop {
+        let directory = Arc::new(place.make()?);
+        reclaim(place, &directory, dead, patience)?;
+        match waiting.acquire(&directory, patience) {
+            Ok(lock) => return Ok((directory, held::keep(lock))),
+            // Somebody removed the whole list in that instant.
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound && attempts < 3 => {
+                attempts += 1
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Waits until rivals that poll had a fair chance at the lock since one of ours gave it back.
 fn leave_a_gap(state: &State) {
     let due = state.released + (state.held_for / 2).clamp(0, LONGEST_GAP);
@@ -240,7 +268,7 @@ fn leave_a_gap(state: &State) {
 
 /// Removes the locks of a writer of ours that died. One that it was only about to take may be a rival's: that one is
 /// waited for, before the list is locked, so that nobody waits for us meanwhile.
-fn reclaim(place: &Place, directory: &Arc<OwnedFd>, held: &[HeldName]) -> Result<(), StoreError> {
+fn reclaim(place: &Place, directory: &Arc<OwnedFd>, held: &[HeldName], patience: Duration) -> Result<(), StoreError> {
     for HeldName { name, inode, born } in held {
         let lock = super::place::c_name(name);
         let Ok(Some(look)) = look_at(directory.as_fd(), &lock) else { continue };
@@ -248,7 +276,7 @@ fn reclaim(place: &Place, directory: &Arc<OwnedFd>, held: &[HeldName]) -> Result
             let _ = lock::take_aside(directory.as_fd(), &lock, &look);
         } else if *inode == 0 && &*lock != c".lock.lock" {
             let waiting = Waiting { name: &lock, path: place.directory.join(name), second_look: SECOND_LOOK };
-            drop(waiting.acquire(directory, PATIENCE)?);
+            drop(waiting.acquire(directory, patience)?);
         }
     }
     Ok(())

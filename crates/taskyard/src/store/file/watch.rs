@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,13 +44,20 @@ fn follow(handle: &Handle, mut watcher: RecommendedWatcher, receiver: &Receiver<
     let mut told = since;
     let mut watched = add_paths(&mut watcher, handle);
     loop {
-        if let Err(error) = handle.observe() {
+        let is_complete = handle.observe().unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot look at the list");
-        }
+            true
+        });
         tell(handle, &mut told, to);
-        match receiver.recv() {
-            Ok(Word::Moved) => {}
-            Ok(Word::End) | Err(_) => return,
+        // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
+        let word = if is_complete {
+            receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            receiver.recv_timeout(LONGEST_BURST)
+        };
+        match word {
+            Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
         let started = Instant::now();
         while started.elapsed() < LONGEST_BURST {

@@ -2,16 +2,20 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::store::StoreError;
 
 /// The format of the database; a higher one was written by a newer Taskyard.
 const FORMAT: i64 = 1;
-/// When the write-ahead log has grown beyond this, its pages are copied into the database.
-const LONGEST_LOG: u64 = 1 << 20;
+/// When the write-ahead log holds more pages than this, they are copied into the database.
+const LONGEST_LOG: i32 = 256;
 
 const SCHEMA: &str = "
     CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -33,20 +37,25 @@ pub(in crate::store::file) struct Journal {
     pub(super) connection: Connection,
     path: PathBuf,
     log: Option<File>,
+    /// How many pages the log held after our last commit.
+    pages: Arc<AtomicI32>,
 }
 
 impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
     pub(in crate::store::file) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         let path = sidecar.join("journal.sqlite");
-        let is_new = !path.exists();
-        if is_new {
+        if !path.exists() {
             fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut journal = Self::connect(path, flags)?;
         let format: i64 = journal.pragma("user_version")?;
         if format == 0 {
+            // One at a time: SQLite does not wait for its turn to change the journal mode.
+            let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
+            flock(&alone, FlockOperation::LockExclusive)
+                .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
             journal.create(list)?;
             sync_directories(sidecar);
         } else if format > FORMAT {
@@ -69,32 +78,40 @@ impl Journal {
 
     fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Journal { doing: "open", path: path.clone(), source };
-        let connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
-        // The last process to leave must not pay for copying the log; see `copy_log`.
+        let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+        // The last process to leave must not pay for copying the log; see `copy_log`. (The hook below also turns off SQLite's
+        // own copying, which would happen inside a commit, with the locks held.)
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
         // Commits are made durable by `sync`, at the moment we choose.
         connection
             .execute_batch(
-                "PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+                "PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL;
                  PRAGMA mmap_size = 268435456;",
             )
             .map_err(failed)?;
+        let pages = Arc::new(AtomicI32::new(0));
+        let counted = Arc::clone(&pages);
+        let count = move |_: &mut Wal, pages| {
+            counted.store(pages, Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(count)).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self { connection, path, log: None })
+        Ok(Self { connection, path, log: None, pages })
     }
 
     fn create(&mut self, list: &Path) -> Result<(), StoreError> {
+        if self.pragma::<i64>("user_version")? != 0 {
+            return Ok(());
+        }
         let failed = |source| StoreError::Journal { doing: "create", path: self.path.clone(), source };
         self.connection.execute_batch("PRAGMA journal_mode = WAL").map_err(failed)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
-        let format: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-        if format == 0 {
-            transaction.execute_batch(SCHEMA).map_err(failed)?;
-            transaction
-                .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
-                .map_err(failed)?;
-            transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
-        }
+        transaction.execute_batch(SCHEMA).map_err(failed)?;
+        transaction
+            .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
+            .map_err(failed)?;
+        transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         self.sync()
     }
@@ -128,8 +145,7 @@ impl Journal {
 
     /// Copies the log into the database when it has grown long. Called with no lock held.
     pub(in crate::store::file) fn copy_log(&self) {
-        let length = self.log.as_ref().and_then(|log| log.metadata().ok()).map_or(0, |log| log.len());
-        if length > LONGEST_LOG {
+        if self.pages.load(Ordering::Relaxed) > LONGEST_LOG {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
