@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use taskyard::Yard;
-use taskyard::core::render::{Board, Line, Tone, graph};
+use taskyard::core::render::{Board, Line, Look, Tone, graph};
 use taskyard::core::{AgentName, ListId, Rules, TaskId};
 use taskyard::operations::{Filter, NewTask, Patch, RestoreWhich, Update};
 use taskyard::store::{FileStore, FileStoreOptions};
@@ -93,7 +93,14 @@ impl Tour<'_> {
         }
         self.board()?;
         self.step("What waits for what", &["taskyard graph"])?;
-        let lines = graph::text(&self.yard.graph()?.tasks, &self.output.look());
+        let look = self.output.look();
+        let narrower = Look { width: look.width.map(|width| width.saturating_sub(2)), ..look };
+        let indented = graph::text(&self.yard.graph()?.tasks, &narrower).into_iter().map(|line| {
+            let mut indented = Line::plain("  ");
+            indented.append(line);
+            indented
+        });
+        let lines: Vec<Line> = indented.collect();
         self.show(&lines)
     }
 
