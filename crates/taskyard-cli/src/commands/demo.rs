@@ -15,7 +15,7 @@ use taskyard::store::{FileStore, FileStoreOptions};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, with_commands};
 use crate::problem::Problem;
 
 /// See it at work: a short tour on a throw-away list
@@ -25,7 +25,7 @@ use crate::problem::Problem;
 pub(crate) struct Demo {}
 
 /// How long a person gets to read a step.
-const PAUSE: Duration = Duration::from_millis(280);
+const PAUSE: Duration = Duration::from_millis(120);
 
 impl Demo {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
@@ -200,11 +200,10 @@ impl Tour<'_> {
     }
 
     fn say(&mut self, text: &str) -> Result<(), Problem> {
-        let mut lines = vec![Line::plain(text)];
         if self.steps > 0 {
-            lines.insert(0, Line::new());
+            self.show(&[Line::new()])?;
         }
-        self.show(&lines)
+        self.show(&[with_commands(text, Tone::Plain)])
     }
 
     fn show(&mut self, lines: &[Line]) -> Result<(), Problem> {

@@ -178,7 +178,7 @@ impl Output {
 }
 
 /// Returns text in which what stands between backticks is shown as something to type or to find.
-fn with_commands(text: &str, tone: Tone) -> Line {
+pub(crate) fn with_commands(text: &str, tone: Tone) -> Line {
     let mut line = Line::new();
     for (number, part) in text.split('`').enumerate() {
         if number % 2 == 0 {

@@ -4,6 +4,6 @@ mod door;
 mod json;
 mod terminal;
 
-pub(crate) use door::Output;
+pub(crate) use door::{Output, with_commands};
 pub(crate) use json::{EntryShape, Ids, Shapes};
 pub(crate) use terminal::{ColorChoice, Terminal};

@@ -4,6 +4,7 @@
 
 mod adopt;
 mod bad_files;
+#[cfg(unix)]
 mod bad_places;
 mod cancel;
 mod clear;
@@ -28,6 +29,7 @@ mod reopen;
 mod restore;
 mod search;
 mod show;
+#[cfg(unix)]
 mod signals;
 mod start;
 mod stats;
