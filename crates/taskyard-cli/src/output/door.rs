@@ -3,8 +3,10 @@
 use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Stdout, Write as _};
 
 use serde::Serialize;
+use serde_json::{Serializer, json};
 use taskyard::core::render::{Line, Look, Tone, ansi};
 
+use super::careful::Careful;
 use super::json::Document;
 use super::terminal::Terminal;
 use crate::exit::Exit;
@@ -87,6 +89,9 @@ impl Output {
     /// Writes the help somebody asked for, in the colours of the terminal.
     pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
         let text = help.render();
+        if self.json {
+            return self.document(json!({ "help": text.to_string() }));
+        }
         let text = if self.terminal.color { text.ansi().to_string() } else { text.to_string() };
         self.stdout.write_all(text.as_bytes())
     }
@@ -104,7 +109,8 @@ impl Output {
 
     /// Writes the answer as one JSON object on one line.
     pub(crate) fn document(&mut self, body: impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.stdout, &Document::new(body)).map_err(io::Error::from)?;
+        let mut serializer = Serializer::with_formatter(&mut self.stdout, Careful);
+        Document::new(body).serialize(&mut serializer).map_err(io::Error::from)?;
         self.stdout.write_all(b"\n")
     }
 
@@ -153,7 +159,7 @@ impl Output {
             error.insert("hint".into(), hint.as_str().into());
         }
         error.extend(problem.details.clone());
-        self.document(serde_json::json!({ "error": error }))?;
+        self.document(json!({ "error": error }))?;
         self.stdout.flush()
     }
 

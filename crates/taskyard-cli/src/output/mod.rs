@@ -1,5 +1,6 @@
 //! The one door to stdout and stderr.
 
+mod careful;
 mod door;
 mod json;
 mod terminal;

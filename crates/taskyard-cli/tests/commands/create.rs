@@ -69,6 +69,7 @@ fn control_characters_are_shown_and_never_sent() {
         .run("history")
         .run("show '\u{1b}[31m'")
         .run("list --list '\u{1b}[31mred' --style tree")
+        .run("list --json")
         .run("list --store '\u{1b}[31mred'")
         .snapshot();
 }

@@ -3,6 +3,7 @@ use crate::test::Test;
 #[test]
 fn wrong_usage_exits_2_in_words_and_in_json() {
     Test::new()
+        .run("--json")
         .run("frobnicate")
         .run("frobnicate --json")
         .run("--json show")
@@ -46,6 +47,14 @@ fn a_store_elsewhere_has_the_same_layout() {
     let test = Test::new().quietly("create x --store file:.taskyard");
     assert!(test.path("home/project/.taskyard/tasks/project/1.json").exists());
     test.run("list --store file:.taskyard").run("list").snapshot();
+}
+
+#[test]
+fn the_log_names_the_task_and_goes_to_stderr() {
+    let test = Test::new().env("TASKYARD_LOG", "info");
+    let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(["create", "x", "--json"]).output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("{\"schema\""));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("task=1"));
 }
 
 #[test]
