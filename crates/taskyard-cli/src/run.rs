@@ -38,7 +38,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let Arguments { globals, command } = arguments;
     logging::start(environment.log.as_deref());
     signals::survive_file_size_limits();
-    if command.writes_or_watches() {
+    if command.may_hold_locks() {
         signals::release_locks_when_stopped();
     }
     let terminal = Terminal::detect(globals.color, &environment, now());

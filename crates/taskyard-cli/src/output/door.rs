@@ -83,7 +83,7 @@ impl Output {
         self.stdout.flush()?;
         let mut line = Line::new().with(Tone::Warning, "warning: ");
         line.append(with_commands(text, Tone::Plain));
-        self.error_line(&line)
+        self.error_line(line, "warning: ".len())
     }
 
     /// Writes the help somebody asked for, in the colours of the terminal.
@@ -168,18 +168,26 @@ impl Output {
         let _ = self.stdout.flush();
         let mut line = Line::new().with(Tone::Error, "error: ");
         line.append(with_commands(&problem.message, Tone::Plain));
-        self.error_line(&line)?;
+        self.error_line(line, "error: ".len())?;
         if let Some(hint) = &problem.hint {
             let mut line = Line::new().with(Tone::Hint, " hint: ");
             line.append(with_commands(hint, Tone::Plain));
-            self.error_line(&line)?;
+            self.error_line(line, " hint: ".len())?;
         }
         Ok(())
     }
 
-    fn error_line(&self, line: &Line) -> io::Result<()> {
-        let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
-        writeln!(io::stderr().lock(), "{text}")
+    /// Writes a line to stderr, on a terminal in as many lines as it needs, below its label.
+    fn error_line(&self, line: Line, label: usize) -> io::Result<()> {
+        let lines = match self.terminal.error_width {
+            Some(width) => line.wrapped(width, label),
+            None => vec![line],
+        };
+        for line in &lines {
+            let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
+            writeln!(io::stderr().lock(), "{text}")?;
+        }
+        Ok(())
     }
 }
 

@@ -33,6 +33,8 @@ mod show;
 mod signals;
 mod start;
 mod stats;
+#[cfg(unix)]
+mod terminal;
 mod test;
 mod undepend;
 mod undo;

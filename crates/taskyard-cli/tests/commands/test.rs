@@ -84,6 +84,18 @@ impl Test {
         self
     }
 
+    /// Runs a command on a terminal of so many columns and writes down what appeared there. The second text is typed.
+    #[cfg(unix)]
+    pub(crate) fn on_terminal(mut self, columns: u16, line: &str, typed: &str) -> Self {
+        let mut command = self.command(env!("CARGO_BIN_EXE_taskyard"));
+        command.args(words(line));
+        let (screen, status) = crate::terminal::run(command, columns, typed);
+        let code = status.code().map_or_else(|| status.to_string(), |code| code.to_string());
+        let screen = self.redacted(&screen.replace("\r\n", "\n").replace('\u{1b}', "\\e"));
+        let _ = writeln!(self.transcript, "$ taskyard {}\n{screen}--- exit {code}\n", shown(line));
+        self
+    }
+
     /// Runs a command that must succeed, and does not write it down.
     pub(crate) fn quietly(mut self, line: &str) -> Self {
         let output = self.output_of(line);
