@@ -23,7 +23,7 @@ pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 pub(crate) const CLAUDE_CODE_TASK_LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
 /// The client's session, whose list is named after it.
 pub(crate) const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
-/// Whether the client has teams; in client rules a team's list counts only then.
+/// Whether the client has teams: in client rules a team's list counts only where it is on, in ours unless it is off.
 pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 /// No colours, whatever its value, as <https://no-color.org> has it; `--color` beats it.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";

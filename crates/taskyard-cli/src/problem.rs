@@ -11,9 +11,13 @@ use taskyard::{Error, StoreError};
 
 use crate::exit::Exit;
 
-/// Why a command ends without having done what was asked.
+/// Why a command ends without having done what was asked. Boxed, so that the way without problems stays light.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct Problem(Box<Report>);
+
+/// What there is to say of a problem.
+#[derive(Debug)]
+pub(crate) struct Report {
     pub(crate) exit: Exit,
     /// A word that never changes.
     pub(crate) code: &'static str,
@@ -33,7 +37,7 @@ impl Problem {
 
     /// Returns a problem.
     pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, code, message: message.into(), hint: None, details: Map::new() }
+        Self(Box::new(Report { exit, code, message: message.into(), hint: None, details: Map::new() }))
     }
 
     /// Returns the problem of a system call that failed.
@@ -43,20 +47,26 @@ impl Problem {
 
     /// Adds advice.
     #[must_use]
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
     }
 
     /// Adds something for programs.
     #[must_use]
     pub(crate) fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(key.to_owned(), value.into());
+        self.0.details.insert(key.to_owned(), value.into());
         self
     }
 
     /// Tells whether the reader of our output went away, which is nobody's problem.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        self.code == BROKEN_PIPE
+        self.0.code == BROKEN_PIPE
+    }
+
+    /// Returns what there is to say of it.
+    pub(crate) fn report(&self) -> &Report {
+        &self.0
     }
 }
 
@@ -101,9 +111,17 @@ impl From<StoreError> for Problem {
                 .detail("path", path.display().to_string())
                 .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
                 .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
-            StoreError::Conflict { task } => Self::new(Exit::GaveUp, "conflict", message)
-                .hint("try again")
-                .detail("task", task.as_str()),
+            StoreError::Busy { path, age } => Self::new(Exit::GaveUp, "locked", message)
+                .hint("another program is working on this task: try again")
+                .detail("path", path.display().to_string())
+                .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
+                .hint("use the newer taskyard")
+                .detail("path", path.display().to_string())
+                .detail("format", format),
+            StoreError::Conflict { task } => {
+                Self::new(Exit::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
+            }
             StoreError::NoTask { path, .. } => Self::new(Exit::Refused, "unreadable", message)
                 .hint("mend or move the file by hand; `taskyard doctor` shows what is wrong")
                 .detail("path", path.display().to_string()),

@@ -23,10 +23,11 @@ pub(crate) fn release_locks_when_stopped() {
             std::process::exit(128 + signal);
         }
     });
-    // Without the thread a signal would be swallowed; then nothing must be handled at all.
+    // Without the thread nobody would act on the signal: end from within its handler then.
     if listening.is_err() {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+            let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always);
         }
     }
 }

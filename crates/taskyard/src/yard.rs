@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{AgentName, Event, ListId, Op, Rules};
 
-use crate::Error;
 use crate::events::EventBus;
-use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn};
+use crate::operations::Halt;
+use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::{Error, Outcome};
 
 /// How long the lock of a task that a living process holds is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -67,53 +68,85 @@ impl Yard {
         self.events.subscribe(listener)
     }
 
-    /// Returns the signature of a change by the acting agent.
-    pub(crate) fn signature(&self, op: Op) -> Signature {
-        Signature::new(self.actor.clone(), op)
-    }
-
-    /// Tells the listeners of a commit.
-    pub(crate) fn publish(&self, event: Option<&Event>) {
-        if let Some(event) = event {
-            self.events.publish(event);
+    /// Tells the log and the listeners of a commit.
+    fn publish(&self, event: Option<&Event>) {
+        let Some(event) = event else { return };
+        for entry in &event.entries {
+            let done = match (&entry.before, &entry.after) {
+                (None, _) => "created",
+                (_, None) => "removed",
+                (Some(_), Some(_)) => "changed",
+            };
+            tracing::info!(task = %entry.task, list = %event.list, revision = event.revision.0, op = %entry.op, "{done}");
         }
+        self.events.publish(event);
     }
 
     /// Runs one transaction on the list and publishes what it did.
     ///
-    /// The closure may run several times, so it has no side effects. It stages changes and returns its answer; to refuse, it
-    /// returns without having staged anything.
+    /// The closure stages changes and returns its answer, or halts: then nothing has happened, whatever it had staged. It may
+    /// run several times, so it has no side effects. It may say more of the change in the signature it is given.
     pub(crate) fn transact<T>(
         &self,
-        signature: &Signature,
-        mut change: impl FnMut(&mut dyn Txn) -> Result<T, StoreError>,
-    ) -> Result<(T, Option<Event>), Error> {
-        let started = Instant::now();
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
+        op: Op,
+        mut change: impl FnMut(&mut dyn Txn, &mut Signature) -> Result<T, Halt>,
+    ) -> Result<Outcome<(T, Option<Event>)>, Error> {
+        let attempt = || {
             let mut txn = self.store.write(&self.list)?;
-            let answer = change(&mut *txn)?;
-            match txn.commit(signature) {
-                Ok(event) => {
-                    self.publish(event.as_ref());
-                    return Ok((answer, event));
-                }
-                Err(StoreError::Conflict { task }) if attempts == ATTEMPTS => {
-                    return Err(Error::TooManyConflicts { task, attempts });
-                }
-                Err(StoreError::Conflict { task }) => {
-                    tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
-                }
-                Err(StoreError::Busy { path, age }) if started.elapsed() > PATIENCE => {
-                    return Err(StoreError::Locked { path, age, waited: started.elapsed() }.into());
-                }
-                Err(StoreError::Busy { path, .. }) => {
-                    tracing::debug!(lock = %path.display(), "held by another process, starting over");
-                    attempts -= 1;
-                }
-                Err(error) => return Err(error.into()),
+            let mut signature = Signature::new(self.actor.clone(), op);
+            let answer = change(&mut *txn, &mut signature)?;
+            Ok((answer, txn.commit(&signature)?))
+        };
+        let outcome = persist(attempt)?;
+        if let Outcome::Done((_, event)) = &outcome {
+            self.publish(event.as_ref());
+        }
+        Ok(outcome)
+    }
+
+    /// Runs one transaction on two lists and publishes what it did, under the terms of [`Yard::transact`].
+    pub(crate) fn transact_both<T>(
+        &self,
+        op: Op,
+        from: &ListId,
+        into: &ListId,
+        mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
+    ) -> Result<Outcome<T>, Error> {
+        let attempt = || {
+            let mut pair = self.store.write_both(from, into)?;
+            let answer = change(&mut *pair)?;
+            Ok((answer, pair.commit(&Signature::new(self.actor.clone(), op))?))
+        };
+        Ok(persist(attempt)?.map(|(answer, events)| {
+            events.iter().for_each(|event| self.publish(event.as_ref()));
+            answer
+        }))
+    }
+}
+
+/// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
+fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
+    let started = Instant::now();
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match attempt() {
+            Ok(done) => return Ok(Outcome::Done(done)),
+            Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
+            Err(Halt::Failed(StoreError::Conflict { task })) if attempts == ATTEMPTS => {
+                return Err(Error::TooManyConflicts { task, attempts });
             }
+            Err(Halt::Failed(StoreError::Conflict { task })) => {
+                tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
+            }
+            Err(Halt::Failed(StoreError::Busy { path, age })) if started.elapsed() > PATIENCE => {
+                return Err(StoreError::Locked { path, age, waited: started.elapsed() }.into());
+            }
+            Err(Halt::Failed(StoreError::Busy { path, .. })) => {
+                tracing::debug!(lock = %path.display(), "held by another process, starting over");
+                attempts -= 1;
+            }
+            Err(Halt::Failed(error)) => return Err(error.into()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Writing what commands have to say: for people, plainly, or as JSON.
 
-use std::io::{self, BufWriter, Stdout, Write as _};
+use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Stdout, Write as _};
 
 use serde::Serialize;
 use taskyard::core::render::{Line, Look, Tone, ansi};
@@ -8,7 +8,7 @@ use taskyard::core::render::{Line, Look, Tone, ansi};
 use super::json::Document;
 use super::terminal::Terminal;
 use crate::exit::Exit;
-use crate::problem::Problem;
+use crate::problem::{Problem, Report};
 
 /// Where everything a command says goes through.
 #[derive(Debug)]
@@ -84,10 +84,47 @@ impl Output {
         self.error_line(&line)
     }
 
+    /// Writes the help somebody asked for, in the colours of the terminal.
+    pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
+        let text = help.render();
+        let text = if self.terminal.color { text.ansi().to_string() } else { text.to_string() };
+        self.stdout.write_all(text.as_bytes())
+    }
+
+    /// Tells on stderr that a command line cannot be understood. The text is safe to show.
+    pub(crate) fn usage_error(&mut self, text: &str) -> io::Result<()> {
+        let rest = text.strip_prefix("error: ").unwrap_or(text);
+        if rest.len() < text.len() {
+            let label = Line::new().with(Tone::Error, "error: ");
+            let label = if self.terminal.error_color { ansi(&label) } else { label.to_string() };
+            write!(io::stderr().lock(), "{label}")?;
+        }
+        io::stderr().lock().write_all(rest.as_bytes())
+    }
+
     /// Writes the answer as one JSON object on one line.
     pub(crate) fn document(&mut self, body: impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.stdout, &Document::new(body)).map_err(io::Error::from)?;
         self.stdout.write_all(b"\n")
+    }
+
+    /// Asks a person for a yes; nobody else is asked, and the answer is no then.
+    pub(crate) fn ask(&mut self, question: &str) -> io::Result<bool> {
+        if !self.is_terminal() || !io::stdin().is_terminal() {
+            return Ok(false);
+        }
+        let line = Line::new().with(Tone::Strong, question).with(Tone::Dim, " [y/N] ");
+        let text = if self.terminal.color { ansi(&line) } else { line.to_string() };
+        self.stdout.write_all(text.as_bytes())?;
+        self.stdout.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Tells whether anybody can still read what we write.
+    pub(crate) fn has_reader(&self) -> bool {
+        reader_is_there()
     }
 
     /// Sends everything on its way.
@@ -100,14 +137,15 @@ impl Output {
         if problem.is_broken_pipe() {
             return Exit::Done;
         }
-        let told = if self.json { self.problem_as_json(problem) } else { self.problem_in_words(problem) };
-        match told {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::CouldNot,
-            Ok(()) | Err(_) => problem.exit,
+        let report = problem.report();
+        if !self.json || self.problem_as_json(report).is_err() {
+            // Where even stderr is out of reach, the exit code is all we have left to say.
+            let _ = self.problem_in_words(report);
         }
+        report.exit
     }
 
-    fn problem_as_json(&mut self, problem: &Problem) -> io::Result<()> {
+    fn problem_as_json(&mut self, problem: &Report) -> io::Result<()> {
         let mut error = serde_json::Map::new();
         error.insert("code".into(), problem.code.into());
         error.insert("message".into(), problem.message.as_str().into());
@@ -119,8 +157,9 @@ impl Output {
         self.stdout.flush()
     }
 
-    fn problem_in_words(&mut self, problem: &Problem) -> io::Result<()> {
-        self.stdout.flush()?;
+    fn problem_in_words(&mut self, problem: &Report) -> io::Result<()> {
+        // What was said before comes first; where it cannot be written, that may be the very problem.
+        let _ = self.stdout.flush();
         let mut line = Line::new().with(Tone::Error, "error: ");
         line.append(with_commands(&problem.message, Tone::Plain));
         self.error_line(&line)?;
@@ -151,4 +190,24 @@ fn with_commands(text: &str, tone: Tone) -> Line {
         }
     }
     line
+}
+
+/// Looks whether the other end of stdout is still open.
+#[cfg(unix)]
+fn reader_is_there() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut polled, Some(&at_once)) {
+        Ok(_) => !polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL),
+        Err(_) => true,
+    }
+}
+
+/// Looks whether the other end of stdout is still open; elsewhere the next write will tell.
+#[cfg(not(unix))]
+fn reader_is_there() -> bool {
+    true
 }

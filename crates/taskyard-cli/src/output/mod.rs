@@ -5,5 +5,5 @@ mod json;
 mod terminal;
 
 pub(crate) use door::Output;
-pub(crate) use json::{Document, EntryShape, Ids, Schema, Shapes};
+pub(crate) use json::{EntryShape, Ids, Shapes};
 pub(crate) use terminal::{ColorChoice, Terminal};

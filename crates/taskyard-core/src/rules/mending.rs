@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Task, TaskId};
 
 /// How a defect of one task can be mended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Mend {
     /// An id is added to the tasks that wait for this one.
     AddBlocks {

@@ -1,6 +1,6 @@
 //! Emptying a list.
 
-use taskyard_core::{Revision, Task};
+use taskyard_core::{Op, Revision, Task};
 
 use crate::{Error, Outcome, Yard};
 
@@ -16,6 +16,14 @@ pub struct Cleared {
 impl Yard {
     /// Removes every task of the list. Their numbers are not given out again.
     pub fn clear(&self) -> Result<Outcome<Cleared>, Error> {
-        todo!()
+        if !self.store().read(self.list_id())?.exists() {
+            return Ok(Outcome::Done(Cleared { tasks: Vec::new(), revision: None }));
+        }
+        let outcome = self.transact(Op::Clear, |txn, _| {
+            let tasks = txn.tasks()?;
+            txn.clear()?;
+            Ok(tasks)
+        })?;
+        Ok(outcome.map(|(tasks, event)| Cleared { tasks, revision: event.map(|event| event.revision) }))
     }
 }

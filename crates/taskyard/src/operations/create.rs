@@ -1,7 +1,11 @@
 //! Making a task.
 
-use taskyard_core::{Metadata, Revision, Task, TaskId};
+use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::numbering::next_id;
+use taskyard_core::{Metadata, Op, Revision, Rules, Task, TaskId};
 
+use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
+use super::workbench::Workbench;
 use crate::{Error, Outcome, Yard};
 
 /// A task to be made.
@@ -34,7 +38,41 @@ pub struct Created {
 
 impl Yard {
     /// Makes a task, and the list where there is none yet.
-    pub fn create(&self, _new: NewTask) -> Result<Outcome<Created>, Error> {
-        todo!()
+    pub fn create(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
+        let outcome = self.transact(Op::Create, |txn, _| {
+            let id = next_id(txn.numbers()?, self.rules());
+            let task = new.clone().into_task(id.clone());
+            let edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
+            match self.rules() {
+                Rules::Client(_) => {
+                    txn.put(task)?;
+                    for edge in &edges {
+                        connect_as_the_client(txn, edge)?;
+                    }
+                }
+                Rules::Strict => {
+                    let mut bench = Workbench::on(txn);
+                    bench.put(task);
+                    connect_strictly(&mut bench, &edges)?;
+                    bench.stage()?;
+                }
+            }
+            let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
+            Ok((task, txn.revision()))
+        })?;
+        Ok(outcome
+            .map(|((task, before), event)| Created { task, revision: event.map_or(before, |event| event.revision) }))
+    }
+}
+
+impl NewTask {
+    fn into_task(self, id: TaskId) -> Task {
+        Task {
+            description: self.description,
+            active_form: self.active_form,
+            owner: self.owner,
+            metadata: self.metadata,
+            ..Task::new(id, self.subject)
+        }
     }
 }

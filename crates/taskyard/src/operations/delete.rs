@@ -1,7 +1,11 @@
 //! Removing tasks, and the edges that led to them.
 
-use taskyard_core::{Revision, Task, TaskId};
+use std::collections::HashSet;
 
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{Op, Revision, Rules, Task, TaskId};
+
+use crate::store::{Lookup, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that were removed.
@@ -15,7 +19,52 @@ pub struct Deleted {
 
 impl Yard {
     /// Removes tasks and every edge to them, in one commit.
-    pub fn delete(&self, _ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
-        todo!()
+    pub fn delete(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
+        let list = self.store().read(self.list_id())?;
+        if let Some(first) = ids.first().filter(|_| !list.exists()) {
+            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: first.clone() }));
+        }
+        drop(list);
+        let outcome = self.transact(Op::Delete, |txn, _| {
+            let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
+            for id in ids {
+                match txn.find(id)? {
+                    Lookup::Found(task, _) => tasks.push(*task),
+                    // A task that is named twice is gone by now.
+                    Lookup::Missing if tasks.iter().any(|task| task.id == *id) => continue,
+                    Lookup::Unreadable(problem) if !self.rules().is_client() => {
+                        return Err(problem.into_refusal().into());
+                    }
+                    Lookup::Missing | Lookup::Unreadable(_) => {
+                        return Err(Refusal::NoSuchTask { task: id.clone() }.into());
+                    }
+                }
+                txn.remove(id)?;
+            }
+            forget(txn, &tasks.iter().map(|task| &task.id).collect(), self.rules())?;
+            Ok((tasks, txn.revision()))
+        })?;
+        Ok(outcome
+            .map(|((tasks, before), event)| Deleted { tasks, revision: event.map_or(before, |event| event.revision) }))
     }
+}
+
+/// Takes every edge to tasks that are gone out of those that are left.
+///
+/// All tasks are looked at: another program may have written an edge at one end only, which the removed task does not name.
+pub(super) fn forget(txn: &mut dyn Txn, gone: &HashSet<&TaskId>, rules: Rules) -> Result<(), StoreError> {
+    for task in txn.tasks()? {
+        // The client looks a task up by the id in its file, so it does not find one whose file has another name.
+        if rules.is_client() && task.stated_id.is_some() {
+            continue;
+        }
+        let names_one = |ids: &[TaskId]| ids.iter().any(|id| gone.contains(id));
+        if names_one(&task.blocks) || names_one(&task.blocked_by) {
+            let mut after = task;
+            after.blocks.retain(|id| !gone.contains(id));
+            after.blocked_by.retain(|id| !gone.contains(id));
+            txn.put(after)?;
+        }
+    }
+    Ok(())
 }

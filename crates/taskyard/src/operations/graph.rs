@@ -14,6 +14,8 @@ pub struct Graph {
 impl Yard {
     /// Returns the visible tasks of the list.
     pub fn graph(&self) -> Result<Graph, Error> {
-        todo!()
+        let mut tasks = self.look()?.tasks;
+        tasks.retain(|task| !task.is_internal());
+        Ok(Graph { tasks })
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::listing::Filter;
+use taskyard_core::rules::listing::{Filter, Selection, select};
 use taskyard_core::{Revision, Task, TaskId};
 
+use super::reading::Reading;
 use crate::store::Problem;
 use crate::{Error, Yard};
 
@@ -27,7 +28,9 @@ pub struct Listing {
 
 impl Yard {
     /// Returns the tasks a filter lets through, and what there is to know of the whole list.
-    pub fn list(&self, _filter: &Filter) -> Result<Listing, Error> {
-        todo!()
+    pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
+        let Reading { tasks, problems, revision, exists } = self.look()?;
+        let Selection { tasks, counts, blockers } = select(tasks, filter);
+        Ok(Listing { tasks, counts, blockers, problems, revision, exists })
     }
 }

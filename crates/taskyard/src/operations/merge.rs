@@ -1,17 +1,11 @@
 //! Moving tasks from one list to another.
 
-use taskyard_core::{ListId, Task, TaskId};
+use taskyard_core::rules::merging::{MergeWhich, plan_move};
+use taskyard_core::rules::numbering::next_ids;
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{ListId, Op, Task, TaskId};
 
 use crate::{Error, Outcome, Yard};
-
-/// Which tasks move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MergeWhich {
-    /// Every task.
-    All,
-    /// Every visible task that is not completed.
-    Open,
-}
 
 /// Tasks that moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +14,47 @@ pub struct Merged {
     pub mapping: Vec<(TaskId, TaskId)>,
     /// The tasks as they are now, in the list they came to.
     pub tasks: Vec<Task>,
-    /// The edges to tasks that stayed behind, each from the task that waited to the one it waited for, by their old ids.
+    /// The edges that could not come along, each from the task that waited to the one it waited for, by their old ids.
     pub dropped_edges: Vec<(TaskId, TaskId)>,
+    /// The tasks that are no longer a part of another, because only one of the two moved, by their old ids.
+    pub dropped_parents: Vec<TaskId>,
 }
 
 impl Yard {
     /// Moves tasks between two lists with new numbers and rewritten edges, on both lists or on neither.
-    pub fn merge(&self, _from: &ListId, _into: &ListId, _which: MergeWhich) -> Result<Outcome<Merged>, Error> {
-        todo!()
+    pub fn merge(&self, from: &ListId, into: &ListId, which: MergeWhich) -> Result<Outcome<Merged>, Error> {
+        if from == into {
+            return Ok(Outcome::Refused(Refusal::MergeIntoItself));
+        }
+        let leaving = self.store().read(from)?;
+        if !leaving.exists() {
+            return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
+        }
+        if !leaving.tasks()?.iter().any(|task| which.moves(task)) {
+            let nothing = Merged { mapping: vec![], tasks: vec![], dropped_edges: vec![], dropped_parents: vec![] };
+            return Ok(Outcome::Done(nothing));
+        }
+        drop(leaving);
+        self.transact_both(Op::Merge, from, into, |pair| {
+            let tasks = pair.from().tasks()?;
+            let plan = plan_move(&tasks, which, next_ids(pair.into().numbers()?, self.rules()), self.rules());
+            let mut arrived = Vec::with_capacity(plan.arriving.len());
+            for task in plan.arriving {
+                pair.into().put(task.clone())?;
+                arrived.push(pair.into().find(&task.id)?.task().unwrap_or(task));
+            }
+            for (old, _) in &plan.mapping {
+                pair.from().remove(old)?;
+            }
+            for task in plan.staying {
+                pair.from().put(task)?;
+            }
+            Ok(Merged {
+                mapping: plan.mapping,
+                tasks: arrived,
+                dropped_edges: plan.dropped_edges.into_iter().map(|edge| (edge.task, edge.on)).collect(),
+                dropped_parents: plan.dropped_parents,
+            })
+        })
     }
 }

@@ -1,28 +1,42 @@
 //! The moves people make with a task.
 
-use taskyard_core::TaskId;
+use serde_json::Value;
+use taskyard_core::rules::patching::Patch;
+use taskyard_core::{Metadata, Status, Task, TaskId};
 
-use super::Updated;
+use super::{Update, Updated};
 use crate::{Error, Outcome, Yard};
 
 impl Yard {
     /// Starts a task: its status becomes in_progress.
-    pub fn start(&self, _id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        todo!()
+    pub fn start(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
+        self.change(id, |task| to(Status::InProgress, no_longer_cancelled(task)))
     }
 
-    /// Completes a task.
-    pub fn done(&self, _id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        todo!()
+    /// Completes a task; one that was cancelled counts as done from now on.
+    pub fn done(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
+        self.change(id, |task| to(Status::Completed, no_longer_cancelled(task)))
     }
 
     /// Cancels a task: it counts as completed, and `metadata.cancelled` says that it was not done.
-    pub fn cancel(&self, _id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        todo!()
+    pub fn cancel(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
+        self.change(id, |_| to(Status::Completed, Some(cancelled(Value::Bool(true)))))
     }
 
     /// Makes a task pending again, cancelled or not.
-    pub fn reopen(&self, _id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        todo!()
+    pub fn reopen(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
+        self.change(id, |task| to(Status::Pending, no_longer_cancelled(task)))
     }
+}
+
+fn to(status: Status, metadata: Option<Metadata>) -> Update {
+    Update { patch: Patch { status: Some(status), metadata, ..Patch::default() }, ..Update::default() }
+}
+
+fn no_longer_cancelled(task: &Task) -> Option<Metadata> {
+    task.meta("cancelled").map(|_| cancelled(Value::Null))
+}
+
+fn cancelled(value: Value) -> Metadata {
+    Metadata::from_iter([("cancelled".to_owned(), value)])
 }

@@ -12,6 +12,14 @@ pub enum Outcome<T> {
 }
 
 impl<T> Outcome<T> {
+    /// Makes something else of what was done; a refusal stays what it is.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Done(done) => Outcome::Done(change(done)),
+            Self::Refused(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
     /// Returns what was done, or the refusal as an error.
     pub fn done(self) -> Result<T, Refusal> {
         match self {

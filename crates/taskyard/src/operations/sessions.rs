@@ -1,9 +1,14 @@
 //! What earlier sessions of the client left.
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
+use taskyard_core::rules::list_choice::short_session_list;
+use taskyard_core::rules::merging::MergeWhich;
 use taskyard_core::{ListId, Task, Timestamp};
 
+use crate::store::StoreError;
 use crate::{Error, Yard};
 
 /// A list that an earlier session of the client left, with tasks still open.
@@ -21,7 +26,71 @@ pub struct SessionList {
 
 impl Yard {
     /// Returns the lists with open tasks that sessions of the client in this directory left, the last used first.
-    pub fn left_by_sessions(&self, _config_dir: &Path, _directory: &Path) -> Result<Vec<SessionList>, Error> {
-        todo!()
+    ///
+    /// The client keeps a transcript of each session in `projects/<directory>/<session>.jsonl`. A session's list has its
+    /// name, or the short one that newer clients use with teams. Our own list is not among them.
+    pub fn left_by_sessions(&self, config_dir: &Path, directory: &Path) -> Result<Vec<SessionList>, Error> {
+        let mut left: Vec<SessionList> = Vec::new();
+        for (session, last_used) in sessions(&config_dir.join("projects").join(slug(directory)))? {
+            for name in [session.clone(), short_session_list(&session)] {
+                let Ok(list) = ListId::new(name) else { continue };
+                if list == *self.list_id() || left.iter().any(|known| known.list == list) {
+                    continue;
+                }
+                let mut open = self.store().read(&list)?.tasks()?;
+                open.retain(|task| MergeWhich::Open.moves(task));
+                if !open.is_empty() {
+                    left.push(SessionList { session: session.clone(), list, open, last_used });
+                }
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Returns the sessions whose transcripts are in a directory and when each was last used, the last used first.
+fn sessions(transcripts: &Path) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
+    let files = match fs::read_dir(transcripts) {
+        Ok(files) => files,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(StoreError::io("cannot look for sessions in", transcripts)(error)),
+    };
+    let mut sessions = Vec::new();
+    for file in files {
+        let file = file.map_err(StoreError::io("cannot look for sessions in", transcripts))?;
+        let name = file.file_name();
+        let Some(session) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else { continue };
+        let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        sessions.push((session.to_owned(), modified.and_then(timestamp)));
+    }
+    sessions.sort_by(|(one, used_one), (two, used_two)| used_two.cmp(used_one).then_with(|| one.cmp(two)));
+    Ok(sessions)
+}
+
+/// Makes the directory name that the client makes of a path: everything but letters and digits becomes `-`.
+fn slug(directory: &Path) -> String {
+    let keep = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    };
+    directory.to_string_lossy().encode_utf16().map(keep).collect()
+}
+
+fn timestamp(moment: SystemTime) -> Option<Timestamp> {
+    let since = moment.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Timestamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::slug;
+
+    #[test]
+    fn a_path_becomes_a_name_as_the_client_makes_it() {
+        assert_eq!(slug(Path::new("/home/ana/my_app.v2")), "-home-ana-my-app-v2");
     }
 }

@@ -1,7 +1,10 @@
 //! Looking at one task and what surrounds it.
 
+use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Task, TaskId};
 
+use super::reading::Reading;
+use crate::store::{HistoryQuery, Problem};
 use crate::{Error, Outcome, Yard};
 
 /// A task and what surrounds it.
@@ -21,7 +24,22 @@ pub struct Shown {
 
 impl Yard {
     /// Returns one task in full.
-    pub fn show(&self, _id: &TaskId) -> Result<Outcome<Shown>, Error> {
-        todo!()
+    pub fn show(&self, id: &TaskId) -> Result<Outcome<Shown>, Error> {
+        let Reading { tasks, problems, .. } = self.look()?;
+        let key = TaskId::stored(id.file_stem());
+        let Some(task) = tasks.iter().find(|task| task.id == key).cloned() else {
+            let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
+            let absent = Refusal::NoSuchTask { task: id.clone() };
+            return Ok(Outcome::Refused(problem.map_or(absent, Problem::into_refusal)));
+        };
+        let those = |wanted: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| wanted(task)).cloned().collect();
+        let query = HistoryQuery { task: Some(key.clone()), newest: Some(1), ..HistoryQuery::default() };
+        Ok(Outcome::Done(Shown {
+            open_blockers: those(&|other| other.status.is_open() && task.blocked_by.contains(&other.id)),
+            dependents: those(&|other| other.blocked_by.contains(&key) || task.blocks.contains(&other.id)),
+            subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
+            changed: self.history(&query)?.pop(),
+            task,
+        }))
     }
 }

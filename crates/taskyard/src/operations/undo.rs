@@ -1,7 +1,16 @@
 //! Taking revisions back.
 
-use taskyard_core::{Revision, Task, TaskId};
+use std::collections::HashSet;
 
+use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::undoing::{TakenBack, newest_to_undo, take_back};
+use taskyard_core::{Entry, Image, Op, Revision, Rules, Task, TaskId};
+
+use super::edges::{blocking, connect, disconnect, refuse_cycles, waiting_for};
+use super::halt::Halt;
+use super::workbench::Workbench;
+use crate::store::{HistoryQuery, Lookup, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// Which revisions are to be taken back.
@@ -28,7 +37,144 @@ pub struct Undone {
 
 impl Yard {
     /// Takes revisions back, all of them in one commit or none.
-    pub fn undo(&self, _range: UndoRange) -> Result<Outcome<Undone>, Error> {
-        todo!()
+    pub fn undo(&self, range: UndoRange) -> Result<Outcome<Undone>, Error> {
+        // A list that never was is not made for nothing.
+        match self.entries_to_undo(range) {
+            Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
+            Err(Halt::Failed(error)) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let outcome = self.transact(Op::Undo, |txn, signature| {
+            let entries = self.entries_to_undo(range)?;
+            let plan = take_back(&entries)?;
+            for step in &plan {
+                self.expect_unchanged(txn, step)?;
+            }
+            let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).rev().collect();
+            revisions.dedup();
+            signature.undoes.clone_from(&revisions);
+            for step in plan.iter().filter(|step| step.expected != step.before) {
+                match &step.before {
+                    Some(image) => txn.put_image(&step.task, image.clone())?,
+                    None => txn.remove(&step.task)?,
+                }
+            }
+            reconcile(txn, &plan, self.rules())?;
+            let mut tasks = Vec::with_capacity(plan.len());
+            for step in &plan {
+                tasks.push((step.task.clone(), txn.find(&step.task)?.task()));
+            }
+            Ok((revisions, tasks))
+        })?;
+        Ok(match outcome {
+            Outcome::Done(((revisions, tasks), Some(event))) => {
+                Outcome::Done(Undone { revisions, revision: event.revision, tasks })
+            }
+            Outcome::Done((_, None)) => Outcome::Refused(Refusal::NothingToUndo),
+            Outcome::Refused(refusal) => Outcome::Refused(refusal),
+        })
     }
+
+    /// Returns the entries of the revisions that are meant, oldest first.
+    fn entries_to_undo(&self, range: UndoRange) -> Result<Vec<Entry>, Halt> {
+        let (first, last) = match range {
+            UndoRange::Newest => {
+                let newest = self.newest_to_undo()?.ok_or(Refusal::NothingToUndo)?;
+                (newest, newest)
+            }
+            UndoRange::One(revision) => (revision, revision),
+            UndoRange::Range(one, other) => (one.min(other), one.max(other)),
+        };
+        let since = Revision(first.0.saturating_sub(1));
+        let query = HistoryQuery { since, until: Some(last), ..HistoryQuery::default() };
+        let entries = self.store().history(self.list_id(), &query)?;
+        for revision in [first, last] {
+            if !entries.iter().any(|entry| entry.revision == revision) {
+                return Err(Refusal::NoSuchRevision { revision }.into());
+            }
+        }
+        Ok(entries)
+    }
+
+    fn newest_to_undo(&self) -> Result<Option<Revision>, StoreError> {
+        let mut looked_at = 16;
+        loop {
+            let query = HistoryQuery { newest: Some(looked_at), ..HistoryQuery::default() };
+            let entries = self.store().history(self.list_id(), &query)?;
+            let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
+            revisions.dedup();
+            let found = newest_to_undo(&entries);
+            if found.is_some() || revisions.len() < looked_at {
+                return Ok(found);
+            }
+            looked_at *= 4;
+        }
+    }
+
+    /// Refuses where a task does not stand as the revision left it.
+    fn expect_unchanged(&self, txn: &dyn Txn, step: &TakenBack) -> Result<(), Halt> {
+        let image = match txn.find(&step.task)? {
+            Lookup::Found(_, image) => Some(image),
+            Lookup::Missing => None,
+            Lookup::Unreadable(problem) => return Err(problem.into_refusal().into()),
+        };
+        if image == step.expected {
+            return Ok(());
+        }
+        let later = HistoryQuery { task: Some(step.task.clone()), since: step.revision, ..HistoryQuery::default() };
+        let changed_in = self.store().history(self.list_id(), &later)?.first().map(|entry| entry.revision);
+        Err(Refusal::ChangedSince { revision: step.revision, task: step.task.clone(), changed_in }.into())
+    }
+}
+
+/// Puts the edges of tasks that came back or went in order.
+///
+/// Between tasks that were all taken back there is nothing to do: their images are exact. An edge to any other task is there
+/// at both ends, or at none where that task is gone. In strict rules, an edge that now closes a circle is refused.
+fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], rules: Rules) -> Result<(), Halt> {
+    let steps = |wanted: fn(&&TakenBack) -> bool| plan.iter().filter(wanted).map(|step| &step.task).collect();
+    let touched: HashSet<&TaskId> = steps(|_| true);
+    let came: HashSet<&TaskId> = steps(|step| step.expected.is_none() && step.before.is_some());
+    let went: HashSet<&TaskId> = steps(|step| step.expected.is_some() && step.before.is_none());
+    let mut loose = Vec::new();
+    if !came.is_empty() || !went.is_empty() {
+        let is_loose = |end: &TaskId, other: &TaskId| {
+            went.contains(other)
+                || (came.contains(end) && !touched.contains(other))
+                || (came.contains(other) && !touched.contains(end))
+        };
+        for task in txn.tasks()? {
+            loose.extend(waiting_for(&task.id, &task.blocked_by).filter(|edge| is_loose(&edge.task, &edge.on)));
+            loose.extend(blocking(&task.id, &task.blocks).filter(|edge| is_loose(&edge.on, &edge.task)));
+        }
+    }
+    let mut bench = Workbench::on(txn);
+    let mut gained = gained_edges(plan);
+    for edge in loose {
+        if bench.find(&edge.task)?.is_some() && bench.find(&edge.on)?.is_some() {
+            connect(&mut bench, &edge)?;
+            gained.push(edge);
+        } else {
+            disconnect(&mut bench, &edge)?;
+        }
+    }
+    if !rules.is_client() {
+        refuse_cycles(&mut bench, &gained)?;
+    }
+    Ok(bench.stage()?)
+}
+
+/// Returns the edges that a task has again and did not have a moment ago.
+fn gained_edges(plan: &[TakenBack]) -> Vec<Edge> {
+    let waits = |step: &TakenBack, image: &Option<Image>| {
+        let task = image.as_ref().and_then(|image| image.task(&step.task).ok());
+        task.map(|task| task.blocked_by).unwrap_or_default()
+    };
+    let mut gained = Vec::new();
+    for step in plan {
+        let had: HashSet<TaskId> = waits(step, &step.expected).into_iter().collect();
+        let new = waits(step, &step.before).into_iter().filter(|on| !had.contains(on));
+        gained.extend(new.map(|on| Edge::new(step.task.clone(), on)));
+    }
+    gained
 }

@@ -1,8 +1,18 @@
 //! Changing fields and edges of a task.
 
-use taskyard_core::rules::patching::{Field, Patch};
-use taskyard_core::{Revision, Status, Task, TaskId};
+use serde_json::Value;
+use taskyard_core::rules::dependencies::{Edge, is_freed};
+use taskyard_core::rules::patching::{self, Field, Patch, names_new};
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::transitions::{Transition, judge_transition, outdates_cancellation, started_too_early};
+use taskyard_core::{Op, Revision, Rules, Status, Task, TaskId};
 
+use super::edges::{
+    blocking, connect_as_the_client, connect_strictly, disconnect, disconnect_as_the_client, waiting_for,
+};
+use super::halt::Halt;
+use super::workbench::Workbench;
+use crate::store::Txn;
 use crate::{Error, Outcome, Yard};
 
 /// What is to change about a task.
@@ -41,7 +51,128 @@ pub struct Updated {
 
 impl Yard {
     /// Changes fields and edges of a task, in one commit.
-    pub fn update(&self, _id: &TaskId, _update: Update) -> Result<Outcome<Updated>, Error> {
-        todo!()
+    pub fn update(&self, id: &TaskId, update: Update) -> Result<Outcome<Updated>, Error> {
+        self.change(id, |_| update.clone())
     }
+
+    /// Changes a task as `update` says once it has seen it.
+    pub(super) fn change(&self, id: &TaskId, update: impl Fn(&Task) -> Update) -> Result<Outcome<Updated>, Error> {
+        if !self.store().read(self.list_id())?.exists() {
+            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
+        }
+        let outcome = self.transact(Op::Update, |txn, signature| {
+            let updated = match self.rules() {
+                Rules::Strict => change_strictly(txn, id, &update),
+                Rules::Client(_) => change_as_the_client(txn, id, &update, self.rules()),
+            }?;
+            if updated.status_change.is_some_and(|(before, _)| before == Status::Completed) {
+                signature.op = Op::Reopen;
+            }
+            Ok(updated)
+        })?;
+        Ok(outcome.map(|(updated, event)| Updated { revision: event.map(|event| event.revision), ..updated }))
+    }
+}
+
+fn change_strictly(txn: &mut dyn Txn, id: &TaskId, update: &impl Fn(&Task) -> Update) -> Result<Updated, Halt> {
+    let mut bench = Workbench::on(txn);
+    let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
+    let update = update(&before);
+    let patched = patching::apply(&without_old_cancellation(update.patch, &before), &before);
+    bench.change(id, |task| *task = patched.task.clone())?;
+    for edge in blocking(id, &update.remove_blocks).chain(waiting_for(id, &update.remove_blocked_by)) {
+        disconnect(&mut bench, &edge)?;
+    }
+    let added: Vec<Edge> = blocking(id, &update.add_blocks).chain(waiting_for(id, &update.add_blocked_by)).collect();
+    connect_strictly(&mut bench, &added)?;
+
+    let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
+    let consequences = consequences(&mut bench, &before, &after, Rules::Strict)?;
+    bench.stage()?;
+    let mut updated = patched.updated;
+    updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
+    updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
+    let task = txn.find(id)?.task().unwrap_or(after);
+    Ok(Updated { task, updated, status_change: patched.status_change, ..consequences })
+}
+
+/// Writes as the client writes: the fields in one go where any changed, then each edge by itself.
+fn change_as_the_client(
+    txn: &mut dyn Txn,
+    id: &TaskId,
+    update: &impl Fn(&Task) -> Update,
+    rules: Rules,
+) -> Result<Updated, Halt> {
+    let not_found = || Refusal::NoSuchTask { task: id.clone() };
+    let before = txn.find(id)?.task().ok_or_else(not_found)?;
+    let update = update(&before);
+    let patched = patching::apply(&update.patch, &before);
+    let mut updated = patched.updated;
+    if !updated.is_empty() {
+        txn.put(patched.task)?;
+    }
+    for edge in blocking(id, &update.remove_blocks).chain(waiting_for(id, &update.remove_blocked_by)) {
+        disconnect_as_the_client(txn, &edge)?;
+    }
+    for edge in blocking(id, &update.add_blocks).filter(|edge| !before.blocks.contains(&edge.task)) {
+        connect_as_the_client(txn, &edge)?;
+    }
+    for edge in waiting_for(id, &update.add_blocked_by).filter(|edge| !before.blocked_by.contains(&edge.on)) {
+        connect_as_the_client(txn, &edge)?;
+    }
+    let reported = |added: &[TaskId], removed: &[TaskId], present: &[TaskId]| {
+        names_new(added, present) || removed.iter().any(|id| present.contains(id))
+    };
+    updated.extend(reported(&update.add_blocks, &update.remove_blocks, &before.blocks).then_some(Field::Blocks));
+    let waits = reported(&update.add_blocked_by, &update.remove_blocked_by, &before.blocked_by);
+    updated.extend(waits.then_some(Field::BlockedBy));
+
+    let after = txn.find(id)?.task().ok_or_else(not_found)?;
+    let consequences = consequences(&mut Workbench::on(txn), &before, &after, rules)?;
+    Ok(Updated { task: after, updated, status_change: patched.status_change, ..consequences })
+}
+
+/// Judges the change of status, if there is one, and works out what it means for other tasks.
+fn consequences(bench: &mut Workbench<'_>, before: &Task, after: &Task, rules: Rules) -> Result<Updated, Halt> {
+    let mut updated = Updated {
+        task: after.clone(),
+        updated: Vec::new(),
+        status_change: None,
+        revision: None,
+        now_ready: Vec::new(),
+        open_blockers: Vec::new(),
+        dependents_started: Vec::new(),
+    };
+    if before.status == after.status {
+        return Ok(updated);
+    }
+    let open_blockers = bench.open_blockers(after)?;
+    match judge_transition(before, after.status, &open_blockers, rules)? {
+        Some(Transition::Complete) => {
+            for id in &after.blocks {
+                let Some(dependent) = bench.find(id)?.cloned() else { continue };
+                if is_freed(&dependent, &after.id, &bench.open_blockers(&dependent)?) {
+                    updated.now_ready.push(id.clone());
+                }
+            }
+            updated.open_blockers = open_blockers;
+        }
+        Some(Transition::Reopen) => {
+            for id in &after.blocks {
+                if bench.find(id)?.is_some_and(started_too_early) {
+                    updated.dependents_started.push(id.clone());
+                }
+            }
+        }
+        Some(Transition::Start | Transition::PutBack) | None => {}
+    }
+    Ok(updated)
+}
+
+/// Takes `metadata.cancelled` away with the status it belonged to, unless the patch says something of it.
+fn without_old_cancellation(mut patch: Patch, task: &Task) -> Patch {
+    if patch.status.is_some_and(|to| outdates_cancellation(task, to, Rules::Strict)) {
+        patch.metadata.get_or_insert_default().entry("cancelled").or_insert(Value::Null);
+    }
+    patch
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Entry, Event, Image, ListId, Op, Revision, Task, TaskId, Timestamp};
 
 use super::StoreError;
@@ -173,6 +174,13 @@ pub struct Problem {
     pub why: Unreadable,
     /// The last state we knew, shown in its place where there is one.
     pub last_known: Option<Box<Task>>,
+}
+
+impl Problem {
+    /// Returns the refusal of a change that this stands in the way of.
+    pub fn into_refusal(self) -> Refusal {
+        Refusal::Unreadable { task: self.task, path: self.path, why: self.why }
+    }
 }
 
 /// One list of a store.

@@ -2,12 +2,12 @@
 
 mod contract;
 mod error;
-mod memory;
 mod file;
+mod memory;
 
 pub use contract::{
     HistoryQuery, ListInfo, Listener, Litter, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn, TxnPair,
 };
 pub use error::StoreError;
-pub use memory::MemoryStore;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
+pub use memory::MemoryStore;

@@ -11,13 +11,9 @@ use super::clock;
 use super::failpoint::reach;
 use super::journal::{Journal, Known, NewEntry};
 use super::plan::{self, Plan, Write};
-use super::repair;
-use super::turn::Turn;
 use super::txn::FileTxn;
+use super::{flush, repair};
 use crate::store::{Signature, StoreError};
-
-/// After this many commits the files themselves are flushed, so that after a power loss no more has to be looked at.
-const FLUSH_EVERY: u64 = 10_000;
 
 /// Makes everything staged happen.
 pub(super) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
@@ -54,7 +50,7 @@ pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<E
     if plan.writes.len() == 1 {
         txn.journal_mut().sync()?;
     }
-    flush_now_and_then(&txn.turn, txn.journal(), event.revision);
+    flush::flush_what_is_old(&txn.handle, txn.journal());
     txn.journal().copy_log();
     Ok(event)
 }
@@ -204,11 +200,4 @@ fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) 
         }
     }
     repair::as_it_became(txn.journal(), event)
-}
-
-fn flush_now_and_then(turn: &Turn, journal: &Journal, revision: Revision) {
-    let flushed: u64 = journal.fact::<i64>("flushed").ok().flatten().unwrap_or(0).unsigned_abs();
-    if revision.0 >= flushed + FLUSH_EVERY {
-        repair::flush(turn, journal, revision);
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use taskyard_core::{ListId, Rules};
@@ -24,6 +24,8 @@ pub(super) struct Handle {
     pub(super) highest_file: Mutex<HighestFile>,
     journals: Mutex<Vec<Journal>>,
     queue_to_read: Mutex<Option<File>>,
+    /// When to look again whether files should be flushed.
+    pub(super) next_flush_look: AtomicI64,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
 }
@@ -38,6 +40,7 @@ impl Handle {
             highest_file: Mutex::default(),
             journals: Mutex::default(),
             queue_to_read: Mutex::default(),
+            next_flush_look: AtomicI64::new(0),
             boot_is_known: AtomicBool::new(false),
         }
     }
@@ -104,6 +107,9 @@ impl Handle {
     /// Finishes what a dead writer began, where one did and nobody is at it.
     pub(super) fn settle(&self) {
         let is_unsettled = |state: State| state.busy || state.sequence % 2 == 1;
+        if !self.place.directory.exists() {
+            return;
+        }
         let unsettled = self.state().is_some_and(is_unsettled) || !self.is_same_boot();
         if !unsettled {
             return;

@@ -108,7 +108,7 @@ fn write(
     journal.end(transaction)?;
     if !entries.is_empty() {
         state.applied = revision.0;
-        state::save(&queue.file, &state).map_err(StoreError::io("cannot write", "queue"))?;
+        state::save(&queue.file, &state).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = entries.len(), "recorded what another program did");
     }
     Ok(true)

@@ -15,8 +15,8 @@ use super::files::{self, Contents};
 use super::fingerprint::look_at;
 use super::journal::{Journal, Known};
 use super::place::{self, OURS, c_name, file_name};
-use super::repair;
 use super::turn::Turn;
+use super::{flush, repair};
 use crate::store::StoreError;
 
 const BOOT_FILE: &str = "boot";
@@ -30,7 +30,9 @@ pub(super) fn is_same_boot(sidecar: &Path) -> bool {
 /// has it.
 pub(super) fn recover(turn: &mut Turn, journal: &Journal, sidecar: &Path) -> Result<(), StoreError> {
     let newest = journal.newest()?;
-    if newest > Revision(0) {
+    // A list whose directory had been flushed did not lose it with the power: somebody removed it.
+    let was_removed = turn.is_new && journal.fact::<i64>("flushed")?.is_some();
+    if newest > Revision(0) && !was_removed {
         write_again(turn, journal, newest)?;
     }
     reach("power: before the boot is remembered");
@@ -60,7 +62,7 @@ fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(
             let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::empty());
         }
     }
-    repair::flush(turn, journal, newest);
+    flush::flush_all(turn.directory.as_fd(), journal, newest);
     mark_applied(turn, newest)
 }
 

@@ -147,6 +147,7 @@ impl Scan {
             Ok(task) => self.tasks.push(task),
             Err(why) => {
                 // A file that is only half written at this instant is shown as it last was.
+                let last_known = last_known.filter(|_| why.may_be_torn());
                 let path = place.task_file(&id);
                 self.problems.push(Problem { task: id, path, why, last_known: last_known.clone().map(Box::new) });
                 self.tasks.extend(last_known);

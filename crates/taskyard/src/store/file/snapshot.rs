@@ -12,9 +12,9 @@ use taskyard_core::{Image, Revision, Task, TaskId};
 use super::files;
 use super::handle::Handle;
 use super::journal::Journal;
-use super::observe;
 use super::scan::{self, Scan};
 use super::txn::lookup;
+use super::{flush, observe};
 use crate::store::{Lookup, Problem, Snapshot, StoreError};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
@@ -43,15 +43,20 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
-        let journal = self.handle.journal_to_read();
-        let scan = self.look_with(journal.as_ref());
+        let mut journal = self.handle.journal_to_read();
+        let scan = self.look_with(journal.as_ref())?;
+        if journal.is_none() && !scan.changes.is_empty() {
+            // The first look at a list that others made: from here on nothing of it can be lost.
+            journal =
+                self.handle.journal().inspect_err(|error| tracing::debug!(%error, "reading without a journal")).ok();
+        }
         if let Some(journal) = journal {
-            if let Ok(scan) = &scan {
-                observe::record(&self.handle, &journal, scan);
+            if observe::record(&self.handle, &journal, &scan) {
+                flush::flush_what_is_old(&self.handle, &journal);
             }
             self.handle.give_back(journal);
         }
-        scan
+        Ok(scan)
     }
 
     fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {

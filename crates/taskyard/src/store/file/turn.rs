@@ -39,6 +39,8 @@ pub(super) struct Turn {
     pub(super) state: State,
     /// The writer before us died in the middle of its turn.
     pub(super) is_after_a_death: bool,
+    /// The list had no directory before this turn.
+    pub(super) is_new: bool,
     /// Ours until the turn ends.
     queue: Option<Queue>,
     list_lock: Arc<Lock>,
@@ -71,6 +73,7 @@ impl Turn {
         let dead = if is_after_a_death { state::load_held(&queue.file) } else { Vec::new() };
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
+        let is_new = !place.directory.exists();
         let (directory, list_lock) = lock_list(place, &dead, second_look, patience)?;
         reach("list lock: taken");
         let taken = clock::since_boot();
@@ -86,6 +89,7 @@ impl Turn {
             directory,
             state,
             is_after_a_death: unclean,
+            is_new,
             queue: Some(queue),
             list_lock,
             task_locks: Vec::new(),
@@ -136,7 +140,7 @@ impl Turn {
     /// Writes what our processes tell each other.
     pub(super) fn save(&mut self) -> Result<(), StoreError> {
         let Some(queue) = &self.queue else { return Ok(()) };
-        state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", "queue"))
+        state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
     }
 
     /// Gives the locks of the tasks back.
@@ -158,7 +162,7 @@ impl Turn {
             .collect();
         held.extend(intents.iter().map(|name| HeldName { name: name.clone(), inode: 0, born: 0 }));
         let Some(queue) = &self.queue else { return Ok(()) };
-        state::save_held(&queue.file, &held).map_err(StoreError::io("cannot write", "queue"))
+        state::save_held(&queue.file, &held).map_err(StoreError::io("cannot write", &queue.path))
     }
 
     /// Ends the turn.

@@ -1,0 +1,27 @@
+//! `taskyard completions`
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use super::Arguments;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Print the completions of a shell
+///
+/// For bash: `taskyard completions bash > ~/.local/share/bash-completion/completions/taskyard`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Arguments::command(), "taskyard", &mut script);
+        output.text(&String::from_utf8_lossy(&script))?;
+        Ok(Exit::Done)
+    }
+}

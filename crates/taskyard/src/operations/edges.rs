@@ -1,0 +1,99 @@
+//! Staging edges between tasks.
+
+use taskyard_core::TaskId;
+use taskyard_core::rules::dependencies::{Edge, find_cycle};
+use taskyard_core::rules::refusal::Refusal;
+
+use super::halt::Halt;
+use super::workbench::Workbench;
+use crate::store::{StoreError, Txn};
+
+/// Adds edges at both ends. They are judged together: none to itself, to no task, or into a circle.
+pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge]) -> Result<(), Halt> {
+    let mut new = Vec::new();
+    for edge in edges {
+        if edge.task == edge.on {
+            return Err(Refusal::EdgeToItself { task: edge.task.clone() }.into());
+        }
+        bench.demand(&edge.on, || Refusal::NoSuchBlocker { task: edge.on.clone() })?;
+        let task = bench.demand(&edge.task, || Refusal::NoSuchTask { task: edge.task.clone() })?;
+        if !task.blocked_by.contains(&edge.on) {
+            new.push(edge.clone());
+        }
+    }
+    refuse_cycles(bench, &new)?;
+    for edge in edges {
+        connect(bench, edge)?;
+    }
+    Ok(())
+}
+
+/// Refuses edges that close a circle, whether they are staged already or not.
+pub(super) fn refuse_cycles(bench: &mut Workbench<'_>, edges: &[Edge]) -> Result<(), Halt> {
+    let circle = find_cycle(edges, |id| {
+        Ok::<_, StoreError>(bench.find(id)?.map(|task| task.blocked_by.clone()).unwrap_or_default())
+    })?;
+    circle.map_or(Ok(()), |path| Err(Refusal::Cycle { path }.into()))
+}
+
+/// Adds an edge at each end that is there and does not know of it.
+pub(super) fn connect(bench: &mut Workbench<'_>, edge: &Edge) -> Result<(), StoreError> {
+    bench.change(&edge.task, |task| add(&mut task.blocked_by, &edge.on))?;
+    bench.change(&edge.on, |task| add(&mut task.blocks, &edge.task))
+}
+
+/// Takes an edge away at each end that is there and knows of it.
+pub(super) fn disconnect(bench: &mut Workbench<'_>, edge: &Edge) -> Result<(), StoreError> {
+    bench.change(&edge.task, |task| task.blocked_by.retain(|id| *id != edge.on))?;
+    bench.change(&edge.on, |task| task.blocks.retain(|id| *id != edge.task))
+}
+
+/// Adds an edge as the client does: the blocker's file first, each file only where it changes, and nothing at all where
+/// one of the tasks is not there. Edges to itself and circles pass.
+pub(super) fn connect_as_the_client(txn: &mut dyn Txn, edge: &Edge) -> Result<(), StoreError> {
+    let (Some(blocker), Some(blocked)) = (txn.find(&edge.on)?.task(), txn.find(&edge.task)?.task()) else {
+        return Ok(());
+    };
+    if !blocker.blocks.contains(&edge.task) {
+        let mut after = blocker;
+        after.blocks.push(edge.task.clone());
+        txn.put(after)?;
+    }
+    if !blocked.blocked_by.contains(&edge.on) {
+        // Read again: where a task waits for itself, the first write is already in it.
+        if let Some(mut after) = txn.find(&edge.task)?.task() {
+            after.blocked_by.push(edge.on.clone());
+            txn.put(after)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes an edge away in the client's rules, each end its own write. The client itself has no tool for this.
+pub(super) fn disconnect_as_the_client(txn: &mut dyn Txn, edge: &Edge) -> Result<(), StoreError> {
+    if let Some(mut blocker) = txn.find(&edge.on)?.task().filter(|task| task.blocks.contains(&edge.task)) {
+        blocker.blocks.retain(|id| *id != edge.task);
+        txn.put(blocker)?;
+    }
+    if let Some(mut blocked) = txn.find(&edge.task)?.task().filter(|task| task.blocked_by.contains(&edge.on)) {
+        blocked.blocked_by.retain(|id| *id != edge.on);
+        txn.put(blocked)?;
+    }
+    Ok(())
+}
+
+/// Returns the edges by which this task waits for those.
+pub(super) fn waiting_for<'a>(task: &'a TaskId, on: &'a [TaskId]) -> impl Iterator<Item = Edge> + 'a {
+    on.iter().map(|on| Edge::new(task.clone(), on.clone()))
+}
+
+/// Returns the edges by which those tasks wait for this one.
+pub(super) fn blocking<'a>(task: &'a TaskId, waiting: &'a [TaskId]) -> impl Iterator<Item = Edge> + 'a {
+    waiting.iter().map(|waiting| Edge::new(waiting.clone(), task.clone()))
+}
+
+fn add(ids: &mut Vec<TaskId>, id: &TaskId) {
+    if !ids.contains(id) {
+        ids.push(id.clone());
+    }
+}
