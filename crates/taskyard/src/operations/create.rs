@@ -2,7 +2,7 @@
 
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::numbering::next_id;
-use taskyard_core::{Metadata, Op, Revision, Rules, Task, TaskId};
+use taskyard_core::{Event, Metadata, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
 use super::workbench::Workbench;
@@ -60,9 +60,18 @@ impl Yard {
             let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
             Ok((task, txn.revision()))
         })?;
-        Ok(outcome
-            .map(|((task, before), event)| Created { task, revision: event.map_or(before, |event| event.revision) }))
+        Ok(outcome.map(|((task, before), event)| match event {
+            Some(event) => Created { task: as_committed(task, &event), revision: event.revision },
+            None => Created { task, revision: before },
+        }))
     }
+}
+
+/// Returns the task as it came to be: a writer that was suspended may have had to give it another number.
+fn as_committed(task: Task, event: &Event) -> Task {
+    let is_there = event.entries.iter().any(|entry| entry.task == task.id);
+    let renumbered = event.entries.iter().find(|entry| entry.before.is_none()).filter(|_| !is_there);
+    renumbered.and_then(|entry| entry.after.as_ref()?.task(&entry.task).ok()).unwrap_or(task)
 }
 
 impl NewTask {

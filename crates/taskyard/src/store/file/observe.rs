@@ -52,7 +52,8 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
         return true;
     }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
-    let Ok(Some(queue)) = queue else { return false };
+    // Fingerprints are only for speed; they can wait.
+    let Ok(Some(queue)) = queue else { return changes.is_empty() };
     match write(handle, journal, scan, &changes, &queue) {
         Ok(recorded) => recorded,
         Err(error) => {

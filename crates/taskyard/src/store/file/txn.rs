@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use taskyard_core::dialect::native;
@@ -48,6 +49,7 @@ impl FileTxn {
         let existed = handle.place.open()?.is_some();
         let (turn, journal) = handle.take_turn()?;
         let revision = journal.newest()?;
+        handle.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             handle,
             turn,
@@ -100,6 +102,7 @@ impl FileTxn {
 
 impl Drop for FileTxn {
     fn drop(&mut self) {
+        self.handle.transactions.fetch_sub(1, Ordering::Relaxed);
         self.turn.release();
         if let Some(journal) = self.journal.take() {
             self.handle.give_back(journal);
