@@ -19,3 +19,5 @@ pub mod searching;
 pub mod statistics;
 pub mod transitions;
 pub mod undoing;
+
+mod places;
