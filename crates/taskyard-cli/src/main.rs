@@ -1,3 +1,21 @@
-//! The binary `taskyard`.
+//! The binary `taskyard`: reads what was typed, calls one operation of the `taskyard` library, and shows what came of it.
 
-fn main() {}
+mod arguments;
+mod candidates;
+mod commands;
+mod context;
+mod environment;
+mod exit;
+mod logging;
+mod output;
+mod places;
+mod problem;
+mod run;
+mod signals;
+mod store_address;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run::run()
+}

@@ -9,7 +9,7 @@ use crate::{Task, TaskId};
 ///
 /// The journal keeps images, so that undo and restore bring back a file to the letter, its unknown keys, order and
 /// spacing included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Image(Arc<[u8]>);
 
 impl Image {

@@ -3,7 +3,9 @@
 //! A [`Store`] keeps lists; a [`Yard`] is a store with a list, rules, an acting agent and listeners, and every verb is a
 //! method on it. The library never prints, prompts or reads the environment.
 
+pub mod config;
 pub mod events;
+pub mod machine;
 pub mod operations;
 pub mod store;
 

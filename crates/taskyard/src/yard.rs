@@ -1,6 +1,7 @@
 //! The thing every operation is called on.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{AgentName, Event, ListId, Op, Rules};
 
@@ -9,6 +10,8 @@ use crate::operations::Halt;
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
 use crate::{Error, Outcome};
 
+/// How long the lock of a task that a living process holds is waited for.
+const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
 
@@ -121,8 +124,9 @@ impl Yard {
     }
 }
 
-/// Makes attempts until one ends otherwise than with a conflict.
+/// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
 fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
+    let started = Instant::now();
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -134,6 +138,13 @@ fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>
             }
             Err(Halt::Failed(StoreError::Conflict { task })) => {
                 tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
+            }
+            Err(Halt::Failed(StoreError::Busy { path, age })) if started.elapsed() > PATIENCE => {
+                return Err(StoreError::Locked { path, age, waited: started.elapsed() }.into());
+            }
+            Err(Halt::Failed(StoreError::Busy { path, .. })) => {
+                tracing::debug!(lock = %path.display(), "held by another process, starting over");
+                attempts -= 1;
             }
             Err(Halt::Failed(error)) => return Err(error.into()),
         }

@@ -1,1 +1,25 @@
-//! How tasks are shown as text: pure functions from tasks to lines.
+//! How tasks are shown as text: pure functions from tasks to lines. Nothing here prints; what every function returns is
+//! safe to send to a terminal, whatever the task holds.
+
+pub mod escaping;
+pub mod graph;
+
+mod ansi;
+mod board;
+mod difference;
+mod entry_lines;
+mod line;
+mod look;
+mod task_line;
+mod task_page;
+mod wrapping;
+
+pub use ansi::ansi;
+pub use board::{Board, counts_in_words};
+pub use difference::{Change, difference};
+pub use entry_lines::{entry_line, entry_lines, op_in_words};
+pub use line::{Line, Span, Tone, cut_text};
+pub use look::{Look, state_in_words};
+pub use task_line::{client_line, numbered, task_line};
+pub use task_page::{TaskPage, task_page};
+pub use wrapping::wrapped;

@@ -12,6 +12,7 @@ pub mod numbering;
 pub mod ordering;
 pub mod patching;
 pub mod readiness;
+pub mod rebasing;
 pub mod reconnecting;
 pub mod refusal;
 pub mod restoring;

@@ -30,6 +30,14 @@ pub enum StoreError {
         /// How long we waited.
         waited: Duration,
     },
+    /// Another process holds the lock of a task this moment; nothing has happened.
+    #[error("lock `{}` is held by another process ({})", .path.display(), age_in_words(*.age))]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+        /// How long ago its holder last showed a sign of life.
+        age: Duration,
+    },
     /// Somebody else changed what the transaction read; nothing has happened.
     #[error("task {task} was changed by another program at the same moment")]
     Conflict {
@@ -61,6 +69,14 @@ pub enum StoreError {
         path: PathBuf,
         /// What SQLite said.
         source: rusqlite::Error,
+    },
+    /// The journal was written by a newer Taskyard.
+    #[error("the journal `{}` was written by a newer taskyard (format {format})", .path.display())]
+    NewerJournal {
+        /// The database.
+        path: PathBuf,
+        /// Its format.
+        format: i64,
     },
     /// The change is in the journal, but not yet in every file; the next command finishes it.
     #[error("the change is recorded but could not be written out in full ({doing} `{}`: {source})", .path.display())]

@@ -2,10 +2,13 @@
 
 mod contract;
 mod error;
+mod file;
 mod memory;
 
 pub use contract::{
     HistoryQuery, ListInfo, Listener, Litter, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn, TxnPair,
+    Unpacked,
 };
 pub use error::StoreError;
+pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
 pub use memory::MemoryStore;

@@ -1,0 +1,92 @@
+//! The flags that end up in a task's metadata.
+
+use clap::Args;
+use serde_json::{Value, json};
+use taskyard::core::{Metadata, Priority, TaskId};
+
+use super::values::parse_id;
+
+/// The flags that end up in a task's metadata.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct MetadataFlags {
+    /// How urgent it is: low, medium or high
+    #[arg(long, value_name = "PRIORITY")]
+    pub(crate) priority: Option<Priority>,
+
+    /// A tag; may be given several times
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
+    pub(crate) tags: Vec<String>,
+
+    /// The task it is a part of
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    pub(crate) parent: Option<TaskId>,
+
+    /// What kind of task it is, in a word of your own
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+
+    /// Anything else to keep with it; the value is JSON, so text needs quotes of its own: 'note="soon"'
+    #[arg(long = "meta", value_name = "KEY=JSON", value_parser = parse_meta)]
+    pub(crate) meta: Vec<(String, Value)>,
+}
+
+impl MetadataFlags {
+    /// Returns the metadata, where any was given. What `--meta` says comes last and counts.
+    pub(crate) fn metadata(self) -> Option<Metadata> {
+        let mut metadata = Metadata::new();
+        if let Some(priority) = self.priority {
+            metadata.insert("priority".into(), json!(priority.as_str()));
+        }
+        if !self.tags.is_empty() {
+            metadata.insert("tags".into(), json!(self.tags));
+        }
+        if let Some(parent) = self.parent {
+            metadata.insert("parent".into(), json!(parent.as_str()));
+        }
+        if let Some(kind) = self.kind {
+            metadata.insert("kind".into(), json!(kind));
+        }
+        metadata.extend(self.meta);
+        (!metadata.is_empty()).then_some(metadata)
+    }
+}
+
+fn parse_meta(text: &str) -> Result<(String, Value), String> {
+    let Some((key, value)) = text.split_once('=') else {
+        return Err("there is no `=` between key and value".to_owned());
+    };
+    if key.is_empty() {
+        return Err("there is no key before the `=`".to_owned());
+    }
+    match serde_json::from_str(value) {
+        Ok(value) => Ok((key.to_owned(), value)),
+        Err(_) => Err(format!(
+            "`{}` is no JSON; text needs quotes of its own, kept from the shell: '{key}={}'",
+            value.escape_debug(),
+            Value::from(value)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{MetadataFlags, parse_meta};
+
+    #[test]
+    fn text_without_quotes_is_refused_with_the_way_to_write_it() {
+        assert_eq!(parse_meta("a={\"b\":[1]}"), Ok(("a".into(), json!({"b": [1]}))));
+        assert_eq!(parse_meta("a=null"), Ok(("a".into(), json!(null))));
+        assert!(parse_meta("note=soon").unwrap_err().ends_with("'note=\"soon\"'"));
+        assert!(parse_meta("note").is_err());
+    }
+
+    #[test]
+    fn no_flags_are_no_metadata() {
+        assert_eq!(MetadataFlags::default().metadata(), None);
+        let flags =
+            MetadataFlags { tags: vec!["a".into()], meta: vec![("tags".into(), json!([]))], ..Default::default() };
+        assert_eq!(flags.metadata(), json!({"tags": []}).as_object().cloned());
+    }
+}

@@ -1,0 +1,64 @@
+//! From what was typed to what is meant.
+
+use taskyard::core::{Revision, Status, TaskId};
+use taskyard::operations::UndoRange;
+
+/// Reads a task's id; `#7` and ` 7` are 7.
+pub(crate) fn parse_id(text: &str) -> Result<TaskId, String> {
+    text.trim().parse().map_err(|error: taskyard::core::BadTaskId| error.to_string())
+}
+
+/// Reads a status; a hyphen is as good as an underscore.
+pub(crate) fn parse_status(text: &str) -> Result<Status, String> {
+    let word = text.trim().to_ascii_lowercase().replace('-', "_");
+    word.parse().map_err(|error: taskyard::core::UnknownStatus| error.to_string())
+}
+
+/// Reads a revision; `r41` is 41.
+pub(crate) fn parse_revision(text: &str) -> Result<Revision, String> {
+    let number = text.trim().trim_start_matches(['r', 'R']);
+    number.parse().map(Revision).map_err(|_| format!("`{}` is no revision; use a number", text.escape_debug()))
+}
+
+/// Reads a revision or a range of them: `41` or `41..45`.
+pub(crate) fn parse_revisions(text: &str) -> Result<UndoRange, String> {
+    match text.split_once("..") {
+        None => parse_revision(text).map(UndoRange::One),
+        Some((first, last)) => {
+            let (first, last) = (parse_revision(first)?, parse_revision(last)?);
+            if first > last {
+                return Err(format!("the range {first}..{last} runs backwards; write {last}..{first}"));
+            }
+            Ok(UndoRange::Range(first, last))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard::core::{Revision, Status, TaskId};
+    use taskyard::operations::UndoRange;
+
+    use super::{parse_id, parse_revisions, parse_status};
+
+    #[test]
+    fn ids_may_carry_the_mark_that_displays_put_before_them() {
+        assert_eq!(parse_id(" #7"), Ok(TaskId::number(7)));
+        assert!(parse_id("../../x").is_err());
+        assert!(parse_id("").is_err());
+    }
+
+    #[test]
+    fn a_status_may_be_written_with_a_hyphen() {
+        assert_eq!(parse_status("In-Progress"), Ok(Status::InProgress));
+        assert!(parse_status("done").is_err());
+    }
+
+    #[test]
+    fn revisions_come_alone_or_as_a_range() {
+        assert_eq!(parse_revisions("r4"), Ok(UndoRange::One(Revision(4))));
+        assert_eq!(parse_revisions("4..7"), Ok(UndoRange::Range(Revision(4), Revision(7))));
+        assert!(parse_revisions("7..4").is_err());
+        assert!(parse_revisions("..").is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! What several commands say in the same words.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskyard::Yard;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone, numbered};
+use taskyard::core::{Revision, Task, TaskId};
+use taskyard::operations::{Field, Updated};
+use taskyard::store::Problem as Defect;
+
+use crate::output::{Ids, Output};
+use crate::problem::Problem;
+
+/// The answer to a change of one task.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UpdatedShape<'a> {
+    task: Shape<'a>,
+    updated: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_change: Option<Value>,
+    now_ready: Ids<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_blockers: Option<Ids<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependents_started: Option<Ids<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+}
+
+/// Tells what became of one task, beginning with the verb.
+pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut Output) -> Result<(), Problem> {
+    if output.is_json() {
+        return Ok(output.document(shape(updated))?);
+    }
+    let nothing = updated.revision.is_none();
+    let mut line = did(if nothing { "Nothing to change in" } else { verb }, &updated.task);
+    if !nothing && verb == "Updated" {
+        let fields: Vec<&str> = updated.updated.iter().map(|field| field.as_str()).collect();
+        line.push(Tone::Dim, &format!(" ({})", fields.join(", ")));
+    }
+    output.say(&line)?;
+    if !updated.now_ready.is_empty() {
+        output.say(&now_ready(updated, yard, output)?)?;
+    }
+    if !updated.open_blockers.is_empty() {
+        output.warn(&format!(
+            "#{} was waiting for {}, still open",
+            updated.task.id,
+            numbered(&updated.open_blockers)
+        ))?;
+    }
+    if !updated.dependents_started.is_empty() {
+        let started = numbered(&updated.dependents_started);
+        output.warn(&format!("{started} had already been started, and waits for #{} again", updated.task.id))?;
+    }
+    Ok(())
+}
+
+fn shape(updated: &Updated) -> UpdatedShape<'_> {
+    let some = |ids: &'_ Vec<TaskId>| !ids.is_empty();
+    UpdatedShape {
+        task: Shape(&updated.task),
+        updated: updated.updated.iter().copied().map(Field::as_str).collect(),
+        status_change: updated.status_change.map(|(from, to)| json!({"from": from.as_str(), "to": to.as_str()})),
+        now_ready: Ids(&updated.now_ready),
+        open_blockers: some(&updated.open_blockers).then_some(Ids(&updated.open_blockers)),
+        dependents_started: some(&updated.dependents_started).then_some(Ids(&updated.dependents_started)),
+        revision: updated.revision.map(|revision| revision.0),
+    }
+}
+
+/// Names the tasks that can start now; their titles are looked up again, since the answer has the numbers only.
+fn now_ready(updated: &Updated, yard: &Yard, output: &Output) -> Result<Line, Problem> {
+    let mut line = Line::new().with(Tone::Plain, "  ").with(Tone::Done, output.look().arrow());
+    line.push(Tone::Plain, " now ready:");
+    let snapshot = yard.store().read(yard.list_id())?;
+    for (number, id) in updated.now_ready.iter().enumerate() {
+        line.push(Tone::Plain, if number == 0 { " " } else { ", " });
+        line.push(Tone::Id, &format!("#{id}"));
+        if let Some(task) = snapshot.find(id)?.task() {
+            line.push(Tone::Plain, &format!(" {}", task.subject));
+        }
+    }
+    Ok(match output.look().width {
+        Some(width) => line.cut(width, output.look().ellipsis()),
+        None => line,
+    })
+}
+
+/// Returns `VERB #7 Title`.
+pub(super) fn did(verb: &str, task: &Task) -> Line {
+    Line::new()
+        .with(Tone::Plain, &format!("{verb} "))
+        .with(Tone::Id, &format!("#{}", task.id))
+        .with(Tone::Plain, &format!(" {}", task.subject))
+}
+
+/// Tells how to take a revision back.
+pub(super) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()> {
+    output.say(
+        &Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &format!("taskyard undo {revision}")),
+    )
+}
+
+/// Returns what lies among the tasks and is none, for programs.
+pub(super) fn defects_as_json(problems: &[Defect]) -> Value {
+    let shape = |problem: &Defect| {
+        let path = problem.path.display().to_string();
+        json!({"task": problem.task.as_str(), "file": file_name(problem), "path": path, "message": problem.why.to_string()})
+    };
+    Value::Array(problems.iter().map(shape).collect())
+}
+
+/// Tells on stderr what lies among the tasks and is none.
+pub(super) fn warn_of_defects(problems: &[Defect], output: &mut Output) -> io::Result<()> {
+    for problem in problems {
+        let shown = if problem.last_known.is_some() { ", its last known state is shown" } else { "" };
+        output.warn(&format!(
+            "{} cannot be read: {}{shown}; run `taskyard doctor`",
+            file_name(problem),
+            problem.why
+        ))?;
+    }
+    Ok(())
+}
+
+/// Returns counts for programs.
+pub(super) fn counts_as_json([pending, in_progress, completed]: [usize; 3]) -> Value {
+    json!({"pending": pending, "in_progress": in_progress, "completed": completed})
+}
+
+fn file_name(problem: &Defect) -> String {
+    match problem.path.file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => format!("{}.json", problem.task),
+    }
+}

@@ -1,0 +1,46 @@
+//! `taskyard clear`
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::render::{Line, Tone};
+
+use super::answers::way_back;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, Shapes};
+use crate::problem::Problem;
+
+/// Remove every task of the list
+///
+/// In one revision, so that one `taskyard undo` brings all of it back. Numbers are never given out again.
+#[derive(Debug, Args)]
+pub(crate) struct Clear {}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    tasks: Shapes<'a>,
+    revision: Option<u64>,
+}
+
+impl Clear {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let cleared = yard.clear()?.done()?;
+        if output.is_json() {
+            let revision = cleared.revision.map(|revision| revision.0);
+            output.document(Answer { tasks: Shapes(&cleared.tasks), revision })?;
+            return Ok(Exit::Done);
+        }
+        let mut line = Line::plain(&match cleared.tasks.len() {
+            0 => "There was nothing to remove in ".to_owned(),
+            1 => "Removed 1 task from ".to_owned(),
+            count => format!("Removed {count} tasks from "),
+        });
+        line.push(Tone::Strong, yard.list_id().as_str());
+        output.say(&line)?;
+        if let Some(revision) = cleared.revision {
+            way_back(revision, output)?;
+        }
+        Ok(Exit::Done)
+    }
+}

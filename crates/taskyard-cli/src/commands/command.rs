@@ -1,0 +1,138 @@
+//! The commands, and which of them change something.
+
+use clap::{Parser, Subcommand};
+
+use super::adopt::Adopt;
+use super::cancel::Cancel;
+use super::clear::Clear;
+use super::completions::Completions;
+use super::create::Create;
+use super::delete::Delete;
+use super::demo::Demo;
+use super::depend::Depend;
+use super::doctor::Doctor;
+use super::done::Done;
+use super::gc::Gc;
+use super::graph::Graph;
+use super::history::History;
+use super::list::List;
+use super::lists::Lists;
+use super::man::Man;
+use super::merge::Merge;
+use super::ready::Ready;
+use super::reopen::Reopen;
+use super::restore::Restore;
+use super::search::Search;
+use super::show::Show;
+use super::start::Start;
+use super::stats::Stats;
+use super::undepend::Undepend;
+use super::undo::Undo;
+use super::update::Update;
+use super::use_list::Use;
+use super::watch::Watch;
+use super::where_is::Where;
+use crate::arguments::Globals;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Claude Code's task lists for people, agents and programs
+///
+/// Taskyard keeps task lists in Claude Code's own files, shares them with running clients, and never loses one: every
+/// change is in a journal and can be undone, and what was removed can be brought back.
+#[derive(Debug, Parser)]
+#[command(name = "taskyard", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(disable_help_subcommand = false, infer_subcommands = false, propagate_version = false)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, or doctor found something;
+4 no such task, list or revision; 5 gave up waiting for a lock.
+
+See it at work: taskyard demo";
+
+/// Every command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Create(Create),
+    List(List),
+    Show(Show),
+    Search(Search),
+    Ready(Ready),
+    Stats(Stats),
+    Update(Box<Update>),
+    Start(Start),
+    Done(Done),
+    Cancel(Cancel),
+    Reopen(Reopen),
+    Delete(Delete),
+    Clear(Clear),
+    Depend(Depend),
+    Undepend(Undepend),
+    Graph(Graph),
+    History(History),
+    Undo(Undo),
+    Restore(Restore),
+    Watch(Watch),
+    Lists(Lists),
+    Where(Where),
+    Use(Use),
+    Adopt(Adopt),
+    Merge(Merge),
+    Doctor(Doctor),
+    Gc(Gc),
+    Demo(Demo),
+    Completions(Completions),
+    Man(Man),
+}
+
+impl Command {
+    /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
+    pub(crate) fn may_hold_locks(&self) -> bool {
+        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Completions(_) | Self::Man(_))
+    }
+
+    /// Does what was asked.
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        match self {
+            Self::Create(command) => command.run(context, output),
+            Self::List(command) => command.run(context, output),
+            Self::Show(command) => command.run(context, output),
+            Self::Search(command) => command.run(context, output),
+            Self::Ready(command) => command.run(context, output),
+            Self::Stats(command) => command.run(context, output),
+            Self::Update(command) => command.run(context, output),
+            Self::Start(command) => command.run(context, output),
+            Self::Done(command) => command.run(context, output),
+            Self::Cancel(command) => command.run(context, output),
+            Self::Reopen(command) => command.run(context, output),
+            Self::Delete(command) => command.run(context, output),
+            Self::Clear(command) => command.run(context, output),
+            Self::Depend(command) => command.run(context, output),
+            Self::Undepend(command) => command.run(context, output),
+            Self::Graph(command) => command.run(context, output),
+            Self::History(command) => command.run(context, output),
+            Self::Undo(command) => command.run(context, output),
+            Self::Restore(command) => command.run(context, output),
+            Self::Watch(command) => command.run(context, output),
+            Self::Lists(command) => command.run(context, output),
+            Self::Where(command) => command.run(context, output),
+            Self::Use(command) => command.run(context, output),
+            Self::Adopt(command) => command.run(context, output),
+            Self::Merge(command) => command.run(context, output),
+            Self::Doctor(command) => command.run(context, output),
+            Self::Gc(command) => command.run(context, output),
+            Self::Demo(command) => command.run(context, output),
+            Self::Completions(command) => command.run(output),
+            Self::Man(command) => command.run(output),
+        }
+    }
+}

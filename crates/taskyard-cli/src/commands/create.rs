@@ -1,0 +1,102 @@
+//! `taskyard create`
+
+use std::io::Read as _;
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::TaskId;
+use taskyard::core::dialect::native::{LARGEST, Shape};
+use taskyard::core::render::{Line, Tone};
+use taskyard::operations::NewTask;
+
+use super::answers::did;
+use crate::arguments::{MetadataFlags, parse_id};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Make a new task
+///
+/// With --quiet it prints the bare number, for scripts: `id=$(taskyard create "Write the parser" --quiet)`.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// The title
+    subject: String,
+
+    /// What there is to do; `-` reads it from stdin
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
+    description: Option<String>,
+
+    /// What is being done while it is in progress ("Writing the parser")
+    #[arg(long, value_name = "TEXT")]
+    active_form: Option<String>,
+
+    /// The tasks it waits for
+    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
+    blocked_by: Vec<TaskId>,
+
+    /// The tasks that wait for it
+    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
+    blocks: Vec<TaskId>,
+
+    /// Who has it
+    #[arg(long, value_name = "AGENT")]
+    owner: Option<String>,
+
+    #[command(flatten)]
+    metadata: MetadataFlags,
+}
+
+impl Create {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if self.subject.trim().is_empty() {
+            return Err(
+                Problem::usage("empty_subject", "a task needs a title").hint("`taskyard create \"Write the parser\"`")
+            );
+        }
+        let new = NewTask {
+            subject: self.subject,
+            description: self.description.map(description).transpose()?.unwrap_or_default(),
+            active_form: self.active_form,
+            owner: self.owner,
+            blocks: self.blocks,
+            blocked_by: self.blocked_by,
+            metadata: self.metadata.metadata(),
+        };
+        let yard = context.yard()?;
+        let created = yard.create(new)?.done()?;
+        if output.is_json() {
+            output.document(json!({"task": Shape(&created.task), "revision": created.revision.0}))?;
+        } else if output.is_quiet() {
+            output.line(&Line::plain(created.task.id.as_str()))?;
+        } else {
+            let mut line = did("Created", &created.task);
+            line.push(Tone::Dim, &format!(" in {}", yard.list_id()));
+            output.say(&line)?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Returns the description that was given, or stdin's where it is `-`.
+pub(super) fn description(text: String) -> Result<String, Problem> {
+    if text != "-" {
+        return Ok(text);
+    }
+    let mut bytes = Vec::new();
+    let failed = |error| Problem::io("cannot read the description from stdin", &error);
+    std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Problem::usage("too_large", format!("the description on stdin is larger than {LARGEST} bytes"))
+            .hint("keep long texts in a file and name the file in the task"));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        Problem::usage("not_utf8", format!("the description on stdin is not UTF-8: {}", error.utf8_error()))
+    })?;
+    // The newline that ends a shell's output is no part of what was meant.
+    if text.ends_with('\n') {
+        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    }
+    Ok(text)
+}

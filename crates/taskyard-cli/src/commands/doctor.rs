@@ -1,0 +1,139 @@
+//! `taskyard doctor`
+
+use clap::Args;
+use serde_json::{Value, json};
+use taskyard::core::render::{Line, Tone};
+use taskyard::operations::{Finding, Fix};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Find what is wrong with the list, and mend it
+///
+/// Looks for edges that only one side knows of or that lead nowhere, circles, files that cannot be read, abandoned locks and
+/// the like, and for keys of taskyard.toml that mean nothing. Exits 3 when it found something.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Show what would be mended, and ask; with --yes mend it
+    #[arg(long)]
+    fix: bool,
+
+    /// Mend without asking
+    #[arg(long, requires = "fix")]
+    yes: bool,
+}
+
+impl Doctor {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let findings = yard.examine()?;
+        let settings = unknown_settings(context)?;
+        let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
+        if !output.is_json() {
+            tell(&findings, &settings, self.fix, output)?;
+        }
+        let agreed = self.fix && mendable > 0 && (self.yes || self.ask(mendable, output)?);
+        if !agreed {
+            if output.is_json() {
+                let shapes: Vec<Value> = findings.iter().map(shape).chain(settings.iter().cloned()).collect();
+                output.document(json!({ "findings": shapes }))?;
+            }
+            return Ok(if findings.is_empty() && settings.is_empty() { Exit::Done } else { Exit::Refused });
+        }
+        let mended = yard.mend(&findings)?;
+        if output.is_json() {
+            let left: Vec<Value> = mended.left.iter().map(shape).chain(settings.iter().cloned()).collect();
+            output.document(json!({
+                "findings": left,
+                "fixed": mended.fixed.iter().map(shape).collect::<Vec<_>>(),
+                "revision": mended.revision.map(|revision| revision.0),
+            }))?;
+        } else {
+            output.say(&Line::new().with(Tone::Done, &format!("Mended {}", things(mended.fixed.len()))))?;
+            if let Some(revision) = mended.revision {
+                super::answers::way_back(revision, output)?;
+            }
+            for finding in &mended.left {
+                output.warn(&format!("left as it is: {}", finding.message))?;
+            }
+        }
+        Ok(if mended.left.is_empty() && settings.is_empty() { Exit::Done } else { Exit::Refused })
+    }
+
+    fn ask(&self, mendable: usize, output: &mut Output) -> Result<bool, Problem> {
+        if output.is_json() {
+            return Ok(false);
+        }
+        let agreed = output.ask(&format!("Mend {}?", things(mendable)))?;
+        if !agreed {
+            let line = Line::new().with(Tone::Dim, "mend with ").with(Tone::Hint, "taskyard doctor --fix --yes");
+            output.say(&line)?;
+        }
+        Ok(agreed)
+    }
+}
+
+fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Output) -> Result<(), Problem> {
+    if findings.is_empty() && settings.is_empty() {
+        output
+            .say(&Line::new().with(Tone::Done, output.look().either("✔ ", "")).with(Tone::Plain, "Nothing is wrong"))?;
+        return Ok(());
+    }
+    for finding in findings {
+        let mut line = Line::new().with(Tone::Warning, finding.code.as_str()).with(Tone::Plain, "  ");
+        if let Some(file) = &finding.file {
+            line.push(Tone::Dim, &format!("{file}: "));
+        }
+        line.push(Tone::Plain, &finding.message);
+        output.line(&line)?;
+        if let Some(fix) = &finding.fix {
+            output.line(&Line::new().with(Tone::Dim, "  fix: ").with(Tone::Plain, &fix.describe()))?;
+        }
+    }
+    for setting in settings {
+        let mut line = Line::new().with(Tone::Warning, UNKNOWN_SETTING).with(Tone::Plain, "  ");
+        line.push(Tone::Plain, setting["message"].as_str().unwrap_or_default());
+        output.line(&line)?;
+    }
+    let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
+    let found = things(findings.len() + settings.len());
+    output.say(&Line::new().with(Tone::Dim, &format!("Found {found}; {mendable} can be mended")))?;
+    if mendable > 0 && !fixing {
+        output.advise("mend with `taskyard doctor --fix`")?;
+    }
+    if findings.iter().any(|finding| finding.fix.is_none()) {
+        output.advise("what has no fix needs a person: correct the file, or move it out of the list's directory")?;
+    }
+    Ok(())
+}
+
+const UNKNOWN_SETTING: &str = "unknown_setting";
+
+/// Returns the keys of the configuration files that mean nothing, as findings.
+fn unknown_settings(context: &Context) -> Result<Vec<Value>, Problem> {
+    let shape = |path: &std::path::Path, key: &String| {
+        let path = path.display().to_string();
+        json!({
+            "code": UNKNOWN_SETTING, "task": null, "file": path,
+            "message": format!("`{key}` in {path} means nothing to this version"), "fix": null,
+        })
+    };
+    let layers = &context.config()?.layers;
+    Ok(layers.iter().flat_map(|layer| layer.unknown.iter().map(|key| shape(&layer.path, key))).collect())
+}
+
+fn shape(finding: &Finding) -> Value {
+    json!({
+        "code": finding.code.as_str(),
+        "task": finding.task.as_ref().map(|task| task.as_str()),
+        "file": finding.file,
+        "message": finding.message,
+        "fix": finding.fix.as_ref().map(Fix::describe),
+    })
+}
+
+fn things(count: usize) -> String {
+    if count == 1 { "1 thing".to_owned() } else { format!("{count} things") }
+}

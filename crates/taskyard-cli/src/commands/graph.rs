@@ -1,0 +1,61 @@
+//! `taskyard graph`
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use taskyard::core::render::graph;
+use taskyard::core::render::{Line, Tone};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, Shapes};
+use crate::problem::Problem;
+
+/// Draw what waits for what
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    /// The kind of picture
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// The kinds of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Lines of text: below each task those that wait for it
+    Text,
+    /// For Mermaid, which many pages draw by themselves
+    Mermaid,
+    /// For Graphviz
+    Dot,
+    /// A picture for browsers and documents
+    Svg,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    tasks: Shapes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<String>,
+}
+
+impl Graph {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let tasks = context.yard()?.graph()?.tasks;
+        let picture = match self.format {
+            Format::Text => None,
+            Format::Mermaid => Some(graph::mermaid(&tasks)),
+            Format::Dot => Some(graph::dot(&tasks)),
+            Format::Svg => Some(graph::svg(&tasks)),
+        };
+        if output.is_json() {
+            output.document(Answer { tasks: Shapes(&tasks), graph: picture })?;
+            return Ok(Exit::Done);
+        }
+        match picture {
+            Some(picture) => output.text(&picture)?,
+            None if tasks.is_empty() => output.say(&Line::new().with(Tone::Plain, "No tasks found"))?,
+            None => output.lines(&graph::text(&tasks, &output.look()))?,
+        }
+        Ok(Exit::Done)
+    }
+}

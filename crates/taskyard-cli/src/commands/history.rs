@@ -1,0 +1,76 @@
+//! `taskyard history`
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::render::{Line, Tone, entry_line, entry_lines};
+use taskyard::core::{Entry, Revision, TaskId};
+use taskyard::store::HistoryQuery;
+
+use crate::arguments::{parse_id, parse_revision};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{EntryShape, Output};
+use crate::problem::Problem;
+
+/// How many revisions a terminal shows where nobody says.
+const SHOWN: usize = 30;
+
+/// Show the journal: who changed what, and when
+///
+/// Oldest first. A terminal shows the newest 30 revisions where nothing else is said; a pipe gets all of them.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Only what happened to this task
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    id: Option<TaskId>,
+
+    /// Only what happened after this revision
+    #[arg(long, value_name = "REV", value_parser = parse_revision)]
+    since: Option<Revision>,
+
+    /// At most so many revisions, the newest
+    #[arg(long, short = 'n', value_name = "N")]
+    number: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    entries: Vec<EntryShape<'a>>,
+}
+
+impl History {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let shown = (output.is_terminal() && self.since.is_none()).then_some(SHOWN);
+        let query = HistoryQuery {
+            task: self.id.clone(),
+            since: self.since.unwrap_or_default(),
+            until: None,
+            newest: self.number.or(shown),
+        };
+        let entries = context.yard()?.history(&query)?;
+        if output.is_json() {
+            output.document(Answer { entries: entries.iter().map(EntryShape).collect() })?;
+            return Ok(Exit::Done);
+        }
+        if entries.is_empty() {
+            output.say(&Line::plain("Nothing has happened here yet"))?;
+        }
+        if !output.is_terminal() {
+            for entry in &entries {
+                output.line(&entry_line(entry, &output.look()))?;
+            }
+            return Ok(Exit::Done);
+        }
+        for entry in &entries {
+            output.lines(&entry_lines(entry, &output.look()))?;
+        }
+        if self.number.is_none() && shown == Some(revisions(&entries)) {
+            output.say(&Line::new().with(Tone::Dim, "the newest 30 revisions; more with ").with(Tone::Hint, "-n N"))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn revisions(entries: &[Entry]) -> usize {
+    entries.chunk_by(|one, two| one.revision == two.revision).count()
+}

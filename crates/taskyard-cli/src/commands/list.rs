@@ -1,0 +1,174 @@
+//! `taskyard list`
+
+use clap::{Args, ValueEnum as _};
+use serde::Serialize;
+use serde_json::Value;
+use taskyard::Yard;
+use taskyard::core::Status;
+use taskyard::core::render::{Board, Line, Tone, client_line};
+use taskyard::operations::{Filter, Listing};
+
+use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
+use crate::arguments::parse_status;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, Shapes};
+use crate::problem::Problem;
+
+/// How many completed tasks are shown where nobody says.
+const COMPLETED_SHOWN: usize = 5;
+
+/// Show the list: what is in progress, what is pending, what is done
+///
+/// On a terminal it is a tree of tasks and their parts; in a pipe it is the client's own line for each task.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only tasks in this state: pending, in_progress or completed; may be given several times
+    #[arg(long = "status", value_name = "STATUS", value_parser = parse_status, value_delimiter = ',')]
+    statuses: Vec<Status>,
+
+    /// Only tasks of this owner
+    #[arg(long, value_name = "AGENT", conflicts_with = "mine")]
+    owner: Option<String>,
+
+    /// Only the tasks of whoever acts (--as)
+    #[arg(long)]
+    mine: bool,
+
+    /// Only what can start now
+    #[arg(long)]
+    ready: bool,
+
+    /// Only open tasks that wait for others
+    #[arg(long)]
+    blocked: bool,
+
+    /// Only tasks with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+
+    /// Everything: internal tasks, and every completed one
+    #[arg(long)]
+    all: bool,
+
+    /// How it looks; a tree on a terminal and the client's lines in a pipe where nothing is said
+    #[arg(long, value_name = "STYLE")]
+    style: Option<Style>,
+}
+
+/// How a list looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Style {
+    /// Parts below the tasks they belong to
+    Tree,
+    /// One task after the other
+    Flat,
+    /// The client's own lines: `#3 [pending] Deploy (ana) [blocked by #2]`
+    Client,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    tasks: Shapes<'a>,
+    counts: Value,
+    list: &'a str,
+    revision: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problems: Option<Value>,
+}
+
+impl List {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let filter = Filter {
+            statuses: self.statuses.clone(),
+            owner: if self.mine { Some(context.actor()?.as_str().to_owned()) } else { self.owner.clone() },
+            ready: self.ready,
+            blocked: self.blocked,
+            tag: self.tag.clone(),
+            internal: self.all,
+        };
+        let listing = yard.list(&filter)?;
+        if output.is_json() {
+            output.document(Answer {
+                tasks: Shapes(&listing.tasks),
+                counts: counts_as_json(listing.counts),
+                list: yard.list_id().as_str(),
+                revision: listing.revision.0,
+                problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
+            })?;
+            return Ok(Exit::Done);
+        }
+        let style = self.style(context, output)?;
+        if style == Style::Client {
+            self.client_lines(&yard, &listing, output)?;
+        } else {
+            self.board(style, context, &yard, &listing, output)?;
+        }
+        warn_of_defects(&listing.problems, output)?;
+        Ok(Exit::Done)
+    }
+
+    fn client_lines(&self, yard: &Yard, listing: &Listing, output: &mut Output) -> Result<(), Problem> {
+        if listing.tasks.is_empty() {
+            output.say(&Line::plain("No tasks found"))?;
+        }
+        for task in &listing.tasks {
+            let blockers = listing.blockers.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+            // The client shows the id written in the file; ours is the one that can be typed.
+            let id = if yard.rules().is_client() { task.shown_id() } else { task.id.as_str() };
+            output.line(&Line::plain(&client_line(id, task, blockers)))?;
+        }
+        Ok(())
+    }
+
+    fn board(
+        &self,
+        style: Style,
+        context: &Context,
+        yard: &Yard,
+        listing: &Listing,
+        output: &mut Output,
+    ) -> Result<(), Problem> {
+        let look = output.look();
+        let asked_for_completed = self.all || self.statuses == [Status::Completed];
+        let completed_after = context.config()?.completed_after().unwrap_or(COMPLETED_SHOWN);
+        let board = Board {
+            title: yard.list_id().as_str(),
+            tasks: &listing.tasks,
+            blockers: &listing.blockers,
+            counts: listing.counts,
+            completed_after: (!asked_for_completed).then_some(completed_after),
+        };
+        if listing.tasks.is_empty() {
+            if listing.counts.iter().sum::<usize>() > 0 {
+                output.say(&board.header(&look))?;
+                output.say(&Line::new().with(Tone::Dim, "  No task is like that."))?;
+                return Ok(());
+            }
+            output.say(
+                &Line::new().with(Tone::Plain, "  ").with(Tone::Strong, board.title).with(Tone::Dim, "  no tasks yet"),
+            )?;
+            output.advise("make one with `taskyard create \"Write the parser\"`")?;
+            return Ok(());
+        }
+        let lines = if style == Style::Tree { board.tree(&look) } else { board.flat(&look) };
+        let lines = if output.is_quiet() { &lines[2..] } else { &lines[..] };
+        Ok(output.lines(lines)?)
+    }
+
+    /// Returns the style that was asked for, else the configured one on a terminal, else the one that fits the place.
+    fn style(&self, context: &Context, output: &Output) -> Result<Style, Problem> {
+        if let Some(style) = self.style {
+            return Ok(style);
+        }
+        if !output.is_terminal() {
+            return Ok(Style::Client);
+        }
+        let Some((word, layer)) = context.config()?.style() else { return Ok(Style::Tree) };
+        Style::from_str(word, true).map_err(|_| {
+            Problem::usage("config", format!("`{}`: `{word}` is no style of lists", layer.path.display()))
+                .hint("use tree, flat or client under [display] style")
+        })
+    }
+}

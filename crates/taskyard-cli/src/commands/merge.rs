@@ -1,0 +1,94 @@
+//! `taskyard merge`
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use taskyard::core::ListId;
+use taskyard::core::render::{Line, Look, Tone};
+use taskyard::operations::{MergeWhich, Merged};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, Shapes};
+use crate::problem::Problem;
+
+/// Move every task of one list into another
+///
+/// The tasks get new numbers, and their edges follow. Both lists change, or neither.
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// The list they leave
+    from: String,
+
+    /// The list they come to
+    into: String,
+
+    /// Only what is not completed
+    #[arg(long)]
+    open: bool,
+}
+
+impl Merge {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let (from, into) = (ListId::new(self.from)?, ListId::new(self.into)?);
+        let which = if self.open { MergeWhich::Open } else { MergeWhich::All };
+        let yard = context.yard()?.on(into.clone());
+        let merged = yard.merge(&from, &into, which)?.done()?;
+        if output.is_json() {
+            output.document(as_json(&merged, &from, &into))?;
+            return Ok(Exit::Done);
+        }
+        tell(&merged, &from, &into, output)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Returns what moved, for programs.
+pub(super) fn as_json(merged: &Merged, from: &ListId, into: &ListId) -> Value {
+    let mapping: Map<String, Value> =
+        merged.mapping.iter().map(|(old, new)| (old.as_str().to_owned(), json!(new.as_str()))).collect();
+    let dropped: Vec<[&str; 2]> = merged.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect();
+    json!({
+        "from": from.as_str(),
+        "into": into.as_str(),
+        "mapping": mapping,
+        "tasks": Shapes(&merged.tasks),
+        "droppedEdges": dropped,
+    })
+}
+
+/// Tells what moved, and how to take it back.
+pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut Output) -> Result<(), Problem> {
+    let look: Look = output.look();
+    let tasks = if merged.tasks.len() == 1 { "task" } else { "tasks" };
+    let mut line = Line::plain(&format!("Moved {} {tasks} from ", merged.tasks.len()));
+    line.push(Tone::Strong, from.as_str());
+    line.push(Tone::Plain, " to ");
+    line.push(Tone::Strong, into.as_str());
+    output.say(&line)?;
+    for ((old, new), task) in merged.mapping.iter().zip(&merged.tasks) {
+        let mut line = Line::new().with(Tone::Dim, &format!("  #{old} {} ", look.arrow()));
+        line.push(Tone::Id, &format!("#{new}"));
+        line.push(Tone::Plain, &format!(" {}", task.subject));
+        output.say(&match look.width {
+            Some(width) => line.cut(width, look.ellipsis()),
+            None => line,
+        })?;
+    }
+    for (waiting, on) in &merged.dropped_edges {
+        output.warn(&format!("#{waiting} waited for #{on}, which stayed behind: that edge is gone"))?;
+    }
+    if !merged.tasks.is_empty() {
+        let mut line = Line::new().with(Tone::Dim, "  take it back with ");
+        line.push(Tone::Hint, &format!("taskyard undo --list {}", quoted(into)));
+        line.push(Tone::Dim, " and ");
+        line.push(Tone::Hint, &format!("taskyard undo --list {}", quoted(from)));
+        output.say(&line)?;
+    }
+    Ok(())
+}
+
+/// Returns a list's name as one word of a shell.
+fn quoted(list: &ListId) -> String {
+    let name = list.as_str();
+    if name == list.directory() { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,77 @@
+//! `taskyard ready`
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone, client_line, task_line};
+use taskyard::operations::Ranked;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Ids, Output};
+use crate::problem::Problem;
+
+/// Show what can start now, best first, and why
+///
+/// Pending tasks that nobody has and nothing holds up: by priority, then by how long a chain waits behind them.
+#[derive(Debug, Args)]
+pub(crate) struct Ready {
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N")]
+    number: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    tasks: Vec<Shape<'a>>,
+    ranking: Vec<RankedShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct RankedShape<'a> {
+    task: &'a str,
+    why: &'a str,
+    chain: usize,
+    unblocks: Ids<'a>,
+}
+
+impl Ready {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let ranked = context.yard()?.ready(self.number)?;
+        if output.is_json() {
+            output.document(Answer {
+                tasks: ranked.iter().map(|ranked| Shape(&ranked.task)).collect(),
+                ranking: ranked.iter().map(shape).collect(),
+            })?;
+            return Ok(Exit::Done);
+        }
+        if ranked.is_empty() {
+            output.say(&Line::plain("Nothing is ready"))?;
+            output.advise("see what holds things up with `taskyard list --blocked`")?;
+        }
+        if !output.is_terminal() {
+            let lines =
+                ranked.iter().map(|ranked| Line::plain(&client_line(ranked.task.id.as_str(), &ranked.task, &[])));
+            output.lines(&lines.collect::<Vec<_>>())?;
+            return Ok(Exit::Done);
+        }
+        let look = output.look();
+        let width = ranked.iter().map(|ranked| ranked.task.id.as_str().len() + 1).max().unwrap_or(0);
+        for ranked in &ranked {
+            output.line(&task_line("  ", width, &ranked.task, &[], &look))?;
+            if !ranked.why.is_empty() && !output.is_quiet() {
+                output.line(&Line::new().with(Tone::Dim, &format!("    {:width$} {}", "", ranked.why)))?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn shape(ranked: &Ranked) -> RankedShape<'_> {
+    RankedShape {
+        task: ranked.task.id.as_str(),
+        why: &ranked.why,
+        chain: ranked.chain,
+        unblocks: Ids(&ranked.unblocks),
+    }
+}

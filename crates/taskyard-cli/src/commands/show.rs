@@ -1,0 +1,53 @@
+//! `taskyard show`
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::TaskId;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{TaskPage, task_page};
+use taskyard::operations::Shown;
+
+use crate::arguments::parse_id;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{EntryShape, Output, Shapes};
+use crate::problem::Problem;
+
+/// Show one task in full
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The task
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    id: TaskId,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    task: Shape<'a>,
+    open_blockers: Shapes<'a>,
+    dependents: Shapes<'a>,
+    subtasks: Shapes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<EntryShape<'a>>,
+}
+
+impl Show {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let shown = context.yard()?.show(&self.id)?.done()?;
+        let Shown { task, open_blockers, dependents, subtasks, changed } = &shown;
+        if output.is_json() {
+            output.document(Answer {
+                task: Shape(task),
+                open_blockers: Shapes(open_blockers),
+                dependents: Shapes(dependents),
+                subtasks: Shapes(subtasks),
+                changed: changed.as_ref().map(EntryShape),
+            })?;
+        } else {
+            let page = TaskPage { task, open_blockers, dependents, subtasks, changed: changed.as_ref() };
+            output.lines(&task_page(&page, &output.look()))?;
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,91 @@
+//! `taskyard stats`
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use taskyard::core::TaskId;
+use taskyard::core::render::{Board, Line, Tone};
+use taskyard::operations;
+
+use super::answers::counts_as_json;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Count the list: states, owners, priorities, tags, and the longest chain
+#[derive(Debug, Args)]
+pub(crate) struct Stats {}
+
+impl Stats {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let stats = yard.stats()?;
+        if output.is_json() {
+            output.document(shape(&stats))?;
+            return Ok(Exit::Done);
+        }
+        let look = output.look();
+        let board = Board {
+            title: yard.list_id().as_str(),
+            tasks: &[],
+            blockers: &Default::default(),
+            counts: stats.counts,
+            completed_after: None,
+        };
+        let mut lines = vec![board.header(&look), Line::new()];
+        let mut fact = |name: &str, value: String| {
+            lines.push(Line::new().with(Tone::Dim, &format!("  {name:14}")).with(Tone::Plain, &value));
+        };
+        fact("ready", stats.ready.to_string());
+        fact("blocked", stats.blocked.to_string());
+        fact("cancelled", stats.cancelled.to_string());
+        fact("edges", stats.edges.to_string());
+        if stats.longest_chain.len() > 1 {
+            fact("longest chain", chain(&stats.longest_chain, look.arrow()));
+        }
+        if stats.unreadable > 0 {
+            fact("unreadable", format!("{} (see `taskyard doctor`)", stats.unreadable));
+        }
+        for (owner, [pending, in_progress, completed]) in &stats.owners {
+            fact("owner", format!("{owner}: {in_progress} in progress, {pending} pending, {completed} completed"));
+        }
+        for (name, counted) in [("priority", &stats.priorities), ("tag", &stats.tags)] {
+            counted.iter().for_each(|(word, count)| fact(name, format!("{word}: {count}")));
+        }
+        fact("revision", stats.revision.to_string());
+        output.lines(&lines)?;
+        Ok(Exit::Done)
+    }
+}
+
+fn chain(tasks: &[TaskId], arrow: &str) -> String {
+    let name = |task: &TaskId| format!("#{task}");
+    let shown: Vec<String> = match tasks {
+        [first, second, .., last] if tasks.len() > 8 => {
+            vec![name(first), name(second), format!("{} more", tasks.len() - 3), name(last)]
+        }
+        _ => tasks.iter().map(name).collect(),
+    };
+    format!("{} tasks: {}", tasks.len(), shown.join(&format!(" {arrow} ")))
+}
+
+fn shape(stats: &operations::Stats) -> Value {
+    let counted = |pairs: &[(String, usize)]| -> Map<String, Value> {
+        pairs.iter().map(|(word, count)| (word.clone(), json!(count))).collect()
+    };
+    let owners: Map<String, Value> =
+        stats.owners.iter().map(|(owner, counts)| (owner.clone(), counts_as_json(*counts))).collect();
+    json!({
+        "counts": counts_as_json(stats.counts),
+        "ready": stats.ready,
+        "blocked": stats.blocked,
+        "cancelled": stats.cancelled,
+        "unreadable": stats.unreadable,
+        "edges": stats.edges,
+        "longestChain": stats.longest_chain.iter().map(TaskId::as_str).collect::<Vec<_>>(),
+        "owners": owners,
+        "priorities": counted(&stats.priorities),
+        "tags": counted(&stats.tags),
+        "revision": stats.revision.0,
+    })
+}

@@ -1,0 +1,32 @@
+//! `taskyard undepend`
+
+use clap::Args;
+use taskyard::core::TaskId;
+
+use super::answers;
+use crate::arguments::parse_id;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Let a task no longer wait for others
+#[derive(Debug, Args)]
+pub(crate) struct Undepend {
+    /// The task that waits
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    id: TaskId,
+
+    /// The tasks it no longer waits for
+    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', required = true)]
+    on: Vec<TaskId>,
+}
+
+impl Undepend {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let updated = yard.undepend(&self.id, &self.on)?.done()?;
+        answers::updated("Updated", &updated, &yard, output)?;
+        Ok(Exit::Done)
+    }
+}

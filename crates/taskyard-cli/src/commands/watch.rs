@@ -1,0 +1,71 @@
+//! `taskyard watch`
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use clap::Args;
+use taskyard::core::render::{Line, Look, Tone, entry_line};
+use taskyard::core::{Event, Revision, Timestamp};
+
+use crate::arguments::parse_revision;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{EntryShape, Output};
+use crate::problem::Problem;
+
+/// Show changes as they happen, one line each, until it is stopped
+///
+/// In a pipe and with --json every line is a JSON object. Changes by other programs are shown too.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// Begin with what happened after this revision; with what happens from now on where none is given
+    #[arg(long, value_name = "REV", value_parser = parse_revision)]
+    since: Option<Revision>,
+}
+
+/// How often we look whether anybody still reads what we write.
+const LOOK_FOR_READER: Duration = Duration::from_millis(500);
+
+impl Watch {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let store = yard.store();
+        let since = match self.since {
+            Some(revision) => revision,
+            None => store.read(yard.list_id())?.revision(),
+        };
+        let (sender, receiver) = mpsc::channel::<Event>();
+        let listener = move |event: &Event| {
+            // The receiver lives as long as the subscription; past it nobody wants to know.
+            let _ = sender.send(event.clone());
+        };
+        let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
+        if output.is_terminal() && !output.is_quiet() {
+            let mut line = Line::new().with(Tone::Dim, "watching ").with(Tone::Strong, yard.list_id().as_str());
+            line.push(Tone::Dim, " after revision ");
+            line.push(Tone::Dim, &since.to_string());
+            output.line(&line)?;
+            output.flush()?;
+        }
+        loop {
+            match receiver.recv_timeout(LOOK_FOR_READER) {
+                Ok(event) => tell(&event, output)?,
+                Err(mpsc::RecvTimeoutError::Timeout) if output.has_reader() => {}
+                Err(_) => return Ok(Exit::Done),
+            }
+        }
+    }
+}
+
+fn tell(event: &Event, output: &mut Output) -> Result<(), Problem> {
+    for entry in &event.entries {
+        if output.is_terminal() {
+            let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
+            output.line(&entry_line(entry, &Look { now, ..output.look() }))?;
+        } else {
+            output.document(EntryShape(entry))?;
+        }
+        output.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! `taskyard where`
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::render::{Line, Tone};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::places;
+use crate::problem::Problem;
+
+/// Tell which list is meant here, and why
+#[derive(Debug, Args)]
+pub(crate) struct Where {}
+
+impl Where {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let choice = context.choice()?;
+        let address = context.store_address()?;
+        let path = context.tasks_directory(&address)?.map(|tasks| tasks.join(choice.list.directory()));
+        let data = places::data(context.environment()).ok();
+        if output.is_json() {
+            output.document(json!({
+                "list": choice.list.as_str(),
+                "store": address.to_string(),
+                "reason": choice.reason.words(),
+                "path": path.map(|path| path.display().to_string()),
+                "data": data.map(|data| data.display().to_string()),
+                "agent": context.actor()?.as_str(),
+            }))?;
+            return Ok(Exit::Done);
+        }
+        if output.is_quiet() {
+            output.line(&Line::plain(choice.list.as_str()))?;
+            return Ok(Exit::Done);
+        }
+        let mut line = Line::new().with(Tone::Strong, choice.list.as_str());
+        line.push(Tone::Plain, &format!(" ({})", choice.reason));
+        output.line(&line)?;
+        let mut fact = |name: &str, value: &str| {
+            output.line(&Line::new().with(Tone::Dim, &format!("  {name:7}")).with(Tone::Plain, value))
+        };
+        fact("store", &address.to_string())?;
+        if let Some(path) = path {
+            let missing = if path.exists() { "" } else { " (not there yet)" };
+            fact("path", &format!("{}{missing}", path.display()))?;
+        }
+        if let Some(data) = data {
+            fact("data", &data.display().to_string())?;
+        }
+        fact("agent", context.actor()?.as_str())?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,137 @@
+//! Every environment variable Taskyard reads, and the one place that reads them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The address of the store; `--store` beats it.
+pub(crate) const TASKYARD_STORE: &str = "TASKYARD_STORE";
+/// The name of the list; `--list` beats it.
+pub(crate) const TASKYARD_LIST: &str = "TASKYARD_LIST";
+/// Who acts; `--as` beats it.
+pub(crate) const TASKYARD_AGENT: &str = "TASKYARD_AGENT";
+/// Taskyard's own data directory: journals, bindings, caches.
+pub(crate) const TASKYARD_HOME: &str = "TASKYARD_HOME";
+/// The rules in force, `strict` or `client`; `--rules` beats it.
+pub(crate) const TASKYARD_RULES: &str = "TASKYARD_RULES";
+/// The recorded client that client rules follow; `--client-version` beats it.
+pub(crate) const TASKYARD_CLIENT_VERSION: &str = "TASKYARD_CLIENT_VERSION";
+/// What is logged to stderr: a level (`debug`) or a filter (`taskyard=trace`).
+pub(crate) const TASKYARD_LOG: &str = "TASKYARD_LOG";
+/// The client's directory, `~/.claude` where it is not set.
+pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+/// The client's own name for the list.
+pub(crate) const CLAUDE_CODE_TASK_LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
+/// The client's session, whose list is named after it.
+pub(crate) const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
+/// Whether the client has teams: in client rules a team's list counts only where it is on, in ours unless it is off.
+pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
+/// No colours, whatever its value, as <https://no-color.org> has it; `--color` beats it.
+pub(crate) const NO_COLOR: &str = "NO_COLOR";
+/// The kind of terminal; `dumb` ones get no colours.
+pub(crate) const TERM: &str = "TERM";
+/// The width of the display, where the terminal does not tell.
+pub(crate) const COLUMNS: &str = "COLUMNS";
+/// The character set, in the order in which they count: `LC_ALL`, `LC_CTYPE`, `LANG`.
+pub(crate) const CHARACTER_SET: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
+/// The user's home directory.
+pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+/// The name of the user, where nobody said who acts.
+pub(crate) const USER: [&str; 3] = ["USER", "LOGNAME", "USERNAME"];
+/// Where data directories are kept: by the XDG base directory specification, or as Windows has it.
+pub(crate) const XDG_DATA_HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_DATA_HOME" };
+/// Where configuration is kept, by the XDG base directory specification.
+pub(crate) const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+
+/// The environment as it was when the program started. Empty variables count as unset.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) store: Option<String>,
+    pub(crate) list: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) rules: Option<String>,
+    pub(crate) client_version: Option<String>,
+    pub(crate) log: Option<String>,
+    pub(crate) client_config: Option<PathBuf>,
+    pub(crate) client_list: Option<String>,
+    pub(crate) client_session: Option<String>,
+    pub(crate) client_teams: Option<bool>,
+    pub(crate) no_color: bool,
+    pub(crate) terminal: Option<String>,
+    pub(crate) columns: Option<usize>,
+    pub(crate) character_set: Option<String>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) user: Option<String>,
+    pub(crate) xdg_data: Option<PathBuf>,
+    pub(crate) xdg_config: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Reads the environment.
+    pub(crate) fn read() -> Self {
+        Self {
+            store: text(TASKYARD_STORE),
+            list: text(TASKYARD_LIST),
+            agent: text(TASKYARD_AGENT),
+            data: path(TASKYARD_HOME),
+            rules: text(TASKYARD_RULES),
+            client_version: text(TASKYARD_CLIENT_VERSION),
+            log: text(TASKYARD_LOG),
+            client_config: path(CLAUDE_CONFIG_DIR),
+            client_list: text(CLAUDE_CODE_TASK_LIST_ID),
+            client_session: text(CLAUDE_CODE_SESSION_ID),
+            client_teams: text(CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS).as_deref().and_then(yes_or_no),
+            no_color: value(NO_COLOR).is_some(),
+            terminal: text(TERM),
+            columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),
+            character_set: CHARACTER_SET.into_iter().find_map(text),
+            home: path(HOME),
+            user: USER.into_iter().find_map(text),
+            xdg_data: path(XDG_DATA_HOME),
+            xdg_config: path(XDG_CONFIG_HOME),
+        }
+    }
+}
+
+/// Reads a word for yes or no; anything else counts as unset.
+pub(crate) fn yes_or_no(word: &str) -> Option<bool> {
+    match word.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn value(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    value(name).map(PathBuf::from)
+}
+
+fn text(name: &str) -> Option<String> {
+    value(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::yes_or_no;
+
+    #[test]
+    fn words_for_yes_and_no_may_be_of_any_case_and_padded() {
+        for (word, meaning) in [
+            ("1", Some(true)),
+            (" YES ", Some(true)),
+            ("On", Some(true)),
+            ("false", Some(false)),
+            ("OFF", Some(false)),
+            ("0", Some(false)),
+            ("", None),
+            ("maybe", None),
+            ("2", None),
+        ] {
+            assert_eq!(yes_or_no(word), meaning, "{word:?}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Writing what commands have to say: for people, plainly, or as JSON.
+
+use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Stdout, Write as _};
+
+use serde::Serialize;
+use serde_json::{Serializer, json};
+use taskyard::core::render::{Line, Look, Tone, ansi};
+
+use super::careful::Careful;
+use super::json::Document;
+use super::terminal::Terminal;
+use crate::exit::Exit;
+use crate::problem::{Problem, Report};
+
+/// Where everything a command says goes through.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout: BufWriter<Stdout>,
+    terminal: Terminal,
+    json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    /// Opens the door.
+    pub(crate) fn new(terminal: Terminal, json: bool, quiet: bool) -> Self {
+        Self { stdout: BufWriter::with_capacity(64 * 1024, io::stdout()), terminal, json, quiet }
+    }
+
+    /// Tells whether the answer is to be JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Tells whether a person sits at the other end.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal.is_terminal && !self.json
+    }
+
+    /// Tells whether only the answer itself is wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Returns what the place of display can show.
+    pub(crate) fn look(&self) -> Look {
+        self.terminal.look
+    }
+
+    /// Writes a line of the answer.
+    pub(crate) fn line(&mut self, line: &Line) -> io::Result<()> {
+        let text = if self.terminal.color { ansi(line) } else { line.to_string() };
+        writeln!(self.stdout, "{}", text.trim_end_matches(' '))
+    }
+
+    /// Writes lines of the answer.
+    pub(crate) fn lines(&mut self, lines: &[Line]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
+    /// Writes a finished text of our own making: a picture, a page of a manual.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.write_all(text.as_bytes())
+    }
+
+    /// Says that something was done; not when only the answer is wanted.
+    pub(crate) fn say(&mut self, line: &Line) -> io::Result<()> {
+        if self.quiet { Ok(()) } else { self.line(line) }
+    }
+
+    /// Tells a person what could be typed next; nobody else wants to know.
+    pub(crate) fn advise(&mut self, text: &str) -> io::Result<()> {
+        if self.quiet || !self.is_terminal() {
+            return Ok(());
+        }
+        let mut line = Line::new().with(Tone::Plain, "  ");
+        line.append(with_commands(text, Tone::Dim));
+        self.line(&line)
+    }
+
+    /// Warns on stderr, whatever form the answer has.
+    pub(crate) fn warn(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.flush()?;
+        let mut line = Line::new().with(Tone::Warning, "warning: ");
+        line.append(with_commands(text, Tone::Plain));
+        self.error_line(line, "warning: ".len())
+    }
+
+    /// Writes the help somebody asked for, in the colours of the terminal.
+    pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
+        let text = help.render();
+        if self.json {
+            return self.document(json!({ "help": text.to_string() }));
+        }
+        let text = if self.terminal.color { text.ansi().to_string() } else { text.to_string() };
+        self.stdout.write_all(text.as_bytes())
+    }
+
+    /// Tells on stderr that a command line cannot be understood. The text is safe to show.
+    pub(crate) fn usage_error(&mut self, text: &str) -> io::Result<()> {
+        let rest = text.strip_prefix("error: ").unwrap_or(text);
+        if rest.len() < text.len() {
+            let label = Line::new().with(Tone::Error, "error: ");
+            let label = if self.terminal.error_color { ansi(&label) } else { label.to_string() };
+            write!(io::stderr().lock(), "{label}")?;
+        }
+        io::stderr().lock().write_all(rest.as_bytes())
+    }
+
+    /// Writes the answer as one JSON object on one line.
+    pub(crate) fn document(&mut self, body: impl Serialize) -> io::Result<()> {
+        let mut serializer = Serializer::with_formatter(&mut self.stdout, Careful);
+        Document::new(body).serialize(&mut serializer).map_err(io::Error::from)?;
+        self.stdout.write_all(b"\n")
+    }
+
+    /// Asks a person for a yes; nobody else is asked, and the answer is no then.
+    pub(crate) fn ask(&mut self, question: &str) -> io::Result<bool> {
+        if !self.is_terminal() || !io::stdin().is_terminal() {
+            return Ok(false);
+        }
+        let line = Line::new().with(Tone::Strong, question).with(Tone::Dim, " [y/N] ");
+        let text = if self.terminal.color { ansi(&line) } else { line.to_string() };
+        self.stdout.write_all(text.as_bytes())?;
+        self.stdout.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Tells whether anybody can still read what we write.
+    pub(crate) fn has_reader(&self) -> bool {
+        reader_is_there()
+    }
+
+    /// Sends everything on its way.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+
+    /// Tells of a problem and returns how the process ends.
+    pub(crate) fn problem(&mut self, problem: &Problem) -> Exit {
+        if problem.is_broken_pipe() {
+            return Exit::Done;
+        }
+        let report = problem.report();
+        if !self.json || self.problem_as_json(report).is_err() {
+            // Where even stderr is out of reach, the exit code is all we have left to say.
+            let _ = self.problem_in_words(report);
+        }
+        report.exit
+    }
+
+    fn problem_as_json(&mut self, problem: &Report) -> io::Result<()> {
+        let mut error = serde_json::Map::new();
+        error.insert("code".into(), problem.code.into());
+        error.insert("message".into(), problem.message.as_str().into());
+        if let Some(hint) = &problem.hint {
+            error.insert("hint".into(), hint.as_str().into());
+        }
+        error.extend(problem.details.clone());
+        self.document(json!({ "error": error }))?;
+        self.stdout.flush()
+    }
+
+    fn problem_in_words(&mut self, problem: &Report) -> io::Result<()> {
+        // What was said before comes first; where it cannot be written, that may be the very problem.
+        let _ = self.stdout.flush();
+        let mut line = Line::new().with(Tone::Error, "error: ");
+        line.append(with_commands(&problem.message, Tone::Plain));
+        self.error_line(line, "error: ".len())?;
+        if let Some(hint) = &problem.hint {
+            let mut line = Line::new().with(Tone::Hint, " hint: ");
+            line.append(with_commands(hint, Tone::Plain));
+            self.error_line(line, " hint: ".len())?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line to stderr, on a terminal in as many lines as it needs, below its label.
+    fn error_line(&self, line: Line, label: usize) -> io::Result<()> {
+        let lines = match self.terminal.error_width {
+            Some(width) => line.wrapped(width, label),
+            None => vec![line],
+        };
+        for line in &lines {
+            let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
+            writeln!(io::stderr().lock(), "{text}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns text in which what stands between backticks is shown as something to type or to find.
+pub(crate) fn with_commands(text: &str, tone: Tone) -> Line {
+    let mut line = Line::new();
+    for (number, part) in text.split('`').enumerate() {
+        if number % 2 == 0 {
+            line.push(tone, part);
+        } else {
+            line.push(tone, "`");
+            line.push(Tone::Hint, part);
+            line.push(tone, "`");
+        }
+    }
+    line
+}
+
+/// Looks whether the other end of stdout is still open.
+#[cfg(unix)]
+fn reader_is_there() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut polled, Some(&at_once)) {
+        Ok(_) => !polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL),
+        Err(_) => true,
+    }
+}
+
+/// Looks whether the other end of stdout is still open; elsewhere the next write will tell.
+#[cfg(not(unix))]
+fn reader_is_there() -> bool {
+    true
+}

@@ -1,0 +1,86 @@
+//! The shapes of our JSON output, specified in `docs/formats/json-output.md`.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::{Entry, Image, Task, TaskId};
+
+/// One answer: the schema first, then what the command has to say.
+#[derive(Debug, serde::Serialize)]
+pub(crate) struct Document<T> {
+    schema: Schema,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl<T> Document<T> {
+    /// Returns the answer with this body.
+    pub(crate) fn new(body: T) -> Self {
+        Self { schema: Schema, body }
+    }
+}
+
+/// The name and version of the schema.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schema;
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("taskyard/1")
+    }
+}
+
+/// Tasks in the native shape, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shapes<'a>(pub(crate) &'a [Task]);
+
+impl Serialize for Shapes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Shape))
+    }
+}
+
+/// Ids as text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ids<'a>(pub(crate) &'a [TaskId]);
+
+impl Serialize for Ids<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(TaskId::as_str))
+    }
+}
+
+/// An entry of the journal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryShape<'a>(pub(crate) &'a Entry);
+
+impl Serialize for EntryShape<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entry = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("revision", &entry.revision.0)?;
+        map.serialize_entry("at", &entry.at.to_string())?;
+        map.serialize_entry("actor", entry.actor.as_str())?;
+        map.serialize_entry("op", entry.op.as_str())?;
+        map.serialize_entry("task", entry.task.as_str())?;
+        map.serialize_entry("before", &ImageShape(&entry.task, entry.before.as_ref()))?;
+        map.serialize_entry("after", &ImageShape(&entry.task, entry.after.as_ref()))?;
+        if !entry.undoes.is_empty() {
+            let undoes: Vec<u64> = entry.undoes.iter().map(|revision| revision.0).collect();
+            map.serialize_entry("undoes", &undoes)?;
+        }
+        map.end()
+    }
+}
+
+/// A task as it stood on disk: the native shape, the bare text where no task can be read from it, null where there was none.
+struct ImageShape<'a>(&'a TaskId, Option<&'a Image>);
+
+impl Serialize for ImageShape<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(image) = self.1 else { return serializer.serialize_none() };
+        match image.task(self.0) {
+            Ok(task) => Shape(&task).serialize(serializer),
+            Err(_) => serializer.serialize_str(&String::from_utf8_lossy(image.bytes())),
+        }
+    }
+}

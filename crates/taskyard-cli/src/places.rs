@@ -1,0 +1,62 @@
+//! The directories Taskyard uses, and what is said when there is no home to find them in.
+
+use std::path::{Path, PathBuf};
+
+use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+/// Returns the client's directory: `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
+pub(crate) fn client_config(environment: &Environment) -> Result<PathBuf, Problem> {
+    match &environment.client_config {
+        Some(path) => Ok(path.clone()),
+        None => Ok(home(environment, CLAUDE_CONFIG_DIR)?.join(".claude")),
+    }
+}
+
+/// Returns our data directory: `$TASKYARD_HOME`, else the platform's place for data.
+pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
+    if let Some(path) = &environment.data {
+        return Ok(path.clone());
+    }
+    if let Some(path) = environment.xdg_data.as_ref().filter(|path| path.is_absolute()) {
+        return Ok(path.join("taskyard"));
+    }
+    let below = if cfg!(target_os = "macos") {
+        "Library/Application Support/taskyard"
+    } else if cfg!(windows) {
+        "AppData/Local/taskyard"
+    } else {
+        ".local/share/taskyard"
+    };
+    Ok(home(environment, TASKYARD_HOME)?.join(below))
+}
+
+/// Returns the user's `taskyard.toml`, whether or not it exists; none without a home.
+pub(crate) fn user_config(environment: &Environment) -> Option<PathBuf> {
+    let base = match environment.xdg_config.as_ref().filter(|path| path.is_absolute()) {
+        Some(path) => path.clone(),
+        None => environment.home.as_ref()?.join(".config"),
+    };
+    Some(base.join("taskyard").join("taskyard.toml"))
+}
+
+/// Returns the folder that holds `.git`, nearest above the directory.
+pub(crate) fn repository(directory: &Path) -> Option<&Path> {
+    directory.ancestors().find(|ancestor| ancestor.join(".git").exists())
+}
+
+fn home<'a>(environment: &'a Environment, instead: &str) -> Result<&'a Path, Problem> {
+    let advice = format!("set {HOME} to your home directory, or {instead} to the directory to use");
+    let problem = |message: String| Problem::new(Exit::CouldNot, "no_home", message).hint(advice.clone());
+    let Some(home) = &environment.home else {
+        return Err(problem(format!("there is no home directory: {HOME} is not set")));
+    };
+    if !home.is_dir() {
+        return Err(problem(format!(
+            "there is no home directory: {HOME} names `{}`, which does not exist",
+            home.display()
+        )));
+    }
+    Ok(home)
+}

@@ -1,0 +1,250 @@
+//! What went wrong, as people and programs learn of it: a code word, a message, advice, and an exit code.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+use taskyard::config::ConfigError;
+use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::{BadListName, TaskId};
+use taskyard::machine::MachineError;
+use taskyard::{Error, StoreError};
+
+use crate::exit::Exit;
+
+/// Why a command ends without having done what was asked. Boxed, so that the way without problems stays light.
+#[derive(Debug)]
+pub(crate) struct Problem(Box<Report>);
+
+/// What there is to say of a problem.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) exit: Exit,
+    /// A word that never changes.
+    pub(crate) code: &'static str,
+    /// What happened, to what.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) hint: Option<String>,
+    /// What else programs may want to know.
+    pub(crate) details: Map<String, Value>,
+}
+
+impl Problem {
+    /// Returns a problem of wrong usage.
+    pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, code, message)
+    }
+
+    /// Returns a problem.
+    pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Report { exit, code, message: message.into(), hint: None, details: Map::new() }))
+    }
+
+    /// Returns the problem of a system call that failed.
+    pub(crate) fn io(doing: &str, error: &io::Error) -> Self {
+        Self::new(Exit::CouldNot, "io", format!("{doing}: {error}"))
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds something for programs.
+    #[must_use]
+    pub(crate) fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Tells whether the reader of our output went away, which is nobody's problem.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.0.code == BROKEN_PIPE
+    }
+
+    /// Returns what there is to say of it.
+    pub(crate) fn report(&self) -> &Report {
+        &self.0
+    }
+}
+
+const BROKEN_PIPE: &str = "broken_pipe";
+
+/// An error of an output that could not be written.
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Done, BROKEN_PIPE, "the reader of the output went away");
+        }
+        Self::new(Exit::CouldNot, "output", format!("cannot write the output: {error}"))
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Store(error) => error.into(),
+            Error::TooManyConflicts { task, attempts } => Self::new(Exit::GaveUp, "conflict", message)
+                .hint("wait until the other program is done, then try again")
+                .detail("task", task.as_str())
+                .detail("attempts", attempts),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::Io { path, source, .. } => {
+                let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
+                match advice(&source) {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                }
+            }
+            StoreError::Locked { path, age, waited } => Self::new(Exit::GaveUp, "locked", message)
+                .hint("another program is working on this list: try again, or see `taskyard doctor`")
+                .detail("path", path.display().to_string())
+                .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
+                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::Busy { path, age } => Self::new(Exit::GaveUp, "locked", message)
+                .hint("another program is working on this task: try again")
+                .detail("path", path.display().to_string())
+                .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
+                .hint("use the newer taskyard")
+                .detail("path", path.display().to_string())
+                .detail("format", format),
+            StoreError::Conflict { task } => {
+                Self::new(Exit::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
+            }
+            StoreError::NoTask { path, .. } => Self::new(Exit::Refused, "unreadable", message)
+                .hint("mend or move the file by hand; `taskyard doctor` shows what is wrong")
+                .detail("path", path.display().to_string()),
+            StoreError::TooLarge { task, source } => Self::new(Exit::Refused, "too_large", message)
+                .hint("keep long texts in a file and name the file in the task")
+                .detail("task", task.as_str())
+                .detail("size", source.size),
+            StoreError::Journal { path, .. } => Self::new(Exit::CouldNot, "journal", message)
+                .hint("see that this path can be written, or set TASKYARD_HOME to a directory that can")
+                .detail("path", path.display().to_string()),
+            StoreError::Unfinished { path, .. } => Self::new(Exit::CouldNot, "unfinished", message)
+                .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")
+                .detail("path", path.display().to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::NoSuchTask { task } => Self::new(Exit::NotFound, "task_not_found", message)
+                .hint("`taskyard list --all` shows every task; `taskyard restore` what was removed")
+                .detail("task", task.as_str()),
+            Refusal::Unreadable { task, path, .. } => Self::new(Exit::Refused, "unreadable", message)
+                .hint("the file is left alone; `taskyard doctor` shows what is wrong with it")
+                .detail("task", task.as_str())
+                .detail("path", path.display().to_string()),
+            Refusal::EdgeToItself { task } => {
+                Self::new(Exit::Refused, "self_edge", message).detail("task", task.as_str())
+            }
+            Refusal::Cycle { path } => Self::new(Exit::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
+                .hint("take one of these edges away first, with `taskyard undepend`")
+                .detail("path", ids(&path)),
+            Refusal::NoSuchBlocker { task } => Self::new(Exit::NotFound, "task_not_found", message)
+                .hint("`taskyard list --all` shows every task")
+                .detail("task", task.as_str()),
+            Refusal::Blocked { task, by } => Self::new(Exit::Refused, "blocked", message)
+                .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(&by)))
+                .detail("task", task.as_str())
+                .detail("blockedBy", ids(&by)),
+            Refusal::ChangedSince { revision, task, changed_in } => Self::new(Exit::Refused, "changed_since", message)
+                .hint(match changed_in {
+                    Some(newer) => format!("undo the newer revisions with it: `taskyard undo {revision}..{newer}`"),
+                    None => format!("see `taskyard history {task}`"),
+                })
+                .detail("revision", revision.0)
+                .detail("task", task.as_str())
+                .detail("changedIn", changed_in.map(|revision| revision.0)),
+            Refusal::NoSuchRevision { revision } => Self::new(Exit::NotFound, "revision_not_found", message)
+                .hint("`taskyard history` shows every revision")
+                .detail("revision", revision.0),
+            Refusal::NothingToUndo => {
+                Self::new(Exit::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
+            }
+            Refusal::NotRemoved { task } => Self::new(Exit::Refused, "not_removed", message)
+                .hint(format!("see it with `taskyard show {task}`"))
+                .detail("task", task.as_str()),
+            Refusal::MergeIntoItself => Self::new(Exit::Refused, "merge_into_itself", message),
+            Refusal::NoSuchList { list } => Self::new(Exit::NotFound, "list_not_found", message)
+                .hint("`taskyard lists` shows every list of this store")
+                .detail("list", list),
+        }
+    }
+}
+
+impl From<ConfigError> for Problem {
+    fn from(error: ConfigError) -> Self {
+        let message = error.to_string();
+        match error {
+            ConfigError::Io { path, .. } => {
+                Self::new(Exit::CouldNot, "config", message).detail("path", path.display().to_string())
+            }
+            ConfigError::Wrong { path, line, .. } => Self::new(Exit::Usage, "config", message)
+                .hint("docs/formats/config.md describes every key of this file")
+                .detail("path", path.display().to_string())
+                .detail("line", line),
+        }
+    }
+}
+
+impl From<MachineError> for Problem {
+    fn from(error: MachineError) -> Self {
+        let message = error.to_string();
+        let (MachineError::Io { path, .. } | MachineError::Database { path, .. }) = error;
+        Self::new(Exit::CouldNot, "data_directory", message)
+            .hint("name the list with --list to do without it, or set TASKYARD_HOME to another directory")
+            .detail("path", path.display().to_string())
+    }
+}
+
+impl From<BadListName> for Problem {
+    fn from(error: BadListName) -> Self {
+        Self::usage("bad_list_name", error.to_string()).hint("`taskyard lists` shows the names in use")
+    }
+}
+
+fn advice(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::PermissionDenied => "see who owns it and what its permissions are (`ls -ld`)",
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only; choose another place with --store",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space; nothing has been changed",
+        io::ErrorKind::FileTooLarge => "a limit on file sizes is in force (`ulimit -f`); nothing has been changed",
+        _ => return None,
+    })
+}
+
+/// Returns a readable message for a circle of very many tasks; none where the whole of it can be shown.
+fn shortened_cycle(path: &[TaskId]) -> Option<String> {
+    let [first, second, .., before, last] = path else { return None };
+    (path.len() > 12).then(|| {
+        let between = path.len() - 4;
+        format!(
+            "that would close a circle of {} tasks: #{first} waits for #{second}, {between} more, #{before} waits for #{last}",
+            path.len() - 1
+        )
+    })
+}
+
+fn ids(tasks: &[TaskId]) -> Value {
+    json!(tasks.iter().map(TaskId::as_str).collect::<Vec<_>>())
+}
+
+fn numbered(tasks: &[TaskId]) -> String {
+    taskyard::core::render::numbered(tasks)
+}

@@ -1,0 +1,111 @@
+//! From the command line to an exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use serde_json::json;
+use taskyard::core::Timestamp;
+use taskyard::core::render::escaping;
+
+use crate::commands::Arguments;
+use crate::context::Context;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::output::{ColorChoice, Output, Terminal};
+use crate::problem::Problem;
+use crate::{logging, signals};
+
+/// Runs the command that was typed.
+pub(crate) fn run() -> ExitCode {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let environment = Environment::read();
+    if let [_, only] = &typed[..]
+        && (only == "--version" || only == "-V")
+    {
+        // Scripts ask for the version at every start: do not build the whole tree of commands for it.
+        return version(&environment);
+    }
+    let (exit, output) = match Arguments::try_parse_from(&typed) {
+        Ok(arguments) => execute(arguments, environment),
+        Err(error) => refuse(&error, &typed, &environment),
+    };
+    finish(exit, output)
+}
+
+fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
+    let Arguments { globals, command } = arguments;
+    logging::start(environment.log.as_deref());
+    signals::survive_file_size_limits();
+    if command.may_hold_locks() {
+        signals::release_locks_when_stopped();
+    }
+    let terminal = Terminal::detect(globals.color, &environment, now());
+    let mut output = Output::new(terminal, globals.json, globals.quiet);
+    let context = Context::new(globals, environment);
+    let exit = match command.run(&context, &mut output) {
+        Ok(exit) => exit,
+        Err(problem) => output.problem(&problem),
+    };
+    (exit, output)
+}
+
+/// Answers a command line that cannot be understood, or that asks for help.
+fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) -> (Exit, Output) {
+    let json = typed.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json");
+    let mut output = Output::new(Terminal::detect(ColorChoice::Auto, environment, now()), json, false);
+    let written = match error.kind() {
+        ErrorKind::DisplayVersion if json => {
+            output.document(json!({"version": env!("CARGO_PKG_VERSION")})).map(|()| Exit::Done)
+        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output.help(error).map(|()| Exit::Done),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand if json => {
+            Ok(output.problem(&Problem::usage("usage", "no command was given").hint("see `taskyard help`")))
+        }
+        _ if json => {
+            let text = error.render().to_string();
+            Ok(output.problem(&usage_problem(&text)))
+        }
+        _ => output.usage_error(&escaping::many_lines(&error.render().to_string())).map(|()| Exit::Usage),
+    };
+    let exit = written.unwrap_or_else(|error| output.problem(&Problem::from(error)));
+    (exit, output)
+}
+
+/// Takes clap's text apart: the sentence, and the advice below it.
+fn usage_problem(text: &str) -> Problem {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
+    let mut details = Vec::new();
+    let mut hint = "see `taskyard help`".to_owned();
+    for line in lines {
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            hint = tip.to_owned();
+        } else if !line.starts_with("Usage:") && !line.starts_with("For more information") {
+            details.push(line);
+        } else {
+            break;
+        }
+    }
+    let message = if details.is_empty() { message } else { format!("{message} {}", details.join(", ")) };
+    Problem::usage("usage", message).hint(hint)
+}
+
+fn version(environment: &Environment) -> ExitCode {
+    let mut output = Output::new(Terminal::detect(ColorChoice::Never, environment, Timestamp::default()), false, false);
+    let written = output.text(concat!("taskyard ", env!("CARGO_PKG_VERSION"), "\n"));
+    let exit = written.map_or_else(|error| output.problem(&Problem::from(error)), |()| Exit::Done);
+    finish(exit, output)
+}
+
+fn finish(exit: Exit, mut output: Output) -> ExitCode {
+    let exit = output.flush().map_or_else(|error| output.problem(&Problem::from(error)), |()| exit);
+    // What is left in the buffer after a failed write would only be tried again on drop.
+    std::mem::forget(output);
+    ExitCode::from(exit.code())
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond())
+}

@@ -1,0 +1,176 @@
+//! The journal, for people.
+
+use crate::{Entry, Op, Revision};
+
+use super::difference::{Change, difference};
+use super::line::cut_text;
+use super::{Line, Look, Tone};
+
+/// How much of a value is shown on each side of a change where the display has no width of its own.
+const VALUE: usize = 60;
+
+/// Returns one entry: what happened on the first line, and each field that changed on a line of its own.
+pub fn entry_lines(entry: &Entry, look: &Look) -> Vec<Line> {
+    let mut lines = vec![headline(entry, look)];
+    if let (Some(before), Some(after)) = (&entry.before, &entry.after) {
+        let changes = difference(&entry.task, before, after);
+        let widest = changes.iter().map(|change| change.field.len()).max().unwrap_or(0);
+        lines.extend(changes.iter().map(|change| changed(change, widest, look)));
+    }
+    lines
+}
+
+/// Returns one entry on one line, its changed fields behind it.
+pub fn entry_line(entry: &Entry, look: &Look) -> Line {
+    let mut line = headline(entry, look);
+    if let (Some(before), Some(after)) = (&entry.before, &entry.after) {
+        for (number, change) in difference(&entry.task, before, after).iter().enumerate() {
+            line.push(Tone::Dim, if number == 0 { ": " } else { "; " });
+            line.push(Tone::Plain, &change.field);
+            line.push(Tone::Plain, " ");
+            line.append(sides(change, VALUE, look));
+        }
+    }
+    match look.width {
+        Some(width) => line.cut(width, look.ellipsis()),
+        None => line,
+    }
+}
+
+/// Returns what an entry did, in the past tense.
+pub fn op_in_words(op: Op) -> &'static str {
+    match op {
+        Op::Create => "created",
+        Op::Update => "updated",
+        Op::Reopen => "reopened",
+        Op::Delete => "deleted",
+        Op::Clear => "cleared",
+        Op::Undo => "undid",
+        Op::Restore => "restored",
+        Op::Merge => "merged",
+        Op::Mend => "mended",
+        Op::CreatedElsewhere => "created elsewhere",
+        Op::ChangedElsewhere => "changed elsewhere",
+        Op::RemovedElsewhere => "removed elsewhere",
+    }
+}
+
+fn headline(entry: &Entry, look: &Look) -> Line {
+    let mut line = Line::new().with(Tone::Strong, &format!("r{}", entry.revision)).with(Tone::Plain, "  ");
+    line.push(Tone::Dim, &look.time(entry.at));
+    line.push(Tone::Plain, "  ");
+    if !entry.op.is_elsewhere() {
+        line.push(Tone::Owner, entry.actor.as_str());
+        line.push(Tone::Plain, " ");
+    }
+    line.push(op_tone(entry), did(entry));
+    line.push(Tone::Plain, " ");
+    line.push(Tone::Id, &format!("#{}", entry.task));
+    let image = entry.after.as_ref().or(entry.before.as_ref());
+    if let Some(Ok(task)) = image.map(|image| image.task(&entry.task)) {
+        let subject = cut_text(&super::escaping::one_line(&task.subject), VALUE, look.ellipsis());
+        line.push(Tone::Plain, &format!(" {subject}"));
+    }
+    if !entry.undoes.is_empty() {
+        line.push(Tone::Dim, &format!(" (took back {})", revisions(&entry.undoes)));
+    }
+    line
+}
+
+/// Returns what this entry did to its task; beside a task that comes or goes stand others that only gain or lose an edge.
+fn did(entry: &Entry) -> &'static str {
+    let changed = entry.before.is_some() && entry.after.is_some();
+    match entry.op {
+        Op::Create | Op::Delete | Op::Clear | Op::Restore | Op::Merge if changed => "updated",
+        op => op_in_words(op),
+    }
+}
+
+fn op_tone(entry: &Entry) -> Tone {
+    match (&entry.before, &entry.after) {
+        (_, None) => Tone::Blocked,
+        (None, Some(_)) => Tone::Done,
+        (Some(_), Some(_)) => Tone::Plain,
+    }
+}
+
+fn changed(change: &Change, widest: usize, look: &Look) -> Line {
+    let mut line = Line::new().with(Tone::Dim, &format!("      {:widest$}  ", change.field));
+    let room = look.width.map_or(VALUE, |width| (width.saturating_sub(widest + 12) / 2).max(8));
+    line.append(sides(change, room, look));
+    match look.width {
+        Some(width) => line.cut(width, look.ellipsis()),
+        None => line,
+    }
+}
+
+fn sides(change: &Change, room: usize, look: &Look) -> Line {
+    let side = |value: &Option<String>, tone: Tone, line: &mut Line| match value {
+        None => line.push(Tone::Dim, "none"),
+        Some(text) if text.is_empty() => line.push(Tone::Dim, "empty"),
+        Some(text) => line.push(tone, &cut_text(&super::escaping::one_line(text), room, look.ellipsis())),
+    };
+    let mut line = Line::new();
+    side(&change.from, Tone::Dim, &mut line);
+    line.push(Tone::Dim, &format!(" {} ", look.arrow()));
+    side(&change.to, Tone::Strong, &mut line);
+    line
+}
+
+fn revisions(revisions: &[Revision]) -> String {
+    revisions.iter().map(|revision| format!("r{revision}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{entry_line, entry_lines};
+    use crate::dialect::native;
+    use crate::render::Look;
+    use crate::{AgentName, Entry, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
+
+    fn update() -> Entry {
+        let mut task = Task::new(TaskId::number(7), "Write\x1b the parser");
+        let before = native::write(None, &task, Rules::Strict).unwrap();
+        task.status = Status::InProgress;
+        task.owner = Some("ana".into());
+        let after = native::write(Some(&before), &task, Rules::Strict).unwrap();
+        Entry {
+            revision: Revision(41),
+            at: Timestamp(0),
+            actor: AgentName::new("ana").unwrap(),
+            op: Op::Update,
+            task: task.id,
+            before: Some(before),
+            after: Some(after),
+            undoes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_entry_says_who_did_what_when_and_what_changed() {
+        let lines: Vec<String> = entry_lines(&update(), &Look::PIPE).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "r41  1970-01-01T00:00:00.000Z  ana updated #7 Write\\x1b the parser",
+                "      owner   none → ana",
+                "      status  pending → in_progress",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_task_that_only_gained_an_edge_was_not_created() {
+        let entry = Entry { op: Op::Create, ..update() };
+        assert!(entry_line(&entry, &Look::PIPE).to_string().contains("ana updated #7"));
+    }
+
+    #[test]
+    fn an_entry_fits_on_one_line_too() {
+        let look = Look { now: Some(Timestamp(0)), ..Look::PIPE };
+        assert_eq!(
+            entry_line(&update(), &look).to_string(),
+            "r41  just now  ana updated #7 Write\\x1b the parser: owner none → ana; status pending → in_progress"
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! Pictures of what waits for what: as text, as SVG, and in the languages of Mermaid and Graphviz.
+//!
+//! Every picture is a function of the tasks alone: the same list gives the same picture, byte for byte.
+
+mod dot;
+mod layout;
+mod mermaid;
+mod network;
+mod svg;
+mod text;
+
+pub use dot::dot;
+pub use mermaid::mermaid;
+pub use svg::svg;
+pub use text::text;

@@ -1,0 +1,207 @@
+//! The graph as a picture for browsers and documents.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::render::escaping::one_line;
+use crate::render::{cut_text, state_in_words};
+use crate::{Priority, Status, Task};
+
+use super::layout::{BOX_HEIGHT, BOX_WIDTH, layout};
+use super::network::{Edge, Network};
+
+/// How many columns of text fit into a box.
+const COLUMNS: usize = 27;
+
+/// The colours, by day and by night. What a viewer does not understand of this it ignores: the attributes of the elements
+/// say the same for a light page.
+const STYLE: &str = "\
+.taskyard{font-family:ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;\
+--card:#ffffff;--ink:#1f2328;--soft:#656d76;--line:#8c959f;--rim:#d0d7de;\
+--pending:#8c959f;--progress:#d4a72c;--done:#2da44e;--off:#afb8c1;--alarm:#cf222e}\
+@media (prefers-color-scheme:dark){.taskyard{--card:#161b22;--ink:#e6edf3;--soft:#8b949e;--line:#6e7681;--rim:#30363d;\
+--pending:#6e7681;--progress:#d29922;--done:#3fb950;--off:#484f58;--alarm:#f85149}}\
+.taskyard .card{fill:var(--card);stroke:var(--rim);stroke-width:1}\
+.taskyard .stripe{fill:var(--tone)}\
+.taskyard .id{font-size:11px;font-weight:600;fill:var(--tone)}\
+.taskyard .note{font-size:11px;fill:var(--soft);text-anchor:end}\
+.taskyard .title{font-size:14px;fill:var(--ink)}\
+.taskyard .pending{--tone:var(--pending)}\
+.taskyard .in_progress{--tone:var(--progress)}\
+.taskyard .in_progress .card{stroke:var(--progress)}\
+.taskyard .in_progress .title{font-weight:600}\
+.taskyard .completed{--tone:var(--done)}\
+.taskyard .completed .title{fill:var(--soft)}\
+.taskyard .cancelled{--tone:var(--off)}\
+.taskyard .cancelled .title{fill:var(--soft);text-decoration:line-through}\
+.taskyard .edge{fill:none;stroke:var(--line);stroke-width:1.5}\
+.taskyard .edge.past{stroke:var(--rim)}\
+.taskyard .edge.circle{stroke:var(--alarm);stroke-dasharray:5 4}\
+.taskyard .head{fill:context-stroke;stroke:none}";
+
+/// Returns the graph as a complete SVG document: a box for every task, an arrow from each task to those that wait for it.
+pub fn svg(tasks: &[Task]) -> String {
+    let network = Network::new(tasks);
+    let drawing = layout(&network);
+    let (width, height) = (drawing.width, drawing.height);
+    let mut text = String::with_capacity(1024 + tasks.len() * 640);
+    let _ = write!(
+        text,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"taskyard\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{} tasks and what they wait for\">\n\
+         <style>{STYLE}</style>\n\
+         <defs><marker id=\"taskyard-head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+         orient=\"auto-start-reverse\"><path class=\"head\" fill=\"#8c959f\" d=\"M0 0.5 L8 4 L0 7.5 Z\"/></marker></defs>\n\
+         <g fill=\"none\" stroke=\"#8c959f\" stroke-width=\"1.5\">\n",
+        tasks.len()
+    );
+    for (edge, lanes) in &drawing.routes {
+        arrow(&mut text, edge, lanes, tasks, &drawing.boxes);
+    }
+    text.push_str("</g>\n<g font-family=\"sans-serif\" font-size=\"14\" fill=\"#1f2328\">\n");
+    for (task, place) in tasks.iter().zip(&drawing.boxes) {
+        card(&mut text, task, *place);
+    }
+    text.push_str("</g>\n</svg>\n");
+    text
+}
+
+fn arrow(text: &mut String, edge: &Edge, lanes: &[(i64, i64)], tasks: &[Task], boxes: &[(i64, i64)]) {
+    let (from, to) = (boxes[edge.from], boxes[edge.to]);
+    let start = (from.0 + BOX_WIDTH, from.1 + BOX_HEIGHT / 2);
+    let end = (to.0 - 2, to.1 + BOX_HEIGHT / 2);
+    let class = if edge.closes_circle {
+        "edge circle"
+    } else if tasks[edge.from].status.is_open() {
+        "edge"
+    } else {
+        "edge past"
+    };
+    let _ = write!(
+        text,
+        "<path class=\"{class}\" data-from=\"{}\" data-to=\"{}\" d=\"M{} {}",
+        xml(tasks[edge.from].id.as_str()),
+        xml(tasks[edge.to].id.as_str()),
+        start.0,
+        start.1
+    );
+    if edge.closes_circle {
+        let above = from.1.min(to.1) - 14;
+        let _ = write!(text, " C{} {above} {} {above} {} {}", start.0 + 60, end.0 - 60, end.0, end.1);
+    } else {
+        let mut last = start;
+        for lane in lanes {
+            curve(text, last, *lane);
+            last = (lane.0 + BOX_WIDTH, lane.1);
+            let _ = write!(text, " H{}", last.0);
+        }
+        curve(text, last, end);
+    }
+    text.push_str("\" marker-end=\"url(#taskyard-head)\"/>\n");
+}
+
+fn curve(text: &mut String, from: (i64, i64), to: (i64, i64)) {
+    let bend = ((to.0 - from.0) / 2).max(12);
+    let _ = write!(text, " C{} {} {} {} {} {}", from.0 + bend, from.1, to.0 - bend, to.1, to.0, to.1);
+}
+
+fn card(text: &mut String, task: &Task, (x, y): (i64, i64)) {
+    let class = if task.is_cancelled() { "cancelled" } else { task.status.as_str() };
+    let subject = one_line(&task.subject);
+    let title = cut_text(&subject, COLUMNS, "…");
+    let id = xml(task.id.as_str());
+    let (mark, tone) = mark(task);
+    let _ = write!(
+        text,
+        "<g class=\"task {class}\" data-id=\"{id}\" transform=\"translate({x} {y})\"><title>#{id} {} ({})</title>\
+         <rect class=\"card\" width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"10\" fill=\"#fff\" stroke=\"#d0d7de\"/>\
+         <rect class=\"stripe\" x=\"8\" y=\"11\" width=\"4\" height=\"{}\" rx=\"2\" fill=\"{tone}\"/>\
+         <text class=\"id\" x=\"22\" y=\"21\" font-size=\"11\" fill=\"{tone}\">{mark} #{id}</text>",
+        xml(&subject),
+        state_in_words(task),
+        BOX_HEIGHT - 22
+    );
+    let note = note(task);
+    if !note.is_empty() {
+        let _ = write!(
+            text,
+            "<text class=\"note\" x=\"{}\" y=\"21\" font-size=\"11\" text-anchor=\"end\">{}</text>",
+            BOX_WIDTH - 12,
+            xml(&note)
+        );
+    }
+    let squeeze = if title.width() > COLUMNS - 3 {
+        format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 34)
+    } else {
+        String::new()
+    };
+    let _ = writeln!(text, "<text class=\"title\" x=\"22\" y=\"41\"{squeeze}>{}</text></g>", xml(&title));
+}
+
+/// Returns the mark of a task's state, and its colour on a light page.
+fn mark(task: &Task) -> (&'static str, &'static str) {
+    match task.status {
+        Status::Pending => ("○", "#8c959f"),
+        Status::InProgress => ("●", "#d4a72c"),
+        Status::Completed if task.is_cancelled() => ("✕", "#afb8c1"),
+        Status::Completed => ("✓", "#2da44e"),
+    }
+}
+
+/// Returns who has the task and how urgent it is.
+fn note(task: &Task) -> String {
+    let urgent = task.status.is_open() && task.stated_priority() == Some(Priority::High);
+    let owner = task.owner().map(|owner| cut_text(&one_line(owner), 18, "…")).unwrap_or_default();
+    format!("{}{owner}", if urgent { "▲ " } else { "" })
+}
+
+/// Returns text for XML, with the characters replaced that XML cannot hold at all.
+fn xml(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in one_line(text).chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            character => safe.push(character),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::svg;
+    use crate::{Status, Task, TaskId};
+
+    #[test]
+    fn what_a_task_says_cannot_become_markup() {
+        let mut task = Task::new(TaskId::stored("\"><script>"), "</text><script>alert('x')</script>\x1b");
+        task.owner = Some("a&b".into());
+        let picture = svg(&[task]);
+        assert!(!picture.contains("<script"), "{picture}");
+        assert!(picture.contains("a&amp;b"));
+        assert!(!picture.contains('\x1b'));
+    }
+
+    #[test]
+    fn every_task_has_a_box_and_every_edge_an_arrow() {
+        let mut second = Task::new(TaskId::number(2), "b");
+        second.blocked_by = vec![TaskId::number(1)];
+        let mut first = Task::new(TaskId::number(1), "a");
+        first.status = Status::Completed;
+        let picture = svg(&[first, second, Task::new(TaskId::number(3), "c")]);
+        assert_eq!(picture.matches("class=\"task ").count(), 3);
+        assert_eq!(picture.matches("<path class=\"edge").count(), 1);
+        assert!(picture.contains("class=\"task completed\" data-id=\"1\""));
+    }
+
+    #[test]
+    fn an_empty_list_is_an_empty_picture() {
+        assert!(svg(&[]).starts_with("<svg "));
+    }
+}

@@ -1,0 +1,111 @@
+//! What the place of display can show.
+
+use crate::{Status, Task, Timestamp};
+
+use super::Tone;
+
+/// What the place of display can show: its characters, its width, and whether times are told as ages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Whether it shows more than ASCII.
+    pub unicode: bool,
+    /// Its width in columns; none where lines may be of any length.
+    pub width: Option<usize>,
+    /// The present moment, where times are shown as ages; none where they are shown in full.
+    pub now: Option<Timestamp>,
+}
+
+impl Look {
+    /// Returns the look of a pipe: any width, times in full.
+    pub const PIPE: Self = Self { unicode: true, width: None, now: None };
+
+    /// Returns the mark of a task's state.
+    pub fn mark(&self, task: &Task) -> (Tone, &'static str) {
+        match task.status {
+            Status::Pending => (Tone::Plain, self.either("◻", "[ ]")),
+            Status::InProgress => (Tone::Active, self.either("◼", "[>]")),
+            Status::Completed if task.is_cancelled() => (Tone::Dim, self.either("✘", "[-]")),
+            Status::Completed => (Tone::Done, self.either("✔", "[x]")),
+        }
+    }
+
+    /// Returns the sign that something was cut off.
+    pub fn ellipsis(&self) -> &'static str {
+        self.either("…", "...")
+    }
+
+    /// Returns an arrow from one thing to the next.
+    pub fn arrow(&self) -> &'static str {
+        self.either("→", "->")
+    }
+
+    /// Returns a dot between things of one line.
+    pub fn dot(&self) -> &'static str {
+        self.either(" · ", ", ")
+    }
+
+    /// Returns the first text where more than ASCII can be shown, else the second.
+    pub fn either(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self.unicode { unicode } else { ascii }
+    }
+
+    /// Returns when something happened, as an age or in full.
+    pub fn time(&self, moment: Timestamp) -> String {
+        match self.now {
+            Some(now) => age(now.0.saturating_sub(moment.0)),
+            None => moment.to_string(),
+        }
+    }
+}
+
+/// Returns the state of a task in words for people.
+pub fn state_in_words(task: &Task) -> &'static str {
+    match task.status {
+        Status::Pending => "pending",
+        Status::InProgress => "in progress",
+        Status::Completed if task.is_cancelled() => "cancelled",
+        Status::Completed => "completed",
+    }
+}
+
+fn age(milliseconds: i64) -> String {
+    let minutes = milliseconds / 60_000;
+    match minutes {
+        ..1 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..1440 => format!("{} h ago", minutes / 60),
+        1440..2880 => "yesterday".to_owned(),
+        2880..86_400 => format!("{} days ago", minutes / 1440),
+        86_400..1_051_200 => format!("{} months ago", minutes / 43_200),
+        _ => format!("{} years ago", minutes / 525_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Look;
+    use crate::Timestamp;
+
+    #[test]
+    fn an_age_is_told_in_the_largest_unit_that_says_something() {
+        let look = |now| Look { now: Some(Timestamp(now)), ..Look::PIPE };
+        let minute = 60_000;
+        for (age, words) in [
+            (5, "just now"),
+            (90_000, "1 min ago"),
+            (125 * minute, "2 h ago"),
+            (1500 * minute, "yesterday"),
+            (10 * 1440 * minute, "10 days ago"),
+            (100 * 1440 * minute, "3 months ago"),
+            (800 * 1440 * minute, "2 years ago"),
+            (-5 * minute, "just now"),
+        ] {
+            assert_eq!(look(age).time(Timestamp(0)), words);
+        }
+    }
+
+    #[test]
+    fn a_pipe_gets_the_full_time() {
+        assert_eq!(Look::PIPE.time(Timestamp(0)), "1970-01-01T00:00:00.000Z");
+    }
+}

@@ -1,0 +1,172 @@
+//! One task on one line.
+
+use crate::{Priority, Status, Task, TaskId};
+
+use super::line::cut_text;
+use super::{Line, Look, Tone, escaping};
+
+/// The fewest columns a title is cut to, however much follows it.
+const SHORTEST_TITLE: usize = 12;
+
+/// Returns the client's own line: `#3 [pending] Deploy (ana) [blocked by #2]`, safe to show.
+pub fn client_line(id: &str, task: &Task, blockers: &[TaskId]) -> String {
+    let mut line = format!("#{id} [{}] {}", task.status, task.subject);
+    if let Some(owner) = task.owner() {
+        line.push_str(&format!(" ({owner})"));
+    }
+    if !blockers.is_empty() {
+        line.push_str(&format!(" [blocked by {}]", numbered(blockers)));
+    }
+    escaping::one_line(&line).into_owned()
+}
+
+/// Returns ids as people write them: `#2, #3`.
+pub fn numbered(ids: &[TaskId]) -> String {
+    ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a task with its mark, title and what there is to say of it, in the width of the display.
+///
+/// `guides` is what stands before it (the branches of a tree); ids are padded to `id_width`, their `#` included.
+pub fn task_line(guides: &str, id_width: usize, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
+    let waiting = task.status.is_open() && !blockers.is_empty();
+    let mut before = Line::new().with(Tone::Dim, guides);
+    let (tone, mark) = look.mark(task);
+    before.push(if waiting && task.status == Status::Pending { Tone::Dim } else { tone }, mark);
+    before.push(Tone::Plain, " ");
+    before.push(id_tone(task), &format!("{:id_width$}", format!("#{}", task.id)));
+    before.push(Tone::Plain, " ");
+
+    let after = remarks(task, if waiting { blockers } else { &[] }, look);
+    let title = escaping::one_line(&task.subject);
+    let Some(width) = look.width else {
+        return joined(before, title_tone(task, waiting), &title, active_form(task, look), after);
+    };
+    let room = width.saturating_sub(before.width() + after.width()).max(SHORTEST_TITLE);
+    let shown = cut_text(&title, room, look.ellipsis());
+    let left = room.saturating_sub(Line::plain(&shown).width());
+    let doing = active_form(task, look).filter(|doing| doing.width() <= left);
+    joined(before, title_tone(task, waiting), &shown, doing, after).cut(width, look.ellipsis())
+}
+
+fn joined(mut before: Line, tone: Tone, title: &str, doing: Option<Line>, after: Line) -> Line {
+    before.push(tone, title);
+    if let Some(doing) = doing {
+        before.append(doing);
+    }
+    before.append(after);
+    before
+}
+
+fn id_tone(task: &Task) -> Tone {
+    if task.status.is_open() { Tone::Id } else { Tone::Dim }
+}
+
+fn title_tone(task: &Task, waiting: bool) -> Tone {
+    match task.status {
+        Status::InProgress => Tone::Strong,
+        Status::Completed => Tone::Struck,
+        Status::Pending if waiting => Tone::Dim,
+        Status::Pending => Tone::Plain,
+    }
+}
+
+/// Returns what is being done at the moment, where the task says so.
+fn active_form(task: &Task, look: &Look) -> Option<Line> {
+    let doing = task.active_form.as_deref().filter(|text| task.status == Status::InProgress && !text.is_empty())?;
+    let doing = doing.trim_end_matches('…').trim_end_matches("...");
+    Some(Line::new().with(Tone::Dim, look.dot()).with(Tone::Active, &format!("{doing}{}", look.ellipsis())))
+}
+
+fn remarks(task: &Task, blockers: &[TaskId], look: &Look) -> Line {
+    let mut line = Line::new();
+    if task.status.is_open() {
+        match task.stated_priority() {
+            Some(Priority::High) => line.push(Tone::Warning, look.either(" ▲ high", " (high)")),
+            Some(Priority::Low) => line.push(Tone::Dim, look.either(" ▽ low", " (low)")),
+            Some(Priority::Medium) | None => {}
+        }
+        for tag in task.tags() {
+            line.push(Tone::Dim, &format!(" +{tag}"));
+        }
+    }
+    if let Some(owner) = task.owner() {
+        line.push(Tone::Owner, &format!(" ({owner})"));
+    }
+    if task.is_cancelled() {
+        line.push(Tone::Dim, " cancelled");
+    }
+    if task.is_internal() {
+        line.push(Tone::Dim, " internal");
+    }
+    if !blockers.is_empty() {
+        line.push(Tone::Dim, look.either(" ‹ ", " < "));
+        line.push(Tone::Blocked, &format!("blocked by {}", some_of(blockers)));
+    }
+    line
+}
+
+/// Returns the first few ids and how many more there are.
+fn some_of(ids: &[TaskId]) -> String {
+    match ids {
+        [first, second, third, rest @ ..] if rest.len() > 1 => {
+            format!("#{first}, #{second}, #{third} and {} more", rest.len())
+        }
+        _ => numbered(ids),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{client_line, task_line};
+    use crate::render::Look;
+    use crate::{Status, Task, TaskId};
+
+    fn task(subject: &str) -> Task {
+        Task::new(TaskId::number(3), subject)
+    }
+
+    #[test]
+    fn the_clients_line_is_the_clients() {
+        let mut task = task("Deploy");
+        assert_eq!(client_line("3", &task, &[]), "#3 [pending] Deploy");
+        task.owner = Some("ana".into());
+        let blockers = [TaskId::number(2), TaskId::number(4)];
+        assert_eq!(client_line("3", &task, &blockers), "#3 [pending] Deploy (ana) [blocked by #2, #4]");
+        task.owner = Some(String::new());
+        assert_eq!(client_line("3", &task, &[]), "#3 [pending] Deploy");
+    }
+
+    #[test]
+    fn what_is_in_progress_says_what_is_being_done() {
+        let mut task = task("Deploy");
+        task.status = Status::InProgress;
+        task.active_form = Some("Deploying".into());
+        assert_eq!(task_line("", 3, &task, &[], &Look::PIPE).to_string(), "◼ #3  Deploy · Deploying…");
+        let ascii = Look { unicode: false, ..Look::PIPE };
+        assert_eq!(task_line("", 2, &task, &[], &ascii).to_string(), "[>] #3 Deploy, Deploying...");
+    }
+
+    #[test]
+    fn a_long_title_gives_way_to_owner_and_blockers() {
+        let mut task = task("A title that goes on and on and on");
+        task.owner = Some("ana".into());
+        task.metadata = json!({"priority": "high", "tags": ["core"]}).as_object().cloned();
+        let look = Look { width: Some(60), ..Look::PIPE };
+        let line = task_line("", 2, &task, &[TaskId::number(2)], &look);
+        assert_eq!(line.to_string(), "◻ #3 A title that goes o… ▲ high +core (ana) ‹ blocked by #2");
+        assert_eq!(line.width(), 60);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_display() {
+        let mut task = task("A title");
+        task.owner = Some("somebody with a long name".into());
+        for width in 0..80 {
+            let look = Look { width: Some(width), ..Look::PIPE };
+            assert!(task_line("  ", 4, &task, &[TaskId::number(2)], &look).width() <= width, "{width}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! One task in full.
+
+use serde_json::Value;
+
+use crate::{Entry, Task};
+
+use super::task_line::task_line;
+use super::wrapping::wrapped;
+use super::{Line, Look, Span, Tone, escaping, op_in_words, state_in_words};
+
+/// A task and what surrounds it.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskPage<'a> {
+    /// The task.
+    pub task: &'a Task,
+    /// The open tasks it waits for.
+    pub open_blockers: &'a [Task],
+    /// The tasks that wait for it.
+    pub dependents: &'a [Task],
+    /// The tasks that are parts of it.
+    pub subtasks: &'a [Task],
+    /// The newest entry of its journal.
+    pub changed: Option<&'a Entry>,
+}
+
+/// The metadata that has lines of its own.
+const KNOWN: [&str; 5] = ["priority", "tags", "parent", "cancelled", "_internal"];
+
+/// Returns everything there is to say of one task.
+pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
+    let task = page.task;
+    let mut lines = title(task, look);
+    let mut facts: Vec<(&str, Line)> = Vec::new();
+    if let Some(owner) = task.owner() {
+        facts.push(("owner", Line::new().with(Tone::Owner, owner)));
+    }
+    if let Some(priority) = task.stated_priority() {
+        facts.push(("priority", Line::plain(priority.as_str())));
+    }
+    let tags: Vec<&str> = task.tags().collect();
+    if !tags.is_empty() {
+        facts.push(("tags", Line::plain(&tags.join(", "))));
+    }
+    if let Some(parent) = task.parent() {
+        facts.push(("part of", Line::new().with(Tone::Id, &format!("#{parent}"))));
+    }
+    if let Some(stated) = &task.stated_id {
+        let text = format!("the file says #{stated}; its name says #{}, and the name counts", task.id);
+        facts.push(("id", Line::new().with(Tone::Warning, &text)));
+    }
+    for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
+        facts.push((key, Line::plain(&value_in_words(value))));
+    }
+    for (key, value) in &task.extra {
+        facts.push((key, Line::new().with(Tone::Dim, &value_in_words(value))));
+    }
+    let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name).into_owned()).collect();
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(20);
+    for (name, (_, fact)) in names.iter().zip(facts) {
+        lines.extend(fact_lines(&format!("  {name:widest$}  "), &fact, look));
+    }
+    description(task, look, &mut lines);
+    section("Waits for", page.open_blockers, look, &mut lines);
+    section("Waiting for it", page.dependents, look, &mut lines);
+    section("Parts", page.subtasks, look, &mut lines);
+    if let Some(entry) = page.changed {
+        let who = if entry.op.is_elsewhere() { String::new() } else { format!(" by {}", entry.actor) };
+        let text = format!("  {}{who}, {} (revision {})", op_in_words(entry.op), look.time(entry.at), entry.revision);
+        lines.push(Line::new());
+        lines.push(fitted(Line::new().with(Tone::Dim, &text), look));
+    }
+    lines
+}
+
+fn title(task: &Task, look: &Look) -> Vec<Line> {
+    let (tone, mark) = look.mark(task);
+    let mut line = Line::new().with(tone, mark).with(Tone::Plain, " ");
+    line.push(Tone::Id, &format!("#{} ", task.id));
+    let mut state = Line::new().with(tone, state_in_words(task));
+    if task.is_internal() {
+        state.push(Tone::Dim, &format!("{}internal", look.dot()));
+    }
+    let subject = escaping::one_line(&task.subject);
+    let title = Line::new().with(Tone::Strong, &subject);
+    let mut lines = Vec::new();
+    match look.width {
+        // A title too long for one line gets as many as it needs.
+        Some(width) if line.width() + title.width() + 2 + state.width() > width => {
+            line.append(state);
+            lines.push(fitted(line, look));
+            let broken = wrapped(&subject, width.saturating_sub(2));
+            lines.extend(broken.iter().map(|part| Line::plain("  ").with(Tone::Strong, part)));
+        }
+        _ => {
+            line.append(title);
+            line.push(Tone::Plain, "  ");
+            line.append(state);
+            lines.push(line);
+        }
+    }
+    if let Some(doing) = task.active_form.as_deref().filter(|text| !text.is_empty()) {
+        let text = format!("  {}{}", doing.trim_end_matches('…'), look.ellipsis());
+        lines.push(fitted(Line::new().with(Tone::Active, &text), look));
+    }
+    lines
+}
+
+fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
+    let text = escaping::many_lines(task.description.trim_end());
+    if text.is_empty() {
+        return;
+    }
+    lines.push(Line::new());
+    for paragraph in text.lines() {
+        match look.width {
+            Some(width) => {
+                let columns = width.saturating_sub(4).clamp(20, 100);
+                lines.extend(wrapped(paragraph, columns).iter().map(|line| Line::plain(&format!("  {line}"))));
+            }
+            None => lines.push(Line::plain(&format!("  {paragraph}"))),
+        }
+    }
+}
+
+fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
+    if tasks.is_empty() {
+        return;
+    }
+    lines.push(Line::new());
+    lines.push(Line::new().with(Tone::Dim, &format!("  {name}")));
+    let width = tasks.iter().map(|task| task.id.as_str().len() + 1).max().unwrap_or(0);
+    lines.extend(tasks.iter().map(|task| task_line("    ", width, task, &[], look)));
+}
+
+/// Returns a fact behind its name, on as many lines as it needs.
+fn fact_lines(name: &str, fact: &Line, look: &Look) -> Vec<Line> {
+    let indent = Line::plain(name).width();
+    let tone = fact.spans().first().map_or(Tone::Plain, Span::tone);
+    let text = fact.to_string();
+    let parts = match look.width {
+        Some(width) => wrapped(&text, width.saturating_sub(indent).max(20)),
+        None => vec![text],
+    };
+    let lines = parts.iter().enumerate().map(|(number, part)| {
+        let before = if number == 0 { name.to_owned() } else { " ".repeat(indent) };
+        Line::new().with(Tone::Dim, &before).with(tone, part)
+    });
+    lines.collect()
+}
+
+fn value_in_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+fn fitted(line: Line, look: &Look) -> Line {
+    match look.width {
+        Some(width) => line.cut(width, look.ellipsis()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{TaskPage, task_page};
+    use crate::render::Look;
+    use crate::{Status, Task, TaskId};
+
+    #[test]
+    fn a_task_is_told_in_full() {
+        let mut task = Task::new(TaskId::number(7), "Write the parser");
+        task.status = Status::InProgress;
+        task.owner = Some("ana".into());
+        task.active_form = Some("Writing the parser".into());
+        task.description = "First line\n\nand a \x1b[31msecond".into();
+        task.metadata = json!({"priority": "high", "tags": ["core", "x"], "kind": "feature"}).as_object().cloned();
+        let blocker = Task::new(TaskId::number(3), "Design");
+        let page = TaskPage { task: &task, open_blockers: &[blocker], dependents: &[], subtasks: &[], changed: None };
+        let text: Vec<String> = task_page(&page, &Look::PIPE).iter().map(|line| line.to_string()).collect();
+        assert_eq!(
+            text,
+            [
+                "◼ #7 Write the parser  in progress",
+                "  Writing the parser…",
+                "  owner     ana",
+                "  priority  high",
+                "  tags      core, x",
+                "  kind      feature",
+                "",
+                "  First line",
+                "  ",
+                "  and a \\x1b[31msecond",
+                "",
+                "  Waits for",
+                "    ◻ #3 Design",
+            ]
+        );
+    }
+
+    #[test]
+    fn whatever_is_long_is_wrapped_to_the_display_and_nothing_is_cut() {
+        let mut task = Task::new(TaskId::number(1), "x");
+        task.subject = "title ".repeat(20);
+        task.metadata = json!({"note": "note ".repeat(30)}).as_object().cloned();
+        task.description = "word ".repeat(40);
+        let page = TaskPage { task: &task, open_blockers: &[], dependents: &[], subtasks: &[], changed: None };
+        let lines = task_page(&page, &Look { width: Some(40), ..Look::PIPE });
+        assert!(lines.iter().all(|line| line.width() <= 40));
+        let text: String = lines.iter().map(ToString::to_string).collect();
+        let count = |word: &str| text.matches(word).count();
+        assert_eq!((count("title"), count("note"), count("word")), (20, 31, 40));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a machine can settle of how this project is built: the arrows between crates, and the shape of files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
+const ARROWS: [(&str, &[&str]); 4] = [
+    ("taskyard-core", &[]),
+    ("taskyard", &["taskyard-core"]),
+    ("taskyard-cli", &["taskyard"]),
+    ("taskyard-testkit", &["taskyard"]),
+];
+
+const LONGEST_FILE: usize = 400;
+const NAMES_THAT_SAY_NOTHING: [&str; 7] =
+    ["util.rs", "utils.rs", "helpers.rs", "common.rs", "misc.rs", "imp.rs", "lib_impl.rs"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Returns the dependencies of a crate on crates of ours: those it ships with, and those of its tests.
+fn arrows_of(manifest: &str) -> (Vec<String>, Vec<String>) {
+    let (mut shipped, mut tests) = (Vec::new(), Vec::new());
+    let mut section = "";
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if let Some(name) = line.split(['=', '.', ' ']).next().filter(|name| name.starts_with("taskyard")) {
+            match section {
+                "[dependencies]" | "[build-dependencies]" => shipped.push(name.to_owned()),
+                "[dev-dependencies]" => tests.push(name.to_owned()),
+                _ => {}
+            }
+        }
+    }
+    (shipped, tests)
+}
+
+#[test]
+fn crates_depend_on_each_other_as_drawn_and_in_no_other_way() {
+    let allowed: BTreeMap<&str, &[&str]> = ARROWS.into_iter().collect();
+    let mut seen = 0;
+    for folder in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let (shipped, tests) = arrows_of(&manifest);
+        let allowed =
+            allowed.get(name.as_str()).unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md's drawing"));
+        for arrow in &shipped {
+            assert!(
+                allowed.contains(&arrow.as_str()),
+                "{name} -> {arrow} is a new arrow; draw it first, with the reason"
+            );
+        }
+        for arrow in &tests {
+            assert!(
+                allowed.contains(&arrow.as_str()) || arrow == "taskyard-testkit",
+                "the tests of {name} use {arrow}, which is neither drawn nor the testkit"
+            );
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, ARROWS.len(), "a crate was added or removed; ARCHITECTURE.md and this test say which there are");
+}
+
+#[test]
+fn a_new_arrow_is_noticed() {
+    let (shipped, tests) =
+        arrows_of("[dependencies]\ntaskyard-cli.workspace = true\n[dev-dependencies]\ntaskyard = { path = \"x\" }\n");
+    assert_eq!((shipped, tests), (vec!["taskyard-cli".to_owned()], vec!["taskyard".to_owned()]));
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn files_are_short_and_named_for_the_one_thing_in_them() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    assert!(files.len() > 50, "the sources were not found");
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let is_test = file.components().any(|part| part.as_os_str() == "tests");
+        assert!(!NAMES_THAT_SAY_NOTHING.contains(&name), "{}: the name says nothing", file.display());
+        assert!(
+            is_test || text.lines().count() <= LONGEST_FILE,
+            "{}: over {LONGEST_FILE} lines; find the second subject and move it out",
+            file.display()
+        );
+        let ignored = ["#[ig", "nore"].concat();
+        assert!(!text.contains(&ignored), "{}: an ignored test says nothing", file.display());
+        if name == "mod.rs" {
+            let has_logic =
+                text.lines().any(|line| line.trim_start().starts_with("fn ") || line.starts_with("pub fn "));
+            assert!(!has_logic, "{}: a mod.rs declares and re-exports", file.display());
+        }
+    }
+}
+
+#[test]
+fn imports_name_what_they_bring() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    for file in files {
+        for line in fs::read_to_string(&file).unwrap().lines() {
+            let is_glob = line.trim_start().starts_with("use ") && line.trim_end().ends_with("::*;");
+            let is_allowed = line.contains("proptest::prelude::*");
+            assert!(!is_glob || is_allowed, "{}: `{}` hides where names come from", file.display(), line.trim());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The configuration in force: the user's file, and over it the project's.
+
+use std::path::{Path, PathBuf};
+
+use taskyard_core::ClientVersion;
+
+use super::settings::Hook;
+use super::{ConfigError, RuleWord, Settings, reading};
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's own.
+    User,
+    /// One that came with a directory; what it wants run needs the user's trust.
+    Project,
+}
+
+/// One file that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub origin: Origin,
+    /// What it says.
+    pub settings: Settings,
+    /// The keys in it that mean nothing to us.
+    pub unknown: Vec<String>,
+}
+
+/// Every file that was read, the weakest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The files.
+    pub layers: Vec<Layer>,
+}
+
+impl Config {
+    /// Reads the user's file and the project's, as far as there are any.
+    pub fn load(user: Option<&Path>, project: Option<&Path>) -> Result<Self, ConfigError> {
+        let places = [(user, Origin::User), (project, Origin::Project)];
+        let mut layers = Vec::new();
+        for (path, origin) in places {
+            if let Some(path) = path {
+                layers.extend(reading::read(path, origin)?);
+            }
+        }
+        Ok(Self { layers })
+    }
+
+    /// Returns the store's address.
+    pub fn store(&self) -> Option<(&str, &Layer)> {
+        self.strongest(|settings| settings.store.as_deref())
+    }
+
+    /// Returns the list's name.
+    pub fn list(&self) -> Option<(&str, &Layer)> {
+        self.strongest(|settings| settings.list.as_deref())
+    }
+
+    /// Returns the rules.
+    pub fn rules(&self) -> Option<RuleWord> {
+        self.strongest(|settings| settings.rules).map(|(rules, _)| rules)
+    }
+
+    /// Returns the recorded client.
+    pub fn client_version(&self) -> Option<ClientVersion> {
+        self.strongest(|settings| settings.client_version).map(|(version, _)| version)
+    }
+
+    /// Returns how many completed tasks are shown.
+    pub fn completed_after(&self) -> Option<usize> {
+        self.strongest(|settings| settings.display.completed_after).map(|(count, _)| count)
+    }
+
+    /// Returns the style of lists, and the file that sets it.
+    pub fn style(&self) -> Option<(&str, &Layer)> {
+        self.strongest(|settings| settings.display.style.as_deref())
+    }
+
+    /// Returns the hooks of an event, the user's before the project's, each with whose it is.
+    pub fn hooks(&self, event: &str) -> impl Iterator<Item = (Origin, &Hook)> {
+        self.layers.iter().flat_map(move |layer| {
+            let hooks = layer.settings.hooks.get(event).into_iter().flatten();
+            hooks.map(|hook| (layer.origin, hook))
+        })
+    }
+
+    fn strongest<'a, T>(&'a self, pick: impl Fn(&'a Settings) -> Option<T>) -> Option<(T, &'a Layer)> {
+        self.layers.iter().rev().find_map(|layer| Some((pick(&layer.settings)?, layer)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Origin};
+
+    #[test]
+    fn the_projects_word_counts_over_the_users() {
+        let place = tempfile::tempdir().unwrap();
+        let (user, project) = (place.path().join("user.toml"), place.path().join("taskyard.toml"));
+        std::fs::write(&user, "list = \"mine\"\nstore = \"claude:\"\n[[hooks.Stop]]\ncommand = \"a\"").unwrap();
+        std::fs::write(&project, "list = \"ours\"\n[[hooks.Stop]]\ncommand = \"b\"").unwrap();
+        let config = Config::load(Some(&user), Some(&project)).unwrap();
+        assert_eq!(config.list().unwrap().0, "ours");
+        assert_eq!(config.store().unwrap().0, "claude:");
+        let hooks: Vec<_> = config.hooks("Stop").map(|(origin, hook)| (origin, hook.command.as_str())).collect();
+        assert_eq!(hooks, [(Origin::User, "a"), (Origin::Project, "b")]);
+    }
+
+    #[test]
+    fn files_that_are_not_there_set_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let config = Config::load(Some(&place.path().join("none.toml")), None).unwrap();
+        assert_eq!(config, Config::default());
+    }
+}

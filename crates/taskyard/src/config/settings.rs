@@ -1,0 +1,141 @@
+//! What one `taskyard.toml` says, in types.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use taskyard_core::ClientVersion;
+
+use super::quantity::{parse_duration, parse_size};
+
+/// What one file sets; what is none is left to others.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The store's address.
+    pub store: Option<String>,
+    /// The list's name.
+    pub list: Option<String>,
+    /// The rules in force.
+    pub rules: Option<RuleWord>,
+    /// The recorded client that client rules follow.
+    #[serde(deserialize_with = "client_version")]
+    pub client_version: Option<ClientVersion>,
+    /// How tasks are claimed.
+    pub claims: Claims,
+    /// Commands that a task may demand by name.
+    pub checks: BTreeMap<String, String>,
+    /// Commands that run on events.
+    pub hooks: BTreeMap<String, Vec<Hook>>,
+    /// Background commands.
+    pub jobs: Jobs,
+    /// How lists look.
+    pub display: Display,
+}
+
+/// The word for a rule set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleWord {
+    /// Taskyard's own rules.
+    Strict,
+    /// The recorded client's rules.
+    Client,
+}
+
+/// How tasks are claimed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Claims {
+    /// How long a lease lives without a sign of life.
+    #[serde(deserialize_with = "duration")]
+    pub lease: Option<Duration>,
+    /// How many tasks an agent may have in progress.
+    pub limit: Option<u32>,
+    /// The roles of each agent: what it may take.
+    pub roles: BTreeMap<String, Vec<String>>,
+}
+
+/// A command that runs on an event: the client's fields, and what it reads on stdin.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Hook {
+    /// The command, given to the shell.
+    pub command: String,
+    /// The kind of hook; the client knows `command`.
+    #[serde(default = "command_type", rename = "type")]
+    pub kind: String,
+    /// Which tools or agents it is for; everything where none is given.
+    #[serde(default)]
+    pub matcher: Option<String>,
+    /// How long it may take; a bare number is seconds, as in the client's settings.
+    #[serde(default, deserialize_with = "duration")]
+    pub timeout: Option<Duration>,
+    /// What it reads on stdin; the client's own event where nothing is said.
+    #[serde(default)]
+    pub stdin: Option<HookInput>,
+}
+
+/// What a hook reads on stdin instead of the client's event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookInput {
+    /// The task it is about.
+    Task,
+    /// The whole list.
+    Tasks,
+}
+
+/// Background commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Jobs {
+    /// How many bytes of output one job keeps.
+    #[serde(deserialize_with = "size")]
+    pub max_output: Option<u64>,
+    /// How many bytes the output of all jobs may take.
+    #[serde(deserialize_with = "size")]
+    pub quota: Option<u64>,
+    /// How long finished jobs are kept.
+    #[serde(deserialize_with = "duration")]
+    pub keep: Option<Duration>,
+    /// The recorded client whose output form is written.
+    #[serde(deserialize_with = "client_version")]
+    pub output_form: Option<ClientVersion>,
+}
+
+/// How lists look.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Display {
+    /// How many completed tasks are shown before the rest becomes `+N completed`.
+    pub completed_after: Option<usize>,
+    /// The style of `list`.
+    pub style: Option<String>,
+}
+
+fn command_type() -> String {
+    "command".to_owned()
+}
+
+fn client_version<'de, D: Deserializer<'de>>(input: D) -> Result<Option<ClientVersion>, D::Error> {
+    String::deserialize(input)?.parse().map(Some).map_err(D::Error::custom)
+}
+
+fn duration<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Duration>, D::Error> {
+    parse_duration(&text_or_number(input)?).map(Some).map_err(D::Error::custom)
+}
+
+fn size<'de, D: Deserializer<'de>>(input: D) -> Result<Option<u64>, D::Error> {
+    parse_size(&text_or_number(input)?).map(Some).map_err(D::Error::custom)
+}
+
+/// Takes `"1h"` as well as `3600`.
+fn text_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    match toml::Value::deserialize(input)? {
+        toml::Value::String(text) => Ok(text),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        toml::Value::Float(number) => Ok(number.to_string()),
+        other => Err(D::Error::custom(format!("expected text or a number, found {}", other.type_str()))),
+    }
+}

@@ -1,0 +1,89 @@
+//! Which list a directory is bound to.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::OptionalExtension as _;
+
+use super::{Machine, MachineError};
+
+/// A directory whose work belongs to one list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The directory that was bound: the one asked for, or one above it.
+    pub directory: PathBuf,
+    /// The list's name.
+    pub list: String,
+}
+
+impl Machine {
+    /// Returns the binding of a directory, or of the nearest one above it that has one.
+    pub fn binding(&self, directory: &Path) -> Result<Option<Binding>, MachineError> {
+        let query = "SELECT list FROM bindings WHERE directory = ?1";
+        let mut statement = match self.connection.prepare(query) {
+            Ok(statement) => statement,
+            // A database from before there were bindings has none.
+            Err(error) if error.to_string().contains("no such table") => return Ok(None),
+            Err(error) => return Err(self.failed("read")(error)),
+        };
+        for ancestor in directory.ancestors() {
+            let list =
+                statement.query_row([key(ancestor)], |row| row.get(0)).optional().map_err(self.failed("read"))?;
+            if let Some(list) = list {
+                return Ok(Some(Binding { directory: ancestor.to_owned(), list }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Binds a directory, and everything below it, to a list.
+    pub fn bind(&self, directory: &Path, list: &str) -> Result<(), MachineError> {
+        let query = "INSERT OR REPLACE INTO bindings (directory, list) VALUES (?1, ?2)";
+        self.connection.execute(query, (key(directory), list)).map_err(self.failed("write"))?;
+        Ok(())
+    }
+
+    /// Takes the binding of exactly this directory away, and returns whether there was one.
+    pub fn unbind(&self, directory: &Path) -> Result<bool, MachineError> {
+        let query = "DELETE FROM bindings WHERE directory = ?1";
+        Ok(self.connection.execute(query, [key(directory)]).map_err(self.failed("write"))? > 0)
+    }
+}
+
+/// Returns the bytes of a path: not every path is text.
+fn key(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Binding, Machine};
+
+    #[test]
+    fn a_directory_has_the_binding_of_the_nearest_one_above() {
+        let data = tempfile::tempdir().unwrap();
+        assert!(Machine::look(data.path()).unwrap().is_none());
+        let machine = Machine::open(data.path()).unwrap();
+        machine.bind(Path::new("/a"), "outer").unwrap();
+        machine.bind(Path::new("/a/b"), "inner").unwrap();
+        let machine = Machine::look(data.path()).unwrap().unwrap();
+        let bound = |path: &str| machine.binding(Path::new(path)).unwrap();
+        let binding =
+            |directory: &str, list: &str| Some(Binding { directory: PathBuf::from(directory), list: list.into() });
+        assert_eq!(bound("/a/b/c"), binding("/a/b", "inner"));
+        assert_eq!(bound("/a/x"), binding("/a", "outer"));
+        assert_eq!(bound("/b"), None);
+    }
+
+    #[test]
+    fn a_binding_can_be_replaced_and_taken_away() {
+        let data = tempfile::tempdir().unwrap();
+        let machine = Machine::open(data.path()).unwrap();
+        machine.bind(Path::new("/a"), "one").unwrap();
+        machine.bind(Path::new("/a"), "two").unwrap();
+        assert_eq!(machine.binding(Path::new("/a")).unwrap().unwrap().list, "two");
+        assert!(machine.unbind(Path::new("/a")).unwrap());
+        assert!(!machine.unbind(Path::new("/a")).unwrap());
+    }
+}

@@ -1,0 +1,94 @@
+//! Writing a commit out to the files.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, RenameFlags};
+use rustix::io::Errno;
+use taskyard_core::Revision;
+use taskyard_core::dialect::native::next_number;
+
+use super::failpoint::reach;
+use super::files;
+use super::fingerprint::look_at;
+use super::place::{c_name, file_name, lock_name};
+use super::plan::{Plan, Write};
+use super::turn::Turn;
+use crate::store::StoreError;
+
+/// Why the files could not be written out in the straight way.
+pub(super) enum Hindrance {
+    /// The lock was taken over while we slept.
+    LockLost,
+    /// Somebody wrote one of the files without asking for its lock.
+    Changed,
+    /// The system refused.
+    Failed(StoreError),
+}
+
+/// Writes the files out, each time first looking that the locks are still ours and the file is still the one we read.
+pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
+    if let Some(mark) = plan.raise_mark_to {
+        reach("mark: before");
+        raise_mark(turn, mark).map_err(Hindrance::Failed)?;
+        reach("mark: raised");
+    }
+    for write in &plan.writes {
+        apply_one(turn, write)?;
+    }
+    Ok(())
+}
+
+fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
+    let directory = turn.directory.as_fd();
+    let name = file_name(&write.id);
+    let unfinished = |doing, error: Errno| {
+        Hindrance::Failed(StoreError::Unfinished { doing, path: turn.place.task_file(&write.id), source: error.into() })
+    };
+    reach("file: before");
+    if !turn.is_ours_with(&lock_name(&format!("{}.json", write.id.file_stem()))) {
+        return Err(Hindrance::LockLost);
+    }
+    let print = look_at(directory, &name).map_err(|_| Hindrance::Changed)?.map(|look| look.print);
+    if print != write.before.as_ref().map(|(_, look)| look.print) {
+        return Err(Hindrance::Changed);
+    }
+    match (&write.before, &write.after) {
+        (None, Some(after)) => {
+            match rustix::fs::renameat_with(directory, &*after.temporary, directory, &*name, RenameFlags::NOREPLACE) {
+                Ok(()) => {}
+                Err(Errno::EXIST | Errno::NOENT) => return Err(Hindrance::Changed),
+                // Not every file system knows the flag; then the look a moment ago has to do.
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    rustix::fs::renameat(directory, &*after.temporary, directory, &*name)
+                        .map_err(|error| unfinished("cannot rename to", error))?;
+                }
+                Err(error) => return Err(unfinished("cannot rename to", error)),
+            }
+        }
+        (Some(_), Some(after)) => match rustix::fs::renameat(directory, &*after.temporary, directory, &*name) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Hindrance::Changed),
+            Err(error) => return Err(unfinished("cannot rename to", error)),
+        },
+        (_, None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(unfinished("cannot remove", error)),
+        },
+    }
+    reach("file: done");
+    Ok(())
+}
+
+/// Notes for our other processes that a commit is in every file.
+pub(super) fn mark_applied(turn: &mut Turn, revision: Revision) -> Result<(), StoreError> {
+    turn.state.applied = revision.0;
+    turn.state.sequence = (turn.state.sequence | 1) + 1;
+    turn.save()
+}
+
+/// Raises `.highwatermark`, which the client does before it removes a file.
+pub(super) fn raise_mark(turn: &Turn, mark: f64) -> Result<(), StoreError> {
+    let text = next_number(mark - 1.0);
+    files::replace(turn.directory.as_fd(), &c_name(".highwatermark"), text.as_bytes())
+        .map_err(StoreError::io("cannot write", turn.place.directory.join(".highwatermark")))
+}

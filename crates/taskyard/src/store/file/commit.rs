@@ -1,0 +1,203 @@
+//! The commit: everything staged happens, or nothing does.
+//!
+//! In order: the locks of the tasks, a second look at them, the temporary files (`plan.rs`), the journal (from here on the
+//! commit exists), the renames and removals (`applying.rs`), the mark that all was written out. `docs/design/commit.md` says
+//! why in this order.
+
+use taskyard_core::{AgentName, Entry, Event, Op, Revision, Timestamp};
+
+use super::applying::{self, Hindrance};
+use super::clock;
+use super::failpoint::reach;
+use super::journal::{Journal, Known, NewEntry};
+use super::plan::{self, Plan, Write};
+use super::txn::FileTxn;
+use super::{flush, repair};
+use crate::store::{Signature, StoreError};
+
+/// Makes everything staged happen.
+pub(super) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
+    match plan::prepare(&mut txn)? {
+        Some(plan) => commit_plan(txn, &plan, signature).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Makes a plan happen.
+pub(super) fn commit_plan(mut txn: FileTxn, plan: &Plan, signature: &Signature) -> Result<Event, StoreError> {
+    let event = write_journal(&mut txn, plan, signature, |_| Ok(())).inspect_err(|_| plan::discard(&txn.turn, plan))?;
+    // A change of several files must be on the disk before the first of them is touched: half of it could survive a power
+    // loss otherwise. A change of one file cannot be halved, so its flush can wait until the lock is free for others.
+    if plan.writes.len() > 1 {
+        txn.journal_mut().sync()?;
+    }
+    reach("journal: flushed");
+    carry_out(txn, plan, event)
+}
+
+/// Writes a journaled commit out to the files, and returns when it will survive anything.
+pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<Event, StoreError> {
+    let event = match applying::apply(&txn.turn, plan) {
+        Ok(()) => {
+            reach("applied: before");
+            applying::mark_applied(&mut txn.turn, event.revision)?;
+            reach("applied: marked");
+            txn.turn.release();
+            event
+        }
+        Err(hindrance) => finish_by_the_journal(&mut txn, event, hindrance)?,
+    };
+    if plan.writes.len() == 1 {
+        txn.journal_mut().sync()?;
+    }
+    flush::flush_what_is_old(&txn.handle, txn.journal());
+    txn.journal().copy_log();
+    Ok(event)
+}
+
+/// Writes the commit into the journal: the moment it exists. `with` is written in the same database transaction.
+pub(super) fn write_journal(
+    txn: &mut FileTxn,
+    plan: &Plan,
+    signature: &Signature,
+    with: impl Fn(&Journal) -> Result<(), StoreError>,
+) -> Result<Event, StoreError> {
+    if !txn.turn.is_ours() {
+        return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
+    }
+    // Odd from before the commit exists until it is in every file, so that no reader shows half of it.
+    txn.turn.state.sequence |= 1;
+    txn.turn.save()?;
+    let written = write_entries(txn, plan, signature, with);
+    if written.is_err() {
+        txn.turn.state.sequence += 1;
+        txn.turn.save()?;
+    }
+    written
+}
+
+fn write_entries(
+    txn: &FileTxn,
+    plan: &Plan,
+    signature: &Signature,
+    with: impl Fn(&Journal) -> Result<(), StoreError>,
+) -> Result<Event, StoreError> {
+    let at = clock::now();
+    let journal = txn.journal();
+    reach("journal: before");
+    let transaction = journal.begin()?;
+    if journal.newest()? != txn.revision {
+        // Somebody of ours committed since we read: our lock was taken over.
+        return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
+    }
+    let seen_elsewhere = journal_outside_changes(journal, plan, txn.revision.next(), at)?;
+    let revision = if seen_elsewhere { txn.revision.next().next() } else { txn.revision.next() };
+    let entries: Vec<NewEntry<'_>> = plan.writes.iter().map(|write| new_entry(write, signature.op)).collect();
+    journal.append(revision, at, signature, &entries)?;
+    for write in &plan.writes {
+        remember(journal, write, at)?;
+    }
+    with(journal)?;
+    journal.end(transaction)?;
+    reach("journal: written");
+    Ok(event(txn, plan, revision, at, signature))
+}
+
+/// A file that was not in its last known state when we read it was changed by another program; history says so.
+fn journal_outside_changes(
+    journal: &Journal,
+    plan: &Plan,
+    revision: Revision,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let mut changed = Vec::new();
+    for write in &plan.writes {
+        let known = journal.known(&write.id)?.map(|known| known.image);
+        let before = write.before.as_ref().map(|(image, _)| image.clone());
+        if known != before {
+            changed.push((&write.id, known, before));
+        }
+    }
+    if changed.is_empty() {
+        return Ok(false);
+    }
+    let entries: Vec<NewEntry<'_>> = changed
+        .iter()
+        .map(|(task, known, before)| NewEntry {
+            task,
+            op: elsewhere(known.is_some(), before.is_some()),
+            before: known.as_ref(),
+            after: before.as_ref(),
+            inode: None,
+        })
+        .collect();
+    journal.append(revision, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
+    Ok(true)
+}
+
+/// Names what another program did to a file.
+pub(super) fn elsewhere(was_there: bool, is_there: bool) -> Op {
+    match (was_there, is_there) {
+        (false, _) => Op::CreatedElsewhere,
+        (true, true) => Op::ChangedElsewhere,
+        (true, false) => Op::RemovedElsewhere,
+    }
+}
+
+fn new_entry(write: &Write, op: Op) -> NewEntry<'_> {
+    NewEntry {
+        task: &write.id,
+        op,
+        before: write.before.as_ref().map(|(image, _)| image),
+        after: write.after.as_ref().map(|after| &after.image),
+        inode: match (&write.after, &write.before) {
+            (Some(after), _) => Some(after.look.print.inode),
+            (None, before) => before.as_ref().map(|(_, look)| look.print.inode),
+        },
+    }
+}
+
+fn remember(journal: &Journal, write: &Write, at: Timestamp) -> Result<(), StoreError> {
+    match &write.after {
+        None => journal.forget(&write.id),
+        Some(after) => {
+            let known = Known { print: after.look.print, seen: at.0 * 1_000_000, image: after.image.clone() };
+            journal.set_known(&write.id, &known)
+        }
+    }
+}
+
+fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signature: &Signature) -> Event {
+    let entries = plan.writes.iter().map(|write| Entry {
+        revision,
+        at,
+        actor: signature.actor.clone(),
+        op: signature.op,
+        task: write.id.clone(),
+        before: write.before.as_ref().map(|(image, _)| image.clone()),
+        after: write.after.as_ref().map(|after| after.image.clone()),
+        undoes: signature.undoes.clone(),
+    });
+    Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
+}
+
+/// Finishes a commit whose straight way was barred.
+fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) -> Result<Event, StoreError> {
+    match hindrance {
+        Hindrance::Failed(error) => return Err(error),
+        Hindrance::Changed => {
+            txn.turn.unlock_tasks();
+            let rules = txn.handle.rules;
+            let journal = txn.journal.as_mut().expect("the journal is there until the transaction ends");
+            repair::finish(&mut txn.turn, journal, rules)?;
+            txn.turn.release();
+        }
+        Hindrance::LockLost => {
+            txn.turn.release();
+            let (mut turn, journal) = txn.handle.take_turn()?;
+            turn.release();
+            txn.handle.give_back(journal);
+        }
+    }
+    repair::as_it_became(txn.journal(), event)
+}

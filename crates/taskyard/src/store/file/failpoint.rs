@@ -1,0 +1,124 @@
+//! Named steps of a commit at which a test may stop the process.
+//!
+//! In normal builds [`reach`] is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
+//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits.
+
+#[cfg(feature = "failpoints")]
+pub use armed::arm;
+#[cfg(feature = "failpoints")]
+pub(super) use armed::{boot_id, reach};
+
+/// A plan that cannot be read, or a build that has no failpoints.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID`, STEP may be `any`"
+)]
+pub struct BadPlan(String);
+
+/// Marks a step of a commit.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub(super) fn reach(_step: &'static str) {}
+
+/// Refuses every plan: this build has no failpoints.
+#[cfg(not(feature = "failpoints"))]
+pub fn arm(plan: &str) -> Result<(), BadPlan> {
+    Err(BadPlan(plan.to_owned()))
+}
+
+#[cfg(feature = "failpoints")]
+mod armed {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::str::FromStr;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::BadPlan;
+
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    static REACHED: AtomicU64 = AtomicU64::new(0);
+
+    struct Plan {
+        step: String,
+        count: u64,
+        action: Action,
+    }
+
+    enum Action {
+        Kill,
+        Stop,
+        Sleep(Duration),
+        Trace(PathBuf),
+        Boot(String),
+    }
+
+    impl FromStr for Plan {
+        type Err = BadPlan;
+
+        fn from_str(text: &str) -> Result<Self, BadPlan> {
+            let bad = || BadPlan(text.to_owned());
+            let (place, action) = text.split_once('=').ok_or_else(bad)?;
+            let (step, count) = match place.split_once('*') {
+                Some((step, count)) => (step, count.parse().map_err(|_| bad())?),
+                None => (place, 1),
+            };
+            let action = match action.split_once(':').unwrap_or((action, "")) {
+                ("kill", "") => Action::Kill,
+                ("stop", "") => Action::Stop,
+                ("sleep", ms) => Action::Sleep(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
+                ("trace", path) => Action::Trace(PathBuf::from(path)),
+                ("boot", id) => Action::Boot(id.to_owned()),
+                _ => return Err(bad()),
+            };
+            Ok(Self { step: step.to_owned(), count, action })
+        }
+    }
+
+    /// Arms a plan for this process, once.
+    pub fn arm(plan: &str) -> Result<(), BadPlan> {
+        let plan = plan.parse()?;
+        PLAN.set(plan).map_err(|_| BadPlan("a second plan".to_owned()))
+    }
+
+    /// Returns the boot id a plan pretends.
+    pub(in super::super) fn boot_id() -> Option<&'static str> {
+        match &PLAN.get()?.action {
+            Action::Boot(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Marks a step of a commit, and does there what the plan says.
+    pub(in super::super) fn reach(step: &'static str) {
+        let Some(plan) = PLAN.get() else { return };
+        if plan.step != "any" && plan.step != step {
+            return;
+        }
+        let count = REACHED.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Action::Trace(path) = &plan.action {
+            let mut trace = fs::read_to_string(path).unwrap_or_default();
+            trace.push_str(step);
+            trace.push('\n');
+            fs::write(path, trace).expect("a test's trace file is writable");
+            return;
+        }
+        if count != plan.count {
+            return;
+        }
+        match &plan.action {
+            Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
+            Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
+            Action::Sleep(pause) => thread::sleep(*pause),
+            Action::Trace(_) | Action::Boot(_) => {}
+        }
+        if matches!(plan.action, Action::Kill) {
+            // The signal is on its way; nothing more may happen in this process.
+            thread::sleep(Duration::from_secs(60));
+        }
+    }
+}

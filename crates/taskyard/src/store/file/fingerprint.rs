@@ -1,0 +1,108 @@
+//! How a file is recognised as unchanged without reading it.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, FileType};
+
+/// The identity of a file's contents as the file system tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    pub(super) inode: u64,
+    pub(super) mtime: i64,
+    pub(super) size: u64,
+}
+
+/// One look at a name in a directory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) print: Fingerprint,
+    /// When it was made, where the file system knows. Tells two inodes of one number apart.
+    pub(super) born: i64,
+    pub(super) kind: FileType,
+    pub(super) mode: u32,
+}
+
+/// Clocks that stamp files tick this often, at worst, where times have fractions of a second.
+const GRAIN: i64 = 20_000_000;
+/// ... and this often where they have none.
+const COARSE_GRAIN: i64 = 2_000_000_000;
+
+impl Fingerprint {
+    /// Tells whether a file that still looks like this was surely not rewritten since `seen`: one that was changed within
+    /// the clock's grain of being looked at may have changed again without a trace.
+    pub(super) fn is_settled(&self, seen: i64) -> bool {
+        let grain = if self.mtime % 1_000_000_000 == 0 { COARSE_GRAIN } else { GRAIN };
+        self.mtime.saturating_add(grain) <= seen
+    }
+}
+
+/// Looks at a name in a directory, without following a link; nothing there is `None`.
+pub(super) fn look_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<Look>> {
+    match stat_at(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(look) => Ok(Some(look)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks at an open file.
+pub(super) fn look_through(file: BorrowedFd<'_>) -> io::Result<Look> {
+    stat_at(file, c"", AtFlags::EMPTY_PATH)
+}
+
+#[cfg(target_os = "linux")]
+fn stat_at(directory: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result<Look> {
+    use rustix::fs::{StatxFlags, statx};
+    let wanted = StatxFlags::TYPE
+        | StatxFlags::MODE
+        | StatxFlags::INO
+        | StatxFlags::MTIME
+        | StatxFlags::SIZE
+        | StatxFlags::BTIME;
+    let stat = statx(directory, name, flags, wanted)?;
+    let nanos = |time: rustix::fs::StatxTimestamp| time.tv_sec * 1_000_000_000 + i64::from(time.tv_nsec);
+    Ok(Look {
+        print: Fingerprint { inode: stat.stx_ino, mtime: nanos(stat.stx_mtime), size: stat.stx_size },
+        born: nanos(stat.stx_btime),
+        kind: FileType::from_raw_mode(u32::from(stat.stx_mode)),
+        mode: u32::from(stat.stx_mode) & 0o7777,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stat_at(directory: BorrowedFd<'_>, name: &CStr, flags: AtFlags) -> io::Result<Look> {
+    let stat =
+        if name.is_empty() { rustix::fs::fstat(directory)? } else { rustix::fs::statat(directory, name, flags)? };
+    Ok(Look {
+        print: Fingerprint {
+            inode: stat.st_ino,
+            mtime: stat.st_mtime * 1_000_000_000 + stat.st_mtime_nsec,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+        },
+        born: 0,
+        kind: FileType::from_raw_mode(stat.st_mode),
+        mode: u32::from(stat.st_mode) & 0o7777,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fingerprint;
+
+    #[test]
+    fn a_file_changed_within_the_clocks_grain_is_not_trusted() {
+        let print = Fingerprint { inode: 1, mtime: 5_000_000_001, size: 1 };
+        assert!(!print.is_settled(5_000_000_001));
+        assert!(!print.is_settled(5_010_000_001));
+        assert!(print.is_settled(5_020_000_001));
+    }
+
+    #[test]
+    fn whole_seconds_are_a_coarse_clock() {
+        let print = Fingerprint { inode: 1, mtime: 5_000_000_000, size: 1 };
+        assert!(!print.is_settled(6_900_000_000));
+        assert!(print.is_settled(7_000_000_000));
+    }
+}

@@ -1,0 +1,159 @@
+//! What a process keeps open of one list between two operations.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use taskyard_core::{ListId, Rules};
+
+use super::journal::Journal;
+use super::numbers::HighestFile;
+use super::place::Place;
+use super::state::{self, State};
+use super::turn::Turn;
+use super::{observe, power, repair};
+use crate::store::StoreError;
+
+/// One list, as this process knows it.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) list: ListId,
+    pub(super) place: Place,
+    pub(super) rules: Rules,
+    pub(super) highest_file: Mutex<HighestFile>,
+    journals: Mutex<Vec<Journal>>,
+    queue_to_read: Mutex<Option<File>>,
+    /// When to look again whether files should be flushed.
+    pub(super) next_flush_look: AtomicI64,
+    /// Whether files of an earlier boot have been looked after.
+    boot_is_known: AtomicBool,
+}
+
+impl Handle {
+    /// Finds the list; nothing is opened yet.
+    pub(super) fn new(list: ListId, place: Place, rules: Rules) -> Self {
+        Self {
+            list,
+            place,
+            rules,
+            highest_file: Mutex::default(),
+            journals: Mutex::default(),
+            queue_to_read: Mutex::default(),
+            next_flush_look: AtomicI64::new(0),
+            boot_is_known: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns our directory for this list.
+    pub(super) fn sidecar(&self) -> Result<&PathBuf, StoreError> {
+        let missing = || StoreError::io("cannot write without a data directory for", &self.place.directory);
+        self.place.sidecar.as_ref().ok_or_else(|| missing()(std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Returns the file our writers queue on.
+    pub(super) fn queue_file(&self) -> Result<PathBuf, StoreError> {
+        Ok(self.sidecar()?.join("queue"))
+    }
+
+    /// Takes a connection to the journal out of the pool, or opens one.
+    pub(super) fn journal(&self) -> Result<Journal, StoreError> {
+        match self.pool().pop() {
+            Some(journal) => Ok(journal),
+            None => Journal::open(self.sidecar()?, &self.place.directory),
+        }
+    }
+
+    /// Returns a connection for reading, where there is a journal that can be read.
+    pub(super) fn journal_to_read(&self) -> Option<Journal> {
+        if let Some(journal) = self.pool().pop() {
+            return Some(journal);
+        }
+        let sidecar = self.place.sidecar.as_ref()?;
+        if !sidecar.join("journal.sqlite").exists() {
+            return None;
+        }
+        let opened = Journal::open(sidecar, &self.place.directory).or_else(|error| {
+            // Not ours to write to: reading is still possible where the database can be opened as it is.
+            tracing::debug!(%error, "opening the journal for reading only");
+            Journal::open_to_read(sidecar)?.ok_or(error)
+        });
+        opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
+    }
+
+    /// Puts a connection back for the next one.
+    pub(super) fn give_back(&self, journal: Journal) {
+        self.pool().push(journal);
+    }
+
+    /// Reads what our processes tell each other, without a lock.
+    pub(super) fn state(&self) -> Option<State> {
+        let mut queue = self.queue_to_read.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.is_none() {
+            *queue = File::open(self.place.sidecar.as_ref()?.join("queue")).ok();
+        }
+        state::load(queue.as_ref()?)
+    }
+
+    /// Waits for a turn, and finishes what a dead writer began.
+    pub(super) fn take_turn(&self) -> Result<(Turn, Journal), StoreError> {
+        let sidecar = self.sidecar()?;
+        std::fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
+        let journal = self.journal()?;
+        let turn = Turn::take(&self.place, &self.queue_file()?)?;
+        self.settled(turn, journal)
+    }
+
+    /// Finishes what a dead writer began, where one did and nobody is at it.
+    pub(super) fn settle(&self) {
+        let is_unsettled = |state: State| state.busy || state.sequence % 2 == 1;
+        if !self.place.directory.exists() {
+            return;
+        }
+        let unsettled = self.state().is_some_and(is_unsettled) || !self.is_same_boot();
+        if !unsettled {
+            return;
+        }
+        let Ok(queue_file) = self.queue_file() else { return };
+        let settled = Turn::try_take(&self.place, &queue_file).and_then(|turn| match turn {
+            Some(turn) => {
+                let (turn, journal) = self.settled(turn, self.journal()?)?;
+                drop(turn);
+                self.give_back(journal);
+                Ok(())
+            }
+            None => Ok(()),
+        });
+        if let Err(error) = settled {
+            tracing::debug!(%error, "what a dead writer began is left for the next writer");
+        }
+    }
+
+    /// Records what other programs did, waiting for files that were touched this instant. Returns whether nothing is left.
+    pub(super) fn observe(&self) -> Result<bool, StoreError> {
+        self.settle();
+        observe::observe(self)
+    }
+
+    fn settled(&self, mut turn: Turn, mut journal: Journal) -> Result<(Turn, Journal), StoreError> {
+        if !self.is_same_boot() {
+            power::recover(&mut turn, &journal, self.sidecar()?)?;
+            self.boot_is_known.store(true, Ordering::Relaxed);
+        }
+        repair::repair(&mut turn, &mut journal, self.rules)?;
+        Ok((turn, journal))
+    }
+
+    /// Tells whether the machine has been up since the list was last written; a process lives in one boot.
+    fn is_same_boot(&self) -> bool {
+        let is_known = |sidecar: &PathBuf| !sidecar.join("journal.sqlite").exists() || power::is_same_boot(sidecar);
+        if !self.boot_is_known.load(Ordering::Relaxed) && self.place.sidecar.as_ref().is_none_or(is_known) {
+            self.boot_is_known.store(true, Ordering::Relaxed);
+        }
+        self.boot_is_known.load(Ordering::Relaxed)
+    }
+
+    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Journal>> {
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,194 @@
+//! Opening the database, and making its commits durable.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::store::StoreError;
+
+/// The format of the database; a higher one was written by a newer Taskyard.
+const FORMAT: i64 = 1;
+/// When the write-ahead log holds more pages than this, they are copied into the database.
+const LONGEST_LOG: i32 = 256;
+
+const SCHEMA: &str = "
+    CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+    CREATE TABLE entries (
+        id INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL, actor TEXT NOT NULL, op TEXT NOT NULL,
+        task NOT NULL, before BLOB, after BLOB, inode INTEGER, undoes TEXT);
+    CREATE INDEX entries_by_task ON entries (task, id);
+    CREATE TABLE known (
+        task NOT NULL UNIQUE,
+        inode INTEGER NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL, seen INTEGER NOT NULL,
+        content BLOB NOT NULL);
+    CREATE TABLE moves (token TEXT PRIMARY KEY, peer TEXT NOT NULL, payload TEXT) WITHOUT ROWID;
+";
+
+/// One open database.
+#[derive(Debug)]
+pub(in crate::store::file) struct Journal {
+    pub(super) connection: Connection,
+    path: PathBuf,
+    log: Option<File>,
+    /// How many pages the log held after our last commit.
+    pages: Arc<AtomicI32>,
+}
+
+impl Journal {
+    /// Opens the journal in a list's own directory of ours, making it where there is none.
+    pub(in crate::store::file) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
+        let path = sidecar.join("journal.sqlite");
+        if !path.exists() {
+            fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut journal = Self::connect(path, flags)?;
+        let format: i64 = journal.pragma("user_version")?;
+        if format == 0 {
+            // One at a time: SQLite does not wait for its turn to change the journal mode.
+            let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
+            flock(&alone, FlockOperation::LockExclusive)
+                .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
+            journal.create(list)?;
+            sync_directories(sidecar);
+        } else if format > FORMAT {
+            return Err(StoreError::NewerJournal { path: journal.path, format });
+        }
+        Ok(journal)
+    }
+
+    /// Opens the journal for reading only; `None` where there is none.
+    pub(in crate::store::file) fn open_to_read(sidecar: &Path) -> Result<Option<Self>, StoreError> {
+        let path = sidecar.join("journal.sqlite");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let journal = Self::connect(path, flags)?;
+        let format: i64 = journal.pragma("user_version")?;
+        Ok((format == FORMAT).then_some(journal))
+    }
+
+    fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Journal { doing: "open", path: path.clone(), source };
+        let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+        // The last process to leave must not pay for copying the log; see `copy_log`. (The hook below also turns off SQLite's
+        // own copying, which would happen inside a commit, with the locks held.)
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
+        // Commits are made durable by `sync`, at the moment we choose.
+        connection
+            .execute_batch(
+                "PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL;
+                 PRAGMA mmap_size = 268435456;",
+            )
+            .map_err(failed)?;
+        let pages = Arc::new(AtomicI32::new(0));
+        let counted = Arc::clone(&pages);
+        let count = move |_: &mut Wal, pages| {
+            counted.store(pages, Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(count)).map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(Self { connection, path, log: None, pages })
+    }
+
+    fn create(&mut self, list: &Path) -> Result<(), StoreError> {
+        if self.pragma::<i64>("user_version")? != 0 {
+            return Ok(());
+        }
+        let failed = |source| StoreError::Journal { doing: "create", path: self.path.clone(), source };
+        self.connection.execute_batch("PRAGMA journal_mode = WAL").map_err(failed)?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
+        transaction.execute_batch(SCHEMA).map_err(failed)?;
+        transaction
+            .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
+            .map_err(failed)?;
+        transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.sync()
+    }
+
+    /// Begins a transaction that may write.
+    pub(in crate::store::file) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(self.failed("write"))
+    }
+
+    /// Begins a transaction in which every read sees one state.
+    pub(in crate::store::file) fn begin_to_read(&self) -> Result<Transaction<'_>, StoreError> {
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred).map_err(self.failed("read"))
+    }
+
+    /// Ends a transaction: from here on it exists for every process. It survives a power loss after the next [`Self::sync`].
+    pub(in crate::store::file) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
+        transaction.commit().map_err(self.failed("write"))
+    }
+
+    /// Waits until every commit so far is on the disk.
+    pub(in crate::store::file) fn sync(&mut self) -> Result<(), StoreError> {
+        if self.log.is_none() {
+            let path = self.log_path();
+            let log =
+                File::options().read(true).write(true).open(&path).map_err(StoreError::io("cannot open", path))?;
+            self.log = Some(log);
+        }
+        let log = self.log.as_ref().map(File::sync_data);
+        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.log_path()))
+    }
+
+    /// Copies the log into the database when it has grown long. Called with no lock held.
+    pub(in crate::store::file) fn copy_log(&self) {
+        if self.pages.load(Ordering::Relaxed) > LONGEST_LOG {
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+    }
+
+    /// Returns a remembered fact.
+    pub(in crate::store::file) fn fact<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        let mut statement = self.prepare("SELECT value FROM facts WHERE key = ?1")?;
+        statement.query_row([key], |row| row.get(0)).optional().map_err(self.failed("read"))
+    }
+
+    /// Remembers a fact.
+    pub(in crate::store::file) fn set_fact(&self, key: &str, value: impl rusqlite::ToSql) -> Result<(), StoreError> {
+        let mut statement = self.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?;
+        statement.execute(rusqlite::params![key, value]).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Prepares a statement, once per connection.
+    pub(super) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>, StoreError> {
+        self.connection.prepare_cached(sql).map_err(self.failed("read"))
+    }
+
+    /// Returns a function that wraps an error of SQLite's, for `map_err`.
+    pub(super) fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+        let path = self.path.clone();
+        move |source| StoreError::Journal { doing, path: path.clone(), source }
+    }
+
+    fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, StoreError> {
+        self.connection.pragma_query_value(None, name, |row| row.get(0)).map_err(self.failed("open"))
+    }
+
+    fn log_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        path.into()
+    }
+}
+
+/// Makes the names of new files survive a power loss.
+fn sync_directories(sidecar: &Path) {
+    for directory in sidecar.ancestors().take(3) {
+        if let Ok(directory) = File::open(directory) {
+            let _ = directory.sync_all();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Notes about changes that touch two lists, so that a crash between the two journals is noticed from either side.
+
+use std::path::PathBuf;
+
+use rusqlite::params;
+use serde::{Deserialize, Serialize};
+use taskyard_core::{AgentName, Image, Op, TaskId};
+
+use super::Journal;
+use crate::store::{Signature, StoreError};
+
+/// What a move does to the list that things leave. It counts once the other list's journal holds its token.
+#[derive(Clone, Debug)]
+pub(in crate::store::file) struct Move {
+    pub(in crate::store::file) token: String,
+    /// Our directory for the list that things come to.
+    pub(in crate::store::file) peer: PathBuf,
+    pub(in crate::store::file) signature: Signature,
+    /// Each task's contents afterwards; none where it leaves.
+    pub(in crate::store::file) changes: Vec<(TaskId, Option<Image>)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    actor: String,
+    changes: Vec<(String, Option<String>)>,
+}
+
+impl Journal {
+    /// Notes a move that is about to happen.
+    pub(in crate::store::file) fn note_move(&self, coming: &Move) -> Result<(), StoreError> {
+        let text = |image: &Image| String::from_utf8_lossy(image.bytes()).into_owned();
+        let wire = Wire {
+            actor: coming.signature.actor.as_str().to_owned(),
+            changes: coming.changes.iter().map(|(id, image)| (id.to_string(), image.as_ref().map(text))).collect(),
+        };
+        let payload = serde_json::to_string(&wire).unwrap_or_default();
+        let mut statement = self.prepare("INSERT INTO moves VALUES (?1, ?2, ?3)")?;
+        let peer = coming.peer.to_string_lossy();
+        statement.execute(params![coming.token, peer, payload]).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Notes, in the journal of the list that things come to, that a move happened.
+    pub(in crate::store::file) fn confirm_move(&self, token: &str) -> Result<(), StoreError> {
+        let mut statement = self.prepare("INSERT INTO moves VALUES (?1, '', NULL)")?;
+        statement.execute([token]).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Tells whether a move happened, asked of the list that things come to.
+    pub(in crate::store::file) fn has_move(&self, token: &str) -> Result<bool, StoreError> {
+        let mut statement = self.prepare("SELECT count(*) FROM moves WHERE token = ?1")?;
+        statement.query_row([token], |row| row.get::<_, i64>(0)).map(|count| count > 0).map_err(self.failed("read"))
+    }
+
+    /// Strikes a note off.
+    pub(in crate::store::file) fn forget_move(&self, token: &str) -> Result<(), StoreError> {
+        let mut statement = self.prepare("DELETE FROM moves WHERE token = ?1")?;
+        statement.execute([token]).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Returns the moves away from this list that were noted and not carried out here.
+    pub(in crate::store::file) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
+        let mut statement = self.prepare("SELECT token, peer, payload FROM moves WHERE payload IS NOT NULL")?;
+        let rows =
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(self.failed("read"))?;
+        let rows: Vec<(String, String, String)> = rows.collect::<Result<_, _>>().map_err(self.failed("read"))?;
+        Ok(rows.into_iter().filter_map(|(token, peer, payload)| noted(token, peer, &payload)).collect())
+    }
+}
+
+fn noted(token: String, peer: String, payload: &str) -> Option<Move> {
+    let wire: Wire = serde_json::from_str(payload).ok()?;
+    let image = |text: String| Image::new(text.into_bytes());
+    Some(Move {
+        token,
+        peer: peer.into(),
+        signature: Signature::new(AgentName::new(wire.actor)?, Op::Merge),
+        changes: wire.changes.into_iter().map(|(id, text)| (TaskId::stored(id), text.map(image))).collect(),
+    })
+}

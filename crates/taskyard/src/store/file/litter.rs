@@ -1,0 +1,85 @@
+//! What lies about in a list's directory and serves nobody.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::AtFlags;
+
+use super::fingerprint::look_at;
+use super::handle::Handle;
+use super::lock::{self, LIFE};
+use super::numbers;
+use super::place::{self, OURS, c_name};
+use crate::store::{Litter, StoreError};
+
+/// Finds abandoned locks, temporary files and a broken mark.
+pub(super) fn find(handle: &Handle) -> Result<Vec<Litter>, StoreError> {
+    let Some(directory) = handle.place.open()? else { return Ok(Vec::new()) };
+    let is_busy = handle.state().is_some_and(|state| state.busy);
+    let mut litter = Vec::new();
+    for name in place::names(directory.as_fd(), &handle.place.directory)? {
+        let path = handle.place.directory.join(&name);
+        let Ok(Some(look)) = look_at(directory.as_fd(), &c_name(&name)) else { continue };
+        let age = lock::age(&look);
+        let is_lock = (name == ".lock.lock" || name.ends_with(".json.lock")) && lock::is_directory(&look);
+        if is_lock && age > LIFE {
+            litter.push(Litter::StaleLock { path, age });
+        } else if name.starts_with(OURS) && (!is_busy || age > LIFE) {
+            litter.push(Litter::Leftover { path });
+        } else if name == ".highwatermark" {
+            litter.extend(bad_mark(path));
+        }
+    }
+    litter.sort_by(|one, two| path_of(one).cmp(path_of(two)));
+    Ok(litter)
+}
+
+/// Removes litter that is still there.
+pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+    if litter.is_empty() {
+        return Ok(Vec::new());
+    }
+    // With the turn in our hands nobody of ours is in the middle of anything; a dead lock is taken over on the way.
+    let (turn, journal) = handle.take_turn()?;
+    let still_there = find(handle)?;
+    let mut swept = Vec::new();
+    for item in litter {
+        let path = path_of(item);
+        let is_still_there = still_there.iter().any(|other| path_of(other) == path);
+        let is_done = match item {
+            _ if !is_still_there => !path.exists() || path.ends_with(".lock.lock"),
+            Litter::StaleLock { .. } => {
+                let name = c_name(&path.file_name().unwrap_or_default().to_string_lossy());
+                let look = look_at(turn.directory.as_fd(), &name).ok().flatten();
+                look.is_some_and(|look| lock::take_aside(turn.directory.as_fd(), &name, &look).unwrap_or(false))
+            }
+            Litter::Leftover { .. } => {
+                let name = c_name(&path.file_name().unwrap_or_default().to_string_lossy());
+                rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_ok()
+                    || rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::REMOVEDIR).is_ok()
+            }
+            Litter::BadMark { .. } => {
+                let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
+                super::applying::raise_mark(&turn, highest.max(journal.highest_number()? as f64)).is_ok()
+            }
+        };
+        if is_done {
+            swept.push(item.clone());
+        }
+    }
+    drop(turn);
+    handle.give_back(journal);
+    Ok(swept)
+}
+
+fn bad_mark(path: PathBuf) -> Option<Litter> {
+    let found = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
+    let is_bad = taskyard_core::dialect::native::parse_int(found.trim()).is_none();
+    is_bad.then_some(Litter::BadMark { path, found })
+}
+
+fn path_of(litter: &Litter) -> &Path {
+    match litter {
+        Litter::StaleLock { path, .. } | Litter::Leftover { path } | Litter::BadMark { path, .. } => path,
+    }
+}

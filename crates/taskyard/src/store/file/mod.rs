@@ -1,0 +1,35 @@
+//! Claude Code's own task files as a store. `docs/design/commit.md` and `docs/design/locks.md` say how it works and why.
+
+mod applying;
+mod backoff;
+mod clock;
+mod collision;
+mod commit;
+mod files;
+mod fingerprint;
+mod flush;
+mod handle;
+mod held;
+mod journal;
+mod litter;
+mod lock;
+mod numbers;
+mod observe;
+mod pair;
+mod place;
+mod plan;
+mod power;
+mod queue;
+mod repair;
+mod scan;
+mod snapshot;
+mod state;
+mod store;
+mod turn;
+mod txn;
+mod watch;
+
+pub mod failpoint;
+
+pub use held::release_held_locks;
+pub use store::{FileStore, FileStoreOptions};

@@ -1,0 +1,127 @@
+//! Recording what other programs did, so that history is complete and what they removed can be restored.
+
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
+
+use taskyard_core::{AgentName, Op};
+
+use super::clock;
+use super::commit::elsewhere;
+use super::fingerprint::look_at;
+use super::handle::Handle;
+use super::journal::{Journal, Known, NewEntry};
+use super::place::file_name;
+use super::queue::{self, Queue};
+use super::scan::{self, Change, Scan};
+use super::state;
+use crate::store::{Signature, StoreError};
+
+/// Long enough for a file that was touched this instant to be recognisable by its times.
+const SETTLING: Duration = Duration::from_millis(25);
+
+/// Looks at the list and records what other programs did to it, also what they did this instant. Returns whether nothing is
+/// left to record.
+pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
+    let Ok(sidecar) = handle.sidecar() else { return Ok(true) };
+    let is_known = sidecar.join("journal.sqlite").exists();
+    if !is_known && handle.place.open()?.is_none() {
+        return Ok(true);
+    }
+    let Ok(journal) = handle.journal() else { return Ok(true) };
+    let mut is_complete = false;
+    for _ in 0..3 {
+        let scan = scan::scan(&handle.place, Some(&journal))?;
+        let is_all_settled = scan.changes.iter().all(|change| is_settled(change, scan.seen));
+        is_complete = is_all_settled && record(handle, &journal, &scan);
+        if is_complete {
+            break;
+        }
+        thread::sleep(SETTLING);
+    }
+    journal.copy_log();
+    handle.give_back(journal);
+    Ok(is_complete)
+}
+
+/// Records what a look at the list found, as far as it can be trusted, when nobody of ours is writing. Returns whether
+/// nothing is left to record.
+pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
+    let changes: Vec<&Change> = scan.changes.iter().filter(|change| is_settled(change, scan.seen)).collect();
+    if changes.is_empty() && scan.reprints.is_empty() {
+        return true;
+    }
+    let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
+    let Ok(Some(queue)) = queue else { return false };
+    match write(handle, journal, scan, &changes, &queue) {
+        Ok(recorded) => recorded,
+        Err(error) => {
+            // Whoever only reads is not troubled by a journal that cannot be written.
+            tracing::debug!(%error, "outside changes are not recorded");
+            true
+        }
+    }
+}
+
+fn is_settled(change: &Change, seen: i64) -> bool {
+    change.after.as_ref().is_none_or(|(_, print)| print.is_settled(seen))
+}
+
+fn write(
+    handle: &Handle,
+    journal: &Journal,
+    scan: &Scan,
+    changes: &[&Change],
+    queue: &Queue,
+) -> Result<bool, StoreError> {
+    let mut state = state::load(&queue.file).unwrap_or_default();
+    if state.busy || state.sequence % 2 == 1 {
+        return Ok(false);
+    }
+    let transaction = journal.begin()?;
+    let newest = journal.newest()?;
+    if newest != scan.revision || (state.turns > 0 && state.applied < newest.0) || !is_still_so(handle, changes)? {
+        return Ok(false);
+    }
+    let revision = newest.next();
+    let entries: Vec<NewEntry<'_>> = changes
+        .iter()
+        .map(|change| NewEntry {
+            task: &change.task,
+            op: elsewhere(change.before.is_some(), change.after.is_some()),
+            before: change.before.as_ref(),
+            after: change.after.as_ref().map(|(image, _)| image),
+            inode: None,
+        })
+        .collect();
+    journal.append(revision, clock::now(), &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
+    for change in changes {
+        match &change.after {
+            Some((image, print)) => {
+                journal.set_known(&change.task, &Known { print: *print, seen: scan.seen, image: image.clone() })?;
+            }
+            None => journal.forget(&change.task)?,
+        }
+    }
+    for (task, print) in &scan.reprints {
+        journal.set_print(task, *print, scan.seen)?;
+    }
+    journal.end(transaction)?;
+    if !entries.is_empty() {
+        state.applied = revision.0;
+        state::save(&queue.file, &state).map_err(StoreError::io("cannot write", &queue.path))?;
+        tracing::info!(revision = revision.0, tasks = entries.len(), "recorded what another program did");
+    }
+    Ok(true)
+}
+
+/// Tells whether the files still are what the look found.
+fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError> {
+    let Some(directory) = handle.place.open()? else {
+        return Ok(changes.iter().all(|change| change.after.is_none()));
+    };
+    Ok(changes.iter().all(|change| {
+        let now = look_at(directory.as_fd(), &file_name(&change.task)).ok().flatten().map(|look| look.print);
+        now == change.after.as_ref().map(|(_, print)| *print)
+    }))
+}

@@ -1,0 +1,156 @@
+//! Where everything of one list is.
+
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use taskyard_core::{ListId, TaskId};
+
+use crate::store::StoreError;
+
+/// What the temporary files and set-aside locks of ours begin with. The client looks at no name that begins with a dot.
+pub(super) const OURS: &str = ".taskyard-";
+
+/// The paths of one list.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The directory of task files, links resolved where it exists.
+    pub(super) directory: PathBuf,
+    /// Our own directory for this list, where we may keep one.
+    pub(super) sidecar: Option<PathBuf>,
+}
+
+impl Place {
+    /// Finds the place of a list below a directory of lists.
+    pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId) -> Self {
+        let directory = canonical(&tasks.join(list.directory()));
+        let sidecar = data.map(|data| data.join("lists").join(sidecar_name(&directory)));
+        Self { directory, sidecar }
+    }
+
+    /// Returns the path of a task's file.
+    pub(super) fn task_file(&self, id: &TaskId) -> PathBuf {
+        self.directory.join(format!("{}.json", id.file_stem()))
+    }
+
+    /// Opens the directory of task files; `None` where there is none.
+    pub(super) fn open(&self) -> Result<Option<OwnedFd>, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(&self.directory, flags, Mode::empty()) {
+            Ok(directory) => Ok(Some(directory)),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(StoreError::io("cannot open", &self.directory)(error.into())),
+        }
+    }
+
+    /// Makes the directory of task files where there is none, and opens it.
+    pub(super) fn make(&self) -> Result<OwnedFd, StoreError> {
+        if let Some(directory) = self.open()? {
+            return Ok(directory);
+        }
+        fs::create_dir_all(&self.directory).map_err(StoreError::io("cannot create", &self.directory))?;
+        self.open()?.ok_or_else(|| StoreError::io("cannot open", &self.directory)(io::ErrorKind::NotFound.into()))
+    }
+}
+
+/// Returns a path with its links resolved, as far as it exists: the client locks beside the real file, and two paths to one
+/// list are one list.
+fn canonical(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path
+}
+
+/// Returns the file name of a task.
+pub(super) fn file_name(id: &TaskId) -> CString {
+    c_name(&format!("{}.json", id.file_stem()))
+}
+
+/// Returns the name of the lock beside a file.
+pub(super) fn lock_name(file: &str) -> CString {
+    c_name(&format!("{file}.lock"))
+}
+
+/// Returns a file name for the system. Our names never hold a zero byte; one that did would name nothing.
+pub(super) fn c_name(name: &str) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+/// Returns the task a file name belongs to, where the client would look at it.
+pub(super) fn task_of(name: &str) -> Option<TaskId> {
+    name.strip_suffix(".json")?.parse().ok().filter(|id: &TaskId| !name.starts_with('#') && !id.as_str().is_empty())
+}
+
+/// Reads the names in a directory, `.` and `..` left out; names that are no UTF-8 are nobody's.
+pub(super) fn names(directory: BorrowedFd<'_>, path: &Path) -> Result<Vec<String>, StoreError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // A descriptor of its own: two readers must not share one position.
+    let own = rustix::fs::openat(directory, c".", flags, Mode::empty());
+    own.and_then(read_names).map_err(|error| StoreError::io("cannot list", path)(error.into()))
+}
+
+#[cfg(target_os = "linux")]
+fn read_names(directory: OwnedFd) -> rustix::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut buffer = Vec::with_capacity(64 * 1024);
+    let mut entries = rustix::fs::RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        push_name(&mut names, entry?.file_name());
+    }
+    Ok(names)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_names(directory: OwnedFd) -> rustix::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        push_name(&mut names, entry?.file_name());
+    }
+    Ok(names)
+}
+
+fn push_name(names: &mut Vec<String>, name: &CStr) {
+    match name.to_str() {
+        Ok("." | "..") | Err(_) => {}
+        Ok(name) => names.push(name.to_owned()),
+    }
+}
+
+/// Returns a readable directory name for our data about a list, one for each canonical path.
+fn sidecar_name(directory: &Path) -> String {
+    let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name: String = name.chars().take(80).collect();
+    format!("{name}-{:016x}", fnv1a(directory.as_os_str().as_encoded_bytes()))
+}
+
+/// The 64-bit FNV-1a hash: stable for ever, which the standard library's hashes do not promise.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fnv1a, task_of};
+
+    #[test]
+    fn only_names_the_client_would_look_at_are_tasks() {
+        assert_eq!(task_of("7.json").unwrap().as_str(), "7");
+        assert_eq!(task_of("abc_-9.json").unwrap().as_str(), "abc_-9");
+        for name in [".json", "a b.json", "7.json.lock", ".lock", "#7.json", "é.json", "a.json.json", ".taskyard-1.tmp"]
+        {
+            assert_eq!(task_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_hash_never_changes() {
+        assert_eq!(fnv1a(b"foobar"), 0x85944171f73967e8);
+    }
+}

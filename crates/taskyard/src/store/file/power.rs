@@ -1,0 +1,122 @@
+//! After a power loss: what the journal says and the disk forgot is written again.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::AtFlags;
+use taskyard_core::{Image, Revision, TaskId};
+
+use super::applying::mark_applied;
+use super::clock;
+use super::failpoint::reach;
+use super::files::{self, Contents};
+use super::fingerprint::look_at;
+use super::journal::{Journal, Known};
+use super::place::{self, OURS, c_name, file_name};
+use super::turn::Turn;
+use super::{flush, repair};
+use crate::store::StoreError;
+
+const BOOT_FILE: &str = "boot";
+
+/// Tells whether the machine has been up since this was last asked and answered.
+pub(super) fn is_same_boot(sidecar: &Path) -> bool {
+    fs::read_to_string(sidecar.join(BOOT_FILE)).is_ok_and(|boot| boot == clock::boot_id())
+}
+
+/// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
+/// has it.
+pub(super) fn recover(turn: &mut Turn, journal: &Journal, sidecar: &Path) -> Result<(), StoreError> {
+    let newest = journal.newest()?;
+    // A list whose directory had been flushed did not lose it with the power: somebody removed it.
+    let was_removed = turn.is_new && journal.fact::<i64>("flushed")?.is_some();
+    if newest > Revision(0) && !was_removed {
+        write_again(turn, journal, newest)?;
+    }
+    reach("power: before the boot is remembered");
+    fs::write(sidecar.join(BOOT_FILE), clock::boot_id())
+        .map_err(StoreError::io("cannot write", sidecar.join(BOOT_FILE)))
+}
+
+fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {
+    clear_locks_of_the_dead(turn)?;
+    let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
+    let mut fates: BTreeMap<TaskId, Fate> = BTreeMap::new();
+    for stored in journal.after(Revision(flushed))? {
+        let fate = fates.entry(stored.entry.task.clone()).or_default();
+        fate.earlier.extend(stored.entry.before);
+        fate.earlier.extend(fate.last.take());
+        fate.last = stored.entry.after;
+    }
+    for (id, known) in journal.all_known()? {
+        fates.entry(id).or_insert_with(|| Fate { last: Some(known.image), earlier: HashSet::new(), is_old: true });
+    }
+    for (id, fate) in &fates {
+        reach("power: before a file");
+        restore(turn, journal, id, fate)?;
+    }
+    for name in place::names(turn.directory.as_fd(), &turn.place.directory)? {
+        if name.starts_with(OURS) {
+            let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::empty());
+        }
+    }
+    flush::flush_all(turn.directory.as_fd(), journal, newest);
+    mark_applied(turn, newest)
+}
+
+/// What the journal says of one file.
+#[derive(Default)]
+struct Fate {
+    last: Option<Image>,
+    /// What it held before that, since the last flush.
+    earlier: HashSet<Image>,
+    /// Nothing happened to it since the last flush: only an emptied file is not to be believed.
+    is_old: bool,
+}
+
+fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(), StoreError> {
+    let path = turn.place.task_file(id);
+    let found = repair::contents(turn, id)?;
+    let is_forgotten = match &found {
+        Contents::Missing => !fate.is_old,
+        contents => contents.image().is_some_and(|(image, _)| is_blank(image) || fate.earlier.contains(image)),
+    };
+    match &fate.last {
+        Some(last) if is_forgotten => {
+            tracing::info!(task = %id, "bringing back what a power loss took");
+            files::replace(turn.directory.as_fd(), &file_name(id), last.bytes())
+                .map_err(StoreError::io("cannot write", &path))?;
+            if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &file_name(id)) {
+                journal.set_known(id, &Known { print: look.print, seen: look.print.mtime, image: last.clone() })?;
+            }
+            Ok(())
+        }
+        None if is_forgotten && !matches!(found, Contents::Missing) => {
+            rustix::fs::unlinkat(&*turn.directory, &*file_name(id), AtFlags::empty())
+                .map_err(|error| StoreError::io("cannot remove", &path)(error.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// File systems give back files of the right name that are empty or full of zeros.
+fn is_blank(image: &Image) -> bool {
+    image.bytes().iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
+}
+
+/// A lock from before the machine was off has no living holder.
+fn clear_locks_of_the_dead(turn: &Turn) -> Result<(), StoreError> {
+    let started = clock::wall() - clock::since_boot();
+    for name in place::names(turn.directory.as_fd(), &turn.place.directory)? {
+        let is_lock = name.ends_with(".json.lock");
+        if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &c_name(&name))
+            && is_lock
+            && look.print.mtime < started
+        {
+            let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::REMOVEDIR);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Looking at a whole list: every file by its fingerprint, and only what is new by its contents.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::{Image, Revision, Task, TaskId};
+
+use super::clock;
+use super::files::{self, Contents};
+use super::fingerprint::{Fingerprint, Look, look_at};
+use super::journal::{Journal, KnownTask};
+use super::place::{self, Place, c_name, file_name};
+use crate::store::{Problem, StoreError};
+
+/// Below this many files a second thread costs more than it saves.
+const WORTH_A_THREAD: usize = 500;
+
+/// A list as it was seen.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// By rising number.
+    pub(super) tasks: Vec<Task>,
+    pub(super) problems: Vec<Problem>,
+    /// What differs from the last known state.
+    pub(super) changes: Vec<Change>,
+    /// Files whose contents are as they were, while their fingerprints are not, or could not be trusted.
+    pub(super) reprints: Vec<(TaskId, Fingerprint)>,
+    /// The revision of the last known state.
+    pub(super) revision: Revision,
+    /// When the looking began.
+    pub(super) seen: i64,
+}
+
+/// One file that another program made, changed or removed.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) task: TaskId,
+    pub(super) before: Option<Image>,
+    pub(super) after: Option<(Image, Fingerprint)>,
+}
+
+/// Looks at every file of a list.
+pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, StoreError> {
+    let seen = clock::wall();
+    let Some(directory) = place.open()? else {
+        let (revision, known) = remembered(journal)?;
+        let mut scan = Scan { revision, seen, ..Scan::default() };
+        for known in known {
+            scan.add_missing(known, journal)?;
+        }
+        return Ok(scan);
+    };
+    let looking = Looking { place, directory: directory.as_fd(), journal };
+    let size_hint = journal.map_or(0, |journal| journal.known_count().unwrap_or(0));
+    let (mut looks, (revision, known)) = if size_hint < WORTH_A_THREAD {
+        (look_at_all(directory.as_fd(), place)?, remembered(journal)?)
+    } else {
+        thread::scope(|scope| {
+            let looks = scope.spawn(|| look_at_all(directory.as_fd(), place));
+            let known = remembered(journal)?;
+            let died = |_| StoreError::io("cannot list", &place.directory)(io::ErrorKind::Other.into());
+            Ok::<_, StoreError>((looks.join().map_err(died)??, known))
+        })?
+    };
+    let mut scan = Scan { revision, seen, ..Scan::default() };
+    scan.tasks.reserve(looks.len());
+    // In the order of the known, which is nearly the order of the numbers.
+    for known in known {
+        // A directory that changes while it is read may leave a name out: ask for it by name before believing that.
+        let look = match looks.remove(&known.id) {
+            Some(look) => Some(look),
+            None => look_at(looking.directory, &file_name(&known.id))
+                .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
+        };
+        match look {
+            Some(look) => scan.add(&looking, known.id.clone(), look, Some(known))?,
+            None => scan.add_missing(known, journal)?,
+        }
+    }
+    for (id, look) in looks {
+        scan.add(&looking, id, look, None)?;
+    }
+    scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
+    scan.problems.sort_by(|one, two| one.task.cmp(&two.task));
+    scan.changes.sort_by(|one, two| one.task.cmp(&two.task));
+    Ok(scan)
+}
+
+/// What is looked at, and what is known of it.
+struct Looking<'a> {
+    place: &'a Place,
+    directory: BorrowedFd<'a>,
+    journal: Option<&'a Journal>,
+}
+
+impl Scan {
+    fn add(
+        &mut self,
+        looking: &Looking<'_>,
+        id: TaskId,
+        look: Look,
+        known: Option<KnownTask>,
+    ) -> Result<(), StoreError> {
+        match known {
+            Some(known) if known.print == look.print && known.print.is_settled(known.seen) => {
+                self.show(looking.place, id, known.task, None);
+                Ok(())
+            }
+            known => {
+                let path = || looking.place.task_file(&id);
+                let contents = files::read(looking.directory, &id).map_err(StoreError::io("cannot read", path()))?;
+                self.add_read(looking, id, contents, known)
+            }
+        }
+    }
+
+    fn add_read(
+        &mut self,
+        looking: &Looking<'_>,
+        id: TaskId,
+        contents: Contents,
+        known: Option<KnownTask>,
+    ) -> Result<(), StoreError> {
+        let image = if known.is_some() { known_image(looking.journal, &id)? } else { None };
+        match contents.image() {
+            Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), look.print)),
+            // What may be half written is nobody's change yet.
+            Some(_) if matches!(&contents, Contents::Broken(why, _) if why.may_be_torn()) => {}
+            Some((found, look)) => {
+                let after = Some((found.clone(), look.print));
+                self.changes.push(Change { task: id.clone(), before: image, after });
+            }
+            None if image.is_some() && matches!(contents, Contents::Missing) => {
+                self.changes.push(Change { task: id.clone(), before: image, after: None });
+            }
+            None => {}
+        }
+        match contents {
+            Contents::Task(task, ..) => self.tasks.push(*task),
+            Contents::Broken(why, _) => self.show(looking.place, id, Err(why), known.and_then(|known| known.task.ok())),
+            Contents::Missing => {}
+        }
+        Ok(())
+    }
+
+    fn add_missing(&mut self, known: KnownTask, journal: Option<&Journal>) -> Result<(), StoreError> {
+        let before = known_image(journal, &known.id)?;
+        self.changes.push(Change { task: known.id, before, after: None });
+        Ok(())
+    }
+
+    fn show(&mut self, place: &Place, id: TaskId, task: Result<Task, Unreadable>, last_known: Option<Task>) {
+        match task {
+            Ok(task) => self.tasks.push(task),
+            Err(why) => {
+                // A file that is only half written at this instant can be shown as it last was.
+                let last_known = last_known.filter(|_| why.may_be_torn());
+                let path = place.task_file(&id);
+                self.problems.push(Problem { task: id, path, why, last_known: last_known.map(Box::new) });
+            }
+        }
+    }
+}
+
+fn known_image(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Image>, StoreError> {
+    let known = journal.map(|journal| journal.known(id)).transpose()?;
+    Ok(known.flatten().map(|known| known.image))
+}
+
+fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<HashMap<TaskId, Look>, StoreError> {
+    let names = place::names(directory, &place.directory)?;
+    let mut looks = HashMap::with_capacity(names.len());
+    for name in names {
+        let Some(id) = place::task_of(&name) else { continue };
+        let look = look_at(directory, &c_name(&name))
+            .map_err(StoreError::io("cannot look at", place.directory.join(&name)))?;
+        looks.extend(look.map(|look| (id, look)));
+    }
+    Ok(looks)
+}
+
+fn remembered(journal: Option<&Journal>) -> Result<(Revision, Vec<KnownTask>), StoreError> {
+    let Some(journal) = journal else { return Ok((Revision(0), Vec::new())) };
+    // One moment: the revision and the states belong together.
+    let moment = journal.begin_to_read()?;
+    let remembered = (journal.newest()?, journal.known_tasks()?);
+    drop(moment);
+    Ok(remembered)
+}

@@ -1,0 +1,166 @@
+//! A list as a reader sees it: no lock, and of our own commits always all or nothing.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use taskyard_core::{Image, Revision, Task, TaskId};
+
+use super::files;
+use super::handle::Handle;
+use super::journal::Journal;
+use super::scan::{self, Scan};
+use super::txn::lookup;
+use super::{flush, observe};
+use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
+
+/// How often a reader looks again while our writers are at work, before it takes their word from the journal.
+const LOOKS: u32 = 12;
+
+/// A list at one moment.
+#[derive(Debug)]
+pub(super) struct FileSnapshot {
+    handle: Arc<Handle>,
+    scan: OnceCell<Scan>,
+}
+
+impl FileSnapshot {
+    /// Begins to look; a commit that a dead writer left half written is finished first.
+    pub(super) fn open(handle: Arc<Handle>) -> Self {
+        handle.settle();
+        Self { handle, scan: OnceCell::new() }
+    }
+
+    fn scan(&self) -> Result<&Scan, StoreError> {
+        if let Some(scan) = self.scan.get() {
+            return Ok(scan);
+        }
+        let scan = self.look()?;
+        Ok(self.scan.get_or_init(|| scan))
+    }
+
+    fn look(&self) -> Result<Scan, StoreError> {
+        let mut journal = self.handle.journal_to_read();
+        let scan = self.look_with(journal.as_ref())?;
+        if journal.is_none() && !scan.changes.is_empty() {
+            // The first look at a list that others made: from here on nothing of it can be lost.
+            journal =
+                self.handle.journal().inspect_err(|error| tracing::debug!(%error, "reading without a journal")).ok();
+        }
+        if let Some(journal) = journal {
+            if observe::record(&self.handle, &journal, &scan) {
+                flush::flush_what_is_old(&self.handle, &journal);
+                journal.copy_log();
+            }
+            self.handle.give_back(journal);
+        }
+        Ok(scan)
+    }
+
+    fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {
+        let mut look = 0;
+        loop {
+            let before = self.sequence();
+            let mut scan = scan::scan(&self.handle.place, journal)?;
+            if before.is_multiple_of(2) && before == self.sequence() {
+                return Ok(scan);
+            }
+            look += 1;
+            if look == LOOKS {
+                if let Some(journal) = journal {
+                    complete(&mut scan, &pending(&self.handle, journal)?);
+                }
+                return Ok(scan);
+            }
+            thread::sleep(Duration::from_micros(u64::from(look) * 200));
+        }
+    }
+
+    fn find_in_journal(&self, id: &TaskId, found: Lookup) -> Result<Lookup, StoreError> {
+        let Some(journal) = self.handle.journal_to_read() else { return Ok(found) };
+        let pending = pending(&self.handle, &journal);
+        self.handle.give_back(journal);
+        Ok(match pending?.remove(id) {
+            None => found,
+            Some(None) => Lookup::Missing,
+            Some(Some(image)) => image.task(id).map_or(found, |task| Lookup::Found(Box::new(task), image)),
+        })
+    }
+
+    /// Returns the number that is odd while one of our writers is writing files out.
+    fn sequence(&self) -> u64 {
+        self.handle.state().map_or(0, |state| state.sequence)
+    }
+}
+
+impl Snapshot for FileSnapshot {
+    fn exists(&self) -> bool {
+        matches!(self.handle.place.open(), Ok(Some(_)))
+    }
+
+    fn revision(&self) -> Revision {
+        if let Some(scan) = self.scan.get() {
+            return scan.revision;
+        }
+        let journal = self.handle.journal_to_read();
+        let revision = journal.as_ref().and_then(|journal| journal.newest().ok()).unwrap_or_default();
+        if let Some(journal) = journal {
+            self.handle.give_back(journal);
+        }
+        revision
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        let Some(directory) = self.handle.place.open()? else { return Ok(Lookup::Missing) };
+        let mut look = 0;
+        loop {
+            let before = self.sequence();
+            let contents = files::read(directory.as_fd(), id)
+                .map_err(StoreError::io("cannot read", self.handle.place.task_file(id)))?;
+            let found = lookup(contents, id, &self.handle.place);
+            if before.is_multiple_of(2) && before == self.sequence() {
+                return Ok(found);
+            }
+            look += 1;
+            if look == LOOKS {
+                return self.find_in_journal(id, found);
+            }
+            thread::sleep(Duration::from_micros(u64::from(look) * 200));
+        }
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        Ok(self.scan()?.tasks.clone())
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+        Ok(self.scan()?.problems.clone())
+    }
+
+    fn unpack(mut self: Box<Self>) -> Result<Unpacked, StoreError> {
+        let scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.look()?,
+        };
+        Ok(Unpacked { tasks: scan.tasks, problems: scan.problems, revision: scan.revision, exists: self.exists() })
+    }
+}
+
+/// Returns what commits say that are in the journal and, as far as is known, not in every file.
+fn pending(handle: &Handle, journal: &Journal) -> Result<HashMap<TaskId, Option<Image>>, StoreError> {
+    let applied = handle.state().map_or(0, |state| state.applied);
+    let entries = journal.after(Revision(applied))?.into_iter().map(|stored| stored.entry);
+    Ok(entries.filter(|entry| !entry.op.is_elsewhere()).map(|entry| (entry.task, entry.after)).collect())
+}
+
+/// Shows a commit that is being written out as if it were: a suspended writer must not show half of it.
+fn complete(scan: &mut Scan, pending: &HashMap<TaskId, Option<Image>>) {
+    scan.tasks.retain(|task| !pending.contains_key(&task.id));
+    scan.problems.retain(|problem| !pending.contains_key(&problem.task));
+    scan.changes.retain(|change| !pending.contains_key(&change.task));
+    scan.tasks.extend(pending.iter().filter_map(|(id, after)| after.as_ref()?.task(id).ok()));
+    scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
+}

@@ -1,0 +1,150 @@
+//! The few words our processes leave each other about one list, in a file of ours beside the journal.
+//!
+//! The file is also the one that writers queue on (`queue.rs`). It is written with `pwrite` by whoever holds the list's
+//! lock and survives the death of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
+const WORDS: usize = 9;
+/// Where the names of the locks that are held begin.
+const HELD_AT: u64 = (WORDS * 8) as u64;
+/// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
+const LONGEST_HELD: usize = 1 << 20;
+
+/// The words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// Odd while a commit is being written out: a reader that meets an odd number, or another one afterwards, looks again.
+    pub(super) sequence: u64,
+    /// Every commit up to this revision has been written out.
+    pub(super) applied: u64,
+    /// Counts the times the list's lock was taken.
+    pub(super) turns: u64,
+    /// When it was last given back, on the clock that only goes forward.
+    pub(super) released: i64,
+    /// How long it was held then.
+    pub(super) held_for: i64,
+    /// Wall time minus time since boot, to notice a clock that was set.
+    pub(super) clock_offset: i64,
+    /// Whether somebody is between taking the lock and giving it back. Found set by the next one, its setter has died.
+    pub(super) busy: bool,
+    /// Who that is.
+    pub(super) holder: u32,
+}
+
+/// One lock that is held or was about to be taken: its name, and which directory it is once that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HeldName {
+    pub(super) name: String,
+    pub(super) inode: u64,
+    pub(super) born: i64,
+}
+
+/// Opens the file, making it where there is none.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Reads the words; `None` where nothing of ours is written there.
+pub(super) fn load(file: &File) -> Option<State> {
+    let mut bytes = [0; WORDS * 8];
+    file.read_exact_at(&mut bytes, 0).ok()?;
+    let word = |place: usize| u64::from_le_bytes(bytes[place * 8..place * 8 + 8].try_into().unwrap_or_default());
+    (word(0) == MAGIC).then(|| State {
+        sequence: word(1),
+        applied: word(2),
+        turns: word(3),
+        released: word(4).cast_signed(),
+        held_for: word(5).cast_signed(),
+        clock_offset: word(6).cast_signed(),
+        busy: word(7) != 0,
+        holder: u32::try_from(word(8)).unwrap_or(0),
+    })
+}
+
+/// Writes the words.
+pub(super) fn save(file: &File, state: &State) -> io::Result<()> {
+    let words: [u64; WORDS] = [
+        MAGIC,
+        state.sequence,
+        state.applied,
+        state.turns,
+        state.released.cast_unsigned(),
+        state.held_for.cast_unsigned(),
+        state.clock_offset.cast_unsigned(),
+        u64::from(state.busy),
+        u64::from(state.holder),
+    ];
+    let mut bytes = [0; WORDS * 8];
+    for (place, word) in words.iter().enumerate() {
+        bytes[place * 8..place * 8 + 8].copy_from_slice(&word.to_le_bytes());
+    }
+    file.write_all_at(&bytes, 0)
+}
+
+/// Remembers which locks we hold, so that the next of our processes can tell a dead one of ours from a rival's.
+pub(super) fn save_held(file: &File, held: &[HeldName]) -> io::Result<()> {
+    let mut text = String::new();
+    for HeldName { name, inode, born } in held {
+        text.push_str(&format!("{name} {inode} {born}\n"));
+    }
+    if text.len() > LONGEST_HELD {
+        text.clear();
+    }
+    let mut bytes = Vec::with_capacity(text.len() + 4);
+    bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    file.write_all_at(&bytes, HELD_AT)
+}
+
+/// Reads which locks were held.
+pub(super) fn load_held(file: &File) -> Vec<HeldName> {
+    let mut length = [0; 4];
+    if file.read_exact_at(&mut length, HELD_AT).is_err() {
+        return Vec::new();
+    }
+    let mut text = vec![0; (u32::from_le_bytes(length) as usize).min(LONGEST_HELD)];
+    if file.read_exact_at(&mut text, HELD_AT + 4).is_err() {
+        return Vec::new();
+    }
+    String::from_utf8_lossy(&text).lines().filter_map(held_name).collect()
+}
+
+fn held_name(line: &str) -> Option<HeldName> {
+    let mut words = line.split(' ');
+    let name = words.next()?.to_owned();
+    Some(HeldName { name, inode: words.next()?.parse().ok()?, born: words.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeldName, State, load, load_held, open, save, save_held};
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = open(&folder.path().join("queue")).unwrap();
+        assert_eq!(load(&file), None);
+        let state = State {
+            sequence: 3,
+            applied: 9,
+            turns: 2,
+            released: -5,
+            held_for: 7,
+            clock_offset: -1,
+            busy: true,
+            holder: 4,
+        };
+        save(&file, &state).unwrap();
+        assert_eq!(load(&file), Some(state));
+        let held = vec![HeldName { name: "7.json.lock".into(), inode: 12, born: -3 }];
+        save_held(&file, &held).unwrap();
+        assert_eq!(load_held(&file), held);
+        save_held(&file, &[]).unwrap();
+        assert_eq!(load_held(&file), []);
+    }
+}

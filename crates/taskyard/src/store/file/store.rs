@@ -1,0 +1,137 @@
+//! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use taskyard_core::{Entry, ListId, Revision, Rules, Status, Timestamp};
+
+use super::handle::Handle;
+use super::pair::FilePair;
+use super::place::Place;
+use super::snapshot::FileSnapshot;
+use super::txn::FileTxn;
+use super::{litter, scan, watch};
+use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
+
+/// How a file store is opened.
+#[derive(Clone, Debug)]
+pub struct FileStoreOptions {
+    /// The directory of lists, `~/.claude/tasks` say.
+    pub tasks: PathBuf,
+    /// Our own data directory; without one lists can be read only.
+    pub data: Option<PathBuf>,
+    /// The rules that files are written by.
+    pub rules: Rules,
+}
+
+/// Lists as directories of task files, shared with running Claude Code processes.
+#[derive(Debug)]
+pub struct FileStore {
+    options: FileStoreOptions,
+    handles: Mutex<HashMap<ListId, Arc<Handle>>>,
+}
+
+impl FileStore {
+    /// Opens a store. Nothing is read or made until a list is asked for.
+    pub fn open(options: FileStoreOptions) -> Self {
+        Self { options, handles: Mutex::default() }
+    }
+
+    /// Returns where a list's task files are.
+    pub fn directory_of(&self, list: &ListId) -> PathBuf {
+        self.handle(list).place.directory.clone()
+    }
+
+    /// Returns where our memory of a list is kept.
+    pub fn sidecar_of(&self, list: &ListId) -> Option<PathBuf> {
+        self.handle(list).place.sidecar.clone()
+    }
+
+    fn handle(&self, list: &ListId) -> Arc<Handle> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = handles.entry(list.clone()).or_insert_with(|| {
+            let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list);
+            Arc::new(Handle::new(list.clone(), place, self.options.rules))
+        });
+        Arc::clone(handle)
+    }
+}
+
+impl Store for FileStore {
+    fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
+        let tasks = &self.options.tasks;
+        let entries = match fs::read_dir(tasks) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("cannot list", tasks)(error)),
+        };
+        let mut lists = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(StoreError::io("cannot list", tasks))?.path();
+            let Some(list) = path.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
+            if path.is_dir() && list.directory() == list.as_str() {
+                lists.push(self.info(list, path)?);
+            }
+        }
+        lists.sort_by(|one, two| one.list.cmp(&two.list));
+        Ok(lists)
+    }
+
+    fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(FileSnapshot::open(self.handle(list))))
+    }
+
+    fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        Ok(Box::new(FileTxn::open(self.handle(list))?))
+    }
+
+    fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
+        Ok(Box::new(FilePair::open(self.handle(from), self.handle(into))?))
+    }
+
+    fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        let handle = self.handle(list);
+        handle.observe()?;
+        let Some(journal) = handle.journal_to_read() else { return Ok(Vec::new()) };
+        let entries = journal.select(query);
+        handle.give_back(journal);
+        entries
+    }
+
+    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
+        watch::watch(self.handle(list), since, to)
+    }
+
+    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
+        litter::find(&self.handle(list))
+    }
+
+    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+        litter::sweep(&self.handle(list), litter)
+    }
+}
+
+impl FileStore {
+    fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
+        let handle = self.handle(&list);
+        let journal = handle.journal_to_read();
+        let scan = scan::scan(&handle.place, journal.as_ref());
+        if let Some(journal) = journal {
+            handle.give_back(journal);
+        }
+        let tasks = scan?.tasks;
+        let count = |status: Status| tasks.iter().filter(|task| task.status == status && !task.is_internal()).count();
+        let changed = fs::metadata(&path).and_then(|path| path.modified()).ok();
+        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok(ListInfo {
+            list,
+            path: Some(path),
+            counts: Status::ALL.map(count),
+            changed: changed.map(|since| Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))),
+        })
+    }
+}

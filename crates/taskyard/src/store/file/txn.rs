@@ -1,0 +1,217 @@
+//! A transaction: what was read under the lock, and what is to happen.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::AsFd;
+use std::sync::{Arc, PoisonError};
+
+use taskyard_core::dialect::native;
+use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::{Event, Image, Revision, Task, TaskId};
+
+use super::commit;
+use super::files::{self, Contents};
+use super::fingerprint::Look;
+use super::handle::Handle;
+use super::journal::Journal;
+use super::numbers;
+use super::place;
+use super::scan;
+use super::turn::Turn;
+use crate::store::{Lookup, Problem, Signature, Snapshot, StoreError, Txn};
+
+/// A list while we change it.
+#[derive(Debug)]
+pub(super) struct FileTxn {
+    pub(super) handle: Arc<Handle>,
+    pub(super) turn: Turn,
+    /// Given back when the transaction ends.
+    pub(super) journal: Option<Journal>,
+    pub(super) revision: Revision,
+    pub(super) staged: BTreeMap<TaskId, Staged>,
+    /// Whether the client's own lock file has to be there afterwards, as it is after its creates and resets.
+    pub(super) needs_lock_file: bool,
+    existed: bool,
+    read: RefCell<HashMap<TaskId, Contents>>,
+}
+
+/// What is to become of one file.
+#[derive(Clone, Debug)]
+pub(super) struct Staged {
+    pub(super) before: Option<(Image, Look)>,
+    pub(super) after: Option<Image>,
+}
+
+impl FileTxn {
+    /// Waits for a turn at the list.
+    pub(super) fn open(handle: Arc<Handle>) -> Result<Self, StoreError> {
+        let existed = handle.place.open()?.is_some();
+        let (turn, journal) = handle.take_turn()?;
+        let revision = journal.newest()?;
+        Ok(Self {
+            handle,
+            turn,
+            journal: Some(journal),
+            revision,
+            staged: BTreeMap::new(),
+            needs_lock_file: false,
+            existed,
+            read: RefCell::default(),
+        })
+    }
+
+    /// Returns the journal.
+    pub(super) fn journal(&self) -> &Journal {
+        self.journal.as_ref().expect("the journal is there until the transaction ends")
+    }
+
+    /// Returns the journal, to flush it.
+    pub(super) fn journal_mut(&mut self) -> &mut Journal {
+        self.journal.as_mut().expect("the journal is there until the transaction ends")
+    }
+
+    fn read(&self, id: &TaskId) -> Result<Contents, StoreError> {
+        if let Some(contents) = self.read.borrow().get(id) {
+            return Ok(contents.clone());
+        }
+        let path = self.turn.place.task_file(id);
+        let contents = files::read(self.turn.directory.as_fd(), id).map_err(StoreError::io("cannot read", path))?;
+        self.read.borrow_mut().insert(id.clone(), contents.clone());
+        Ok(contents)
+    }
+
+    /// Returns what is staged for a file, beginning with what it holds now.
+    fn stage(&mut self, id: &TaskId) -> Result<&mut Staged, StoreError> {
+        if !self.staged.contains_key(id) {
+            let before = match self.read(id)? {
+                Contents::Missing => None,
+                Contents::Task(_, image, look) => Some((image, look)),
+                Contents::Broken(_, Some((image, look))) if self.handle.rules.is_client() => Some((image, look)),
+                Contents::Broken(why, _) => {
+                    return Err(StoreError::NoTask { path: self.turn.place.task_file(id), why });
+                }
+            };
+            let after = before.as_ref().map(|(image, _)| image.clone());
+            self.staged.insert(id.clone(), Staged { before, after });
+        }
+        Ok(self.staged.get_mut(id).expect("it was just put there"))
+    }
+}
+
+impl Drop for FileTxn {
+    fn drop(&mut self) {
+        self.turn.release();
+        if let Some(journal) = self.journal.take() {
+            self.handle.give_back(journal);
+        }
+    }
+}
+
+impl Snapshot for FileTxn {
+    fn exists(&self) -> bool {
+        self.existed
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        if let Some(staged) = self.staged.get(id) {
+            let Some(image) = &staged.after else { return Ok(Lookup::Missing) };
+            if let Ok(task) = image.task(id) {
+                return Ok(Lookup::Found(Box::new(task), image.clone()));
+            }
+        }
+        Ok(lookup(self.read(id)?, id, &self.turn.place))
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        let scan = scan::scan(&self.turn.place, Some(self.journal()))?;
+        let mut tasks = scan.tasks;
+        if !self.staged.is_empty() {
+            tasks.retain(|task| !self.staged.contains_key(&task.id));
+            let staged = self.staged.iter().filter_map(|(id, staged)| staged.after.as_ref()?.task(id).ok());
+            tasks.extend(staged);
+            tasks.sort_by(|one, two| one.id.cmp(&two.id));
+        }
+        Ok(tasks)
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+        Ok(scan::scan(&self.turn.place, Some(self.journal()))?.problems)
+    }
+}
+
+impl Txn for FileTxn {
+    fn numbers(&self) -> Result<Numbers, StoreError> {
+        let directory = &self.turn.place.directory;
+        let highest_file = if self.handle.rules.is_client() {
+            numbers::scan(self.turn.directory.as_fd(), directory)?
+        } else {
+            let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
+            highest.get(self.turn.directory.as_fd(), directory)?
+        };
+        let staged = self.staged.keys().filter_map(|id| Some(id.as_number()? as f64)).fold(0.0, f64::max);
+        Ok(Numbers {
+            highest_file: highest_file.max(staged),
+            mark: numbers::mark(directory),
+            journaled: self.journal().highest_number()? as f64,
+        })
+    }
+
+    fn put(&mut self, task: Task) -> Result<(), StoreError> {
+        let rules = self.handle.rules;
+        let id = task.id.clone();
+        let staged = self.stage(&id)?;
+        let image = native::write(staged.after.as_ref(), &task, rules)
+            .map_err(|source| StoreError::TooLarge { task: id, source })?;
+        staged.after = Some(image);
+        self.needs_lock_file |= staged.before.is_none();
+        Ok(())
+    }
+
+    fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        let staged = self.stage(id)?;
+        staged.after = Some(image);
+        self.needs_lock_file |= staged.before.is_none();
+        Ok(())
+    }
+
+    fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.stage(id)?.after = None;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.needs_lock_file = true;
+        let names = place::names(self.turn.directory.as_fd(), &self.turn.place.directory)?;
+        for id in names.iter().filter_map(|name| place::task_of(name)) {
+            let is_task = matches!(self.read(&id)?, Contents::Task(..));
+            let is_file = matches!(self.read(&id)?, Contents::Broken(_, Some(_)));
+            if is_task || (is_file && self.handle.rules.is_client()) {
+                self.stage(&id)?.after = None;
+            }
+        }
+        let made_here: Vec<TaskId> = self.staged.keys().cloned().collect();
+        for id in made_here {
+            self.stage(&id)?.after = None;
+        }
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        commit::commit(*self, signature)
+    }
+}
+
+/// Says what stands under a task's name.
+pub(super) fn lookup(contents: Contents, id: &TaskId, place: &place::Place) -> Lookup {
+    match contents {
+        Contents::Missing => Lookup::Missing,
+        Contents::Task(task, image, _) => Lookup::Found(task, image),
+        Contents::Broken(why, _) => {
+            Lookup::Unreadable(Problem { task: id.clone(), path: place.task_file(id), why, last_known: None })
+        }
+    }
+}
