@@ -1,1 +1,27 @@
-//! What the tests of every crate share.
+//! What every test of Taskyard needs: the contract of a store as a suite, random operations that must keep the invariants, and
+//! lists written in one line.
+//!
+//! A store is stamped with the suite in a test file of its own:
+//!
+//! ```ignore
+//! taskyard_testkit::store_suite!(|rules| Arc::new(MemoryStore::new(rules)) as Arc<dyn Store>);
+//! ```
+//!
+//! Everything here panics when it is used wrongly or when a store breaks the contract: it is for tests only.
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+pub mod build;
+pub mod properties;
+pub mod suite;
+
+mod opened;
+mod patience;
+mod scale;
+mod staging;
+
+pub use opened::Opened;
+pub use patience::{PATIENCE, finishes};
+pub use scale::scaled;
+pub use staging::{commit, images, signature};
+pub use taskyard::core::Rules;

@@ -39,6 +39,7 @@ pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
         }
         thread::sleep(SETTLING);
     }
+    journal.copy_log();
     handle.give_back(journal);
     Ok(is_complete)
 }

@@ -15,7 +15,7 @@ use super::journal::Journal;
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
-use crate::store::{Lookup, Problem, Snapshot, StoreError};
+use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
 const LOOKS: u32 = 12;
@@ -53,6 +53,7 @@ impl FileSnapshot {
         if let Some(journal) = journal {
             if observe::record(&self.handle, &journal, &scan) {
                 flush::flush_what_is_old(&self.handle, &journal);
+                journal.copy_log();
             }
             self.handle.give_back(journal);
         }
@@ -137,6 +138,14 @@ impl Snapshot for FileSnapshot {
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.scan()?.problems.clone())
+    }
+
+    fn unpack(mut self: Box<Self>) -> Result<Unpacked, StoreError> {
+        let scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.look()?,
+        };
+        Ok(Unpacked { tasks: scan.tasks, problems: scan.problems, revision: scan.revision, exists: self.exists() })
     }
 }
 
