@@ -17,6 +17,8 @@ pub(crate) const TASKYARD_RULES: &str = "TASKYARD_RULES";
 pub(crate) const TASKYARD_CLIENT_VERSION: &str = "TASKYARD_CLIENT_VERSION";
 /// What is logged to stderr: a level (`debug`) or a filter (`taskyard=trace`).
 pub(crate) const TASKYARD_LOG: &str = "TASKYARD_LOG";
+/// A plan for the fail points of test builds; other builds refuse every plan.
+pub(crate) const TASKYARD_FAILPOINTS: &str = "TASKYARD_FAILPOINTS";
 /// The client's directory, `~/.claude` where it is not set.
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// The client's own name for the list.
@@ -52,6 +54,7 @@ pub(crate) struct Environment {
     pub(crate) rules: Option<String>,
     pub(crate) client_version: Option<String>,
     pub(crate) log: Option<String>,
+    pub(crate) failpoints: Option<String>,
     pub(crate) client_config: Option<PathBuf>,
     pub(crate) client_list: Option<String>,
     pub(crate) client_session: Option<String>,
@@ -77,6 +80,7 @@ impl Environment {
             rules: text(TASKYARD_RULES),
             client_version: text(TASKYARD_CLIENT_VERSION),
             log: text(TASKYARD_LOG),
+            failpoints: text(TASKYARD_FAILPOINTS),
             client_config: path(CLAUDE_CONFIG_DIR),
             client_list: text(CLAUDE_CODE_TASK_LIST_ID),
             client_session: text(CLAUDE_CODE_SESSION_ID),

@@ -8,10 +8,11 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
+use taskyard::store::failpoint;
 
 use crate::commands::Arguments;
 use crate::context::Context;
-use crate::environment::Environment;
+use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Terminal};
 use crate::problem::Problem;
@@ -43,12 +44,19 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     }
     let terminal = Terminal::detect(globals.color, &environment, now());
     let mut output = Output::new(terminal, globals.json, globals.quiet);
+    let armed = arm_failpoints(&environment);
     let context = Context::new(globals, environment);
-    let exit = match command.run(&context, &mut output) {
+    let exit = match armed.and_then(|()| command.run(&context, &mut output)) {
         Ok(exit) => exit,
         Err(problem) => output.problem(&problem),
     };
     (exit, output)
+}
+
+/// Tells the store of a test build at which step to stop.
+fn arm_failpoints(environment: &Environment) -> Result<(), Problem> {
+    let Some(plan) = &environment.failpoints else { return Ok(()) };
+    failpoint::arm(plan).map_err(|error| Problem::usage("bad_failpoints", format!("{TASKYARD_FAILPOINTS}: {error}")))
 }
 
 /// Answers a command line that cannot be understood, or that asks for help.

@@ -1,4 +1,5 @@
 //! Random operations on the file store.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ fn files(rules: Rules) -> Opened {
 
 #[test]
 fn random_operations_keep_the_invariants_in_strict_rules() {
-    random_operations_keep_the_invariants(files, Rules::Strict, 64);
+    random_operations_keep_the_invariants(files, Rules::Strict, 400);
 }
 
 #[test]
 fn random_operations_keep_the_journal_true_in_client_rules() {
-    random_operations_keep_the_invariants(files, Rules::Client(ClientVersion::V2_1_325), 32);
+    random_operations_keep_the_invariants(files, Rules::Client(ClientVersion::V2_1_325), 200);
 }

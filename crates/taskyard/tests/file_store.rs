@@ -1,4 +1,5 @@
 //! The contract of a store, stamped onto the file store.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::sync::Arc;
 

@@ -13,10 +13,10 @@ fn memory(rules: Rules) -> Arc<dyn Store> {
 
 #[test]
 fn random_operations_keep_the_invariants_in_strict_rules() {
-    random_operations_keep_the_invariants(memory, Rules::Strict, 64);
+    random_operations_keep_the_invariants(memory, Rules::Strict, 2000);
 }
 
 #[test]
 fn random_operations_keep_the_journal_true_in_client_rules() {
-    random_operations_keep_the_invariants(memory, Rules::Client(ClientVersion::V2_1_325), 32);
+    random_operations_keep_the_invariants(memory, Rules::Client(ClientVersion::V2_1_325), 1000);
 }

@@ -12,7 +12,7 @@ use taskyard::{Outcome, Yard};
 
 use super::invariants::{edges_are_in_order, the_journal_replays_to_the_present};
 use super::steps::{Step, sequences};
-use crate::{Opened, images, scaled};
+use crate::{Opened, Scale, images};
 
 /// Plays random sequences of operations in these rules, and checks the invariants after each: edges two-sided and without
 /// circles (in strict rules), ids never reused, the journal replays to the present state, undoing the newest revision brings
@@ -20,8 +20,13 @@ use crate::{Opened, images, scaled};
 ///
 /// A store that runs no slower than memory does 64 sequences in a few seconds; `cases` is multiplied with
 /// `TASKYARD_TEST_SCALE`.
-pub fn random_operations_keep_the_invariants<T: Into<Opened>>(factory: impl Fn(Rules) -> T, rules: Rules, cases: u32) {
-    let config = Config { cases: scaled(cases), failure_persistence: None, ..Config::default() };
+pub fn random_operations_keep_the_invariants<T: Into<Opened>>(
+    factory: impl Fn(Rules) -> T,
+    rules: Rules,
+    cases: usize,
+) {
+    let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&sequences(), |steps| {
         let mut player = Player::new(factory(rules).into(), rules);
         let begin = Step::Create { blocked_by: Vec::new(), blocks: Vec::new(), owner: None };

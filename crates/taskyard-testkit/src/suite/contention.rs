@@ -9,12 +9,12 @@ use taskyard::core::rules::numbering::next_id;
 use taskyard::core::{Rules, Task};
 
 use super::{Open, id, list, task};
-use crate::{Opened, commit, scaled};
+use crate::{Opened, Scale, commit};
 
 const THREADS: usize = 8;
 
 fn rounds() -> u64 {
-    u64::from(scaled(10))
+    Scale::from_environment(0.1).of(100) as u64
 }
 
 fn together(opened: &Opened, work: impl Fn(&Opened) + Sync) {

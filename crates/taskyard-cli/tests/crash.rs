@@ -1,0 +1,254 @@
+//! A command killed at any step leaves all of its change or none of it.
+//!
+//! Every step of every scenario, with every variation:
+//! `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test crash`. Unset, each distinct step is taken at least once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::collections::HashSet;
+
+use serde_json::json;
+use taskyard_testkit::{Home, Scale, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place};
+
+/// What is done before, and the command that is killed.
+struct Scenario {
+    setup: &'static [&'static str],
+    command: &'static str,
+    lists: &'static [&'static str],
+}
+
+/// The contents of every list of a scenario.
+type State = Vec<Tasks>;
+
+const TEN_DEPENDENTS: &[&str] = &[
+    "create Root",
+    "create A --blocked-by 1",
+    "create B --blocked-by 1",
+    "create C --blocked-by 1",
+    "create D --blocked-by 1",
+    "create E --blocked-by 1",
+    "create F --blocked-by 1",
+    "create G --blocked-by 1",
+    "create H --blocked-by 1",
+    "create I --blocked-by 1",
+    "create J --blocked-by 1",
+];
+
+#[test]
+fn a_killed_create_happened_or_did_not() {
+    Scenario { setup: &["create A", "create B"], command: "create C -d Text", lists: &["L"] }.check();
+}
+
+#[test]
+fn a_killed_create_with_edges_happened_or_did_not() {
+    Scenario {
+        setup: &["create A", "create B", "create C", "create D"],
+        command: "create E --blocked-by 1,2 --blocks 3,4",
+        lists: &["L"],
+    }
+    .check();
+}
+
+#[test]
+fn a_killed_update_happened_or_did_not() {
+    Scenario {
+        setup: &["create A", "create B"],
+        command: "update 2 --subject New --status in_progress --meta k=1",
+        lists: &["L"],
+    }
+    .check();
+}
+
+#[test]
+fn a_killed_edge_is_on_both_sides_or_on_none() {
+    Scenario { setup: &["create A", "create B"], command: "depend 2 --on 1", lists: &["L"] }.check();
+}
+
+#[test]
+fn a_killed_delete_is_gone_from_all_dependents_or_from_none() {
+    Scenario { setup: TEN_DEPENDENTS, command: "delete 1", lists: &["L"] }.check();
+}
+
+#[test]
+fn a_killed_clear_removed_everything_or_nothing() {
+    Scenario { setup: &["create A", "create B --blocked-by 1", "create C"], command: "clear", lists: &["L"] }.check();
+}
+
+#[test]
+fn a_killed_undo_happened_or_did_not() {
+    Scenario {
+        setup: &["create A", "create B --blocked-by 1", "create C --blocked-by 1", "delete 1"],
+        command: "undo",
+        lists: &["L"],
+    }
+    .check();
+}
+
+#[test]
+fn a_killed_restore_happened_or_did_not() {
+    Scenario {
+        setup: &["create A", "create B --blocked-by 1", "create C --blocked-by 1", "delete 1 2"],
+        command: "restore --all",
+        lists: &["L"],
+    }
+    .check();
+}
+
+#[test]
+fn a_killed_merge_happened_on_both_lists_or_on_neither() {
+    Scenario {
+        setup: &[
+            "create A --list M",
+            "create A",
+            "create B --blocked-by 1",
+            "create C --blocked-by 2",
+            "done 1",
+            "create D",
+        ],
+        command: "merge L M --open",
+        lists: &["L", "M"],
+    }
+    .check();
+}
+
+impl Scenario {
+    fn check(&self) {
+        let base = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        for command in self.setup {
+            base.ask(command);
+        }
+        // Whatever the first look at fresh files records is not part of the command.
+        for list in self.lists {
+            base.ask(&format!("history --list {list}"));
+        }
+        let finished = base.copy();
+        let steps = finished.steps(self.command);
+        let ends = Ends { before: self.state(&base), after: self.state(&finished) };
+        assert_ne!(ends.before, ends.after);
+        let scale = Scale::from_environment(0.1);
+        for step in sampled(&steps, scale) {
+            let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
+            self.kill_and_look(&base, &ends, step, &place);
+            self.kill_and_rewrite(&base, &ends, step, &format!("{place}, and a rival wrote"));
+        }
+        for step in some(&steps, scale) {
+            let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
+            self.kill_the_repair(&base, &ends, step, &place, scale);
+        }
+    }
+
+    fn state(&self, home: &Home) -> State {
+        self.lists.iter().map(|list| read_tasks(&home.list(list))).collect()
+    }
+
+    fn killed(&self, base: &Home, step: usize, place: &str) -> Home {
+        let home = base.copy();
+        let ran = home.run_with(&format!("any*{step}=kill"), self.command);
+        assert!(ran.was_killed(), "{place}: {ran:?}");
+        home
+    }
+
+    fn kill_and_look(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
+        let home = self.killed(base, step, place);
+        self.look(&home, ends, place);
+    }
+
+    /// After the kill a client rewrites one of the files the change touches; what it wrote must survive.
+    fn kill_and_rewrite(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
+        let home = self.killed(base, step, place);
+        let touched = ends.touched(&self.state(&home));
+        let Some((list, task)) = touched.get(step % touched.len().max(1)) else { return };
+        rewrite_in_place(&home.list(self.lists[*list]).join(format!("{task}.json")), "rival");
+        let ends = ends.with_key(*list, task, "rival");
+        self.look(&home, &ends, &format!("{place} {task} of {}", self.lists[*list]));
+    }
+
+    /// The command that repairs is killed as well, at every one of its steps.
+    fn kill_the_repair(&self, base: &Home, ends: &Ends, step: usize, place: &str, scale: Scale) {
+        let stride = if scale.is_full() { 1 } else { 3 };
+        for second in (1..).step_by(stride) {
+            let home = self.killed(base, step, place);
+            let repair = format!("list --list {}", self.lists[second % self.lists.len()]);
+            let ran = home.run_with(&format!("any*{second}=kill"), &repair);
+            self.look(&home, ends, &format!("{place}, its repair at step {second}"));
+            if !ran.was_killed() {
+                return;
+            }
+        }
+    }
+
+    /// Requires all or nothing: of a reader, then of a writer, which also leaves nothing lying about.
+    fn look(&self, home: &Home, ends: &Ends, place: &str) {
+        for list in self.lists {
+            let shown = home.ask(&format!("list --all --list {list}"));
+            assert_eq!(
+                shown.get("problems").and_then(|problems| problems.as_array()).map_or(0, Vec::len),
+                0,
+                "{place}"
+            );
+        }
+        let read = self.state(home);
+        assert!(ends.before == read || ends.after == read, "{place}: half a change for a reader\n{}", ends.tell(&read));
+        for list in self.lists {
+            let id = home.ask(&format!("create Later --list {list}"))["task"]["id"].as_str().unwrap().to_owned();
+            let mut tasks = read_tasks(&home.list(list));
+            assert_eq!(tasks[&id]["subject"], json!("Later"), "{place}");
+            assert_eq!(leftovers(&home.list(list)), Vec::<String>::new(), "{place}");
+            let history = home.ask(&format!("history --list {list}"));
+            is_consistent_journal(&history, &tasks).unwrap_or_else(|why| panic!("{place}: {why}"));
+            tasks.remove(&id);
+            let index = self.lists.iter().position(|other| other == list).unwrap();
+            assert_eq!(tasks, read[index], "{place}: a writer changed what a reader saw");
+        }
+    }
+}
+
+/// The two states a scenario may be found in.
+struct Ends {
+    before: State,
+    after: State,
+}
+
+impl Ends {
+    /// Returns the files that are there and that the change makes, changes or removes, each with the list it is of.
+    fn touched(&self, present: &State) -> Vec<(usize, String)> {
+        let mut touched = Vec::new();
+        for (list, tasks) in present.iter().enumerate() {
+            let differs = |id: &&String| self.before[list].get(*id) != self.after[list].get(*id);
+            touched.extend(tasks.keys().filter(differs).map(|id| (list, id.clone())));
+        }
+        touched
+    }
+
+    fn with_key(&self, list: usize, task: &str, key: &str) -> Self {
+        let add = |state: &State| {
+            let mut state = state.clone();
+            if let Some(task) = state[list].get_mut(task) {
+                task["metadata"][key] = json!(true);
+            }
+            state
+        };
+        Self { before: add(&self.before), after: add(&self.after) }
+    }
+
+    fn tell(&self, found: &State) -> String {
+        format!("before: {:?}\nfound:  {found:?}\nafter:  {:?}", self.before, self.after)
+    }
+}
+
+/// Returns the steps to be killed at, counted from one: all of them, or a share in which every distinct step occurs.
+fn sampled(steps: &[String], scale: Scale) -> Vec<usize> {
+    let stride = (steps.len() / scale.of(steps.len())).max(1);
+    let mut seen = HashSet::new();
+    let is_wanted = |(place, step): &(usize, &String)| seen.insert((*step).clone()) || place % stride == stride - 1;
+    steps.iter().enumerate().filter(is_wanted).map(|(place, _)| place + 1).collect()
+}
+
+/// Returns the steps whose repair is killed too: all of them, or a few of the later ones, where there is something to repair.
+fn some(steps: &[String], scale: Scale) -> Vec<usize> {
+    if scale.is_full() {
+        return (1..=steps.len()).collect();
+    }
+    let is_wanted = |name: &str| ["journal: flushed", "move: exists", "temporary files: written"].contains(&name);
+    let chosen = steps.iter().enumerate().filter(|(_, step)| is_wanted(step)).map(|(place, _)| place + 1);
+    chosen.take(3).collect()
+}

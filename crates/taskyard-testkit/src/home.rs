@@ -1,0 +1,197 @@
+//! A home directory of a test's own, and the real binary run in it.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use taskyard::core::{ListId, Rules};
+use taskyard::store::{FileStore, FileStoreOptions};
+use tempfile::TempDir;
+
+use crate::listing::{Tasks, read_tasks};
+
+/// A temporary home with the client's lists, our data directory and the binary to run.
+#[derive(Debug)]
+pub struct Home {
+    folder: TempDir,
+    binary: PathBuf,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained of.
+    pub stderr: String,
+}
+
+impl Home {
+    /// Makes an empty home for a binary, `env!("CARGO_BIN_EXE_taskyard")` say.
+    pub fn new(binary: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("taskyard-").tempdir().expect("a temporary directory can be made");
+        Self { folder, binary: PathBuf::from(binary) }
+    }
+
+    /// Returns the home directory.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns the directory of lists.
+    pub fn tasks(&self) -> PathBuf {
+        self.path().join(".claude").join("tasks")
+    }
+
+    /// Returns our data directory.
+    pub fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// Returns the directory of a list's task files.
+    pub fn list(&self, list: &str) -> PathBuf {
+        self.tasks().join(list)
+    }
+
+    /// Returns the file of a task of the list `L`.
+    pub fn task_file(&self, id: &str) -> PathBuf {
+        self.list("L").join(format!("{id}.json"))
+    }
+
+    /// Returns our directory for a list.
+    pub fn sidecar(&self, list: &str) -> PathBuf {
+        self.store().sidecar_of(&list_id(list)).expect("the store has a data directory")
+    }
+
+    /// Opens the same lists through the library.
+    pub fn store(&self) -> FileStore {
+        FileStore::open(FileStoreOptions { tasks: self.tasks(), data: Some(self.data()), rules: Rules::Strict })
+    }
+
+    /// Returns the task files of the list `L`, parsed.
+    pub fn present(&self) -> Tasks {
+        read_tasks(&self.list("L"))
+    }
+
+    /// Returns a command in this home, on the list `L`; words are divided at spaces, `_` in a word is a space.
+    pub fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(words.split_whitespace().map(|word| word.replace('_', " ")))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path())
+            .env("TASKYARD_HOME", self.data())
+            .env("TASKYARD_AGENT", "tester")
+            .env("TASKYARD_LIST", "L")
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, words: &str) -> Ran {
+        Ran::from(self.command(words).output().expect("the binary can be started"))
+    }
+
+    /// Runs a command under a plan of fail points.
+    pub fn run_with(&self, plan: &str, words: &str) -> Ran {
+        let output = self.command(words).env("TASKYARD_FAILPOINTS", plan).output();
+        Ran::from(output.expect("the binary can be started"))
+    }
+
+    /// Starts a command under a plan of fail points.
+    pub fn start_with(&self, plan: &str, words: &str) -> Child {
+        self.command(words).env("TASKYARD_FAILPOINTS", plan).spawn().expect("the binary can be started")
+    }
+
+    /// Runs a command that has to succeed, and returns its JSON answer.
+    pub fn ask(&self, words: &str) -> Value {
+        let ran = self.run(&format!("{words} --json"));
+        assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+        ran.json()
+    }
+
+    /// Returns the names of the steps a command reaches, in order; the command is carried out.
+    pub fn steps(&self, words: &str) -> Vec<String> {
+        let trace = self.path().join("trace");
+        let ran = self.run_with(&format!("any=trace:{}", trace.display()), words);
+        assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+        let steps = fs::read_to_string(&trace).unwrap_or_default();
+        let _ = fs::remove_file(trace);
+        steps.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns another home that holds the same, our memory of its lists included.
+    pub fn copy(&self) -> Self {
+        let copy = Self::new(self.binary.to_str().expect("the path of the binary is text"));
+        let lists = fs::read_dir(self.tasks()).map(Iterator::collect::<Result<Vec<_>, _>>);
+        for list in lists.unwrap_or(Ok(Vec::new())).expect("the lists can be read") {
+            let name = list.file_name().into_string().expect("the name of a list is text");
+            copy_directory(&list.path(), &copy.list(&name));
+            let sidecar = self.sidecar(&name);
+            if sidecar.exists() {
+                copy_directory(&sidecar, &copy.sidecar(&name));
+            }
+        }
+        copy
+    }
+}
+
+impl Ran {
+    /// Waits for a command that was started.
+    pub fn wait(child: Child) -> Self {
+        Self::from(child.wait_with_output().expect("a started command can be waited for"))
+    }
+
+    /// Returns the JSON answer.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Returns the id of the task in the JSON answer.
+    pub fn id(&self) -> String {
+        self.json()["task"]["id"].as_str().unwrap_or_else(|| panic!("no task in {self:?}")).to_owned()
+    }
+
+    /// Tells whether the command was killed.
+    pub fn was_killed(&self) -> bool {
+        self.signal == Some(9)
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            signal: output.status.signal(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+fn list_id(list: &str) -> ListId {
+    ListId::new(list).expect("the name of a test's list is a good one")
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory can be made");
+    for entry in fs::read_dir(from).expect("a directory can be read") {
+        let path = entry.expect("a directory can be read").path();
+        let name = path.file_name().expect("an entry has a name");
+        if path.is_dir() {
+            copy_directory(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).expect("a file can be copied");
+        }
+    }
+}

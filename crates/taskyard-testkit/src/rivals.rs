@@ -1,0 +1,84 @@
+//! The Node programs that keep lists as the client does.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::home::Ran;
+
+/// A running Node program.
+#[derive(Debug)]
+pub struct Rival {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Rival {
+    /// Starts one of the programs in `rivals/node`, installing what they need where that has not been done.
+    pub fn start(program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new("node");
+        command.arg(install_rivals().join(program)).args(arguments);
+        Self::spawn(command)
+    }
+
+    /// Starts a few lines of JavaScript that see the client's store as `store`, its files as `files` and its locks as
+    /// `locking`.
+    pub fn script(body: &str) -> Self {
+        let folder = install_rivals();
+        let module = |name: &str| format!("const {name} = require('{}');", folder.join(name).display());
+        let program =
+            format!("{}{}{} (async () => {{ {body} }})()", module("store"), module("files"), module("locking"));
+        let mut command = Command::new("node");
+        command.args(["-e", &program]);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().expect("node can be started");
+        let lines = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        Self { child, lines }
+    }
+
+    /// Waits for the next line it prints; none when it has ended.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let length = self.lines.read_line(&mut line).expect("a pipe can be read");
+        (length > 0).then(|| line.trim_end().to_owned())
+    }
+
+    /// Waits for the next line and reads it as JSON.
+    pub fn json(&mut self) -> Option<Value> {
+        self.line().map(|line| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+    }
+
+    /// Waits for its end; what it printed since the last line taken is in the answer.
+    pub fn end(mut self) -> Ran {
+        let mut rest = String::new();
+        while let Some(line) = self.line() {
+            rest.push_str(&line);
+            rest.push('\n');
+        }
+        Ran { stdout: rest, ..Ran::wait(self.child) }
+    }
+}
+
+/// Installs what the Node programs need, once, and returns their directory.
+pub fn install_rivals() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/node");
+    let folder = fs::canonicalize(folder).expect("the rivals are in the repository");
+    // Test programs run side by side; one of them installs.
+    let lock = File::create(std::env::temp_dir().join("taskyard-rivals.lock")).expect("a lock file can be made");
+    lock.lock().expect("a lock file can be locked");
+    let modified = |path: PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let installed = modified(folder.join("node_modules/.package-lock.json"));
+    if installed < modified(folder.join("package-lock.json")) {
+        let npm = Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder).output();
+        let npm = npm.expect("npm can be started");
+        assert!(npm.status.success(), "npm ci: {}", String::from_utf8_lossy(&npm.stderr));
+    }
+    folder
+}
