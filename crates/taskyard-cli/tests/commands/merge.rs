@@ -29,3 +29,16 @@ fn a_list_that_is_not_there_cannot_be_merged() {
         .run("merge nowhere project --json")
         .snapshot();
 }
+
+#[test]
+fn the_way_back_that_is_told_leads_back() {
+    Test::new()
+        .list_named("from", "1 pending; 2 pending <- 1")
+        .list_named("into", "1 pending; 2 pending")
+        .quietly("merge from into")
+        .run("undo --list into")
+        .run("undo --list from")
+        .run("list --list into")
+        .run("list --list from")
+        .snapshot();
+}

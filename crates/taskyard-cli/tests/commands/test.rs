@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 /// A home directory of its own with a project in it, the commands that were run there, and what they said.
 pub(crate) struct Test {
-    place: TempDir,
+    place: PathBuf,
+    _directory: TempDir,
     environment: Vec<(OsString, Option<OsString>)>,
     stdin: Option<Vec<u8>>,
     transcript: String,
@@ -21,11 +22,12 @@ pub(crate) struct Test {
 impl Test {
     /// Returns an empty home with an empty directory `project`, from which commands run.
     pub(crate) fn new() -> Self {
-        let place = TempDir::new().unwrap();
-        for directory in ["home/project", "data"] {
-            std::fs::create_dir_all(place.path().join(directory)).unwrap();
+        let directory = TempDir::new().unwrap();
+        let place = directory.path().canonicalize().unwrap();
+        for inner in ["home/project", "data"] {
+            std::fs::create_dir_all(place.join(inner)).unwrap();
         }
-        Self { place, environment: Vec::new(), stdin: None, transcript: String::new() }
+        Self { place, _directory: directory, environment: Vec::new(), stdin: None, transcript: String::new() }
     }
 
     /// Writes task files for the list of the project: `1 pending; 2 in_progress (ana) "Title" <- 1`.
@@ -73,7 +75,7 @@ impl Test {
 
     /// Does something to the files between two commands.
     pub(crate) fn meanwhile(self, change: impl FnOnce(&Path)) -> Self {
-        change(self.place.path());
+        change(&self.place);
         self
     }
 
@@ -133,7 +135,7 @@ impl Test {
 
     /// Returns a path in the test's place.
     pub(crate) fn path(&self, below: &str) -> PathBuf {
-        self.place.path().join(below)
+        self.place.join(below)
     }
 
     /// Compares everything that was said with what was said before.
@@ -175,7 +177,7 @@ impl Test {
 
     /// Returns the text without what differs from run to run.
     fn redacted(&self, text: &str) -> String {
-        let place = self.place.path().display().to_string();
+        let place = self.place.display().to_string();
         hide_digests(&hide_times(&text.replace(&place, "[place]")))
     }
 
