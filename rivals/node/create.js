@@ -33,7 +33,7 @@ async function main([directory, count]) {
 function signal() {
   return new Promise((resolve) => {
     process.stdin.once('data', () => {
-      process.stdin.pause();
+      process.stdin.destroy();
       resolve();
     });
     console.log('ready');

@@ -130,7 +130,7 @@ impl From<StoreError> for Problem {
                 .detail("task", task.as_str())
                 .detail("size", source.size),
             StoreError::Journal { path, .. } => Self::new(Exit::CouldNot, "journal", message)
-                .hint("see that this path can be written, or set TASKYARD_HOME to a directory that can")
+                .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
                 .detail("path", path.display().to_string()),
             StoreError::Unfinished { path, .. } => Self::new(Exit::CouldNot, "unfinished", message)
                 .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use serde_json::json;
 use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
 use taskyard::store::failpoint;
@@ -38,7 +39,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let Arguments { globals, command } = arguments;
     logging::start(environment.log.as_deref());
     signals::survive_file_size_limits();
-    if command.writes_or_watches() {
+    if command.may_hold_locks() {
         signals::release_locks_when_stopped();
     }
     let terminal = Terminal::detect(globals.color, &environment, now());
@@ -63,7 +64,13 @@ fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) ->
     let json = typed.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json");
     let mut output = Output::new(Terminal::detect(ColorChoice::Auto, environment, now()), json, false);
     let written = match error.kind() {
+        ErrorKind::DisplayVersion if json => {
+            output.document(json!({"version": env!("CARGO_PKG_VERSION")})).map(|()| Exit::Done)
+        }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output.help(error).map(|()| Exit::Done),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand if json => {
+            Ok(output.problem(&Problem::usage("usage", "no command was given").hint("see `taskyard help`")))
+        }
         _ if json => {
             let text = error.render().to_string();
             Ok(output.problem(&usage_problem(&text)))

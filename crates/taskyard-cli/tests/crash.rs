@@ -2,6 +2,7 @@
 //!
 //! Every step of every scenario, with every variation:
 //! `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test crash`. Unset, each distinct step is taken at least once.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::HashSet;
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 /// The name of a task within its list: the stem of its file, in nearly every case a number.
@@ -9,8 +10,12 @@ use std::str::FromStr;
 /// Ids that people and agents type go through [`TaskId::from_str`], which accepts only what the client can store.
 /// An id found inside a file (in `blockedBy`, say) may hold anything; [`TaskId::file_stem`] is the only way from an id to a
 /// file name, and it replaces what is unsafe exactly as the client does.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TaskId(String);
+#[derive(Clone)]
+pub struct TaskId {
+    text: String,
+    /// The number, read once: ids are compared far more often than they are made.
+    number: Option<u64>,
+}
 
 /// Text that cannot name a task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,34 +43,59 @@ impl TaskId {
 
     /// Returns the id of a numbered task.
     pub fn number(number: u64) -> Self {
-        Self(number.to_string())
+        Self { text: number.to_string(), number: Some(number) }
     }
 
     /// Takes an id as it stands in a file, whatever it holds.
     pub fn stored(text: impl Into<String>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        let number = canonical_number(&text);
+        Self { text, number }
     }
 
     /// Takes any text for an id the way the client does: unsafe characters become `-`.
     pub fn sanitized(text: &str) -> Self {
-        Self(crate::list::sanitize(text))
+        Self::stored(crate::list::sanitize(text))
     }
 
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Returns the id as a number, where it is the canonical form of one (`7`, not `07` or `7x`).
-    pub fn as_number(&self) -> Option<u64> {
-        let number: u64 = self.0.parse().ok()?;
-        let canonical = self.0 == "0" || !self.0.starts_with(['0', '+']);
-        canonical.then_some(number)
+    pub const fn as_number(&self) -> Option<u64> {
+        self.number
     }
 
     /// Returns the file name stem of this task, safe whatever the id holds.
     pub fn file_stem(&self) -> String {
-        crate::list::sanitize(&self.0)
+        crate::list::sanitize(&self.text)
+    }
+}
+
+fn canonical_number(text: &str) -> Option<u64> {
+    let is_canonical = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| is_canonical)
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "#{}", self.text)
+    }
+}
+
+impl PartialEq for TaskId {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for TaskId {}
+
+impl Hash for TaskId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
     }
 }
 
@@ -84,13 +114,13 @@ impl FromStr for TaskId {
         if !text.bytes().all(crate::list::is_safe_byte) {
             return Err(BadTaskId::Character { text: text.to_owned() });
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self::stored(text))
     }
 }
 
 impl fmt::Display for TaskId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.text)
     }
 }
 
@@ -101,7 +131,7 @@ impl Ord for TaskId {
             (Some(one), Some(two)) => one.cmp(&two),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (None, None) => self.0.cmp(&other.0),
+            (None, None) => self.text.cmp(&other.text),
         }
     }
 }

@@ -1,13 +1,42 @@
-//! What the tests of every crate share.
+//! What every test of Taskyard needs: the contract of a store as a suite, random operations that must keep the invariants,
+//! lists written in one line, homes for the real binary, and its rivals.
+//!
+//! A store is stamped with the suite in a test file of its own:
+//!
+//! ```no_run
+//! # mod stamped {
+//! use std::sync::Arc;
+//!
+//! use taskyard::Store;
+//! use taskyard::store::MemoryStore;
+//!
+//! taskyard_testkit::store_suite!(|rules| Arc::new(MemoryStore::new(rules)) as Arc<dyn Store>);
+//! # }
+//! ```
+//!
+//! Everything here panics when it is used wrongly or when a store breaks the contract: it is for tests only.
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+pub mod build;
+pub mod properties;
+pub mod suite;
 
 mod home;
 mod listing;
+mod opened;
+mod patience;
 mod random;
 mod rivals;
 mod scale;
+mod staging;
 
 pub use home::{Home, Ran};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
+pub use opened::Opened;
+pub use patience::{PATIENCE, finishes};
 pub use random::Random;
 pub use rivals::{Rival, install_rivals};
 pub use scale::Scale;
+pub use staging::{commit, images, signature};
+pub use taskyard::core::Rules;

@@ -1,4 +1,5 @@
 //! What a machine can settle of how this project is built: the arrows between crates, and the shape of files.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
 
+/// What a transaction on two lists did to each.
+type Events = [Option<Event>; 2];
+
 /// A store, one of its lists, the rules in force, who acts, and who listens.
 #[derive(Clone, Debug)]
 pub struct Yard {
@@ -111,7 +114,7 @@ impl Yard {
         from: &ListId,
         into: &ListId,
         mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
-    ) -> Result<Outcome<(T, [Option<Event>; 2])>, Error> {
+    ) -> Result<Outcome<(T, Events)>, Error> {
         let attempt = || {
             let mut pair = self.store.write_both(from, into)?;
             let answer = change(&mut *pair)?;
@@ -124,7 +127,7 @@ impl Yard {
     }
 }
 
-/// Makes attempts until one ends otherwise than with a conflict or before the lock of a task.
+/// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
 fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
     let started = Instant::now();
     let mut attempts = 0;

@@ -95,40 +95,9 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Tells whether the command may hold a lock, or runs until it is stopped.
-    pub(crate) fn writes_or_watches(&self) -> bool {
-        match self {
-            Self::Create(_)
-            | Self::Update(_)
-            | Self::Start(_)
-            | Self::Done(_)
-            | Self::Cancel(_)
-            | Self::Reopen(_)
-            | Self::Delete(_)
-            | Self::Clear(_)
-            | Self::Depend(_)
-            | Self::Undepend(_)
-            | Self::Undo(_)
-            | Self::Restore(_)
-            | Self::Watch(_)
-            | Self::Adopt(_)
-            | Self::Merge(_)
-            | Self::Doctor(_)
-            | Self::Gc(_)
-            | Self::Demo(_) => true,
-            Self::List(_)
-            | Self::Show(_)
-            | Self::Search(_)
-            | Self::Ready(_)
-            | Self::Stats(_)
-            | Self::Graph(_)
-            | Self::History(_)
-            | Self::Lists(_)
-            | Self::Where(_)
-            | Self::Use(_)
-            | Self::Completions(_)
-            | Self::Man(_) => false,
-        }
+    /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
+    pub(crate) fn may_hold_locks(&self) -> bool {
+        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Completions(_) | Self::Man(_))
     }
 
     /// Does what was asked.

@@ -2,6 +2,7 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
+use serde_json::json;
 
 use super::Arguments;
 use crate::exit::Exit;
@@ -21,7 +22,12 @@ impl Completions {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Arguments::command(), "taskyard", &mut script);
-        output.text(&String::from_utf8_lossy(&script))?;
+        let script = String::from_utf8_lossy(&script);
+        if output.is_json() {
+            output.document(json!({ "script": script }))?;
+        } else {
+            output.text(&script)?;
+        }
         Ok(Exit::Done)
     }
 }

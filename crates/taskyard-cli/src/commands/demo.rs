@@ -8,14 +8,14 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use taskyard::Yard;
-use taskyard::core::render::{Board, Line, Tone, graph};
+use taskyard::core::render::{Board, Line, Look, Tone, graph};
 use taskyard::core::{AgentName, ListId, Rules, TaskId};
 use taskyard::operations::{Filter, NewTask, Patch, RestoreWhich, Update};
 use taskyard::store::{FileStore, FileStoreOptions};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, with_commands};
 use crate::problem::Problem;
 
 /// See it at work: a short tour on a throw-away list
@@ -25,7 +25,7 @@ use crate::problem::Problem;
 pub(crate) struct Demo {}
 
 /// How long a person gets to read a step.
-const PAUSE: Duration = Duration::from_millis(280);
+const PAUSE: Duration = Duration::from_millis(120);
 
 impl Demo {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
@@ -93,7 +93,14 @@ impl Tour<'_> {
         }
         self.board()?;
         self.step("What waits for what", &["taskyard graph"])?;
-        let lines = graph::text(&self.yard.graph()?.tasks, &self.output.look());
+        let look = self.output.look();
+        let narrower = Look { width: look.width.map(|width| width.saturating_sub(2)), ..look };
+        let indented = graph::text(&self.yard.graph()?.tasks, &narrower).into_iter().map(|line| {
+            let mut indented = Line::plain("  ");
+            indented.append(line);
+            indented
+        });
+        let lines: Vec<Line> = indented.collect();
         self.show(&lines)
     }
 
@@ -193,11 +200,10 @@ impl Tour<'_> {
     }
 
     fn say(&mut self, text: &str) -> Result<(), Problem> {
-        let mut lines = vec![Line::plain(text)];
         if self.steps > 0 {
-            lines.insert(0, Line::new());
+            self.show(&[Line::new()])?;
         }
-        self.show(&lines)
+        self.show(&[with_commands(text, Tone::Plain)])
     }
 
     fn show(&mut self, lines: &[Line]) -> Result<(), Problem> {

@@ -89,8 +89,7 @@ fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Out
         line.push(Tone::Plain, &finding.message);
         output.line(&line)?;
         if let Some(fix) = &finding.fix {
-            let label = if fixing { "  would " } else { "  can be mended: " };
-            output.line(&Line::new().with(Tone::Dim, label).with(Tone::Plain, &fix.describe()))?;
+            output.line(&Line::new().with(Tone::Dim, "  fix: ").with(Tone::Plain, &fix.describe()))?;
         }
     }
     for setting in settings {
@@ -103,6 +102,9 @@ fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Out
     output.say(&Line::new().with(Tone::Dim, &format!("Found {found}; {mendable} can be mended")))?;
     if mendable > 0 && !fixing {
         output.advise("mend with `taskyard doctor --fix`")?;
+    }
+    if findings.iter().any(|finding| finding.fix.is_none()) {
+        output.advise("what has no fix needs a person: correct the file, or move it out of the list's directory")?;
     }
     Ok(())
 }

@@ -150,6 +150,7 @@ impl List {
                 &Line::new().with(Tone::Plain, "  ").with(Tone::Strong, board.title).with(Tone::Dim, "  no tasks yet"),
             )?;
             output.advise("make one with `taskyard create \"Write the parser\"`")?;
+            output.advise("find others with `taskyard lists`, and what earlier sessions left with `taskyard adopt`")?;
             return Ok(());
         }
         let lines = if style == Style::Tree { board.tree(&look) } else { board.flat(&look) };

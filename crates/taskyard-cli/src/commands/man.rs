@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory as _, ValueEnum};
+use serde_json::json;
 use taskyard::core::render::{Line, Tone};
 
 use super::Arguments;
@@ -36,19 +37,28 @@ pub(crate) enum Format {
 
 impl Man {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
-        match (self.directory, self.format) {
-            (Some(directory), _) => {
-                write_pages(&directory)?;
-                let mut line = Line::plain("Wrote the manual to ");
-                line.push(Tone::Strong, &directory.display().to_string());
+        if let Some(directory) = self.directory {
+            write_pages(&directory)?;
+            if output.is_json() {
+                output.document(json!({"directory": directory.display().to_string()}))?;
+            } else {
+                let line = Line::plain("Wrote the manual to ").with(Tone::Strong, &directory.display().to_string());
                 output.say(&line)?;
             }
-            (None, Format::Markdown) => output.text(&reference())?,
-            (None, Format::Roff) => {
+            return Ok(Exit::Done);
+        }
+        let page = match self.format {
+            Format::Markdown => reference(),
+            Format::Roff => {
                 let mut page = Vec::new();
                 clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
-                output.text(&String::from_utf8_lossy(&page))?;
+                String::from_utf8_lossy(&page).into_owned()
             }
+        };
+        if output.is_json() {
+            output.document(json!({ "page": page }))?;
+        } else {
+            output.text(&page)?;
         }
         Ok(Exit::Done)
     }

@@ -78,9 +78,17 @@ pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut O
         output.warn(&format!("#{waiting} waited for #{on}, which stayed behind: that edge is gone"))?;
     }
     if !merged.tasks.is_empty() {
-        let mut line = Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, "taskyard undo");
-        line.push(Tone::Dim, " on each of the two lists");
+        let mut line = Line::new().with(Tone::Dim, "  take it back with ");
+        line.push(Tone::Hint, &format!("taskyard undo --list {}", quoted(into)));
+        line.push(Tone::Dim, " and ");
+        line.push(Tone::Hint, &format!("taskyard undo --list {}", quoted(from)));
         output.say(&line)?;
     }
     Ok(())
+}
+
+/// Returns a list's name as one word of a shell.
+fn quoted(list: &ListId) -> String {
+    let name = list.as_str();
+    if name == list.directory() { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }

@@ -1,10 +1,12 @@
 //! `taskyard use`
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::json;
 use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone};
-use taskyard::machine::Machine;
+use taskyard::machine::{Binding, Machine};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -46,14 +48,11 @@ impl Use {
                 }
             }
             None => {
-                let was_bound = match Machine::look(&data)? {
-                    Some(_) => Machine::open(&data)?.unbind(directory)?,
-                    None => false,
-                };
-                if !was_bound {
-                    let message = format!("`{}` is bound to no list", directory.display());
-                    return Err(Problem::new(Exit::NotFound, "not_bound", message)
-                        .hint("`taskyard where` tells which list is used, and why"));
+                let machine = Machine::look(&data)?.map(|_| Machine::open(&data)).transpose()?;
+                let was_bound = machine.as_ref().map(|machine| machine.unbind(directory)).transpose()?;
+                if was_bound != Some(true) {
+                    let above = machine.map(|machine| machine.binding(directory)).transpose()?.flatten();
+                    return Err(not_bound(directory, above));
                 }
                 if output.is_json() {
                     output.document(json!({"list": null, "directory": directory.display().to_string()}))?;
@@ -64,4 +63,18 @@ impl Use {
         }
         Ok(Exit::Done)
     }
+}
+
+fn not_bound(directory: &Path, above: Option<Binding>) -> Problem {
+    let problem = Problem::new(Exit::NotFound, "not_bound", format!("`{}` is bound to no list", directory.display()));
+    problem.hint(match above {
+        Some(binding) => {
+            format!(
+                "the binding to `{}` was made in `{}`: take it away there",
+                binding.list,
+                binding.directory.display()
+            )
+        }
+        None => "`taskyard where` tells which list is used, and why".to_owned(),
+    })
 }

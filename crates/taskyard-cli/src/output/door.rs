@@ -3,8 +3,10 @@
 use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Stdout, Write as _};
 
 use serde::Serialize;
+use serde_json::{Serializer, json};
 use taskyard::core::render::{Line, Look, Tone, ansi};
 
+use super::careful::Careful;
 use super::json::Document;
 use super::terminal::Terminal;
 use crate::exit::Exit;
@@ -81,12 +83,15 @@ impl Output {
         self.stdout.flush()?;
         let mut line = Line::new().with(Tone::Warning, "warning: ");
         line.append(with_commands(text, Tone::Plain));
-        self.error_line(&line)
+        self.error_line(line, "warning: ".len())
     }
 
     /// Writes the help somebody asked for, in the colours of the terminal.
     pub(crate) fn help(&mut self, help: &clap::Error) -> io::Result<()> {
         let text = help.render();
+        if self.json {
+            return self.document(json!({ "help": text.to_string() }));
+        }
         let text = if self.terminal.color { text.ansi().to_string() } else { text.to_string() };
         self.stdout.write_all(text.as_bytes())
     }
@@ -104,7 +109,8 @@ impl Output {
 
     /// Writes the answer as one JSON object on one line.
     pub(crate) fn document(&mut self, body: impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.stdout, &Document::new(body)).map_err(io::Error::from)?;
+        let mut serializer = Serializer::with_formatter(&mut self.stdout, Careful);
+        Document::new(body).serialize(&mut serializer).map_err(io::Error::from)?;
         self.stdout.write_all(b"\n")
     }
 
@@ -153,7 +159,7 @@ impl Output {
             error.insert("hint".into(), hint.as_str().into());
         }
         error.extend(problem.details.clone());
-        self.document(serde_json::json!({ "error": error }))?;
+        self.document(json!({ "error": error }))?;
         self.stdout.flush()
     }
 
@@ -162,23 +168,31 @@ impl Output {
         let _ = self.stdout.flush();
         let mut line = Line::new().with(Tone::Error, "error: ");
         line.append(with_commands(&problem.message, Tone::Plain));
-        self.error_line(&line)?;
+        self.error_line(line, "error: ".len())?;
         if let Some(hint) = &problem.hint {
             let mut line = Line::new().with(Tone::Hint, " hint: ");
             line.append(with_commands(hint, Tone::Plain));
-            self.error_line(&line)?;
+            self.error_line(line, " hint: ".len())?;
         }
         Ok(())
     }
 
-    fn error_line(&self, line: &Line) -> io::Result<()> {
-        let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
-        writeln!(io::stderr().lock(), "{text}")
+    /// Writes a line to stderr, on a terminal in as many lines as it needs, below its label.
+    fn error_line(&self, line: Line, label: usize) -> io::Result<()> {
+        let lines = match self.terminal.error_width {
+            Some(width) => line.wrapped(width, label),
+            None => vec![line],
+        };
+        for line in &lines {
+            let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
+            writeln!(io::stderr().lock(), "{text}")?;
+        }
+        Ok(())
     }
 }
 
 /// Returns text in which what stands between backticks is shown as something to type or to find.
-fn with_commands(text: &str, tone: Tone) -> Line {
+pub(crate) fn with_commands(text: &str, tone: Tone) -> Line {
     let mut line = Line::new();
     for (number, part) in text.split('`').enumerate() {
         if number % 2 == 0 {

@@ -1,9 +1,10 @@
 //! The one door to stdout and stderr.
 
+mod careful;
 mod door;
 mod json;
 mod terminal;
 
-pub(crate) use door::Output;
+pub(crate) use door::{Output, with_commands};
 pub(crate) use json::{EntryShape, Ids, Shapes};
 pub(crate) use terminal::{ColorChoice, Terminal};

@@ -28,6 +28,8 @@ pub(crate) struct Terminal {
     pub(crate) color: bool,
     /// Whether stderr gets colours.
     pub(crate) error_color: bool,
+    /// The width of stderr, where it is a terminal.
+    pub(crate) error_width: Option<usize>,
     /// The look of stdout.
     pub(crate) look: Look,
 }
@@ -43,11 +45,19 @@ impl Terminal {
             ColorChoice::Auto => is_terminal && !environment.no_color && !dumb,
         };
         let look = if is_terminal {
-            Look { unicode: is_utf8(environment), width: Some(width(environment)), now: Some(now) }
+            let width = width(columns_of(std::io::stdout()), environment);
+            Look { unicode: is_utf8(environment), width: Some(width), now: Some(now) }
         } else {
             Look::PIPE
         };
-        Self { is_terminal, color: wanted(is_terminal), error_color: wanted(std::io::stderr().is_terminal()), look }
+        let error_terminal = std::io::stderr().is_terminal();
+        Self {
+            is_terminal,
+            color: wanted(is_terminal),
+            error_color: wanted(error_terminal),
+            error_width: error_terminal.then(|| width(columns_of(std::io::stderr()), environment)),
+            look,
+        }
     }
 }
 
@@ -62,18 +72,19 @@ fn is_utf8(environment: &Environment) -> bool {
     }
 }
 
-fn width(environment: &Environment) -> usize {
-    let told = terminal_columns();
+fn width(told: Option<usize>, environment: &Environment) -> usize {
     told.or(environment.columns).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
+/// Asks a terminal for its width.
 #[cfg(unix)]
-fn terminal_columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+fn columns_of(terminal: impl rustix::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
+/// Asks a terminal for its width; elsewhere it does not tell.
 #[cfg(not(unix))]
-fn terminal_columns() -> Option<usize> {
+fn columns_of(_terminal: impl std::io::Write) -> Option<usize> {
     None
 }

@@ -7,6 +7,9 @@ use crate::{Status, Task, TaskId};
 use super::task_line::task_line;
 use super::{Line, Look, Tone};
 
+/// How deep the tree is indented; parts of parts beyond it stay where they are.
+const DEEPEST: usize = 16;
+
 /// How many cells the bar of progress has.
 const BAR: usize = 16;
 
@@ -177,18 +180,21 @@ fn walk(tasks: &[Task], children: &[Vec<usize>], hidden: &HashSet<usize>, look: 
         |places: &[usize]| -> Vec<usize> { places.iter().copied().filter(|place| !hidden.contains(place)).collect() };
     let roots: Vec<usize> =
         (0..tasks.len()).filter(|place| !is_child.contains(place) && !hidden.contains(place)).collect();
-    let mut pending: Vec<(usize, String, String)> =
-        roots.into_iter().rev().map(|place| (place, "  ".to_owned(), "  ".to_owned())).collect();
+    let mut pending: Vec<(usize, String, String, usize)> =
+        roots.into_iter().rev().map(|place| (place, "  ".to_owned(), "  ".to_owned(), 0)).collect();
     let mut order = Vec::with_capacity(tasks.len());
-    while let Some((place, guides, below)) = pending.pop() {
+    while let Some((place, guides, below, depth)) = pending.pop() {
         order.push((place, guides));
         let inner = shown(&children[place]);
         let count = inner.len();
         for (number, child) in inner.into_iter().enumerate().rev() {
             let is_last = number + 1 == count;
             let guides = format!("{below}{}", if is_last { last } else { through });
-            let deeper = format!("{below}{}", if is_last { "  " } else { bar });
-            pending.push((child, guides, deeper));
+            let deeper = match depth {
+                DEEPEST.. => below.clone(),
+                _ => format!("{below}{}", if is_last { "  " } else { bar }),
+            };
+            pending.push((child, guides, deeper, depth + 1));
         }
     }
     order
@@ -232,6 +238,15 @@ mod tests {
         let tasks =
             [task(1, Status::Pending, Some(2)), task(2, Status::Pending, Some(1)), task(3, Status::Pending, Some(1))];
         assert_eq!(tree(&tasks, None), ["  ◻ #1 t1", "  └ ◻ #3 t3", "  ◻ #2 t2"]);
+    }
+
+    #[test]
+    fn parts_of_parts_without_end_stay_on_the_page() {
+        let tasks: Vec<Task> =
+            (1..=5000).map(|number| task(number, Status::Pending, (number > 1).then(|| number - 1))).collect();
+        let lines = tree(&tasks, None);
+        assert_eq!(lines.len(), 5000);
+        assert!(lines.iter().all(|line| line.chars().count() < 60));
     }
 
     #[test]

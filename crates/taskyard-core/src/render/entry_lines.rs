@@ -77,10 +77,11 @@ fn headline(entry: &Entry, look: &Look) -> Line {
     line
 }
 
-/// Returns what this entry did to its task; beside a deletion stand tasks that only lost an edge.
+/// Returns what this entry did to its task; beside a task that comes or goes stand others that only gain or lose an edge.
 fn did(entry: &Entry) -> &'static str {
+    let changed = entry.before.is_some() && entry.after.is_some();
     match entry.op {
-        Op::Delete | Op::Clear if entry.after.is_some() => "updated",
+        Op::Create | Op::Delete | Op::Clear | Op::Restore | Op::Merge if changed => "updated",
         op => op_in_words(op),
     }
 }
@@ -156,6 +157,12 @@ mod tests {
                 "      status  pending → in_progress",
             ]
         );
+    }
+
+    #[test]
+    fn a_task_that_only_gained_an_edge_was_not_created() {
+        let entry = Entry { op: Op::Create, ..update() };
+        assert!(entry_line(&entry, &Look::PIPE).to_string().contains("ana updated #7"));
     }
 
     #[test]

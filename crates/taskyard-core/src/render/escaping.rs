@@ -12,6 +12,19 @@ pub fn many_lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character == '\n')
 }
 
+/// Tells whether a character can move the cursor, start an escape sequence, hide, or turn the text around it.
+pub fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{2028}' | '\u{2029}'                    // line and paragraph separators
+            | '\u{200e}' | '\u{200f}' | '\u{61c}'      // direction marks
+            | '\u{202a}'..='\u{202e}'                  // embeddings and overrides
+            | '\u{2066}'..='\u{2069}'                  // isolates
+            | '\u{feff}' | '\u{200b}' | '\u{2060}'     // characters nobody sees
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
 fn escape(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let must_go = |character: char| is_unsafe(character) && !kept(character);
     if !text.contains(must_go) {
@@ -29,19 +42,6 @@ fn escape(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(safe)
-}
-
-/// Tells whether a character can move the cursor, start an escape sequence, or turn the direction of the text around it.
-fn is_unsafe(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{2028}' | '\u{2029}'                    // line and paragraph separators
-            | '\u{200e}' | '\u{200f}' | '\u{61c}'      // direction marks
-            | '\u{202a}'..='\u{202e}'                  // embeddings and overrides
-            | '\u{2066}'..='\u{2069}'                  // isolates
-            | '\u{feff}' | '\u{200b}' | '\u{2060}'     // characters nobody sees
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

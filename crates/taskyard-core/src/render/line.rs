@@ -129,6 +129,30 @@ impl Line {
         Self { spans }
     }
 
+    /// Returns the line as several of at most so many columns, broken between words, all but the first indented. A word longer
+    /// than a line stays whole: what is to be copied must not be broken.
+    pub fn wrapped(self, columns: usize, indent: usize) -> Vec<Self> {
+        if self.width() <= columns {
+            return vec![self];
+        }
+        let mut lines = Vec::new();
+        let mut current = Self::new();
+        let mut used = 0;
+        for span in &self.spans {
+            for word in span.text.split_inclusive(' ') {
+                if used > indent && used + word.trim_end().width() > columns {
+                    lines.push(std::mem::take(&mut current));
+                    current.push(Tone::Plain, &" ".repeat(indent));
+                    used = indent;
+                }
+                current.push(span.tone, word);
+                used += word.width();
+            }
+        }
+        lines.push(current);
+        lines
+    }
+
     /// Returns the line with spaces at its end up to so many columns.
     #[must_use]
     pub fn padded(mut self, columns: usize) -> Self {
@@ -177,6 +201,16 @@ mod tests {
         assert_eq!(line.clone().cut(12, "…").to_string(), "ab日本語です");
         assert_eq!(line.clone().cut(8, "…").to_string(), "ab日本…");
         assert_eq!(line.cut(0, "…").to_string(), "");
+    }
+
+    #[test]
+    fn a_line_is_wrapped_between_words_and_keeps_its_tones() {
+        let line =
+            Line::new().with(Tone::Error, "error: ").with(Tone::Plain, "one two three").with(Tone::Hint, " four");
+        let wrapped = line.wrapped(14, 7);
+        let texts: Vec<String> = wrapped.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
+        assert_eq!(texts, ["error: one two", "       three", "       four"]);
+        assert_eq!(wrapped[2].spans().last().map(super::Span::tone), Some(Tone::Hint));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod line;
 mod look;
 mod task_line;
 mod task_page;
+mod wrapping;
 
 pub use ansi::ansi;
 pub use board::{Board, counts_in_words};
@@ -21,3 +22,4 @@ pub use line::{Line, Span, Tone, cut_text};
 pub use look::{Look, state_in_words};
 pub use task_line::{client_line, numbered, task_line};
 pub use task_page::{TaskPage, task_page};
+pub use wrapping::wrapped;

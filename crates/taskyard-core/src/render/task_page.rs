@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::{Entry, Task};
 
-use super::line::cut_text;
 use super::task_line::task_line;
-use super::{Line, Look, Tone, escaping, op_in_words, state_in_words};
+use super::wrapping::wrapped;
+use super::{Line, Look, Span, Tone, escaping, op_in_words, state_in_words};
 
 /// A task and what surrounds it.
 #[derive(Clone, Copy, Debug)]
@@ -57,9 +57,7 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name).into_owned()).collect();
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(20);
     for (name, (_, fact)) in names.iter().zip(facts) {
-        let mut line = Line::new().with(Tone::Dim, &format!("  {name:widest$}  "));
-        line.append(fact);
-        lines.push(fitted(line, look));
+        lines.extend(fact_lines(&format!("  {name:widest$}  "), &fact, look));
     }
     description(task, look, &mut lines);
     section("Waits for", page.open_blockers, look, &mut lines);
@@ -78,13 +76,28 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
     let (tone, mark) = look.mark(task);
     let mut line = Line::new().with(tone, mark).with(Tone::Plain, " ");
     line.push(Tone::Id, &format!("#{} ", task.id));
-    line.push(Tone::Strong, &task.subject);
-    line.push(Tone::Plain, "  ");
-    line.push(tone, state_in_words(task));
+    let mut state = Line::new().with(tone, state_in_words(task));
     if task.is_internal() {
-        line.push(Tone::Dim, &format!("{}internal", look.dot()));
+        state.push(Tone::Dim, &format!("{}internal", look.dot()));
     }
-    let mut lines = vec![fitted(line, look)];
+    let subject = escaping::one_line(&task.subject);
+    let title = Line::new().with(Tone::Strong, &subject);
+    let mut lines = Vec::new();
+    match look.width {
+        // A title too long for one line gets as many as it needs.
+        Some(width) if line.width() + title.width() + 2 + state.width() > width => {
+            line.append(state);
+            lines.push(fitted(line, look));
+            let broken = wrapped(&subject, width.saturating_sub(2));
+            lines.extend(broken.iter().map(|part| Line::plain("  ").with(Tone::Strong, part)));
+        }
+        _ => {
+            line.append(title);
+            line.push(Tone::Plain, "  ");
+            line.append(state);
+            lines.push(line);
+        }
+    }
     if let Some(doing) = task.active_form.as_deref().filter(|text| !text.is_empty()) {
         let text = format!("  {}{}", doing.trim_end_matches('…'), look.ellipsis());
         lines.push(fitted(Line::new().with(Tone::Active, &text), look));
@@ -100,30 +113,13 @@ fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
     lines.push(Line::new());
     for paragraph in text.lines() {
         match look.width {
-            Some(width) => lines.extend(wrapped(paragraph, width.saturating_sub(4).clamp(20, 100))),
+            Some(width) => {
+                let columns = width.saturating_sub(4).clamp(20, 100);
+                lines.extend(wrapped(paragraph, columns).iter().map(|line| Line::plain(&format!("  {line}"))));
+            }
             None => lines.push(Line::plain(&format!("  {paragraph}"))),
         }
     }
-}
-
-fn wrapped(paragraph: &str, columns: usize) -> Vec<Line> {
-    use unicode_width::UnicodeWidthStr as _;
-    let indent = paragraph.len() - paragraph.trim_start().len();
-    let lead = " ".repeat(indent.min(columns / 2));
-    let mut lines = Vec::new();
-    let mut current = lead.clone();
-    for word in paragraph.split_whitespace() {
-        let joint = if current.trim().is_empty() { "" } else { " " };
-        if !current.trim().is_empty() && current.width() + 1 + word.width() > columns {
-            lines.push(Line::plain(&format!("  {current}")));
-            current = format!("{lead}{word}");
-        } else {
-            current.push_str(joint);
-            current.push_str(word);
-        }
-    }
-    lines.push(Line::plain(&format!("  {current}")));
-    lines
 }
 
 fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
@@ -136,12 +132,27 @@ fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
     lines.extend(tasks.iter().map(|task| task_line("    ", width, task, &[], look)));
 }
 
+/// Returns a fact behind its name, on as many lines as it needs.
+fn fact_lines(name: &str, fact: &Line, look: &Look) -> Vec<Line> {
+    let indent = Line::plain(name).width();
+    let tone = fact.spans().first().map_or(Tone::Plain, Span::tone);
+    let text = fact.to_string();
+    let parts = match look.width {
+        Some(width) => wrapped(&text, width.saturating_sub(indent).max(20)),
+        None => vec![text],
+    };
+    let lines = parts.iter().enumerate().map(|(number, part)| {
+        let before = if number == 0 { name.to_owned() } else { " ".repeat(indent) };
+        Line::new().with(Tone::Dim, &before).with(tone, part)
+    });
+    lines.collect()
+}
+
 fn value_in_words(value: &Value) -> String {
-    let text = match value {
+    match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
-    };
-    cut_text(&escaping::one_line(&text), 400, "…")
+    }
 }
 
 fn fitted(line: Line, look: &Look) -> Line {
@@ -191,11 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_description_is_wrapped_to_the_display() {
+    fn whatever_is_long_is_wrapped_to_the_display_and_nothing_is_cut() {
         let mut task = Task::new(TaskId::number(1), "x");
+        task.subject = "title ".repeat(20);
+        task.metadata = json!({"note": "note ".repeat(30)}).as_object().cloned();
         task.description = "word ".repeat(40);
         let page = TaskPage { task: &task, open_blockers: &[], dependents: &[], subtasks: &[], changed: None };
         let lines = task_page(&page, &Look { width: Some(40), ..Look::PIPE });
         assert!(lines.iter().all(|line| line.width() <= 40));
+        let text: String = lines.iter().map(ToString::to_string).collect();
+        let count = |word: &str| text.matches(word).count();
+        assert_eq!((count("title"), count("note"), count("word")), (20, 31, 40));
     }
 }

@@ -18,7 +18,10 @@ pub struct TakenBack {
     pub before: Option<Image>,
 }
 
-/// Returns the newest revision that is no undo and is not itself taken back, given the journal, oldest entry first.
+/// Returns the newest revision of ours that is no undo and is not itself taken back, given the journal, oldest entry first.
+///
+/// What other programs did is passed over: it may have been recorded long after it happened, as when a list is looked at for
+/// the first time, and whoever undoes means what was done here. It can be taken back by its number.
 pub fn newest_to_undo(entries: &[Entry]) -> Option<Revision> {
     let mut taken_back = HashSet::new();
     let mut looked_at = None;
@@ -29,6 +32,9 @@ pub fn newest_to_undo(entries: &[Entry]) -> Option<Revision> {
         looked_at = Some(entry.revision);
         if taken_back.contains(&entry.revision) {
             // An undo that was itself taken back no longer takes anything back.
+            continue;
+        }
+        if entry.op.is_elsewhere() {
             continue;
         }
         if entry.op != Op::Undo {
@@ -95,6 +101,13 @@ mod tests {
         assert_eq!(newest_to_undo(&journal), Some(Revision(1)));
         journal.push(undo(4, &[1]));
         assert_eq!(newest_to_undo(&journal), None);
+    }
+
+    #[test]
+    fn what_other_programs_did_is_passed_over() {
+        let elsewhere = Entry { op: Op::CreatedElsewhere, ..entry(2, 7, "", "z") };
+        assert_eq!(newest_to_undo(&[entry(1, 1, "", "a"), elsewhere.clone()]), Some(Revision(1)));
+        assert_eq!(newest_to_undo(&[elsewhere]), None);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use taskyard_core::ClientVersion;
+
 use super::settings::Hook;
 use super::{ConfigError, RuleWord, Settings, reading};
-use taskyard_core::ClientVersion;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use taskyard_core::{Revision, Task, TaskId};
 
-use crate::store::Problem;
+use crate::store::{Problem, Unpacked};
 use crate::{Error, Yard};
 
 /// A list as it was read.
@@ -19,9 +19,7 @@ pub(super) struct Reading {
 impl Yard {
     /// Reads the whole list.
     pub(super) fn look(&self) -> Result<Reading, Error> {
-        let list = self.store().read(self.list_id())?;
-        let mut tasks = list.tasks()?;
-        let problems = list.problems()?;
+        let Unpacked { mut tasks, problems, revision, exists } = self.store().read(self.list_id())?.unpack()?;
         // To the client a file it cannot read is not there.
         if !self.rules().is_client() && problems.iter().any(|problem| problem.last_known.is_some()) {
             let there: HashSet<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
@@ -29,6 +27,6 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
-        Ok(Reading { tasks, problems, revision: list.revision(), exists: list.exists() })
+        Ok(Reading { tasks, problems, revision, exists })
     }
 }

@@ -16,7 +16,7 @@ use crate::{Error, Outcome, Yard};
 /// Which revisions are to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoRange {
-    /// The newest that is no undo and has not been taken back.
+    /// The newest of ours that is no undo and has not been taken back.
     Newest,
     /// This one.
     One(Revision),

@@ -7,6 +7,7 @@ mod memory;
 
 pub use contract::{
     HistoryQuery, ListInfo, Listener, Litter, Lookup, Problem, Signature, Snapshot, Store, Subscription, Txn, TxnPair,
+    Unpacked,
 };
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};

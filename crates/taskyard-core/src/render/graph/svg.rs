@@ -14,6 +14,8 @@ use super::network::{Edge, Network};
 /// How many columns of text fit into a box.
 const COLUMNS: usize = 27;
 
+/// The colours, by day and by night. What a viewer does not understand of this it ignores: the attributes of the elements
+/// say the same for a light page.
 const STYLE: &str = "\
 .taskyard{font-family:ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;\
 --card:#ffffff;--ink:#1f2328;--soft:#656d76;--line:#8c959f;--rim:#d0d7de;\
@@ -22,7 +24,6 @@ const STYLE: &str = "\
 --pending:#6e7681;--progress:#d29922;--done:#3fb950;--off:#484f58;--alarm:#f85149}}\
 .taskyard .card{fill:var(--card);stroke:var(--rim);stroke-width:1}\
 .taskyard .stripe{fill:var(--tone)}\
-.taskyard .dot{fill:none;stroke:var(--tone);stroke-width:2}\
 .taskyard .id{font-size:11px;font-weight:600;fill:var(--tone)}\
 .taskyard .note{font-size:11px;fill:var(--soft);text-anchor:end}\
 .taskyard .title{font-size:14px;fill:var(--ink)}\
@@ -52,13 +53,13 @@ pub fn svg(tasks: &[Task]) -> String {
          <style>{STYLE}</style>\n\
          <defs><marker id=\"taskyard-head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
          orient=\"auto-start-reverse\"><path class=\"head\" fill=\"#8c959f\" d=\"M0 0.5 L8 4 L0 7.5 Z\"/></marker></defs>\n\
-         <g>\n",
+         <g fill=\"none\" stroke=\"#8c959f\" stroke-width=\"1.5\">\n",
         tasks.len()
     );
     for (edge, lanes) in &drawing.routes {
         arrow(&mut text, edge, lanes, tasks, &drawing.boxes);
     }
-    text.push_str("</g>\n<g>\n");
+    text.push_str("</g>\n<g font-family=\"sans-serif\" font-size=\"14\" fill=\"#1f2328\">\n");
     for (task, place) in tasks.iter().zip(&drawing.boxes) {
         card(&mut text, task, *place);
     }
@@ -110,20 +111,25 @@ fn card(text: &mut String, task: &Task, (x, y): (i64, i64)) {
     let subject = one_line(&task.subject);
     let title = cut_text(&subject, COLUMNS, "…");
     let id = xml(task.id.as_str());
+    let (mark, tone) = mark(task);
     let _ = write!(
         text,
         "<g class=\"task {class}\" data-id=\"{id}\" transform=\"translate({x} {y})\"><title>#{id} {} ({})</title>\
-         <rect class=\"card\" width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"10\"/>\
-         <rect class=\"stripe\" x=\"8\" y=\"11\" width=\"4\" height=\"{}\" rx=\"2\"/>\
-         <text class=\"id\" x=\"22\" y=\"21\">{} #{id}</text>",
+         <rect class=\"card\" width=\"{BOX_WIDTH}\" height=\"{BOX_HEIGHT}\" rx=\"10\" fill=\"#fff\" stroke=\"#d0d7de\"/>\
+         <rect class=\"stripe\" x=\"8\" y=\"11\" width=\"4\" height=\"{}\" rx=\"2\" fill=\"{tone}\"/>\
+         <text class=\"id\" x=\"22\" y=\"21\" font-size=\"11\" fill=\"{tone}\">{mark} #{id}</text>",
         xml(&subject),
         state_in_words(task),
-        BOX_HEIGHT - 22,
-        mark(task)
+        BOX_HEIGHT - 22
     );
     let note = note(task);
     if !note.is_empty() {
-        let _ = write!(text, "<text class=\"note\" x=\"{}\" y=\"21\">{}</text>", BOX_WIDTH - 12, xml(&note));
+        let _ = write!(
+            text,
+            "<text class=\"note\" x=\"{}\" y=\"21\" font-size=\"11\" text-anchor=\"end\">{}</text>",
+            BOX_WIDTH - 12,
+            xml(&note)
+        );
     }
     let squeeze = if title.width() > COLUMNS - 3 {
         format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 34)
@@ -133,12 +139,13 @@ fn card(text: &mut String, task: &Task, (x, y): (i64, i64)) {
     let _ = writeln!(text, "<text class=\"title\" x=\"22\" y=\"41\"{squeeze}>{}</text></g>", xml(&title));
 }
 
-fn mark(task: &Task) -> &'static str {
+/// Returns the mark of a task's state, and its colour on a light page.
+fn mark(task: &Task) -> (&'static str, &'static str) {
     match task.status {
-        Status::Pending => "○",
-        Status::InProgress => "●",
-        Status::Completed if task.is_cancelled() => "✕",
-        Status::Completed => "✓",
+        Status::Pending => ("○", "#8c959f"),
+        Status::InProgress => ("●", "#d4a72c"),
+        Status::Completed if task.is_cancelled() => ("✕", "#afb8c1"),
+        Status::Completed => ("✓", "#2da44e"),
     }
 }
 

@@ -15,13 +15,10 @@ use super::failpoint::reach;
 use super::journal::{Journal, Known, NewEntry};
 use super::plan::{self, Plan, Write};
 use super::queue::PATIENCE;
-use super::repair;
 use super::turn::Turn;
 use super::txn::FileTxn;
+use super::{flush, repair};
 use crate::store::{Signature, StoreError};
-
-/// After this many commits the files themselves are flushed, so that after a power loss no more has to be looked at.
-const FLUSH_EVERY: u64 = 10_000;
 
 /// Makes everything staged happen.
 pub(super) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
@@ -58,7 +55,7 @@ pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<E
     if plan.writes.len() == 1 {
         txn.sync()?;
     }
-    flush_now_and_then(&txn.turn, txn.journal(), event.revision);
+    flush::flush_what_is_old(&txn.handle, txn.journal());
     txn.journal().copy_log();
     Ok(event)
 }
@@ -218,11 +215,4 @@ pub(super) fn unfinished(turn: &Turn, error: StoreError) -> StoreError {
         other => ("cannot write to", turn.place.directory.clone(), io::Error::other(other)),
     };
     StoreError::Unfinished { doing, path, source }
-}
-
-fn flush_now_and_then(turn: &Turn, journal: &Journal, revision: Revision) {
-    let flushed: u64 = journal.fact::<i64>("flushed").ok().flatten().unwrap_or(0).unsigned_abs();
-    if revision.0 >= flushed + FLUSH_EVERY {
-        repair::flush(turn, journal, revision);
-    }
 }

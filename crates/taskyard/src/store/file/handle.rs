@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use taskyard_core::{ListId, Rules};
@@ -24,6 +24,10 @@ pub(super) struct Handle {
     pub(super) highest_file: Mutex<HighestFile>,
     journals: Mutex<Vec<Journal>>,
     queue_to_read: Mutex<Option<File>>,
+    /// How many transactions of this process are open.
+    pub(super) transactions: AtomicUsize,
+    /// When to look again whether files should be flushed.
+    pub(super) next_flush_look: AtomicI64,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
 }
@@ -38,6 +42,8 @@ impl Handle {
             highest_file: Mutex::default(),
             journals: Mutex::default(),
             queue_to_read: Mutex::default(),
+            transactions: AtomicUsize::new(0),
+            next_flush_look: AtomicI64::new(0),
             boot_is_known: AtomicBool::new(false),
         }
     }
@@ -104,6 +110,9 @@ impl Handle {
     /// Finishes what a dead writer began, where one did and nobody is at it.
     pub(super) fn settle(&self) {
         let is_unsettled = |state: State| state.busy || state.sequence % 2 == 1;
+        if !self.place.directory.exists() {
+            return;
+        }
         let unsettled = self.state().is_some_and(is_unsettled) || !self.is_same_boot();
         if !unsettled {
             return;
@@ -124,7 +133,12 @@ impl Handle {
     }
 
     /// Records what other programs did, waiting for files that were touched this instant. Returns whether nothing is left.
+    ///
+    /// Within a transaction of our own nothing is recorded: it would wait for itself.
     pub(super) fn observe(&self) -> Result<bool, StoreError> {
+        if self.transactions.load(Ordering::Relaxed) > 0 {
+            return Ok(false);
+        }
         self.settle();
         observe::observe(self)
     }

@@ -7,6 +7,7 @@ mod collision;
 mod commit;
 mod files;
 mod fingerprint;
+mod flush;
 mod handle;
 mod held;
 mod journal;

@@ -39,6 +39,7 @@ pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
         }
         thread::sleep(SETTLING);
     }
+    journal.copy_log();
     handle.give_back(journal);
     Ok(is_complete)
 }
@@ -51,7 +52,8 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
         return true;
     }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
-    let Ok(Some(queue)) = queue else { return false };
+    // Fingerprints are only for speed; they can wait.
+    let Ok(Some(queue)) = queue else { return changes.is_empty() };
     match write(handle, journal, scan, &changes, &queue) {
         Ok(recorded) => recorded,
         Err(error) => {
@@ -107,7 +109,7 @@ fn write(
     }
     journal.end(transaction)?;
     if !entries.is_empty() {
-        state::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", "queue"))?;
+        state::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = entries.len(), "recorded what another program did");
     }
     Ok(true)

@@ -26,12 +26,7 @@ pub(super) struct Place {
 impl Place {
     /// Finds the place of a list below a directory of lists.
     pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId) -> Self {
-        let named = tasks.join(list.directory());
-        // The client locks beside the real file, and two paths to one list are one list.
-        let directory = fs::canonicalize(&named)
-            .or_else(|_| Ok::<_, io::Error>(fs::canonicalize(tasks)?.join(list.directory())))
-            .or_else(|_| std::path::absolute(&named))
-            .unwrap_or(named);
+        let directory = canonical(&tasks.join(list.directory()));
         let sidecar = data.map(|data| data.join("lists").join(sidecar_name(&directory)));
         Self { directory, sidecar }
     }
@@ -59,6 +54,18 @@ impl Place {
         fs::create_dir_all(&self.directory).map_err(StoreError::io("cannot create", &self.directory))?;
         self.open()?.ok_or_else(|| StoreError::io("cannot open", &self.directory)(io::ErrorKind::NotFound.into()))
     }
+}
+
+/// Returns a path with its links resolved, as far as it exists: the client locks beside the real file, and two paths to one
+/// list are one list.
+fn canonical(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path
 }
 
 /// Returns the file name of a task.

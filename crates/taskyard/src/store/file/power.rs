@@ -15,11 +15,9 @@ use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
 use super::journal::{Journal, Known};
-use super::numbers;
-use super::pair;
 use super::place::{self, c_name, file_name};
-use super::repair;
 use super::turn::Turn;
+use super::{flush, numbers, pair, repair};
 use crate::store::StoreError;
 
 const BOOT_FILE: &str = "boot";
@@ -32,7 +30,9 @@ pub(super) fn is_same_boot(sidecar: &Path) -> bool {
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
 /// has it.
 pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, rules: Rules) -> Result<(), StoreError> {
-    if journal.newest()? > Revision(0) {
+    // A list whose directory had been flushed did not lose it with the power: somebody removed it.
+    let was_removed = turn.is_new && journal.fact::<i64>("flushed")?.is_some();
+    if journal.newest()? > Revision(0) && !was_removed {
         // Whether a merge was under way is told by the journals alone; the words of our processes may be lost.
         pair::finish_noted_moves(turn, journal, rules)?;
         let newest = journal.newest()?;
@@ -66,7 +66,7 @@ fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(
         raise_mark(turn, highest)?;
     }
     repair::clear_away(turn)?;
-    repair::flush(turn, journal, newest);
+    flush::flush_all(turn.directory.as_fd(), journal, newest);
     mark_applied(turn, newest)
 }
 

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(12);
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) file: File,
+    pub(super) path: PathBuf,
     /// False when the one at the head does not move and we went past it.
     pub(super) is_head: bool,
 }
@@ -33,7 +34,7 @@ pub(super) struct Queue {
 pub(super) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
     let file = state::open(path).map_err(StoreError::io("cannot open", path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(Queue { file, is_head: true })),
+        Ok(()) => Ok(Some(Queue { file, path: path.to_owned(), is_head: true })),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(StoreError::io("cannot lock", path)(error.into())),
     }
@@ -61,7 +62,7 @@ pub(super) fn enter(path: &Path, list: &Path, watched: Option<BorrowedFd<'_>>) -
     let mut seen = glance(&glances, watched);
     loop {
         match receiver.recv_timeout(GLANCE) {
-            Ok(Ok(file)) => return Ok(Queue { file, is_head: true }),
+            Ok(Ok(file)) => return Ok(Queue { file, path: path.to_owned(), is_head: true }),
             Ok(Err(error)) => return Err(StoreError::io("cannot lock", path)(error.into())),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(StoreError::io("cannot wait for", path)(std::io::ErrorKind::BrokenPipe.into()));
@@ -78,12 +79,12 @@ pub(super) fn enter(path: &Path, list: &Path, watched: Option<BorrowedFd<'_>>) -
         }
         let waited = last_move.elapsed();
         match seen.lock {
-            _ if dead => return Ok(Queue { file: glances, is_head: false }),
+            _ if dead => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),
             Some(look) if waited > PATIENCE => {
                 return Err(StoreError::Locked { path: list.join(".lock.lock"), age: lock::age(&look), waited });
             }
             // The one ahead holds no lock and does not move: it was stopped on its way in or out.
-            None if waited > LIFE => return Ok(Queue { file: glances, is_head: false }),
+            None if waited > LIFE => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),
             _ => {}
         }
     }

@@ -96,18 +96,6 @@ pub(super) fn as_it_became(journal: &Journal, mut event: Event) -> Result<Event,
     }
 }
 
-/// Flushes the files themselves and remembers that everything up to this revision is on the disk.
-pub(super) fn flush(turn: &Turn, journal: &Journal, revision: Revision) {
-    #[cfg(target_os = "linux")]
-    if rustix::fs::syncfs(&*turn.directory).is_err() {
-        return;
-    }
-    let remembered = journal.set_fact("flushed", revision.0.cast_signed());
-    if let Err(error) = remembered {
-        tracing::debug!(%error, path = %turn.place.directory.display(), "the flush is not remembered");
-    }
-}
-
 /// Returns our temporary files, by their inodes.
 pub(super) fn temporaries(turn: &Turn) -> Result<HashMap<u64, CString>, StoreError> {
     let directory = turn.directory.as_fd();

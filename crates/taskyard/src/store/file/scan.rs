@@ -11,7 +11,7 @@ use taskyard_core::{Image, Revision, Task, TaskId};
 use super::clock;
 use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, Look, look_at};
-use super::journal::{Journal, Known};
+use super::journal::{Journal, KnownTask};
 use super::place::{self, Place, c_name, file_name};
 use crate::store::{Problem, StoreError};
 
@@ -46,38 +46,42 @@ pub(super) struct Change {
 pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, StoreError> {
     let seen = clock::wall();
     let Some(directory) = place.open()? else {
-        let (revision, known) = remembered(journal, false)?;
-        let changes = known.into_iter().map(|(task, known)| removed(task, known.known)).collect();
-        return Ok(Scan { changes, revision, seen, ..Scan::default() });
+        let (revision, known) = remembered(journal)?;
+        let mut scan = Scan { revision, seen, ..Scan::default() };
+        for known in known {
+            scan.add_missing(known, journal)?;
+        }
+        return Ok(scan);
     };
+    let looking = Looking { place, directory: directory.as_fd(), journal };
     let size_hint = journal.map_or(0, |journal| journal.known_count().unwrap_or(0));
-    let (looks, (revision, known)) = if size_hint < WORTH_A_THREAD {
-        (look_at_all(directory.as_fd(), place)?, remembered(journal, true)?)
+    let (mut looks, (revision, known)) = if size_hint < WORTH_A_THREAD {
+        (look_at_all(directory.as_fd(), place)?, remembered(journal)?)
     } else {
         thread::scope(|scope| {
-            let looking = scope.spawn(|| look_at_all(directory.as_fd(), place));
-            let known = remembered(journal, true)?;
-            let looks = looking
-                .join()
-                .map_err(|_| StoreError::io("cannot list", &place.directory)(io::ErrorKind::Other.into()))?;
-            Ok::<_, StoreError>((looks?, known))
+            let looks = scope.spawn(|| look_at_all(directory.as_fd(), place));
+            let known = remembered(journal)?;
+            let died = |_| StoreError::io("cannot list", &place.directory)(io::ErrorKind::Other.into());
+            Ok::<_, StoreError>((looks.join().map_err(died)??, known))
         })?
     };
-    let mut known: HashMap<TaskId, Remembered> = known.into_iter().collect();
     let mut scan = Scan { revision, seen, ..Scan::default() };
     scan.tasks.reserve(looks.len());
-    for (id, look) in looks {
-        let remembered = known.remove(&id);
-        scan.add(place, directory.as_fd(), id, look, remembered)?;
-    }
-    for (id, remembered) in known {
+    // In the order of the known, which is nearly the order of the numbers.
+    for known in known {
         // A directory that changes while it is read may leave a name out: ask for it by name before believing that.
-        let look = look_at(directory.as_fd(), &file_name(&id))
-            .map_err(StoreError::io("cannot look at", place.task_file(&id)))?;
+        let look = match looks.remove(&known.id) {
+            Some(look) => Some(look),
+            None => look_at(looking.directory, &file_name(&known.id))
+                .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
+        };
         match look {
-            Some(look) => scan.add(place, directory.as_fd(), id, look, Some(remembered))?,
-            None => scan.changes.push(removed(id, remembered.known)),
+            Some(look) => scan.add(&looking, known.id.clone(), look, Some(known))?,
+            None => scan.add_missing(known, journal)?,
         }
+    }
+    for (id, look) in looks {
+        scan.add(&looking, id, look, None)?;
     }
     scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
     scan.problems.sort_by(|one, two| one.task.cmp(&two.task));
@@ -85,83 +89,90 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     Ok(scan)
 }
 
-/// A last known state, and the task in it.
-struct Remembered {
-    known: Known,
-    task: Result<Task, Unreadable>,
+/// What is looked at, and what is known of it.
+struct Looking<'a> {
+    place: &'a Place,
+    directory: BorrowedFd<'a>,
+    journal: Option<&'a Journal>,
 }
 
 impl Scan {
     fn add(
         &mut self,
-        place: &Place,
-        directory: BorrowedFd<'_>,
+        looking: &Looking<'_>,
         id: TaskId,
         look: Look,
-        remembered: Option<Remembered>,
+        known: Option<KnownTask>,
     ) -> Result<(), StoreError> {
-        let is_as_known = |remembered: &Remembered| {
-            remembered.known.print == look.print && remembered.known.print.is_settled(remembered.known.seen)
-        };
-        match remembered {
-            Some(remembered) if is_as_known(&remembered) => {
-                self.show(place, id, remembered.task, None);
+        match known {
+            Some(known) if known.print == look.print && known.print.is_settled(known.seen) => {
+                self.show(looking.place, id, known.task, None);
                 Ok(())
             }
-            remembered => {
-                let contents =
-                    files::read(directory, &id).map_err(StoreError::io("cannot read", place.task_file(&id)))?;
-                self.add_read(place, id, contents, remembered);
-                Ok(())
+            known => {
+                let path = || looking.place.task_file(&id);
+                let contents = files::read(looking.directory, &id).map_err(StoreError::io("cannot read", path()))?;
+                self.add_read(looking, id, contents, known)
             }
         }
     }
 
-    fn add_read(&mut self, place: &Place, id: TaskId, contents: Contents, remembered: Option<Remembered>) {
-        let (known, last_known) = match remembered {
-            Some(remembered) => (Some(remembered.known.image), remembered.task.ok()),
-            None => (None, None),
-        };
+    fn add_read(
+        &mut self,
+        looking: &Looking<'_>,
+        id: TaskId,
+        contents: Contents,
+        known: Option<KnownTask>,
+    ) -> Result<(), StoreError> {
+        let image = if known.is_some() { known_image(looking.journal, &id)? } else { None };
         match contents.image() {
-            Some((image, look)) if known.as_ref() == Some(image) => self.reprints.push((id.clone(), look.print)),
+            Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), look.print)),
             // What may be half written is nobody's change yet.
             Some(_) if matches!(&contents, Contents::Broken(why, _) if why.may_be_torn()) => {}
-            Some((image, look)) => {
-                let after = Some((image.clone(), look.print));
-                self.changes.push(Change { task: id.clone(), before: known, after });
+            Some((found, look)) => {
+                let after = Some((found.clone(), look.print));
+                self.changes.push(Change { task: id.clone(), before: image, after });
             }
-            None if known.is_some() && matches!(contents, Contents::Missing) => {
-                self.changes.push(Change { task: id.clone(), before: known, after: None });
+            None if image.is_some() && matches!(contents, Contents::Missing) => {
+                self.changes.push(Change { task: id.clone(), before: image, after: None });
             }
             None => {}
         }
         match contents {
             Contents::Task(task, ..) => self.tasks.push(*task),
-            Contents::Broken(why, _) => self.show(place, id, Err(why), last_known),
+            Contents::Broken(why, _) => self.show(looking.place, id, Err(why), known.and_then(|known| known.task.ok())),
             Contents::Missing => {}
         }
+        Ok(())
+    }
+
+    fn add_missing(&mut self, known: KnownTask, journal: Option<&Journal>) -> Result<(), StoreError> {
+        let before = known_image(journal, &known.id)?;
+        self.changes.push(Change { task: known.id, before, after: None });
+        Ok(())
     }
 
     fn show(&mut self, place: &Place, id: TaskId, task: Result<Task, Unreadable>, last_known: Option<Task>) {
         match task {
             Ok(task) => self.tasks.push(task),
             Err(why) => {
-                // A file that is only half written at this instant is shown as it last was.
+                // A file that is only half written at this instant can be shown as it last was.
+                let last_known = last_known.filter(|_| why.may_be_torn());
                 let path = place.task_file(&id);
-                self.problems.push(Problem { task: id, path, why, last_known: last_known.clone().map(Box::new) });
-                self.tasks.extend(last_known);
+                self.problems.push(Problem { task: id, path, why, last_known: last_known.map(Box::new) });
             }
         }
     }
 }
 
-fn removed(task: TaskId, known: Known) -> Change {
-    Change { task, before: Some(known.image), after: None }
+fn known_image(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Image>, StoreError> {
+    let known = journal.map(|journal| journal.known(id)).transpose()?;
+    Ok(known.flatten().map(|known| known.image))
 }
 
-fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Vec<(TaskId, Look)>, StoreError> {
+fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<HashMap<TaskId, Look>, StoreError> {
     let names = place::names(directory, &place.directory)?;
-    let mut looks = Vec::with_capacity(names.len());
+    let mut looks = HashMap::with_capacity(names.len());
     for name in names {
         let Some(id) = place::task_of(&name) else { continue };
         let look = look_at(directory, &c_name(&name))
@@ -171,18 +182,11 @@ fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Vec<(TaskId, 
     Ok(looks)
 }
 
-fn remembered(
-    journal: Option<&Journal>,
-    with_tasks: bool,
-) -> Result<(Revision, Vec<(TaskId, Remembered)>), StoreError> {
+fn remembered(journal: Option<&Journal>) -> Result<(Revision, Vec<KnownTask>), StoreError> {
     let Some(journal) = journal else { return Ok((Revision(0), Vec::new())) };
+    // One moment: the revision and the states belong together.
     let moment = journal.begin_to_read()?;
-    let revision = journal.newest()?;
-    let known = journal.all_known()?;
+    let remembered = (journal.newest()?, journal.known_tasks()?);
     drop(moment);
-    let remembered = known.into_iter().map(|(id, known)| {
-        let task = if with_tasks { known.image.task(&id) } else { Err(Unreadable::Empty) };
-        (id, Remembered { known, task })
-    });
-    Ok((revision, remembered.collect()))
+    Ok(remembered)
 }

@@ -12,10 +12,10 @@ use taskyard_core::{Image, Revision, Task, TaskId};
 use super::files;
 use super::handle::Handle;
 use super::journal::{Journal, StoredEntry};
-use super::observe;
 use super::scan::{self, Scan};
 use super::txn::lookup;
-use crate::store::{Lookup, Problem, Snapshot, StoreError};
+use super::{flush, observe};
+use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
 const LOOKS: u32 = 12;
@@ -43,15 +43,21 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
-        let journal = self.handle.journal_to_read();
-        let scan = self.look_with(journal.as_ref());
+        let mut journal = self.handle.journal_to_read();
+        let scan = self.look_with(journal.as_ref())?;
+        if journal.is_none() && !scan.changes.is_empty() {
+            // The first look at a list that others made: from here on nothing of it can be lost.
+            journal =
+                self.handle.journal().inspect_err(|error| tracing::debug!(%error, "reading without a journal")).ok();
+        }
         if let Some(journal) = journal {
-            if let Ok(scan) = &scan {
-                observe::record(&self.handle, &journal, scan);
+            if observe::record(&self.handle, &journal, &scan) {
+                flush::flush_what_is_old(&self.handle, &journal);
+                journal.copy_log();
             }
             self.handle.give_back(journal);
         }
-        scan
+        Ok(scan)
     }
 
     fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {
@@ -132,6 +138,14 @@ impl Snapshot for FileSnapshot {
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.scan()?.problems.clone())
+    }
+
+    fn unpack(mut self: Box<Self>) -> Result<Unpacked, StoreError> {
+        let scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.look()?,
+        };
+        Ok(Unpacked { tasks: scan.tasks, problems: scan.problems, revision: scan.revision, exists: self.exists() })
     }
 }
 

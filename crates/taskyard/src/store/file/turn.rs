@@ -41,6 +41,8 @@ pub(super) struct Turn {
     pub(super) state: State,
     /// The writer before us died in the middle of its turn.
     pub(super) is_after_a_death: bool,
+    /// The list had no directory before this turn.
+    pub(super) is_new: bool,
     /// Ours until the turn ends.
     queue: Option<Queue>,
     list_lock: Arc<Lock>,
@@ -73,6 +75,7 @@ impl Turn {
         let may_write_down = queue.is_head && (!state.busy || is_dead(state.holder));
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
+        let is_new = !place.directory.exists();
         let (directory, list_lock) = lock_list(place, may_write_down.then_some(&queue.file), second_look, patience)?;
         reach("list lock: taken");
         let taken = clock::since_boot();
@@ -88,6 +91,7 @@ impl Turn {
             directory,
             state,
             is_after_a_death: unclean,
+            is_new,
             queue: Some(queue),
             list_lock,
             task_locks: Vec::new(),
@@ -159,10 +163,11 @@ impl Turn {
     /// taken over must not write yesterday's words over today's.
     pub(super) fn save(&mut self) -> Result<(), StoreError> {
         match &self.queue {
-            Some(queue) if self.list_lock.is_ours() => state::save(&queue.file, &self.state),
+            Some(queue) if self.list_lock.is_ours() => {
+                state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
+            }
             _ => Ok(()),
         }
-        .map_err(StoreError::io("cannot write", "queue"))
     }
 
     /// Gives the locks of the tasks back.
@@ -188,7 +193,7 @@ impl Turn {
             })
             .collect();
         held.extend_from_slice(further);
-        state::save_all(&queue.file, &self.state, &held).map_err(StoreError::io("cannot write", "queue"))
+        state::save_all(&queue.file, &self.state, &held).map_err(StoreError::io("cannot write", &queue.path))
     }
 
     /// Ends the turn.

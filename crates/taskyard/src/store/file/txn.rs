@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use taskyard_core::dialect::native;
@@ -51,6 +52,7 @@ impl FileTxn {
         let (turn, journal) = handle.take_turn()?;
         let revision = journal.newest()?;
         let overtaken = journal.overtaken()?;
+        handle.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             handle,
             turn,
@@ -105,6 +107,7 @@ impl FileTxn {
 
 impl Drop for FileTxn {
     fn drop(&mut self) {
+        self.handle.transactions.fetch_sub(1, Ordering::Relaxed);
         self.turn.release();
         if let Some(journal) = self.journal.take() {
             self.handle.give_back(journal);

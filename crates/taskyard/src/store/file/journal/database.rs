@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::store::StoreError;
 
@@ -46,14 +47,17 @@ impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
     pub(in crate::store::file) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         let path = sidecar.join("journal.sqlite");
-        let is_new = !path.exists();
-        if is_new {
+        if !path.exists() {
             fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut journal = Self::connect(path, flags)?;
         let format: i64 = journal.pragma("user_version")?;
         if format == 0 {
+            // One at a time: SQLite does not wait for its turn to change the journal mode.
+            let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
+            flock(&alone, FlockOperation::LockExclusive)
+                .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
             journal.create(list)?;
             sync_directories(sidecar);
         } else if format > FORMAT {
@@ -99,17 +103,17 @@ impl Journal {
     }
 
     fn create(&mut self, list: &Path) -> Result<(), StoreError> {
+        if self.pragma::<i64>("user_version")? != 0 {
+            return Ok(());
+        }
         let failed = |source| StoreError::Journal { doing: "create", path: self.path.clone(), source };
         self.connection.execute_batch("PRAGMA journal_mode = WAL").map_err(failed)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
-        let format: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-        if format == 0 {
-            transaction.execute_batch(SCHEMA).map_err(failed)?;
-            transaction
-                .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
-                .map_err(failed)?;
-            transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
-        }
+        transaction.execute_batch(SCHEMA).map_err(failed)?;
+        transaction
+            .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
+            .map_err(failed)?;
+        transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         self.sync()
     }

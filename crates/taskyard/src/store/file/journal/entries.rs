@@ -99,6 +99,21 @@ impl Journal {
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
     }
 
+    /// Returns which tasks have entries after a revision.
+    pub(in crate::store::file) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
+        let mut statement = self.prepare("SELECT DISTINCT task FROM entries WHERE id >= ?1")?;
+        let rows = statement
+            .query_map([first_id(since.next())], |row| Ok(task_id(row.get_ref(0)?)))
+            .map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns when a revision, or the first one after it, happened, in milliseconds.
+    pub(in crate::store::file) fn moment_of(&self, revision: Revision) -> Result<Option<i64>, StoreError> {
+        let mut statement = self.prepare("SELECT at FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1")?;
+        statement.query_row([first_id(revision)], |row| row.get(0)).optional().map_err(self.failed("read"))
+    }
+
     /// Returns the part of the journal that is asked for, oldest first.
     pub(in crate::store::file) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let from = first_id(query.since.next());

@@ -1,7 +1,8 @@
 //! The last known state of every file: what outside changes are told by, and a cache for whoever lists.
 
 use rusqlite::{OptionalExtension, Row, params};
-use taskyard_core::{Image, TaskId};
+use taskyard_core::dialect::native::{self, Unreadable};
+use taskyard_core::{Image, Task, TaskId};
 
 use super::Journal;
 use super::entries::{Key, task_id};
@@ -15,6 +16,15 @@ pub(in crate::store::file) struct Known {
     /// When it was seen.
     pub(in crate::store::file) seen: i64,
     pub(in crate::store::file) image: Image,
+}
+
+/// The task in a file as it was last seen.
+#[derive(Debug)]
+pub(in crate::store::file) struct KnownTask {
+    pub(in crate::store::file) id: TaskId,
+    pub(in crate::store::file) print: Fingerprint,
+    pub(in crate::store::file) seen: i64,
+    pub(in crate::store::file) task: Result<Task, Unreadable>,
 }
 
 impl Journal {
@@ -32,6 +42,20 @@ impl Journal {
     pub(in crate::store::file) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
         let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
         let rows = statement.query_map([], known).map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
+    /// for a file that has not changed nobody needs them.
+    pub(in crate::store::file) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
+        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let rows = statement
+            .query_map([], |row| {
+                let id = task_id(row.get_ref(0)?);
+                let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
+                Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, id })
+            })
+            .map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
     }
 
@@ -85,18 +109,14 @@ impl Journal {
 }
 
 fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
-    let number = |place| row.get::<_, i64>(place);
     let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
-    Ok((
-        task_id(row.get_ref(0)?),
-        Known {
-            print: Fingerprint {
-                inode: number(1)?.cast_unsigned(),
-                mtime: number(2)?,
-                size: number(3)?.cast_unsigned(),
-            },
-            seen: number(4)?,
-            image: Image::new(content),
-        },
-    ))
+    Ok((task_id(row.get_ref(0)?), Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content) }))
+}
+
+fn print(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
+    Ok(Fingerprint {
+        inode: row.get::<_, i64>(1)?.cast_unsigned(),
+        mtime: row.get(2)?,
+        size: row.get::<_, i64>(3)?.cast_unsigned(),
+    })
 }

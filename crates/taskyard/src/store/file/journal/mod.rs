@@ -9,5 +9,5 @@ mod moves;
 
 pub(super) use database::Journal;
 pub(super) use entries::{NewEntry, StoredEntry};
-pub(super) use known::Known;
+pub(super) use known::{Known, KnownTask};
 pub(super) use moves::Move;

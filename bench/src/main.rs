@@ -1,0 +1,51 @@
+//! Measures Taskyard against the bare system calls and against the client's way, as `bench/README.md` explains.
+//!
+//! `suite` runs the measurements; the other words are the programs it starts, each in a process of its own.
+
+mod bare;
+mod contending;
+mod corpus;
+mod creating;
+mod listing;
+mod options;
+mod ours;
+mod places;
+mod samples;
+mod starting;
+mod suite;
+mod table;
+mod timing;
+mod worker;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use bare::QueueingBareCreator;
+use ours::LibraryCreator;
+use places::Home;
+
+/// Why a measurement could not be made.
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["suite", ref options @ ..] => options::parse(options).and_then(|options| suite::run(&options)),
+        ["bare-list", directory] => bare::list_and_leave(Path::new(directory)),
+        ["create", root, count] => {
+            LibraryCreator::open(&Home::at(root)).and_then(|creator| worker::run(creator, count))
+        }
+        ["bare-create", root, count] => {
+            QueueingBareCreator::open(&Home::at(root)).and_then(|creator| worker::run(creator, count))
+        }
+        _ => Err(
+            "usage: taskyard-bench suite OPTIONS | bare-list DIRECTORY | create ROOT COUNT | bare-create ROOT COUNT"
+                .into(),
+        ),
+    };
+    outcome.unwrap_or_else(|failure| {
+        table::tell(&format!("bench: {failure}"));
+        ExitCode::from(2)
+    })
+}

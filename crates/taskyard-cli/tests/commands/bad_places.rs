@@ -1,0 +1,130 @@
+//! Places that cannot be used: each is a clear word, and nothing is created.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::test::Test;
+
+/// The user nobody, whom permissions hold back as they do not hold back root.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_home_that_is_not_set_is_told_of_and_nothing_is_created() {
+    Test::new().without("HOME").without("TASKYARD_HOME").run("list").run("create x --json").snapshot();
+}
+
+#[test]
+fn a_home_that_does_not_exist_is_told_of_and_not_created() {
+    let test = Test::new();
+    let missing = test.path("nowhere");
+    let test =
+        test.env("HOME", missing.as_os_str()).without("TASKYARD_HOME").run("create x").run("where --json").run("use x");
+    assert!(!missing.exists());
+    test.snapshot();
+}
+
+#[test]
+fn without_a_home_a_store_elsewhere_still_works() {
+    Test::new()
+        .without("HOME")
+        .run("create x --store file:here --json")
+        .run("where --store file:here --quiet")
+        .snapshot();
+}
+
+#[test]
+fn an_id_or_list_that_could_leave_its_directory_stays_inside() {
+    let test = Test::new()
+        .run("create inside --list ../../x --json")
+        .run("update ../../x --subject y")
+        .run("delete /etc/passwd --json")
+        .run(&format!("create x --list {} --json", "n".repeat(300)));
+    assert!(test.path("home/.claude/tasks/------x/1.json").exists());
+    test.snapshot();
+}
+
+#[test]
+fn a_list_that_cannot_be_written_is_told_of_and_unchanged() {
+    let mut test = Test::new().list("1 pending");
+    permit(&test, "home/.claude/tasks/project", 0o555);
+    for arguments in ["create x", "done 1", "list", "done 1 --json"] {
+        run_as_nobody(&mut test, arguments);
+    }
+    permit(&test, "home/.claude/tasks/project", 0o755);
+    test.run("list").snapshot();
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_written_does_not_keep_anyone_from_reading() {
+    let mut test = Test::new().list("1 pending");
+    open_up(test.path(".").as_path());
+    permit(&test, "data", 0o555);
+    for arguments in ["list", "list --json", "show 1", "doctor", "create x"] {
+        run_as_nobody(&mut test, arguments);
+    }
+    test.snapshot();
+}
+
+#[test]
+fn a_task_that_cannot_be_opened_is_told_of() {
+    let mut test = Test::new().list("1 pending; 2 pending");
+    permit(&test, "home/.claude/tasks/project/2.json", 0o000);
+    for arguments in ["list", "show 2"] {
+        run_as_nobody(&mut test, arguments);
+    }
+    test.snapshot();
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_an_error_and_changes_nothing() {
+    let mut test = Test::new().list("1 pending");
+    for arguments in ["create x", "done 1 --json"] {
+        let script = format!("ulimit -f 0; exec {} {arguments}", env!("CARGO_BIN_EXE_taskyard"));
+        let output = test.command("/bin/sh").args(["-c", &script]).output().unwrap();
+        test.note(&format!("taskyard {arguments}"), &output);
+    }
+    test.run("list").run("doctor").snapshot();
+}
+
+fn run_as_nobody(test: &mut Test, arguments: &str) {
+    let mut command = as_nobody(test);
+    let output = command.args(arguments.split(' ')).output().unwrap();
+    test.note(&format!("taskyard {arguments}"), &output);
+}
+
+/// Returns a command under a user whom permissions hold back, with the binary where that user can reach it.
+fn as_nobody(test: &Test) -> Command {
+    if !is_root() {
+        return test.command(env!("CARGO_BIN_EXE_taskyard"));
+    }
+    let binary = test.path("taskyard");
+    if !binary.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_taskyard"), &binary).unwrap();
+        std::fs::set_permissions(test.path("."), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = test.command(binary);
+    command.uid(NOBODY).gid(NOBODY);
+    command
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn permit(test: &Test, path: &str, mode: u32) {
+    open_up(&test.path("data"));
+    std::fs::set_permissions(test.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Lets everybody write here and below.
+fn open_up(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(if path.is_dir() { 0o777 } else { 0o666 })).unwrap();
+    if path.is_dir() {
+        for inner in std::fs::read_dir(path).unwrap() {
+            open_up(&inner.unwrap().path());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+use crate::test::Test;
+
+#[test]
+fn the_projects_file_counts_over_the_users() {
+    Test::new()
+        .file("home/.config/taskyard/taskyard.toml", "list = \"mine\"\nstore = \"claude:\"")
+        .run("where")
+        .file("home/project/taskyard.toml", "list = \"ours\"\nstore = \"file:.taskyard\"")
+        .run("where")
+        .env("TASKYARD_STORE", "claude:")
+        .run("where --quiet")
+        .snapshot();
+}
+
+#[test]
+fn rules_can_be_set_once() {
+    Test::new()
+        .list("1 pending; 2 pending <- 1; 3 pending <- 1")
+        .file("home/project/taskyard.toml", "rules = \"client\"")
+        .run("start 2")
+        .run("start 3 --rules strict")
+        .snapshot();
+}
+
+#[test]
+fn a_wrong_value_is_told_with_its_line() {
+    Test::new()
+        .file("home/project/taskyard.toml", "list = \"x\"\n[claims]\nlease = \"soon\"")
+        .run("list")
+        .run("list --json")
+        .snapshot();
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_line() {
+    Test::new().file("home/project/taskyard.toml", "list = \"x\"\n[claims\n").run("list").snapshot();
+}

@@ -1,0 +1,75 @@
+use crate::test::Test;
+
+#[test]
+fn a_task_gets_the_next_number() {
+    Test::new().run("create 'Write the parser'").run("create 'Write the docs'").run("list").snapshot();
+}
+
+#[test]
+fn every_field_can_be_given() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending")
+        .run(
+            "create 'Deploy' -d 'To production' --active-form Deploying --blocked-by 1,#2 --blocks 3 --owner ana \
+             --priority high --tag ops --tag urgent,web --parent 1 --kind chore --meta 'cost={\"hours\": 2.50}' --json",
+        )
+        .run("show 4")
+        .snapshot();
+}
+
+#[test]
+fn repeated_flags_and_commas_mean_the_same() {
+    Test::new().list("1 pending; 2 pending").run("create a --blocked-by 1 --blocked-by 2 --json").snapshot();
+}
+
+#[test]
+fn the_description_can_come_from_stdin() {
+    Test::new().stdin("two\nlines\n").run("create 'From a pipe' -d - --json").snapshot();
+}
+
+#[test]
+fn a_description_that_is_no_text_is_refused() {
+    Test::new().stdin(b"\xff\xfe").run("create 'From a pipe' -d -").run("list").snapshot();
+}
+
+#[test]
+fn quiet_prints_the_bare_number() {
+    Test::new().list("7 pending").run("create next --quiet").snapshot();
+}
+
+#[test]
+fn metadata_that_is_no_json_is_refused_with_the_way_to_write_it() {
+    Test::new().run("create x --meta note=soon").run("create x --meta note=soon --json").run("list").snapshot();
+}
+
+#[test]
+fn an_empty_title_is_refused() {
+    Test::new().run("create ''").run("create ' ' --json").snapshot();
+}
+
+#[test]
+fn an_edge_to_no_task_is_refused_and_nothing_is_created() {
+    Test::new()
+        .list("1 pending")
+        .run("create x --blocked-by 9")
+        .run("create x --blocked-by 9 --json")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn control_characters_are_shown_and_never_sent() {
+    Test::new()
+        .run("create 'bell\u{7} \u{1b}]0;title\u{7} \u{1b}[31mred \u{9b}2J \u{202e}cod' --owner '\u{1b}[1mana'")
+        .run("list")
+        .run("list --style tree")
+        .run("show 1")
+        .run("search bell")
+        .run("graph")
+        .run("history")
+        .run("show '\u{1b}[31m'")
+        .run("list --list '\u{1b}[31mred' --style tree")
+        .run("list --json")
+        .run("list --store '\u{1b}[31mred'")
+        .snapshot();
+}

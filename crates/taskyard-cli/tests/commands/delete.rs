@@ -1,0 +1,27 @@
+use crate::test::Test;
+
+#[test]
+fn several_tasks_go_in_one_revision_with_their_edges() {
+    Test::new()
+        .list("1 pending; 2 pending <- 1; 3 pending <- 1,2")
+        .run("delete 1 2")
+        .run("show 3 --json")
+        .run("undo")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn a_missing_task_refuses_all_of_it() {
+    Test::new().list("1 pending").run("delete 1 9").run("list").snapshot();
+}
+
+#[test]
+fn json_has_the_tasks_as_they_were() {
+    Test::new().list("1 pending").run("delete 1 --json").snapshot();
+}
+
+#[test]
+fn a_number_is_never_given_out_again() {
+    Test::new().list("1 pending; 2 pending").quietly("delete 2").run("create next --quiet").snapshot();
+}

@@ -1,0 +1,21 @@
+use crate::test::Test;
+
+#[test]
+fn the_journal_tells_who_did_what() {
+    Test::new()
+        .quietly("create one --as ana")
+        .quietly("create two --blocked-by 1 --as ana")
+        .quietly("start 1 --as ben")
+        .quietly("update 1 --subject 'uno' --owner ben --as ben")
+        .run("history")
+        .run("history 2")
+        .run("history --since 3")
+        .run("history -n 1")
+        .run("history 1 --since 2 --json")
+        .snapshot();
+}
+
+#[test]
+fn a_list_without_a_past_says_so() {
+    Test::new().run("history").run("history --json").run("history --since x").snapshot();
+}

@@ -1,0 +1,76 @@
+use crate::test::Test;
+
+const TASKS: &str =
+    "1 completed; 2 pending (ana) \"Write docs\" <- 1; 3 pending <- 2,4; 4 in_progress (ben) Deploy; 10 pending";
+
+#[test]
+fn a_pipe_gets_the_clients_lines_in_the_clients_order() {
+    Test::new().list(TASKS).run("list").snapshot();
+}
+
+#[test]
+fn an_empty_list_says_what_the_client_says() {
+    Test::new().run("list").run("list --json").snapshot();
+}
+
+#[test]
+fn json_is_the_native_shape_with_counts() {
+    Test::new().list("1 completed; 2 pending (ana) <- 1").run("list --json").snapshot();
+}
+
+#[test]
+fn filters_choose_tasks() {
+    Test::new()
+        .list(TASKS)
+        .run("list --status pending")
+        .run("list --status in-progress,completed")
+        .run("list --owner ana")
+        .run("list --mine --as ben")
+        .run("list --ready")
+        .run("list --blocked")
+        .run("list --tag none")
+        .snapshot();
+}
+
+#[test]
+fn internal_tasks_are_hidden_unless_asked_for() {
+    Test::new()
+        .list("1 pending")
+        .task_file("2.json", r#"{"id":"2","subject":"bob","description":"","status":"in_progress","blocks":[],"blockedBy":[],"metadata":{"_internal":true}}"#)
+        .run("list")
+        .run("list --all")
+        .run("list --json")
+        .snapshot();
+}
+
+#[test]
+fn the_tree_shows_parts_below_their_tasks_and_folds_what_is_done() {
+    Test::new()
+        .list("1 completed; 2 completed; 3 completed; 4 completed; 5 completed; 6 completed; 7 completed; 8 in_progress (ana)")
+        .quietly("create Part --parent 8 --priority high --tag web")
+        .quietly("create 'Other part' --parent 8 --blocked-by 9")
+        .run("list --style tree")
+        .run("list --style flat")
+        .run("list --style tree --all")
+        .run("list --style tree --status completed")
+        .run("list --style tree --color always")
+        .snapshot();
+}
+
+#[test]
+fn unknown_states_and_styles_are_wrong_usage() {
+    Test::new().run("list --status done").run("list --style fancy").run("list --owner a --mine").snapshot();
+}
+
+#[test]
+fn the_clients_rules_show_the_id_that_is_written_in_the_file() {
+    Test::new()
+        .task_file(
+            "7.json",
+            r#"{"id":"77","subject":"s","description":"","status":"pending","blocks":[],"blockedBy":[]}"#,
+        )
+        .run("list --rules client")
+        .run("list")
+        .run("show 7")
+        .snapshot();
+}

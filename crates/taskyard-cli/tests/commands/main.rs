@@ -1,0 +1,46 @@
+//! The commands, each through the real binary on an empty home directory, with stdout, stderr and exit code.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod adopt;
+mod bad_files;
+#[cfg(unix)]
+mod bad_places;
+mod cancel;
+mod clear;
+mod completions;
+mod config;
+mod create;
+mod delete;
+mod demo;
+mod depend;
+mod doctor;
+mod done;
+mod gc;
+mod graph;
+mod history;
+mod list;
+mod lists;
+mod man;
+mod merge;
+mod ready;
+mod reference;
+mod reopen;
+mod restore;
+mod search;
+mod show;
+#[cfg(unix)]
+mod signals;
+mod start;
+mod stats;
+#[cfg(unix)]
+mod terminal;
+mod test;
+mod undepend;
+mod undo;
+mod update;
+mod usage;
+mod use_list;
+mod version;
+mod watch;
+mod where_is;

@@ -1,0 +1,21 @@
+use crate::test::Test;
+
+#[test]
+fn a_task_with_nothing_before_it_starts() {
+    Test::new().list("1 pending").run("start 1").run("list").run("start 1").snapshot();
+}
+
+#[test]
+fn a_blocked_task_is_refused_and_the_blockers_are_named() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending <- 1,2")
+        .run("start 3")
+        .run("start 3 --json")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn in_the_clients_rules_a_blocked_task_starts() {
+    Test::new().list("1 pending; 2 pending <- 1").run("start 2 --rules client").snapshot();
+}

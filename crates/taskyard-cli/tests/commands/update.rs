@@ -1,0 +1,41 @@
+use crate::test::Test;
+
+#[test]
+fn any_field_can_be_changed() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending <- 2")
+        .run(
+            "update 3 --subject New -d Text --active-form Doing --owner ana --priority low --tag a,b --parent 1 \
+             --add-blocked-by 1 --remove-blocked-by 2 --meta 'x=[1]'",
+        )
+        .run("show 3 --json")
+        .snapshot();
+}
+
+#[test]
+fn a_null_takes_metadata_away() {
+    Test::new()
+        .list("1 pending")
+        .quietly("update 1 --tag a --kind b")
+        .run("update 1 --meta tags=null --json")
+        .snapshot();
+}
+
+#[test]
+fn an_owner_can_be_taken_away() {
+    Test::new()
+        .list("1 pending (ana)")
+        .run("update 1 --no-owner --json")
+        .run("update 1 --owner a --no-owner")
+        .snapshot();
+}
+
+#[test]
+fn nothing_to_change_is_told_apart_from_nothing_given() {
+    Test::new().list("1 pending").run("update 1 --status pending").run("update 1").run("update 1 --json").snapshot();
+}
+
+#[test]
+fn a_task_that_is_not_there_is_not_found() {
+    Test::new().run("update 1 --subject x").run("update 1 --subject x --json").snapshot();
+}

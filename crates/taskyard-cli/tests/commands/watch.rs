@@ -1,0 +1,45 @@
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::test::Test;
+
+/// Starts `watch` and returns it with the lines it writes.
+fn watching(test: &Test, arguments: &[&str]) -> (Child, impl Iterator<Item = Value> + use<>) {
+    let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
+    let mut child = command.arg("watch").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()))
+}
+
+#[test]
+fn past_and_present_changes_come_one_line_each() {
+    let test = Test::new().quietly("create one --as ana").quietly("start 1 --as ben");
+    let (mut child, mut lines) = watching(&test, &["--since", "0"]);
+    let first = lines.next().unwrap();
+    assert_eq!(first["schema"], "taskyard/1");
+    assert_eq!(
+        (first["revision"].as_u64(), first["op"].as_str(), first["actor"].as_str()),
+        (Some(1), Some("create"), Some("ana"))
+    );
+    assert_eq!(first["before"], Value::Null);
+    assert_eq!(lines.next().unwrap()["after"]["status"], "in_progress");
+    let test = test.quietly("done 1 --as cy");
+    let third = lines.next().unwrap();
+    assert_eq!((third["actor"].as_str(), third["task"].as_str()), (Some("cy"), Some("1")));
+    let file = test.path("home/.claude/tasks/project/1.json");
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(lines.next().unwrap()["op"], "removed_elsewhere");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let test = Test::new().quietly("create one");
+    let (mut child, mut lines) = watching(&test, &["--since", "0"]);
+    lines.next().unwrap();
+    drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

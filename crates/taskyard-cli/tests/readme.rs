@@ -1,0 +1,48 @@
+//! The README's console sessions are run, and say what is printed there.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_readmes_console_sessions_are_true() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("rocket");
+    fs::create_dir(&project).unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_taskyard"));
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let steps = steps(&readme);
+    assert!(steps.len() > 10, "the README has no console sessions");
+    for (command, expected) in steps {
+        let output = Command::new("sh")
+            .args(["-c", &format!("{command} 2>&1")])
+            .current_dir(&project)
+            .env_clear()
+            .envs([("HOME", home.path().as_os_str()), ("PATH", path.as_ref()), ("LANG", "C.UTF-8".as_ref())])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "$ {command}");
+    }
+}
+
+/// Returns the commands of all `console` blocks, each with what it prints.
+fn steps(readme: &str) -> Vec<(String, String)> {
+    let mut steps: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for line in readme.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            _ if inside && line.starts_with("$ ") => steps.push((line[2..].to_owned(), String::new())),
+            _ if inside => {
+                let (_, output) = steps.last_mut().expect("a session begins with a command");
+                output.push_str(line);
+                output.push('\n');
+            }
+            _ => {}
+        }
+    }
+    steps
+}

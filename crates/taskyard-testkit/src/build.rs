@@ -1,0 +1,114 @@
+//! Lists written in one line.
+//!
+//! A line holds tasks separated by `;`. Each begins with its id and its status; then, in any order, an owner (a word), a
+//! subject (in double quotes), metadata (a JSON object) and, after an arrow, the tasks it waits for:
+//!
+//! ```
+//! let tasks = taskyard_testkit::build::tasks(r#"1 pending "Design"; 2 in_progress ana <- 1; 3 completed {"tags":["ui"]}"#);
+//! assert_eq!(tasks[0].blocks, tasks[1..2].iter().map(|task| task.id.clone()).collect::<Vec<_>>());
+//! ```
+//!
+//! Edges are two-sided. A task waited for that is not in the line stays a dangling edge.
+
+use std::fs;
+use std::path::Path;
+
+use taskyard::Store;
+use taskyard::core::dialect::native;
+use taskyard::core::{ListId, Metadata, Rules, Task, TaskId};
+
+use crate::staging::commit;
+
+/// Returns the tasks of a line, in its order.
+pub fn tasks(line: &str) -> Vec<Task> {
+    let mut tasks: Vec<Task> = split(line, ';').iter().filter(|part| !part.is_empty()).map(|part| task(part)).collect();
+    let edges: Vec<(TaskId, TaskId)> = tasks
+        .iter()
+        .flat_map(|task| task.blocked_by.iter().map(|on| (on.clone(), task.id.clone())).collect::<Vec<_>>())
+        .collect();
+    for (blocker, waiting) in edges {
+        if let Some(task) = tasks.iter_mut().find(|task| task.id == blocker) {
+            task.blocks.push(waiting);
+        }
+    }
+    tasks
+}
+
+/// Puts the tasks of a line into a list of a store, in one commit.
+pub fn fill(store: &dyn Store, list: &ListId, line: &str) {
+    commit(store, list, |txn| {
+        for task in tasks(line) {
+            txn.put(task).unwrap();
+        }
+    });
+}
+
+/// Writes the tasks of a line as files into a directory, as the client writes them.
+pub fn write_files(directory: &Path, line: &str) {
+    fs::create_dir_all(directory).unwrap();
+    for task in tasks(line) {
+        let image = native::write(None, &task, Rules::Strict).unwrap();
+        fs::write(directory.join(format!("{}.json", task.id.file_stem())), image.bytes()).unwrap();
+    }
+}
+
+fn task(part: &str) -> Task {
+    let (head, waits_for) = part.split_once("<-").unwrap_or((part, ""));
+    let words: Vec<String> = split(head, ' ').into_iter().filter(|word| !word.is_empty()).collect();
+    let [id, status, rest @ ..] = words.as_slice() else { panic!("`{part}` has no id and status") };
+    let mut task = Task::new(id.parse().unwrap(), format!("task {id}"));
+    task.status = status.parse().unwrap();
+    for word in rest {
+        if let Some(subject) = word.strip_prefix('"') {
+            subject.strip_suffix('"').unwrap_or(subject).clone_into(&mut task.subject);
+        } else if word.starts_with('{') {
+            task.metadata = Some(serde_json::from_str::<Metadata>(word).unwrap());
+        } else {
+            task.owner = Some(word.clone());
+        }
+    }
+    let ids = waits_for.split([',', ' ']).filter(|id| !id.is_empty());
+    task.blocked_by = ids.map(|id| id.parse().unwrap()).collect();
+    task
+}
+
+/// Splits at a separator, but not inside quotes or braces.
+fn split(text: &str, separator: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let (mut quoted, mut depth) = (false, 0);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '{' if !quoted => depth += 1,
+            '}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if c == separator && !quoted && depth == 0 {
+            parts.push(String::new());
+        } else if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard::core::{Status, TaskId};
+
+    use super::tasks;
+
+    #[test]
+    fn a_line_becomes_tasks_with_two_sided_edges() {
+        let list =
+            tasks(r#"1 pending; 2 in_progress ana "Two; or so" <- 1; 3 completed {"a": {"b": "x;y"}} <- 1, 2 9"#);
+        assert_eq!(list.len(), 3);
+        assert_eq!(list[0].blocks, [2, 3].map(TaskId::number));
+        assert_eq!(
+            (list[1].status, list[1].owner(), list[1].subject.as_str()),
+            (Status::InProgress, Some("ana"), "Two; or so")
+        );
+        assert_eq!(list[2].blocked_by, [1, 2, 9].map(TaskId::number));
+        assert_eq!(list[2].meta("a").unwrap()["b"], "x;y");
+    }
+}

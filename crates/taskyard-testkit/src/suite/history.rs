@@ -1,0 +1,105 @@
+//! The journal.
+
+use std::collections::BTreeMap;
+
+use taskyard::core::{Image, Op, Revision, Rules, TaskId};
+use taskyard::store::{HistoryQuery, Signature};
+
+use super::{CLIENT, Open, id, list, task};
+use crate::{Opened, build, commit, images, signature};
+
+/// Makes a journal of five revisions: 1 makes tasks 1 and 2, 2 and 3 change task 1, 4 removes it, 5 changes task 2.
+fn five_revisions(open: &Open) -> Opened {
+    let opened = open(Rules::Strict);
+    build::fill(&*opened.store, &list(), "1 pending; 2 pending");
+    for subject in ["once", "twice"] {
+        commit(&*opened.store, &list(), |txn| txn.put(task(1, subject)).unwrap());
+    }
+    commit(&*opened.store, &list(), |txn| txn.remove(&id(1)).unwrap());
+    commit(&*opened.store, &list(), |txn| txn.put(task(2, "last")).unwrap());
+    opened
+}
+
+fn revisions(opened: &Opened, query: &HistoryQuery) -> Vec<u64> {
+    opened.store.history(&list(), query).unwrap().iter().map(|entry| entry.revision.0).collect()
+}
+
+/// Before and after are there, and each is none where there was no task.
+pub fn an_entry_holds_the_task_before_and_after(open: &Open) {
+    let opened = five_revisions(open);
+    let query = HistoryQuery { task: Some(id(1)), ..HistoryQuery::default() };
+    let entries = opened.store.history(&list(), &query).unwrap();
+    let subject = |image: &Option<Image>| image.as_ref().map(|image| image.task(&id(1)).unwrap().subject);
+    let told: Vec<_> = entries.iter().map(|entry| (subject(&entry.before), subject(&entry.after))).collect();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        told,
+        [(None, some("task 1")), (some("task 1"), some("once")), (some("once"), some("twice")), (some("twice"), None)]
+    );
+}
+
+/// The signature of a commit is in each of its entries.
+pub fn an_entry_names_who_what_and_when(open: &Open) {
+    let opened = five_revisions(open);
+    let mut txn = opened.store.write(&list()).unwrap();
+    txn.put(task(1, "back")).unwrap();
+    let undo = Signature { undoes: vec![Revision(4), Revision(3)], ..signature(Op::Undo) };
+    let event = txn.commit(&undo).unwrap().unwrap();
+    let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
+    let entries = opened.store.history(&list(), &newest).unwrap();
+    assert_eq!(entries, event.entries);
+    assert_eq!((entries[0].actor.as_str(), entries[0].op), ("tester", Op::Undo));
+    assert_eq!(entries[0].undoes, [Revision(4), Revision(3)]);
+    assert!(entries[0].at.0 > 1_600_000_000_000, "{}", entries[0].at);
+}
+
+/// Only entries of one task, oldest first.
+pub fn the_journal_is_asked_for_one_task(open: &Open) {
+    let opened = five_revisions(open);
+    let of = |task| revisions(&opened, &HistoryQuery { task: Some(task), ..HistoryQuery::default() });
+    assert_eq!(of(id(1)), [1, 2, 3, 4]);
+    assert_eq!(of(id(2)), [1, 5]);
+    assert_eq!(of(id(3)), [0; 0]);
+}
+
+/// Only entries after one revision and up to another.
+pub fn the_journal_is_asked_for_a_range(open: &Open) {
+    let opened = five_revisions(open);
+    assert_eq!(revisions(&opened, &HistoryQuery::default()), [1, 1, 2, 3, 4, 5]);
+    let range = |since, until| HistoryQuery { since: Revision(since), until, ..HistoryQuery::default() };
+    assert_eq!(revisions(&opened, &range(3, None)), [4, 5]);
+    assert_eq!(revisions(&opened, &range(0, Some(Revision(2)))), [1, 1, 2]);
+    assert_eq!(revisions(&opened, &range(1, Some(Revision(3)))), [2, 3]);
+    assert_eq!(revisions(&opened, &range(5, None)), [0; 0]);
+}
+
+/// At most so many revisions, whole ones, the newest.
+pub fn the_journal_is_asked_for_the_newest_revisions(open: &Open) {
+    let opened = five_revisions(open);
+    let newest = |count| HistoryQuery { newest: Some(count), ..HistoryQuery::default() };
+    assert_eq!(revisions(&opened, &newest(2)), [4, 5]);
+    assert_eq!(revisions(&opened, &newest(5)), [1, 1, 2, 3, 4, 5]);
+    assert_eq!(revisions(&opened, &newest(99)), [1, 1, 2, 3, 4, 5]);
+    assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(2)), ..newest(1) }), [5]);
+    assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(1)), ..newest(2) }), [3, 4]);
+}
+
+/// Played from the beginning, the journal gives the list as it is, to the letter.
+pub fn the_journal_replays_to_the_present(open: &Open) {
+    for rules in [Rules::Strict, CLIENT] {
+        let opened = open(rules);
+        build::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1; 3 completed ana <- 2");
+        commit(&*opened.store, &list(), |txn| {
+            txn.put(task(2, "changed")).unwrap();
+            txn.remove(&id(1)).unwrap();
+        });
+        commit(&*opened.store, &list(), |txn| txn.put(task(4, "four")).unwrap());
+        let mut played: BTreeMap<TaskId, String> = BTreeMap::new();
+        for entry in opened.store.history(&list(), &HistoryQuery::default()).unwrap() {
+            let text = |image: &Image| String::from_utf8(image.bytes().to_vec()).unwrap();
+            assert_eq!(entry.before.as_ref().map(text), played.remove(&entry.task));
+            played.extend(entry.after.as_ref().map(|image| (entry.task.clone(), text(image))));
+        }
+        assert_eq!(played, images(&*opened.store.read(&list()).unwrap()));
+    }
+}

@@ -1,0 +1,101 @@
+//! Making a test of every promise.
+
+use taskyard::core::Rules;
+
+use crate::Opened;
+
+/// Opens a store with what the test file gave; for [`crate::store_suite`].
+pub fn open_with<T: Into<Opened>>(factory: impl Fn(Rules) -> T, rules: Rules) -> Opened {
+    factory(rules).into()
+}
+
+/// Stamps the contract onto a store: given a function from rules to a fresh store (an `Arc<dyn Store>` or an
+/// [`crate::Opened`]), it makes one test of every promise.
+#[macro_export]
+macro_rules! store_suite {
+    ($factory:expr) => {
+        fn open_for_suite(rules: $crate::Rules) -> $crate::Opened {
+            $crate::suite::open_with($factory, rules)
+        }
+        $crate::store_tests! { reading
+            a_list_that_does_not_exist_reads_as_empty_and_is_not_made
+            a_committed_task_is_found
+            a_task_is_found_under_the_name_its_file_would_have
+            tasks_come_by_rising_number
+            lists_are_told_with_their_counts
+            lists_do_not_mix
+            two_names_with_one_directory_are_one_list
+            a_reader_does_not_wait_for_a_writer
+        }
+        $crate::store_tests! { committing
+            a_transaction_that_is_dropped_has_done_nothing
+            reads_in_a_transaction_see_what_was_staged
+            a_commit_with_nothing_staged_is_no_commit
+            every_change_of_a_commit_has_the_same_revision
+            each_commit_has_the_next_revision
+            a_writer_waits_for_the_transaction_before_it
+            a_task_beyond_the_limit_is_refused_and_nothing_happens
+            removing_what_is_not_there_is_no_change
+            clear_removes_every_task
+            a_list_emptied_still_exists
+        }
+        $crate::store_tests! { images
+            an_image_is_kept_to_the_letter
+            strict_rules_keep_what_they_do_not_know
+            in_client_rules_every_put_is_one_write_of_the_client
+            what_is_no_task_is_a_problem
+            what_is_no_task_is_never_overwritten
+            clear_leaves_what_is_no_task_except_in_client_rules
+        }
+        $crate::store_tests! { numbering
+            the_number_of_a_removed_task_is_not_given_out_again
+            clear_keeps_the_high_water_mark
+            a_name_that_begins_with_a_number_counts_as_that_number
+            the_journal_remembers_every_number
+            a_number_staged_counts_before_the_commit
+        }
+        $crate::store_tests! { history
+            an_entry_holds_the_task_before_and_after
+            an_entry_names_who_what_and_when
+            the_journal_is_asked_for_one_task
+            the_journal_is_asked_for_a_range
+            the_journal_is_asked_for_the_newest_revisions
+            the_journal_replays_to_the_present
+        }
+        $crate::store_tests! { watching
+            past_commits_come_first_and_then_new_ones
+            watching_from_a_revision_begins_after_it
+            every_listener_hears_every_commit_once
+            a_dropped_subscription_hears_no_more
+            a_panicking_listener_harms_nobody
+            commits_of_many_threads_are_told_in_order
+            what_is_told_is_what_the_journal_holds
+        }
+        $crate::store_tests! { pairs
+            a_pair_commits_on_both_lists
+            a_pair_that_is_dropped_has_done_nothing
+            a_pair_may_change_one_list_only
+            a_pair_reads_what_it_staged
+            pairs_in_opposite_directions_do_not_wait_for_each_other
+            one_list_is_no_pair
+        }
+        $crate::store_tests! { contention
+            eight_threads_get_different_numbers
+            eight_threads_lose_no_change
+            readers_see_whole_commits_only
+        }
+    };
+}
+
+/// Makes tests of the promises of one file of the suite; for [`crate::store_suite`].
+#[macro_export]
+macro_rules! store_tests {
+    ($file:ident $($promise:ident)*) => {
+        $(
+            #[test]
+            fn $promise() {
+                $crate::suite::$file::$promise(&open_for_suite);
+            }
+        )*
+    };
+}

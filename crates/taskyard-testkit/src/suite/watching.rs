@@ -1,0 +1,122 @@
+//! Hearing of commits.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use taskyard::core::{Event, Revision, Rules, Task, TaskId};
+use taskyard::store::{HistoryQuery, Listener, Subscription};
+
+use super::{Open, id, list, task};
+use crate::{Opened, PATIENCE, commit};
+
+fn listen(opened: &Opened, since: u64) -> (Subscription, Receiver<Event>) {
+    let (listener, heard) = sending();
+    (opened.store.watch(&list(), Revision(since), listener).unwrap(), heard)
+}
+
+fn sending() -> (Listener, Receiver<Event>) {
+    let (send, receive) = channel();
+    let send = Mutex::new(send);
+    let listener = move |event: &Event| {
+        let _ = send.lock().unwrap().send(event.clone());
+    };
+    (Box::new(listener), receive)
+}
+
+fn make(opened: &Opened, number: u64) -> Event {
+    commit(&*opened.store, &list(), |txn| txn.put(task(number, "x")).unwrap()).unwrap()
+}
+
+fn hear(heard: &Receiver<Event>, count: usize) -> Vec<u64> {
+    let next = |_| heard.recv_timeout(PATIENCE).expect("a commit was not told").revision.0;
+    (0..count).map(next).collect()
+}
+
+/// What happened before is told first, then what happens, without gaps or repeats.
+pub fn past_commits_come_first_and_then_new_ones(open: &Open) {
+    let opened = open(Rules::Strict);
+    (1..=3).for_each(|number| drop(make(&opened, number)));
+    let (_subscription, heard) = listen(&opened, 0);
+    (4..=6).for_each(|number| drop(make(&opened, number)));
+    assert_eq!(hear(&heard, 6), [1, 2, 3, 4, 5, 6]);
+    assert!(heard.try_recv().is_err());
+}
+
+/// Who has seen a revision is not told of it again.
+pub fn watching_from_a_revision_begins_after_it(open: &Open) {
+    let opened = open(Rules::Strict);
+    (1..=3).for_each(|number| drop(make(&opened, number)));
+    let (_subscription, heard) = listen(&opened, 2);
+    make(&opened, 4);
+    assert_eq!(hear(&heard, 2), [3, 4]);
+    assert!(heard.try_recv().is_err());
+}
+
+/// Two listeners are two listeners.
+pub fn every_listener_hears_every_commit_once(open: &Open) {
+    let opened = open(Rules::Strict);
+    let listeners: Vec<_> = (0..3).map(|_| listen(&opened, 0)).collect();
+    (1..=2).for_each(|number| drop(make(&opened, number)));
+    for (_, heard) in &listeners {
+        assert_eq!(hear(heard, 2), [1, 2]);
+        assert!(heard.try_recv().is_err());
+    }
+}
+
+/// After the drop nothing that happens is told, while others still hear it.
+pub fn a_dropped_subscription_hears_no_more(open: &Open) {
+    let opened = open(Rules::Strict);
+    let (ended, silent) = listen(&opened, 0);
+    let (_subscription, heard) = listen(&opened, 0);
+    make(&opened, 1);
+    assert_eq!(hear(&silent, 1), [1]);
+    drop(ended);
+    make(&opened, 2);
+    assert_eq!(hear(&heard, 2), [1, 2]);
+    assert!(silent.try_iter().next().is_none());
+}
+
+/// A listener that panics hears the next commit all the same, and so do the others, and the writer goes on.
+pub fn a_panicking_listener_harms_nobody(open: &Open) {
+    let opened = open(Rules::Strict);
+    let (report, told) = sending();
+    let panicking = move |event: &Event| {
+        report(event);
+        panic!("on purpose");
+    };
+    let _panicking = opened.store.watch(&list(), Revision(0), Box::new(panicking)).unwrap();
+    let (_subscription, heard) = listen(&opened, 0);
+    (1..=3).for_each(|number| drop(make(&opened, number)));
+    assert_eq!(hear(&heard, 3), [1, 2, 3]);
+    assert_eq!(hear(&told, 3), [1, 2, 3]);
+}
+
+/// However many write, a listener hears one commit after the other.
+pub fn commits_of_many_threads_are_told_in_order(open: &Open) {
+    let opened = open(Rules::Strict);
+    let (_subscription, heard) = listen(&opened, 0);
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let opened = opened.clone();
+            thread::spawn(move || (1..=5).for_each(|number| drop(make(&opened, writer * 100 + number))))
+        })
+        .collect();
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    assert_eq!(hear(&heard, 20), (1..=20).collect::<Vec<_>>());
+}
+
+/// An event is the entries of its revision.
+pub fn what_is_told_is_what_the_journal_holds(open: &Open) {
+    let opened = open(Rules::Strict);
+    let (_subscription, heard) = listen(&opened, 0);
+    let event = commit(&*opened.store, &list(), |txn| {
+        txn.put(Task { blocks: vec![TaskId::number(2)], ..task(1, "x") }).unwrap();
+        txn.put(Task { blocked_by: vec![id(1)], ..task(2, "y") }).unwrap();
+    })
+    .unwrap();
+    let told = heard.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(told, event);
+    assert_eq!(told.list, list());
+    assert_eq!(told.entries, opened.store.history(&list(), &HistoryQuery::default()).unwrap());
+}

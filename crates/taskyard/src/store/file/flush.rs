@@ -1,0 +1,90 @@
+//! Flushing the task files themselves, now and then, so that a power loss can take back only what is young.
+//!
+//! Commits survive by their journal. But after a power loss a file that is missing may have been lost, or removed by another
+//! program just before; what has been flushed since is known not to be lost.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{Mode, OFlags};
+use taskyard_core::{Revision, TaskId};
+
+use super::clock;
+use super::handle::Handle;
+use super::journal::Journal;
+use super::place::file_name;
+
+/// A running process looks this often whether something is due, in nanoseconds.
+const LOOK_EVERY: i64 = 1_000_000_000;
+/// Commits this old, in milliseconds, are flushed by the next command.
+const OLD: i64 = 30_000;
+/// So many commits are flushed however young they are.
+const MANY: u64 = 2_000;
+/// More files than this are flushed together with everything else on their file system.
+const MANY_FILES: usize = 128;
+
+/// Flushes the files of commits that have waited long enough. Called with no lock held; a failure is for the next one.
+pub(super) fn flush_what_is_old(handle: &Handle, journal: &Journal) {
+    if let Err(error) = flush_if_due(handle, journal) {
+        tracing::debug!(%error, "the task files are not flushed");
+    }
+}
+
+fn flush_if_due(handle: &Handle, journal: &Journal) -> Result<(), crate::store::StoreError> {
+    // Asked for every commit, and looked into once a second.
+    let now = clock::since_boot();
+    if now < handle.next_flush_look.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    handle.next_flush_look.store(now + LOOK_EVERY, Ordering::Relaxed);
+    let applied = handle.state().map_or(0, |state| state.applied);
+    let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
+    let first = journal.moment_of(Revision(flushed).next())?;
+    let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > OLD);
+    if applied <= flushed || !(is_old || applied > flushed + MANY) {
+        return Ok(());
+    }
+    match handle.place.open()? {
+        Some(directory) => flush_since(directory.as_fd(), journal, Revision(flushed), Revision(applied)),
+        None => Ok(()),
+    }
+}
+
+fn flush_since(
+    directory: BorrowedFd<'_>,
+    journal: &Journal,
+    since: Revision,
+    until: Revision,
+) -> Result<(), crate::store::StoreError> {
+    let tasks: BTreeSet<TaskId> = journal.tasks_since(since)?.into_iter().collect();
+    let is_flushed = tasks.len() <= MANY_FILES && tasks.iter().all(|task| flush_file(directory, task));
+    if is_flushed && rustix::fs::fsync(directory).is_ok() {
+        return journal.set_fact("flushed", until.0.cast_signed());
+    }
+    flush_all(directory, journal, until);
+    Ok(())
+}
+
+/// Flushes the whole file system the list is on.
+pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Revision) {
+    #[cfg(target_os = "linux")]
+    if rustix::fs::syncfs(directory).is_err() {
+        return;
+    }
+    #[cfg(not(target_os = "linux"))]
+    if rustix::fs::fsync(directory).is_err() {
+        return;
+    }
+    if let Err(error) = journal.set_fact("flushed", until.0.cast_signed()) {
+        tracing::debug!(%error, "the flush is not remembered");
+    }
+}
+
+fn flush_file(directory: BorrowedFd<'_>, task: &TaskId) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match rustix::fs::openat(directory, &*file_name(task), flags, Mode::empty()) {
+        Ok(file) => rustix::fs::fdatasync(&file).is_ok(),
+        Err(error) => error == rustix::io::Errno::NOENT,
+    }
+}

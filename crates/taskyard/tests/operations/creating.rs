@@ -1,0 +1,76 @@
+use serde_json::json;
+use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::{Op, Status};
+use taskyard::operations::NewTask;
+use taskyard::store::HistoryQuery;
+
+use crate::{CLIENT, done, id, ids, refused, task, yard, yard_in};
+
+fn new(subject: &str) -> NewTask {
+    NewTask { subject: subject.into(), ..NewTask::default() }
+}
+
+#[test]
+fn the_first_task_makes_the_list() {
+    let yard = yard("");
+    let created = done(yard.create(new("First")));
+    assert_eq!((created.task.id.as_str(), created.revision.0), ("1", 1));
+    assert_eq!(created.task, task(&yard, 1));
+    let entry = &yard.history(&HistoryQuery::default()).unwrap()[0];
+    assert_eq!((entry.op, entry.actor.as_str()), (Op::Create, "ana"));
+}
+
+#[test]
+fn every_field_is_kept() {
+    let yard = yard("1 pending; 2 pending");
+    let created = done(yard.create(NewTask {
+        description: "d".into(),
+        active_form: Some("Doing".into()),
+        owner: Some("bob".into()),
+        metadata: json!({ "k": null, "n": [1] }).as_object().cloned(),
+        blocked_by: ids(&[1]),
+        blocks: ids(&[2]),
+        ..new("s")
+    }))
+    .task;
+    assert_eq!((created.status, created.owner()), (Status::Pending, Some("bob")));
+    assert_eq!(created.metadata, json!({ "k": null, "n": [1] }).as_object().cloned());
+    assert_eq!((created.blocked_by, created.blocks), (ids(&[1]), ids(&[2])));
+    assert_eq!((task(&yard, 1).blocks, task(&yard, 2).blocked_by), (ids(&[3]), ids(&[3])));
+}
+
+#[test]
+fn a_number_is_never_used_twice() {
+    let yard = yard("1 pending; 2 pending");
+    done(yard.delete(&ids(&[2])));
+    assert_eq!(done(yard.create(new("x"))).task.id, id(3));
+    done(yard.clear());
+    assert_eq!(done(yard.create(new("y"))).task.id, id(4));
+}
+
+#[test]
+fn an_edge_to_no_task_is_refused_and_no_task_is_made() {
+    let yard = yard("1 pending");
+    let waiting = yard.create(NewTask { blocked_by: ids(&[1, 9]), ..new("x") });
+    assert_eq!(refused(waiting), Refusal::NoSuchBlocker { task: id(9) });
+    let blocking = yard.create(NewTask { blocks: ids(&[9]), ..new("x") });
+    assert_eq!(refused(blocking), Refusal::NoSuchTask { task: id(9) });
+    assert_eq!(done(yard.create(new("y"))).task.id, id(2));
+}
+
+#[test]
+fn a_task_cannot_be_put_into_a_circle() {
+    let yard = yard("1 pending; 2 pending <- 1");
+    let between = yard.create(NewTask { blocked_by: ids(&[2]), blocks: ids(&[1]), ..new("x") });
+    assert_eq!(refused(between), Refusal::Cycle { path: ids(&[1, 3, 2, 1]) });
+    let around = yard.create(NewTask { blocked_by: ids(&[1]), blocks: ids(&[1]), ..new("x") });
+    assert!(matches!(refused(around), Refusal::Cycle { .. }));
+}
+
+#[test]
+fn in_the_clients_rules_edges_to_no_task_are_ignored_and_circles_pass() {
+    let yard = yard_in(CLIENT, "1 pending");
+    let created = done(yard.create(NewTask { blocked_by: ids(&[1, 9]), blocks: ids(&[1]), ..new("x") })).task;
+    assert_eq!((created.blocked_by, created.blocks), (ids(&[1]), ids(&[1])));
+    assert_eq!(task(&yard, 1).blocks, ids(&[2]));
+}
