@@ -15,6 +15,7 @@ use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
 use super::journal::{Journal, Known};
+use super::lock::{self, LIFE};
 use super::place::{self, c_name, file_name};
 use super::turn::Turn;
 use super::{flush, numbers, pair, repair};
@@ -112,7 +113,7 @@ fn clear_locks_of_the_dead(turn: &Turn) -> Result<(), StoreError> {
         let is_lock = name.ends_with(".json.lock");
         if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &c_name(&name))
             && is_lock
-            && look.print.mtime < started
+            && (look.print.mtime < started || lock::age(&look) > LIFE)
         {
             let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::REMOVEDIR);
         }
