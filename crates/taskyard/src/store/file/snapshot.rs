@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{Image, Revision, Task, TaskId};
 
@@ -19,6 +19,8 @@ use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
 const LOOKS: u32 = 12;
+/// ... and for how long: looking at a long list again takes longer than our writers leave it alone.
+const LOOKING: Duration = Duration::from_millis(15);
 
 /// A list at one moment.
 #[derive(Debug)]
@@ -61,6 +63,7 @@ impl FileSnapshot {
     }
 
     fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {
+        let started = Instant::now();
         let mut look = 0;
         loop {
             let before = self.handle.state().unwrap_or_default();
@@ -69,7 +72,7 @@ impl FileSnapshot {
                 return Ok(scan);
             }
             look += 1;
-            if look == LOOKS {
+            if look == LOOKS || started.elapsed() > LOOKING {
                 if let Some(journal) = journal {
                     complete(&mut scan, journal, Revision(before.applied))?;
                 }
