@@ -46,7 +46,7 @@ impl FileSnapshot {
 
     fn look(&self) -> Result<Scan, StoreError> {
         let mut journal = self.handle.journal_to_read();
-        let scan = self.look_with(journal.as_ref())?;
+        let scan = self.look_with(&mut journal)?;
         if journal.is_none() && !scan.changes.is_empty() {
             // The first look at a list that others made: from here on nothing of it can be lost.
             journal =
@@ -62,17 +62,21 @@ impl FileSnapshot {
         Ok(scan)
     }
 
-    fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {
+    fn look_with(&self, journal: &mut Option<Journal>) -> Result<Scan, StoreError> {
         let started = Instant::now();
         let mut look = 0;
         loop {
             let before = self.handle.state().unwrap_or_default();
-            let mut scan = scan::scan(&self.handle.place, journal)?;
+            let mut scan = scan::scan(&self.handle.place, journal.as_ref())?;
             if before.sequence.is_multiple_of(2) && before.sequence == self.sequence() {
                 return Ok(scan);
             }
             look += 1;
             if look == LOOKS || started.elapsed() > LOOKING {
+                // There may have been none when the looking began.
+                if journal.is_none() {
+                    *journal = self.handle.journal_to_read();
+                }
                 if let Some(journal) = journal {
                     complete(&mut scan, journal, Revision(before.applied))?;
                 }
