@@ -194,6 +194,27 @@ fn a_command_that_wakes_leaves_the_lock_of_a_rival_alone() {
     });
 }
 
+#[test]
+fn a_command_that_is_told_to_end_leaves_no_lock() {
+    side_by_side(vec!["list lock: remembered", "task lock: taken*3", "journal: flushed", "file: done*2"], |step| {
+        let home = home_with_dependents(3);
+        let sleeper = Suspended::at(&home, step, "delete 1");
+        sleeper.tell_to_end();
+        let ran = sleeper.go_on();
+        let locks = leftovers(&home.list("L"))
+            .into_iter()
+            .filter(|name| name.ends_with("lock.lock") || name.ends_with("json.lock"));
+        assert_eq!(locks.collect::<Vec<_>>(), Vec::<String>::new(), "{step}: {ran:?}");
+        let started = Instant::now();
+        home.ask("create Next");
+        assert!(started.elapsed() < Duration::from_secs(5), "{step}: waited {:?}", started.elapsed());
+        let tasks = home.present();
+        let waiting = tasks.values().filter(|task| task["blockedBy"] == json!(["1"])).count();
+        assert_eq!(waiting, if tasks.contains_key("1") { 3 } else { 0 }, "{step}: {tasks:?}");
+        is_in_order(&home, "L");
+    });
+}
+
 /// Lets somebody create a task in a list whose lock a suspended command holds, and returns its id.
 fn overtake(home: &Home, who: Who, list: &str, place: &str) -> String {
     let started = Instant::now();
