@@ -39,5 +39,11 @@ fn a_task_that_is_there_needs_no_restoring() {
 
 #[test]
 fn a_number_that_came_back_is_not_given_out_twice() {
-    Test::new().list("1 pending; 2 pending").quietly("delete 2").quietly("create three").run("restore 2").run("list").snapshot();
+    Test::new()
+        .list("1 pending; 2 pending")
+        .quietly("delete 2")
+        .quietly("create three")
+        .run("restore 2")
+        .run("list")
+        .snapshot();
 }

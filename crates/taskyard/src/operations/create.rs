@@ -60,18 +60,19 @@ impl Yard {
             let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
             Ok((task, txn.revision()))
         })?;
-        Ok(outcome.map(|((task, before), event)| match event {
-            Some(event) => Created { task: as_committed(task, &event), revision: event.revision },
-            None => Created { task, revision: before },
+        Ok(outcome.map(|((task, before), event)| {
+            let revision = event.as_ref().map_or(before, |event| event.revision);
+            // The store may have had to give it another number than it was put under.
+            let made = event.as_ref().and_then(|event| made(event).next());
+            Created { task: made.unwrap_or(task), revision }
         }))
     }
 }
 
-/// Returns the task as it came to be: a writer that was suspended may have had to give it another number.
-fn as_committed(task: Task, event: &Event) -> Task {
-    let is_there = event.entries.iter().any(|entry| entry.task == task.id);
-    let renumbered = event.entries.iter().find(|entry| entry.before.is_none()).filter(|_| !is_there);
-    renumbered.and_then(|entry| entry.after.as_ref()?.task(&entry.task).ok()).unwrap_or(task)
+/// Returns the tasks a commit made, by the numbers they were put under.
+pub(super) fn made(event: &Event) -> impl Iterator<Item = Task> {
+    let made = event.entries.iter().filter(|entry| entry.before.is_none());
+    made.filter_map(|entry| entry.after.as_ref()?.task(&entry.task).ok())
 }
 
 impl NewTask {

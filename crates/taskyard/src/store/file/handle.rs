@@ -145,7 +145,7 @@ impl Handle {
 
     fn settled(&self, mut turn: Turn, mut journal: Journal) -> Result<(Turn, Journal), StoreError> {
         if !self.is_same_boot() {
-            power::recover(&mut turn, &journal, self.sidecar()?)?;
+            power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;
             self.boot_is_known.store(true, Ordering::Relaxed);
         }
         repair::repair(&mut turn, &mut journal, self.rules)?;
