@@ -79,11 +79,11 @@ impl Home {
         read_tasks(&self.list("L"))
     }
 
-    /// Returns a command in this home, on the list `L`; words are divided at spaces, `_` in a word is a space.
+    /// Returns a command in this home, on the list `L`; words are divided at spaces.
     pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new(&self.binary);
         command
-            .args(words.split_whitespace().map(|word| word.replace('_', " ")))
+            .args(words.split_whitespace())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path())

@@ -10,6 +10,9 @@ use crate::operations::Halt;
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
 use crate::{Error, Outcome};
 
+/// What one change did to two lists, the one that things left and the one they came to.
+pub(crate) type Events = [Option<Event>; 2];
+
 /// How long the lock of a task that a living process holds is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
@@ -111,7 +114,7 @@ impl Yard {
         from: &ListId,
         into: &ListId,
         mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
-    ) -> Result<Outcome<T>, Error> {
+    ) -> Result<Outcome<(T, Events)>, Error> {
         let attempt = || {
             let mut pair = self.store.write_both(from, into)?;
             let answer = change(&mut *pair)?;
@@ -119,7 +122,7 @@ impl Yard {
         };
         Ok(persist(attempt)?.map(|(answer, events)| {
             events.iter().for_each(|event| self.publish(event.as_ref()));
-            answer
+            (answer, events)
         }))
     }
 }

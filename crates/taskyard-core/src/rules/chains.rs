@@ -1,7 +1,6 @@
 //! How long the chains of open tasks are that wait for each other.
 
-use std::collections::HashMap;
-
+use super::places::Places;
 use crate::{Task, TaskId};
 
 /// The open, visible tasks of a list, and what waits behind each. Circles, which foreign files may hold, end a chain.
@@ -52,17 +51,12 @@ impl<'a> Chains<'a> {
 
 fn dependents(tasks: &[Task]) -> Vec<Vec<usize>> {
     let counts = |task: &Task| task.status.is_open() && !task.is_internal();
-    let places: HashMap<&str, usize> = tasks
-        .iter()
-        .enumerate()
-        .filter(|(_, task)| counts(task))
-        .map(|(place, task)| (task.id.as_str(), place))
-        .collect();
+    let places = Places::of(tasks, counts);
     let mut behind = vec![Vec::new(); tasks.len()];
     for (place, task) in tasks.iter().enumerate().filter(|(_, task)| counts(task)) {
         for blocker in &task.blocked_by {
-            match places.get(blocker.as_str()) {
-                Some(other) if *other != place && behind[*other].last() != Some(&place) => behind[*other].push(place),
+            match places.get(blocker) {
+                Some(other) if other != place && behind[other].last() != Some(&place) => behind[other].push(place),
                 Some(_) | None => {}
             }
         }

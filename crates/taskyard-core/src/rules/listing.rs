@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ordering::{sort_as_the_client, sort_for_display};
+use super::places::Places;
 use crate::{ClientVersion, Status, Task, TaskId};
 
 /// Which tasks are wanted; everything visible where nothing is said.
@@ -34,18 +35,20 @@ pub struct Selection {
 }
 
 /// Chooses from the tasks of a list.
-pub fn select(tasks: Vec<Task>, filter: &Filter) -> Selection {
+pub fn select(mut tasks: Vec<Task>, filter: &Filter) -> Selection {
     let counts = count(&tasks);
-    let blockers = open_blockers(&tasks);
-    let no_blockers = Vec::new();
-    let wanted = |task: &Task| is_wanted(task, filter, blockers.get(&task.id).unwrap_or(&no_blockers));
-    let (mut chosen, others): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(wanted);
-    let mut blockers = blockers;
-    for task in &others {
-        blockers.remove(&task.id);
-    }
-    sort_for_display(&mut chosen);
-    Selection { tasks: chosen, counts, blockers }
+    let open = OpenTasks::of(&tasks);
+    let mut blockers = HashMap::new();
+    tasks.retain(|task| {
+        let waits_for = open.blockers(task);
+        let wanted = is_wanted(task, filter, &waits_for);
+        if wanted && !waits_for.is_empty() {
+            blockers.insert(task.id.clone(), waits_for);
+        }
+        wanted
+    });
+    sort_for_display(&mut tasks);
+    Selection { tasks, counts, blockers }
 }
 
 /// Returns how many tasks are pending, in progress and completed, internal ones left out.
@@ -57,14 +60,20 @@ pub fn count(tasks: &[Task]) -> [usize; 3] {
     counts
 }
 
-/// Returns the open tasks each task of a list waits for; tasks that wait for none are left out.
-pub fn open_blockers(tasks: &[Task]) -> HashMap<TaskId, Vec<TaskId>> {
-    let open: HashSet<&TaskId> = tasks.iter().filter(|task| task.status.is_open()).map(|task| &task.id).collect();
-    let waiting = tasks.iter().filter_map(|task| {
-        let blockers: Vec<TaskId> = task.blocked_by.iter().filter(|id| open.contains(id)).cloned().collect();
-        (!blockers.is_empty()).then(|| (task.id.clone(), blockers))
-    });
-    waiting.collect()
+/// The open tasks of a list.
+#[derive(Debug)]
+pub struct OpenTasks(Places);
+
+impl OpenTasks {
+    /// Notes which tasks of a list are open.
+    pub fn of(tasks: &[Task]) -> Self {
+        Self(Places::of(tasks, |task| task.status.is_open()))
+    }
+
+    /// Returns the open tasks that a task waits for. One that does not exist is not open.
+    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
+        task.blocked_by.iter().filter(|id| self.0.contains(id)).cloned().collect()
+    }
 }
 
 /// Tells whether a task can start now: pending, nobody's, not internal, and nothing open before it.

@@ -20,3 +20,5 @@ pub mod searching;
 pub mod statistics;
 pub mod transitions;
 pub mod undoing;
+
+mod places;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::chains::Chains;
-use super::listing::{is_ready, open_blockers};
+use super::listing::{OpenTasks, is_ready};
 use super::ordering::Place;
 use crate::{Priority, Task, TaskId};
 
@@ -23,10 +23,9 @@ pub struct Ranked {
 /// Returns the tasks that can start now, at most so many: by priority, then by the longest chain behind each, then by
 /// number.
 pub fn rank(tasks: &[Task], limit: Option<usize>) -> Vec<Ranked> {
-    let blockers = open_blockers(tasks);
+    let open = OpenTasks::of(tasks);
     let chains = Chains::of(tasks);
-    let can_start =
-        |place: &usize| is_ready(&tasks[*place], blockers.get(&tasks[*place].id).map_or(&[], Vec::as_slice));
+    let can_start = |place: &usize| is_ready(&tasks[*place], &open.blockers(&tasks[*place]));
     let mut ready: Vec<usize> = (0..tasks.len()).filter(can_start).collect();
     ready.sort_by_cached_key(|place| {
         (Reverse(tasks[*place].priority()), Reverse(chains.length(*place)), Place::of(&tasks[*place].id))

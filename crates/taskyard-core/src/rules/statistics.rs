@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::chains::Chains;
-use super::listing::{count, is_blocked, is_ready, open_blockers};
+use super::listing::{OpenTasks, count, is_blocked, is_ready};
 use crate::{Priority, Revision, Task, TaskId};
 
 /// A list in numbers. Internal tasks are not counted.
@@ -36,15 +36,15 @@ pub struct Stats {
 
 /// Counts the tasks of a list.
 pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision) -> Stats {
-    let blockers = open_blockers(tasks);
-    let waits_for = |task: &Task| blockers.get(&task.id).map_or(&[][..], Vec::as_slice);
+    let open = OpenTasks::of(tasks);
     let mut stats = Stats { counts: count(tasks), unreadable, revision, ..Stats::default() };
     let mut owners: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut priorities: BTreeMap<Reverse<Priority>, usize> = BTreeMap::new();
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
     for task in tasks.iter().filter(|task| !task.is_internal()) {
-        stats.ready += usize::from(is_ready(task, waits_for(task)));
-        stats.blocked += usize::from(is_blocked(task, waits_for(task)));
+        let waits_for = open.blockers(task);
+        stats.ready += usize::from(is_ready(task, &waits_for));
+        stats.blocked += usize::from(is_blocked(task, &waits_for));
         stats.cancelled += usize::from(task.is_cancelled());
         stats.edges += task.blocked_by.len();
         if let Some(owner) = task.owner() {

@@ -2,7 +2,7 @@
 
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::numbering::next_id;
-use taskyard_core::{Metadata, Op, Revision, Rules, Task, TaskId};
+use taskyard_core::{Event, Metadata, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
 use super::workbench::Workbench;
@@ -60,9 +60,19 @@ impl Yard {
             let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
             Ok((task, txn.revision()))
         })?;
-        Ok(outcome
-            .map(|((task, before), event)| Created { task, revision: event.map_or(before, |event| event.revision) }))
+        Ok(outcome.map(|((task, before), event)| {
+            let revision = event.as_ref().map_or(before, |event| event.revision);
+            // The store may have had to give it another number than it was put under.
+            let made = event.as_ref().and_then(|event| made(event).next());
+            Created { task: made.unwrap_or(task), revision }
+        }))
     }
+}
+
+/// Returns the tasks a commit made, by the numbers they were put under.
+pub(super) fn made(event: &Event) -> impl Iterator<Item = Task> {
+    let made = event.entries.iter().filter(|entry| entry.before.is_none());
+    made.filter_map(|entry| entry.after.as_ref()?.task(&entry.task).ok())
 }
 
 impl NewTask {

@@ -5,6 +5,7 @@ use taskyard_core::rules::numbering::next_ids;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{ListId, Op, Task, TaskId};
 
+use super::create::made;
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that moved.
@@ -35,7 +36,7 @@ impl Yard {
             return Ok(Outcome::Done(nothing));
         }
         drop(leaving);
-        self.transact_both(Op::Merge, from, into, |pair| {
+        let outcome = self.transact_both(Op::Merge, from, into, |pair| {
             let tasks = pair.from().tasks()?;
             let plan = plan_move(&tasks, which, next_ids(pair.into().numbers()?, self.rules()), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
@@ -55,6 +56,26 @@ impl Yard {
                 dropped_edges: plan.dropped_edges.into_iter().map(|edge| (edge.task, edge.on)).collect(),
                 dropped_parents: plan.dropped_parents,
             })
-        })
+        })?;
+        Ok(outcome.map(|(merged, [_, came])| match came {
+            Some(came) => merged.with_arrivals(made(&came).collect()),
+            None => merged,
+        }))
+    }
+}
+
+impl Merged {
+    /// Puts in the tasks that came, which may have got other numbers than they were put under.
+    fn with_arrivals(mut self, tasks: Vec<Task>) -> Self {
+        if tasks.len() != self.tasks.len() || tasks.len() != self.mapping.len() {
+            return self;
+        }
+        let mut places: Vec<usize> = (0..self.tasks.len()).collect();
+        places.sort_by(|one, two| self.tasks[*one].id.cmp(&self.tasks[*two].id));
+        for (place, task) in places.into_iter().zip(tasks) {
+            self.mapping[place].1 = task.id.clone();
+            self.tasks[place] = task;
+        }
+        self
     }
 }

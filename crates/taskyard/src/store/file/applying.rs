@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use taskyard_core::Revision;
 use taskyard_core::dialect::native::next_number;
 
+use super::commit::unfinished;
 use super::failpoint::reach;
 use super::files;
 use super::fingerprint::look_at;
@@ -29,7 +30,7 @@ pub(super) enum Hindrance {
 pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
     if let Some(mark) = plan.raise_mark_to {
         reach("mark: before");
-        raise_mark(turn, mark).map_err(Hindrance::Failed)?;
+        raise_mark(turn, mark).map_err(|error| Hindrance::Failed(unfinished(turn, error)))?;
         reach("mark: raised");
     }
     for write in &plan.writes {

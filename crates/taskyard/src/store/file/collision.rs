@@ -8,116 +8,151 @@ use std::ffi::CString;
 use std::os::fd::AsFd;
 
 use taskyard_core::dialect::native;
-use taskyard_core::rules::numbering::{Numbers, next_id};
-use taskyard_core::{AgentName, Image, Op, Revision, Rules, TaskId};
+use taskyard_core::rules::numbering::{Numbers, next_ids};
+use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, TaskId, Timestamp};
 
 use super::clock;
-use super::files::{self, Contents};
+use super::files::Contents;
 use super::journal::{Journal, Known, NewEntry, StoredEntry};
 use super::numbers;
-use super::repair::{contents, is_creation};
+use super::repair::{contents, is_creation, write_temporary};
 use super::turn::Turn;
 use crate::store::{Signature, StoreError};
 
 /// Returns the fact under which the journal remembers what a task's creation became.
-pub(super) fn fact(revision: Revision, task: &TaskId) -> String {
+fn fact(revision: Revision, task: &TaskId) -> String {
     format!("renumbered {revision} {task}")
 }
 
-/// Gives the first new task whose name is taken another number, in a further revision, and returns its old one.
+/// Returns the revision and the number a task got instead.
+pub(super) fn renumbered(
+    journal: &Journal,
+    revision: Revision,
+    task: &TaskId,
+) -> Result<Option<(Revision, TaskId)>, StoreError> {
+    let words: Option<String> = journal.fact(&fact(revision, task))?;
+    Ok(words.as_deref().and_then(|words| {
+        let (revision, number) = words.split_once(' ')?;
+        Some((Revision(revision.parse().ok()?), TaskId::number(number.parse().ok()?)))
+    }))
+}
+
+/// Gives the new tasks of the first commit that has some whose names are taken other numbers, in a further revision. Returns
+/// whether there was one.
 pub(super) fn renumber(
     turn: &Turn,
     journal: &Journal,
     rules: Rules,
     temporaries: &HashMap<u64, CString>,
-) -> Result<Option<TaskId>, StoreError> {
+) -> Result<bool, StoreError> {
     let pending = journal.after(Revision(turn.state.applied))?;
     let is_waiting = |stored: &StoredEntry| stored.inode.is_some_and(|inode| temporaries.contains_key(&inode));
-    for stored in pending.iter().filter(|stored| is_creation(&stored.entry) && is_waiting(stored)) {
-        let task = &stored.entry.task;
-        if journal.fact::<i64>(&fact(stored.entry.revision, task))?.is_some() {
-            continue;
+    for commit in pending.chunk_by(|one, two| one.entry.revision == two.entry.revision) {
+        let mut taken = Vec::new();
+        for stored in commit.iter().filter(|stored| is_creation(&stored.entry) && is_waiting(stored)) {
+            let Entry { task, revision, after, .. } = &stored.entry;
+            let found = contents(turn, task)?;
+            let is_taken =
+                !matches!(found, Contents::Missing) && found.image().map(|(image, _)| image) != after.as_ref();
+            if is_taken && renumbered(journal, *revision, task)?.is_none() {
+                taken.push((stored, found));
+            }
         }
-        let found = contents(turn, task)?;
-        if !matches!(found, Contents::Missing) && found.image().map(|(image, _)| image) != stored.entry.after.as_ref() {
-            write_revision(turn, journal, rules, &pending, stored, &found)?;
-            return Ok(Some(task.clone()));
+        if !taken.is_empty() {
+            write_revision(turn, journal, rules, commit, &taken)?;
+            return Ok(true);
         }
     }
-    Ok(None)
+    Ok(false)
 }
 
 fn write_revision(
     turn: &Turn,
     journal: &Journal,
     rules: Rules,
-    pending: &[StoredEntry],
-    created: &StoredEntry,
-    found: &Contents,
+    commit: &[StoredEntry],
+    taken: &[(&StoredEntry, Contents)],
 ) -> Result<(), StoreError> {
-    let old = &created.entry.task;
-    let new = next_id(
-        Numbers {
-            highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
-            mark: numbers::mark(&turn.place.directory),
-            journaled: journal.highest_number()? as f64,
-        },
-        Rules::Strict,
-    );
+    let numbers = Numbers {
+        highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
+        mark: numbers::mark(&turn.place.directory),
+        journaled: journal.highest_number()? as f64,
+    };
+    let old = taken.iter().map(|(stored, _)| stored.entry.task.clone());
+    let new_ids: HashMap<TaskId, TaskId> = old.zip(next_ids(numbers, Rules::Strict)).collect();
     let newest = journal.newest()?;
     let [elsewhere, ours] = [newest.next(), newest.next().next()];
     let at = clock::now();
     let transaction = journal.begin()?;
-    let theirs = found.image();
-    let entry = NewEntry {
-        task: old,
-        op: Op::ChangedElsewhere,
-        before: created.entry.after.as_ref(),
-        after: theirs.map(|(image, _)| image),
-        inode: None,
-    };
-    journal.append(elsewhere, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &[entry])?;
-    match theirs {
-        Some((image, look)) => {
-            journal.set_known(old, &Known { print: look.print, seen: look.print.mtime, image: image.clone() })?;
-        }
-        None => journal.forget(old)?,
-    }
+    journal_theirs(journal, elsewhere, at, taken)?;
     let mut renamed = Vec::new();
-    for stored in pending.iter().filter(|stored| stored.entry.revision == created.entry.revision) {
-        let task = if stored.entry.task == *old { &new } else { &stored.entry.task };
-        let Some(image) = with_new_id(stored, old, &new, rules) else { continue };
-        let (_, look) = files::write_temporary(turn.directory.as_fd(), &image, None)
-            .map_err(StoreError::io("cannot write", turn.place.task_file(task)))?;
+    for stored in commit {
+        let task = new_ids.get(&stored.entry.task).unwrap_or(&stored.entry.task);
+        let Some(image) = with_new_ids(stored, task, &new_ids, rules) else { continue };
+        let look = write_temporary(turn, task, &image)?;
         journal.set_known(task, &Known { print: look.print, seen: look.print.mtime, image: image.clone() })?;
-        renamed.push((task.clone(), stored.entry.clone(), image, look.print.inode));
+        renamed.push((task, &stored.entry, image, look.print.inode));
     }
     let entries: Vec<NewEntry<'_>> = renamed
         .iter()
         .map(|(task, entry, image, inode)| NewEntry {
             task,
             op: entry.op,
-            before: entry.before.as_ref(),
+            // Of what stays under its name, the journal has already what the commit made of it.
+            before: entry.before.as_ref().and(entry.after.as_ref()),
             after: Some(image),
             inode: Some(*inode),
         })
         .collect();
-    let signature = Signature::new(created.entry.actor.clone(), created.entry.op);
-    journal.append(ours, at, &signature, &entries)?;
-    journal.set_fact(&fact(created.entry.revision, old), ours.0.cast_signed())?;
+    let first = &commit[0].entry;
+    journal.append(ours, at, &Signature::new(first.actor.clone(), first.op), &entries)?;
+    for (old, new) in &new_ids {
+        tracing::warn!(task = %old, now = %new, "a new task's number was taken by another program; it got another one");
+        journal.set_fact(&fact(first.revision, old), format!("{ours} {new}"))?;
+    }
     journal.end(transaction)
 }
 
-/// Returns the contents a task of the same commit gets when one of them has another number.
-fn with_new_id(stored: &StoredEntry, old: &TaskId, new: &TaskId, rules: Rules) -> Option<Image> {
+/// Journals what the other program wrote under the names that were to be ours.
+fn journal_theirs(
+    journal: &Journal,
+    revision: Revision,
+    at: Timestamp,
+    taken: &[(&StoredEntry, Contents)],
+) -> Result<(), StoreError> {
+    let entries: Vec<NewEntry<'_>> = taken
+        .iter()
+        .map(|(stored, found)| NewEntry {
+            task: &stored.entry.task,
+            op: Op::ChangedElsewhere,
+            before: stored.entry.after.as_ref(),
+            after: found.image().map(|(image, _)| image),
+            inode: None,
+        })
+        .collect();
+    journal.append(revision, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
+    for (stored, found) in taken {
+        match found.image() {
+            Some((image, look)) => {
+                let known = Known { print: look.print, seen: look.print.mtime, image: image.clone() };
+                journal.set_known(&stored.entry.task, &known)?;
+            }
+            None => journal.forget(&stored.entry.task)?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the contents a task of a commit gets when some of them have other numbers; none where nothing changes.
+fn with_new_ids(stored: &StoredEntry, id: &TaskId, new_ids: &HashMap<TaskId, TaskId>, rules: Rules) -> Option<Image> {
     let after = stored.entry.after.as_ref()?;
     let mut task = after.task(&stored.entry.task).ok()?;
-    for edge in task.blocks.iter_mut().chain(&mut task.blocked_by).filter(|edge| *edge == old) {
-        *edge = new.clone();
+    for edge in task.blocks.iter_mut().chain(&mut task.blocked_by) {
+        if let Some(new) = new_ids.get(edge) {
+            *edge = new.clone();
+        }
     }
-    if stored.entry.task == *old {
-        task.id = new.clone();
-    }
+    task.id = id.clone();
     let written = native::write(Some(after), &task, rules).ok()?;
     (written != *after).then_some(written)
 }

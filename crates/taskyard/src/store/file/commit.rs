@@ -4,13 +4,18 @@
 //! commit exists), the renames and removals (`applying.rs`), the mark that all was written out. `docs/design/commit.md` says
 //! why in this order.
 
-use taskyard_core::{AgentName, Entry, Event, Op, Revision, Timestamp};
+use std::io;
+use std::time::Instant;
+
+use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, TaskId, Timestamp};
 
 use super::applying::{self, Hindrance};
 use super::clock;
 use super::failpoint::reach;
 use super::journal::{Journal, Known, NewEntry};
 use super::plan::{self, Plan, Write};
+use super::queue::PATIENCE;
+use super::turn::Turn;
 use super::txn::FileTxn;
 use super::{flush, repair};
 use crate::store::{Signature, StoreError};
@@ -29,7 +34,7 @@ pub(super) fn commit_plan(mut txn: FileTxn, plan: &Plan, signature: &Signature) 
     // A change of several files must be on the disk before the first of them is touched: half of it could survive a power
     // loss otherwise. A change of one file cannot be halved, so its flush can wait until the lock is free for others.
     if plan.writes.len() > 1 {
-        txn.journal_mut().sync()?;
+        txn.sync()?;
     }
     reach("journal: flushed");
     carry_out(txn, plan, event)
@@ -40,7 +45,7 @@ pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<E
     let event = match applying::apply(&txn.turn, plan) {
         Ok(()) => {
             reach("applied: before");
-            applying::mark_applied(&mut txn.turn, event.revision)?;
+            applying::mark_applied(&mut txn.turn, event.revision).map_err(|error| unfinished(&txn.turn, error))?;
             reach("applied: marked");
             txn.turn.release();
             event
@@ -48,7 +53,7 @@ pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<E
         Err(hindrance) => finish_by_the_journal(&mut txn, event, hindrance)?,
     };
     if plan.writes.len() == 1 {
-        txn.journal_mut().sync()?;
+        txn.sync()?;
     }
     flush::flush_what_is_old(&txn.handle, txn.journal());
     txn.journal().copy_log();
@@ -86,11 +91,12 @@ fn write_entries(
     let journal = txn.journal();
     reach("journal: before");
     let transaction = journal.begin()?;
-    if journal.newest()? != txn.revision {
-        // Somebody of ours committed since we read: our lock was taken over.
+    if journal.newest()? != txn.revision || journal.overtaken()? != txn.overtaken {
+        // Somebody of ours had a turn since we read: our lock was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
-    let seen_elsewhere = journal_outside_changes(journal, plan, txn.revision.next(), at)?;
+    let found = plan.writes.iter().map(|write| (&write.id, write.before.as_ref().map(|(image, _)| image)));
+    let seen_elsewhere = journal_outside_changes(journal, found, txn.revision.next(), at)?;
     let revision = if seen_elsewhere { txn.revision.next().next() } else { txn.revision.next() };
     let entries: Vec<NewEntry<'_>> = plan.writes.iter().map(|write| new_entry(write, signature.op)).collect();
     journal.append(revision, at, signature, &entries)?;
@@ -104,18 +110,17 @@ fn write_entries(
 }
 
 /// A file that was not in its last known state when we read it was changed by another program; history says so.
-fn journal_outside_changes(
+pub(super) fn journal_outside_changes<'a>(
     journal: &Journal,
-    plan: &Plan,
+    found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>)>,
     revision: Revision,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
     let mut changed = Vec::new();
-    for write in &plan.writes {
-        let known = journal.known(&write.id)?.map(|known| known.image);
-        let before = write.before.as_ref().map(|(image, _)| image.clone());
-        if known != before {
-            changed.push((&write.id, known, before));
+    for (task, before) in found {
+        let known = journal.known(task)?.map(|known| known.image);
+        if known.as_ref() != before {
+            changed.push((task, known, before));
         }
     }
     if changed.is_empty() {
@@ -127,7 +132,7 @@ fn journal_outside_changes(
             task,
             op: elsewhere(known.is_some(), before.is_some()),
             before: known.as_ref(),
-            after: before.as_ref(),
+            after: *before,
             inode: None,
         })
         .collect();
@@ -181,23 +186,33 @@ fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signatur
     Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
 }
 
-/// Finishes a commit whose straight way was barred.
+/// Finishes a commit whose straight way was barred. It exists, so nothing that comes of this may read as if it did not.
 fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) -> Result<Event, StoreError> {
+    txn.turn.release();
     match hindrance {
         Hindrance::Failed(error) => return Err(error),
-        Hindrance::Changed => {
-            txn.turn.unlock_tasks();
-            let rules = txn.handle.rules;
-            let journal = txn.journal.as_mut().expect("the journal is there until the transaction ends");
-            repair::finish(&mut txn.turn, journal, rules)?;
-            txn.turn.release();
-        }
-        Hindrance::LockLost => {
-            txn.turn.release();
-            let (mut turn, journal) = txn.handle.take_turn()?;
-            turn.release();
-            txn.handle.give_back(journal);
+        Hindrance::Changed | Hindrance::LockLost => {}
+    }
+    let started = Instant::now();
+    loop {
+        match txn.handle.take_turn() {
+            Ok((mut turn, journal)) => {
+                turn.release();
+                txn.handle.give_back(journal);
+                return repair::as_it_became(txn.journal(), event);
+            }
+            Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
+            Err(error) => return Err(unfinished(&txn.turn, error)),
         }
     }
-    repair::as_it_became(txn.journal(), event)
+}
+
+/// Says that a commit exists, and what kept it from the files.
+pub(super) fn unfinished(turn: &Turn, error: StoreError) -> StoreError {
+    let (doing, path, source) = match error {
+        StoreError::Unfinished { .. } => return error,
+        StoreError::Io { doing, path, source } => (doing, path, source),
+        other => ("cannot write to", turn.place.directory.clone(), io::Error::other(other)),
+    };
+    StoreError::Unfinished { doing, path, source }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use taskyard_core::{ListId, Rules};
@@ -24,6 +24,8 @@ pub(super) struct Handle {
     pub(super) highest_file: Mutex<HighestFile>,
     journals: Mutex<Vec<Journal>>,
     queue_to_read: Mutex<Option<File>>,
+    /// How many transactions of this process are open.
+    pub(super) transactions: AtomicUsize,
     /// When to look again whether files should be flushed.
     pub(super) next_flush_look: AtomicI64,
     /// Whether files of an earlier boot have been looked after.
@@ -40,6 +42,7 @@ impl Handle {
             highest_file: Mutex::default(),
             journals: Mutex::default(),
             queue_to_read: Mutex::default(),
+            transactions: AtomicUsize::new(0),
             next_flush_look: AtomicI64::new(0),
             boot_is_known: AtomicBool::new(false),
         }
@@ -130,14 +133,19 @@ impl Handle {
     }
 
     /// Records what other programs did, waiting for files that were touched this instant. Returns whether nothing is left.
+    ///
+    /// Within a transaction of our own nothing is recorded: it would wait for itself.
     pub(super) fn observe(&self) -> Result<bool, StoreError> {
+        if self.transactions.load(Ordering::Relaxed) > 0 {
+            return Ok(false);
+        }
         self.settle();
         observe::observe(self)
     }
 
     fn settled(&self, mut turn: Turn, mut journal: Journal) -> Result<(Turn, Journal), StoreError> {
         if !self.is_same_boot() {
-            power::recover(&mut turn, &journal, self.sidecar()?)?;
+            power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;
             self.boot_is_known.store(true, Ordering::Relaxed);
         }
         repair::repair(&mut turn, &mut journal, self.rules)?;

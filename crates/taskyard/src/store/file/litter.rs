@@ -51,7 +51,10 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
             Litter::StaleLock { .. } => {
                 let name = c_name(&path.file_name().unwrap_or_default().to_string_lossy());
                 let look = look_at(turn.directory.as_fd(), &name).ok().flatten();
-                look.is_some_and(|look| lock::take_aside(turn.directory.as_fd(), &name, &look).unwrap_or(false))
+                look.is_some_and(|look| {
+                    lock::take_aside(turn.directory.as_fd(), &name, &look, &lock::temporary_name("stale"))
+                        .unwrap_or(false)
+                })
             }
             Litter::Leftover { .. } => {
                 let name = c_name(&path.file_name().unwrap_or_default().to_string_lossy());

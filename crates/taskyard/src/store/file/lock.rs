@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -19,8 +19,6 @@ use super::place::{OURS, c_name};
 
 /// A lock whose holder showed no sign of life for this long is dead, as the client has it.
 pub(super) const LIFE: Duration = Duration::from_secs(10);
-/// Between making a lock and knowing which directory it is, no more than this may pass, or somebody may have taken it over.
-const LONGEST_BIRTH: Duration = Duration::from_secs(5);
 
 /// A lock we made. Dropping it gives it back.
 #[derive(Debug)]
@@ -34,37 +32,6 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Makes the lock; `None` where somebody holds it.
-    pub(super) fn make(directory: &Arc<OwnedFd>, name: &CStr) -> io::Result<Option<Self>> {
-        let started = Instant::now();
-        match rustix::fs::mkdirat(&**directory, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = match rustix::fs::openat(&**directory, name, flags, Mode::empty()) {
-            Ok(handle) => handle,
-            // Gone already: we were asleep for so long that somebody took it for dead.
-            Err(Errno::NOENT) => return Ok(None),
-            Err(error) => {
-                let _ = rustix::fs::unlinkat(&**directory, name, AtFlags::REMOVEDIR);
-                return Err(error.into());
-            }
-        };
-        let look = look_through(handle.as_fd())?;
-        if started.elapsed() > LONGEST_BIRTH {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            directory: Arc::clone(directory),
-            name: name.to_owned(),
-            handle,
-            inode: look.print.inode,
-            born: look.born,
-        }))
-    }
-
     /// Tells whether the lock in place is still the one we made.
     pub(super) fn is_ours(&self) -> bool {
         matches!(look_at(self.directory.as_fd().as_fd(), &self.name), Ok(Some(look)) if look.print.inode == self.inode)
@@ -72,9 +39,7 @@ impl Lock {
 
     /// Shows a sign of life. Works on the directory we made, never on one that took its place.
     pub(super) fn refresh(&self) {
-        let now = clock::wall();
-        let time = Timespec { tv_sec: now / 1_000_000_000, tv_nsec: now % 1_000_000_000 };
-        let _ = rustix::fs::futimens(&self.handle, &Timestamps { last_access: time, last_modification: time });
+        refresh(&self.handle);
     }
 
     /// Returns the lock's name in its directory.
@@ -96,6 +61,128 @@ impl Drop for Lock {
     }
 }
 
+/// A lock that is about to be taken: a directory under a name of ours, so that it is known which one it is, and is written
+/// down (`turn.rs`), before it becomes the lock. Whoever is killed at any moment leaves nothing that the next one of ours
+/// cannot tell from a rival's.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    directory: Arc<OwnedFd>,
+    temporary: CString,
+    handle: OwnedFd,
+    pub(super) inode: u64,
+    pub(super) born: i64,
+}
+
+/// What came of an attempt to take a lock.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// It is ours.
+    Taken(Lock),
+    /// Somebody holds it.
+    Held(Candidate),
+    /// Somebody cleared our directory away, taking us for dead.
+    Gone,
+}
+
+impl Candidate {
+    /// Returns a name for a candidate, to be written down before there is one.
+    pub(super) fn name() -> CString {
+        temporary_name("lock")
+    }
+
+    /// Makes a candidate under a name of ours.
+    pub(super) fn make(directory: &Arc<OwnedFd>, temporary: CString) -> io::Result<Self> {
+        rustix::fs::mkdirat(&**directory, &*temporary, Mode::from_raw_mode(0o777))?;
+        let known = open_directory(directory, &temporary).and_then(|handle| {
+            let look = look_through(handle.as_fd())?;
+            Ok((handle, look))
+        });
+        match known {
+            Ok((handle, look)) => Ok(Self {
+                directory: Arc::clone(directory),
+                temporary,
+                handle,
+                inode: look.print.inode,
+                born: look.born,
+            }),
+            Err(error) => {
+                let _ = rustix::fs::unlinkat(&**directory, &*temporary, AtFlags::REMOVEDIR);
+                Err(error)
+            }
+        }
+    }
+
+    /// Tries to become the lock of that name. To a rival it looks as if the directory had been made there.
+    pub(super) fn take(self, name: &CStr) -> io::Result<Attempt> {
+        let renamed = rustix::fs::renameat_with(
+            &*self.directory,
+            &*self.temporary,
+            &*self.directory,
+            name,
+            RenameFlags::NOREPLACE,
+        );
+        match renamed {
+            Ok(()) => Ok(Attempt::Taken(Lock {
+                directory: self.directory,
+                name: name.to_owned(),
+                handle: self.handle,
+                inode: self.inode,
+                born: self.born,
+            })),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(Attempt::Held(self)),
+            Err(Errno::NOENT) => Ok(Attempt::Gone),
+            // Not every file system can rename without replacing; there the lock is made in its place.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.make_in_place(name),
+            Err(error) => {
+                self.discard();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Shows a sign of life in advance: a candidate that waited must not be born old.
+    pub(super) fn refresh(&self) {
+        refresh(&self.handle);
+    }
+
+    /// Removes a candidate that did not become a lock.
+    pub(super) fn discard(&self) {
+        let _ = rustix::fs::unlinkat(&*self.directory, &*self.temporary, AtFlags::REMOVEDIR);
+    }
+
+    fn make_in_place(self, name: &CStr) -> io::Result<Attempt> {
+        match rustix::fs::mkdirat(&*self.directory, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(Attempt::Held(self)),
+            Err(error) => {
+                self.discard();
+                return Err(error.into());
+            }
+        }
+        self.discard();
+        let handle = open_directory(&self.directory, name)?;
+        let look = look_through(handle.as_fd())?;
+        Ok(Attempt::Taken(Lock {
+            directory: self.directory,
+            name: name.to_owned(),
+            handle,
+            inode: look.print.inode,
+            born: look.born,
+        }))
+    }
+}
+
+fn open_directory(directory: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?)
+}
+
+fn refresh(handle: &OwnedFd) {
+    let now = clock::wall();
+    let time = Timespec { tv_sec: now / 1_000_000_000, tv_nsec: now % 1_000_000_000 };
+    let _ = rustix::fs::futimens(handle, &Timestamps { last_access: time, last_modification: time });
+}
+
 /// Returns how long ago the holder of a lock showed a sign of life; a time in the future is now.
 pub(super) fn age(look: &Look) -> Duration {
     Duration::from_nanos(u64::try_from(clock::wall().saturating_sub(look.print.mtime)).unwrap_or(0))
@@ -103,22 +190,21 @@ pub(super) fn age(look: &Look) -> Duration {
 
 /// Takes a dead lock out of the way: it is moved aside, and put back when it turns out not to be the one that was seen.
 /// Returns whether the way is free.
-pub(super) fn take_aside(directory: BorrowedFd<'_>, name: &CStr, seen: &Look) -> io::Result<bool> {
-    let aside = temporary_name("stale");
-    match rustix::fs::renameat(directory, name, directory, &*aside) {
+pub(super) fn take_aside(directory: BorrowedFd<'_>, name: &CStr, seen: &Look, aside: &CStr) -> io::Result<bool> {
+    match rustix::fs::renameat(directory, name, directory, aside) {
         Ok(()) => {}
         Err(Errno::NOENT) => return Ok(true),
         Err(error) => return Err(error.into()),
     }
-    let is_the_one = look_at(directory, &aside)?.is_some_and(|look| look.print == seen.print && look.born == seen.born);
+    let is_the_one = look_at(directory, aside)?.is_some_and(|look| look.print == seen.print && look.born == seen.born);
     if is_the_one {
-        rustix::fs::unlinkat(directory, &*aside, AtFlags::REMOVEDIR)?;
+        rustix::fs::unlinkat(directory, aside, AtFlags::REMOVEDIR)?;
         return Ok(true);
     }
-    match rustix::fs::renameat_with(directory, &*aside, directory, name, RenameFlags::NOREPLACE) {
+    match rustix::fs::renameat_with(directory, aside, directory, name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         // Its owner lost it in that instant, and will notice; a third one holds the lock now.
-        Err(_) => drop(rustix::fs::unlinkat(directory, &*aside, AtFlags::REMOVEDIR)),
+        Err(_) => drop(rustix::fs::unlinkat(directory, aside, AtFlags::REMOVEDIR)),
     }
     Ok(false)
 }
@@ -143,11 +229,12 @@ pub(super) fn temporary_name(purpose: &str) -> CString {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CStr;
     use std::fs;
     use std::os::fd::{AsFd, OwnedFd};
     use std::sync::Arc;
 
-    use super::{Lock, take_aside};
+    use super::{Attempt, Candidate, Lock, take_aside};
     use crate::store::file::fingerprint::look_at;
 
     fn folder() -> (tempfile::TempDir, Arc<OwnedFd>) {
@@ -156,12 +243,21 @@ mod tests {
         (folder, fd)
     }
 
+    fn taken(fd: &Arc<OwnedFd>, name: &CStr) -> Lock {
+        match Candidate::make(fd, Candidate::name()).unwrap().take(name).unwrap() {
+            Attempt::Taken(lock) => lock,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_lock_has_one_holder_and_is_gone_when_dropped() {
         let (folder, fd) = folder();
-        let lock = Lock::make(&fd, c".lock.lock").unwrap().unwrap();
+        let lock = taken(&fd, c".lock.lock");
         assert!(lock.is_ours());
-        assert!(Lock::make(&fd, c".lock.lock").unwrap().is_none());
+        let second = Candidate::make(&fd, Candidate::name()).unwrap().take(c".lock.lock").unwrap();
+        let Attempt::Held(second) = second else { panic!("taken twice") };
+        second.discard();
         drop(lock);
         assert!(!folder.path().join(".lock.lock").exists());
     }
@@ -169,7 +265,7 @@ mod tests {
     #[test]
     fn a_lock_that_somebody_took_over_is_left_alone() {
         let (folder, fd) = folder();
-        let lock = Lock::make(&fd, c".lock.lock").unwrap().unwrap();
+        let lock = taken(&fd, c".lock.lock");
         fs::remove_dir(folder.path().join(".lock.lock")).unwrap();
         fs::create_dir(folder.path().join(".lock.lock")).unwrap();
         assert!(!lock.is_ours());
@@ -182,10 +278,10 @@ mod tests {
         let (folder, fd) = folder();
         fs::create_dir(folder.path().join("a.lock")).unwrap();
         let seen = look_at(fd.as_fd(), c"a.lock").unwrap().unwrap();
-        let rival = Lock::make(&fd, c"b.lock").unwrap().unwrap();
-        assert!(!take_aside(fd.as_fd(), c"b.lock", &seen).unwrap());
+        let rival = taken(&fd, c"b.lock");
+        assert!(!take_aside(fd.as_fd(), c"b.lock", &seen, c"aside").unwrap());
         assert!(rival.is_ours());
-        assert!(take_aside(fd.as_fd(), c"a.lock", &seen).unwrap());
+        assert!(take_aside(fd.as_fd(), c"a.lock", &seen, c"aside").unwrap());
         assert!(!folder.path().join("a.lock").exists());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

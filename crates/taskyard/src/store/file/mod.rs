@@ -27,6 +27,7 @@ mod state;
 mod store;
 mod turn;
 mod txn;
+mod waiting;
 mod watch;
 
 pub mod failpoint;

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use taskyard_core::{AgentName, Op};
+use taskyard_core::{AgentName, Op, Revision};
 
 use super::clock;
 use super::commit::elsewhere;
@@ -14,7 +14,7 @@ use super::journal::{Journal, Known, NewEntry};
 use super::place::file_name;
 use super::queue::{self, Queue};
 use super::scan::{self, Change, Scan};
-use super::state;
+use super::state::{self, State};
 use crate::store::{Signature, StoreError};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.
@@ -52,7 +52,8 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
         return true;
     }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
-    let Ok(Some(queue)) = queue else { return false };
+    // Fingerprints are only for speed; they can wait.
+    let Ok(Some(queue)) = queue else { return changes.is_empty() };
     match write(handle, journal, scan, &changes, &queue) {
         Ok(recorded) => recorded,
         Err(error) => {
@@ -74,13 +75,13 @@ fn write(
     changes: &[&Change],
     queue: &Queue,
 ) -> Result<bool, StoreError> {
-    let mut state = state::load(&queue.file).unwrap_or_default();
+    let state = state::load(&queue.file).unwrap_or_default();
     if state.busy || state.sequence % 2 == 1 {
         return Ok(false);
     }
     let transaction = journal.begin()?;
     let newest = journal.newest()?;
-    if newest != scan.revision || (state.turns > 0 && state.applied < newest.0) || !is_still_so(handle, changes)? {
+    if newest != scan.revision || !is_written_out(journal, &state, newest)? || !is_still_so(handle, changes)? {
         return Ok(false);
     }
     let revision = newest.next();
@@ -108,11 +109,20 @@ fn write(
     }
     journal.end(transaction)?;
     if !entries.is_empty() {
-        state.applied = revision.0;
-        state::save(&queue.file, &state).map_err(StoreError::io("cannot write", &queue.path))?;
+        state::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = entries.len(), "recorded what another program did");
     }
     Ok(true)
+}
+
+/// Tells whether every commit of ours is in the files.
+fn is_written_out(journal: &Journal, state: &State, newest: Revision) -> Result<bool, StoreError> {
+    if state.turns == 0 || state.applied >= newest.0 {
+        return Ok(true);
+    }
+    // Whoever recorded what other programs did may have died before it could say so.
+    let pending = journal.after(Revision(state.applied))?;
+    Ok(pending.iter().all(|stored| stored.entry.op.is_elsewhere()))
 }
 
 /// Tells whether the files still are what the look found.

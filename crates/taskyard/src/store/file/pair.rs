@@ -5,15 +5,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
-use taskyard_core::{Event, Image, TaskId};
+use taskyard_core::{Event, Image, Rules, TaskId};
 
 use super::clock;
 use super::commit;
 use super::failpoint::reach;
+use super::fingerprint::Look;
 use super::handle::Handle;
-use super::journal::{Journal, Move, NewEntry};
+use super::journal::{Journal, Known, Move, NewEntry};
 use super::plan::{self, Plan};
+use super::queue::PATIENCE;
 use super::repair;
 use super::turn::Turn;
 use super::txn::FileTxn;
@@ -64,8 +67,12 @@ impl TxnPair for FilePair {
         let token = format!("{}-{:x}", std::process::id(), clock::wall());
         let written = note(&mut from, &into, leaving, signature, &token).and_then(|()| {
             reach("move: noted");
-            let confirm = |journal: &Journal| journal.confirm_move(&token);
-            commit::write_journal(&mut into, coming, signature, confirm)
+            let task = &coming.writes[0].id;
+            commit::write_journal(&mut into, coming, signature, |journal| match journal.confirm_move(&token)? {
+                true => Ok(()),
+                // We were asleep, and somebody of ours had a turn at the list that things leave.
+                false => Err(StoreError::Conflict { task: task.clone() }),
+            })
         });
         let came = match written {
             Ok(event) => event,
@@ -76,17 +83,43 @@ impl TxnPair for FilePair {
                 return Err(error);
             }
         };
-        into.journal_mut().sync()?;
+        into.sync()?;
         reach("move: exists");
         // From here on it has happened; what is left is carried out now, or by the next command on either list.
         let strike = |journal: &Journal| journal.forget_move(&token);
-        let left = commit::write_journal(&mut from, leaving, signature, strike)?;
-        from.journal_mut().sync()?;
+        let left = commit::write_journal(&mut from, leaving, signature, strike);
+        if left.is_ok() {
+            from.sync()?;
+        }
         reach("move: followed");
         let came = commit::carry_out(into, coming, came)?;
-        let left = commit::carry_out(from, leaving, left)?;
+        let left = match left {
+            Ok(event) => commit::carry_out(from, leaving, event)?,
+            Err(_) => follow_by_the_note(&mut from, leaving)?,
+        };
         Ok([Some(left), Some(came)])
     }
+}
+
+/// Lets the list that things leave follow by its note: our turn at it was taken over while we slept.
+fn follow_by_the_note(from: &mut FileTxn, leaving: &Plan) -> Result<Event, StoreError> {
+    plan::discard(&from.turn, leaving);
+    from.turn.release();
+    let started = Instant::now();
+    let (mut turn, mut journal) = loop {
+        match from.handle.take_turn() {
+            Ok(taken) => break taken,
+            Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
+            Err(error) => return Err(commit::unfinished(&from.turn, error)),
+        }
+    };
+    finish_noted_moves(&mut turn, &mut journal, from.handle.rules)
+        .and_then(|()| repair::finish(&mut turn, &mut journal, from.handle.rules))
+        .map_err(|error| commit::unfinished(&from.turn, error))?;
+    turn.release();
+    let revision = journal.newest()?;
+    from.handle.give_back(journal);
+    Ok(Event { list: from.handle.list.clone(), revision, entries: Vec::new() })
 }
 
 fn commit_one_side(
@@ -119,7 +152,7 @@ fn note(
     let transaction = journal.begin()?;
     journal.note_move(&coming)?;
     journal.end(transaction)?;
-    from.journal_mut().sync()
+    from.sync()
 }
 
 fn discard(txn: &FileTxn, plan: Option<&Plan>) {
@@ -129,49 +162,75 @@ fn discard(txn: &FileTxn, plan: Option<&Plan>) {
 }
 
 /// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not.
-pub(super) fn finish_noted_moves(turn: &mut Turn, journal: &mut Journal) -> Result<(), StoreError> {
+pub(super) fn finish_noted_moves(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
     for noted in journal.noted_moves()? {
-        let happened = has_happened(&noted.peer, &noted.token);
+        let happened = has_happened(&noted.peer, &noted.token)?;
+        reach("move: decided");
         let transaction = journal.begin()?;
         if happened {
             tracing::info!(tasks = noted.changes.len(), "finishing a merge that its writer did not finish");
-            append(turn, journal, &noted)?;
+            append(turn, journal, &noted, rules)?;
         }
         journal.forget_move(&noted.token)?;
         journal.end(transaction)?;
+        reach("move: followed by its note");
     }
     Ok(())
 }
 
-fn has_happened(peer: &Path, token: &str) -> bool {
-    Journal::open_to_read(peer).ok().flatten().is_some_and(|journal| journal.has_move(token).unwrap_or(false))
+/// Asks the list that things come to. Where that one knows nothing of the move, it never will: its writer may only be asleep.
+fn has_happened(peer: &Path, token: &str) -> Result<bool, StoreError> {
+    match peer.join("journal.sqlite").exists() {
+        true => Journal::open(peer, peer)?.decide_move(token),
+        false => Ok(false),
+    }
 }
 
 /// Writes the entries a move should have written; the files follow with everything else that is not written out.
-fn append(turn: &Turn, journal: &Journal, noted: &Move) -> Result<(), StoreError> {
+fn append(turn: &Turn, journal: &Journal, noted: &Move, rules: Rules) -> Result<(), StoreError> {
+    let at = clock::now();
     let changes: Vec<Followed<'_>> = noted
         .changes
         .iter()
-        .map(|(task, after)| follow(turn, journal, task, after.as_ref()))
+        .map(|(task, after)| follow(turn, journal, task, after.as_ref(), rules))
         .collect::<Result<_, _>>()?;
+    let found = changes.iter().map(|change| (change.task, change.before.as_ref()));
+    let revision = journal.newest()?.next();
+    let seen_elsewhere = commit::journal_outside_changes(journal, found, revision, at)?;
     let entries: Vec<NewEntry<'_>> = changes
         .iter()
         .map(|change| NewEntry {
             task: change.task,
             op: noted.signature.op,
             before: change.before.as_ref(),
-            after: change.after,
-            inode: change.inode,
+            after: change.after.as_ref().map(|(image, _)| image),
+            inode: match (&change.after, change.inode) {
+                (Some((_, look)), _) => Some(look.print.inode),
+                (None, inode) => inode,
+            },
         })
         .collect();
-    journal.append(journal.newest()?.next(), clock::now(), &noted.signature, &entries)
+    let revision = if seen_elsewhere { revision.next() } else { revision };
+    journal.append(revision, at, &noted.signature, &entries)?;
+    for change in &changes {
+        match &change.after {
+            None => journal.forget(change.task)?,
+            Some((image, look)) => {
+                let known = Known { print: look.print, seen: look.print.mtime, image: image.clone() };
+                journal.set_known(change.task, &known)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What a move does to one file of the list that things leave.
 struct Followed<'a> {
     task: &'a TaskId,
     before: Option<Image>,
-    after: Option<&'a Image>,
+    /// What it is to hold, and the temporary file that holds it.
+    after: Option<(Image, Look)>,
+    /// The file that is to be removed.
     inode: Option<u64>,
 }
 
@@ -179,15 +238,18 @@ fn follow<'a>(
     turn: &Turn,
     journal: &Journal,
     task: &'a TaskId,
-    after: Option<&'a Image>,
+    after: Option<&Image>,
+    rules: Rules,
 ) -> Result<Followed<'a>, StoreError> {
     let found = repair::contents(turn, task)?;
-    let inode = match after {
-        Some(image) => Some(repair::write_temporary(turn, task, image)?),
-        None => found.image().map(|(_, look)| look.print.inode),
+    let now = found.image().map(|(image, _)| image);
+    let known = journal.known(task)?.map(|known| known.image);
+    let after = match (after, now) {
+        // Somebody wrote in between: what the move changes is changed in what they wrote. What they removed stays removed.
+        (Some(after), Some(now)) => Some(repair::rebased(task, known.as_ref(), after, now, rules)),
+        (Some(_), None) | (None, _) => None,
     };
-    if after.is_none() {
-        journal.forget(task)?;
-    }
-    Ok(Followed { task, before: found.image().map(|(image, _)| image.clone()), after, inode })
+    let written =
+        after.map(|image| repair::write_temporary(turn, task, &image).map(|look| (image, look))).transpose()?;
+    Ok(Followed { task, before: now.cloned(), after: written, inode: found.image().map(|(_, look)| look.print.inode) })
 }

@@ -6,15 +6,18 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::AtFlags;
-use taskyard_core::{Image, Revision, TaskId};
+use taskyard_core::dialect::native::parse_int;
+use taskyard_core::{Image, Revision, Rules, TaskId};
 
-use super::applying::mark_applied;
+use super::applying::{mark_applied, raise_mark};
 use super::clock;
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
 use super::journal::{Journal, Known};
-use super::place::{self, OURS, c_name, file_name};
+use super::numbers;
+use super::pair;
+use super::place::{self, c_name, file_name};
 use super::turn::Turn;
 use super::{flush, repair};
 use crate::store::StoreError;
@@ -28,11 +31,13 @@ pub(super) fn is_same_boot(sidecar: &Path) -> bool {
 
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
 /// has it.
-pub(super) fn recover(turn: &mut Turn, journal: &Journal, sidecar: &Path) -> Result<(), StoreError> {
-    let newest = journal.newest()?;
+pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, rules: Rules) -> Result<(), StoreError> {
     // A list whose directory had been flushed did not lose it with the power: somebody removed it.
     let was_removed = turn.is_new && journal.fact::<i64>("flushed")?.is_some();
-    if newest > Revision(0) && !was_removed {
+    if journal.newest()? > Revision(0) && !was_removed {
+        // Whether a merge was under way is told by the journals alone; the words of our processes may be lost.
+        pair::finish_noted_moves(turn, journal, rules)?;
+        let newest = journal.newest()?;
         write_again(turn, journal, newest)?;
     }
     reach("power: before the boot is remembered");
@@ -57,11 +62,12 @@ fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(
         reach("power: before a file");
         restore(turn, journal, id, fate)?;
     }
-    for name in place::names(turn.directory.as_fd(), &turn.place.directory)? {
-        if name.starts_with(OURS) {
-            let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::empty());
-        }
+    let removed = fates.iter().filter(|(_, fate)| fate.last.is_none());
+    let highest = removed.filter_map(|(id, _)| parse_int(id.as_str())).fold(0.0, f64::max);
+    if highest > numbers::mark(&turn.place.directory) {
+        raise_mark(turn, highest)?;
     }
+    repair::clear_away(turn)?;
     flush::flush_all(turn.directory.as_fd(), journal, newest);
     mark_applied(turn, newest)
 }
@@ -81,7 +87,7 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
     let found = repair::contents(turn, id)?;
     let is_forgotten = match &found {
         Contents::Missing => !fate.is_old,
-        contents => contents.image().is_some_and(|(image, _)| is_blank(image) || fate.earlier.contains(image)),
+        contents => contents.image().is_some_and(|(image, _)| repair::is_blank(image) || fate.earlier.contains(image)),
     };
     match &fate.last {
         Some(last) if is_forgotten => {
@@ -99,11 +105,6 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
         }
         _ => Ok(()),
     }
-}
-
-/// File systems give back files of the right name that are empty or full of zeros.
-fn is_blank(image: &Image) -> bool {
-    image.bytes().iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
 }
 
 /// A lock from before the machine was off has no living holder.

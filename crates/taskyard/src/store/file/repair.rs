@@ -10,18 +10,19 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType};
 use taskyard_core::rules::rebasing::rebase;
-use taskyard_core::{Entry, Event, Image, Op, Revision, Rules, TaskId};
+use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
 
 use super::applying::{mark_applied, raise_mark};
+use super::clock;
 use super::collision;
 use super::failpoint::reach;
 use super::files::{self, Contents};
-use super::fingerprint::look_at;
-use super::journal::{Journal, StoredEntry};
+use super::fingerprint::{Look, look_at};
+use super::journal::{Journal, NewEntry, StoredEntry};
 use super::numbers;
 use super::place::{self, OURS, c_name, file_name};
 use super::turn::Turn;
-use crate::store::StoreError;
+use crate::store::{Signature, StoreError};
 
 /// Finishes what was begun, where something was.
 pub(super) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
@@ -31,7 +32,11 @@ pub(super) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
         turn.state.applied = turn.state.applied.max(newest.0);
     }
     if turn.is_after_a_death {
-        super::pair::finish_noted_moves(turn, journal)?;
+        // Its writer may only be suspended. From here on it can no longer commit what it has prepared, for we are about to
+        // clear that away; what it has committed we see.
+        journal.overtake()?;
+        reach("repair: overtaken");
+        super::pair::finish_noted_moves(turn, journal, rules)?;
     }
     if turn.is_after_a_death || turn.state.applied < newest.0 || turn.state.sequence % 2 == 1 {
         finish(turn, journal, rules)?;
@@ -42,11 +47,11 @@ pub(super) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.
 pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
     let temporaries = temporaries(turn)?;
-    while let Some(renumbered) = collision::renumber(turn, journal, rules, &temporaries)? {
-        tracing::warn!(task = %renumbered, "a new task's number was taken by another program; it got another one");
+    while collision::renumber(turn, journal, rules, &temporaries)? {
+        reach("repair: renumbered");
     }
     let temporaries = self::temporaries(turn)?;
-    let pending = newest_of_each(journal.after(Revision(turn.state.applied))?);
+    let pending = newest_of_each(journal.after(Revision(turn.state.applied))?, &temporaries);
     if !pending.is_empty() {
         tracing::info!(tasks = pending.len(), "finishing a commit that its writer did not finish");
     }
@@ -57,7 +62,7 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
         reach("repair: before a file");
         match &stored.entry.after {
             Some(after) => finish_rewrite(turn, stored, after, &temporaries, rules)?,
-            None => finish_removal(turn, stored)?,
+            None => finish_removal(turn, journal, stored)?,
         }
         reach("repair: after a file");
     }
@@ -67,22 +72,28 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
     mark_applied(turn, journal.newest()?)
 }
 
-/// Returns the commit as it became, should a task have got another number on the way.
-pub(super) fn as_it_became(journal: &Journal, event: Event) -> Result<Event, StoreError> {
-    let created = event.entries.iter().find(|entry| entry.before.is_none());
-    let renumbered: Option<i64> = match created {
-        Some(entry) => journal.fact(&collision::fact(event.revision, &entry.task))?,
-        None => None,
-    };
-    let Some(revision) = renumbered.map(|revision| Revision(revision.unsigned_abs())) else { return Ok(event) };
-    let since = Revision(revision.0 - 1);
-    let entries: Vec<Entry> = journal
-        .after(since)?
-        .into_iter()
-        .map(|stored| stored.entry)
-        .filter(|entry| entry.revision == revision && !entry.op.is_elsewhere())
-        .collect();
-    Ok(Event { revision, entries, ..event })
+/// Returns the commit as it became, should tasks have got other numbers on the way.
+pub(super) fn as_it_became(journal: &Journal, mut event: Event) -> Result<Event, StoreError> {
+    loop {
+        let mut new_ids = HashMap::new();
+        let mut became = None;
+        for entry in event.entries.iter().filter(|entry| is_creation(entry)) {
+            if let Some((revision, new)) = collision::renumbered(journal, entry.revision, &entry.task)? {
+                became = Some(revision);
+                new_ids.insert(entry.task.clone(), new);
+            }
+        }
+        let Some(revision) = became else { return Ok(event) };
+        let newer = journal.after(Revision(revision.0 - 1))?.into_iter().map(|stored| stored.entry);
+        let newer: Vec<Entry> = newer.filter(|entry| entry.revision == revision).collect();
+        for entry in &mut event.entries {
+            let task = new_ids.get(&entry.task).unwrap_or(&entry.task);
+            if let Some(newer) = newer.iter().find(|newer| newer.task == *task) {
+                *entry = newer.clone();
+            }
+        }
+        event.revision = revision;
+    }
 }
 
 /// Returns our temporary files, by their inodes.
@@ -104,10 +115,18 @@ fn ours(turn: &Turn) -> Result<Vec<CString>, StoreError> {
     Ok(names.into_iter().filter(|name| name.starts_with(OURS)).map(|name| c_name(&name)).collect())
 }
 
-/// Later entries of a task make earlier ones of no account; what other programs did is done already.
-fn newest_of_each(entries: Vec<StoredEntry>) -> Vec<StoredEntry> {
+/// Later entries of a task make earlier ones of no account, except that what an earlier one began with, and did not get to
+/// change, is what the later one begins with. What other programs did is done already.
+fn newest_of_each(entries: Vec<StoredEntry>, temporaries: &HashMap<u64, CString>) -> Vec<StoredEntry> {
+    let is_waiting = |stored: &StoredEntry| stored.inode.is_some_and(|inode| temporaries.contains_key(&inode));
     let mut newest: BTreeMap<TaskId, StoredEntry> = BTreeMap::new();
-    for stored in entries {
+    for mut stored in entries {
+        if let Some(earlier) = newest.remove(&stored.entry.task)
+            && is_waiting(&earlier)
+            && !stored.entry.op.is_elsewhere()
+        {
+            stored.entry.before = earlier.entry.before;
+        }
         newest.insert(stored.entry.task.clone(), stored);
     }
     newest.into_values().filter(|stored| !stored.entry.op.is_elsewhere()).collect()
@@ -124,12 +143,19 @@ fn finish_rewrite(
     let Some(temporary) = stored.inode.and_then(|inode| temporaries.get(&inode)) else { return Ok(()) };
     let directory = turn.directory.as_fd();
     let path = turn.place.task_file(id);
-    let now = files::read(directory, id).map_err(StoreError::io("cannot read", &path))?;
+    let now = contents(turn, id)?;
     let before = stored.entry.before.as_ref();
-    let renamed = match now.image() {
-        Some((found, _)) if before != Some(found) && found != after => {
+    let renamed = match &now {
+        // Somebody removed it in between. What was changed in it is gone with it, as if they had come a moment later.
+        Contents::Missing if before.is_some() => Ok(()),
+        // Somebody put something there that is no task: it is theirs, and is left alone.
+        Contents::Broken(why, found) if !found.as_ref().is_some_and(|(image, _)| is_blank(image)) => {
+            tracing::warn!(task = %id, %why, "a change is not written over what no task can be read from");
+            Ok(())
+        }
+        Contents::Task(_, found, _) if before != Some(found) && found != after => {
             // Somebody wrote in between: what we changed is changed in what they wrote.
-            let image = rebased(id, before, after, found, rules).unwrap_or_else(|| after.clone());
+            let image = rebased(id, before, after, found, rules);
             files::replace(directory, &file_name(id), image.bytes())
         }
         _ => rustix::fs::renameat(directory, &**temporary, directory, &*file_name(id)).map_err(Into::into),
@@ -137,19 +163,31 @@ fn finish_rewrite(
     renamed.map_err(StoreError::io("cannot write", &path))
 }
 
-/// Applies to newer contents what a change did to older ones.
-fn rebased(id: &TaskId, before: Option<&Image>, after: &Image, now: &Image, rules: Rules) -> Option<Image> {
-    let merged = rebase(&before?.task(id).ok()?, &after.task(id).ok()?, &now.task(id).ok()?);
-    taskyard_core::dialect::native::write(Some(now), &merged, rules).ok()
+/// Applies to newer contents what a change did to older ones; where that cannot be, the change is all there is.
+pub(super) fn rebased(id: &TaskId, before: Option<&Image>, after: &Image, now: &Image, rules: Rules) -> Image {
+    let merge = || {
+        if before == Some(now) {
+            return None;
+        }
+        let merged = rebase(&before?.task(id).ok()?, &after.task(id).ok()?, &now.task(id).ok()?);
+        taskyard_core::dialect::native::write(Some(now), &merged, rules).ok()
+    };
+    merge().unwrap_or_else(|| after.clone())
 }
 
-fn finish_removal(turn: &Turn, stored: &StoredEntry) -> Result<(), StoreError> {
+fn finish_removal(turn: &Turn, journal: &Journal, stored: &StoredEntry) -> Result<(), StoreError> {
     let id = &stored.entry.task;
     let path = turn.place.task_file(id);
-    let look = look_at(turn.directory.as_fd(), &file_name(id)).map_err(StoreError::io("cannot look at", &path))?;
-    let Some(look) = look else { return Ok(()) };
-    if stored.inode.is_some_and(|inode| inode != look.print.inode) {
+    let now = contents(turn, id)?;
+    let Some((found, look)) = now.image() else { return Ok(()) };
+    // A number of an inode is soon used again, by a file that was made after the removal was decided on.
+    let is_younger = look.born / 1_000_000 > stored.entry.at.0;
+    if is_younger || stored.inode.is_some_and(|inode| inode != look.print.inode) {
         return Ok(());
+    }
+    if stored.entry.before.as_ref() != Some(found) {
+        journal_last_words(journal, stored, found)?;
+        reach("repair: last words journaled");
     }
     if let Some(number) = taskyard_core::dialect::native::parse_int(id.as_str())
         && number > numbers::mark(&turn.place.directory)
@@ -160,8 +198,27 @@ fn finish_removal(turn: &Turn, stored: &StoredEntry) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io("cannot remove", &path)(error.into()))
 }
 
+/// Journals what another program wrote to a file between the decision to remove it and the removal, so that a restore brings
+/// that back, too.
+fn journal_last_words(journal: &Journal, stored: &StoredEntry, found: &Image) -> Result<(), StoreError> {
+    let Entry { task, op, actor, .. } = &stored.entry;
+    let at = clock::now();
+    let transaction = journal.begin()?;
+    let written = journal.newest()?.next();
+    let entry = |op, before, after| NewEntry { task, op, before, after, inode: stored.inode };
+    let theirs = Signature::new(AgentName::elsewhere(), Op::CreatedElsewhere);
+    journal.append(written, at, &theirs, &[entry(Op::CreatedElsewhere, None, Some(found))])?;
+    journal.append(written.next(), at, &Signature::new(actor.clone(), *op), &[entry(*op, Some(found), None)])?;
+    journal.end(transaction)
+}
+
+/// File systems give back files of the right name that are empty or full of zeros; writers that die leave empty ones.
+pub(super) fn is_blank(image: &Image) -> bool {
+    image.bytes().iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
+}
+
 /// Removes the temporary files and set-aside locks of ours that nobody needs any more.
-fn clear_away(turn: &Turn) -> Result<(), StoreError> {
+pub(super) fn clear_away(turn: &Turn) -> Result<(), StoreError> {
     for name in ours(turn)? {
         if rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_err() {
             let _ = rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::REMOVEDIR);
@@ -175,10 +232,10 @@ pub(super) fn contents(turn: &Turn, id: &TaskId) -> Result<Contents, StoreError>
     files::read(turn.directory.as_fd(), id).map_err(StoreError::io("cannot read", turn.place.task_file(id)))
 }
 
-/// Writes contents to a temporary file and returns its inode.
-pub(super) fn write_temporary(turn: &Turn, id: &TaskId, image: &Image) -> Result<u64, StoreError> {
+/// Writes contents to a temporary file and returns what it is recognised by.
+pub(super) fn write_temporary(turn: &Turn, id: &TaskId, image: &Image) -> Result<Look, StoreError> {
     files::write_temporary(turn.directory.as_fd(), image, None)
-        .map(|(_, look)| look.print.inode)
+        .map(|(_, look)| look)
         .map_err(StoreError::io("cannot write", turn.place.task_file(id)))
 }
 

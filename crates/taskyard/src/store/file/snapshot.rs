@@ -11,7 +11,7 @@ use taskyard_core::{Image, Revision, Task, TaskId};
 
 use super::files;
 use super::handle::Handle;
-use super::journal::Journal;
+use super::journal::{Journal, StoredEntry};
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
@@ -63,15 +63,15 @@ impl FileSnapshot {
     fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {
         let mut look = 0;
         loop {
-            let before = self.sequence();
+            let before = self.handle.state().unwrap_or_default();
             let mut scan = scan::scan(&self.handle.place, journal)?;
-            if before.is_multiple_of(2) && before == self.sequence() {
+            if before.sequence.is_multiple_of(2) && before.sequence == self.sequence() {
                 return Ok(scan);
             }
             look += 1;
             if look == LOOKS {
                 if let Some(journal) = journal {
-                    complete(&mut scan, &pending(&self.handle, journal)?);
+                    complete(&mut scan, journal, Revision(before.applied))?;
                 }
                 return Ok(scan);
             }
@@ -152,15 +152,26 @@ impl Snapshot for FileSnapshot {
 /// Returns what commits say that are in the journal and, as far as is known, not in every file.
 fn pending(handle: &Handle, journal: &Journal) -> Result<HashMap<TaskId, Option<Image>>, StoreError> {
     let applied = handle.state().map_or(0, |state| state.applied);
-    let entries = journal.after(Revision(applied))?.into_iter().map(|stored| stored.entry);
-    Ok(entries.filter(|entry| !entry.op.is_elsewhere()).map(|entry| (entry.task, entry.after)).collect())
+    Ok(since(journal.after(Revision(applied))?))
 }
 
-/// Shows a commit that is being written out as if it were: a suspended writer must not show half of it.
-fn complete(scan: &mut Scan, pending: &HashMap<TaskId, Option<Image>>) {
-    scan.tasks.retain(|task| !pending.contains_key(&task.id));
-    scan.problems.retain(|problem| !pending.contains_key(&problem.task));
-    scan.changes.retain(|change| !pending.contains_key(&change.task));
-    scan.tasks.extend(pending.iter().filter_map(|(id, after)| after.as_ref()?.task(id).ok()));
+fn since(entries: Vec<StoredEntry>) -> HashMap<TaskId, Option<Image>> {
+    let entries = entries.into_iter().map(|stored| stored.entry);
+    entries.filter(|entry| !entry.op.is_elsewhere()).map(|entry| (entry.task, entry.after)).collect()
+}
+
+/// Shows whole every commit that was written out while we looked, or is in the hands of a suspended writer: what is in the
+/// files of it was seen in part only. `applied` is the last commit that was in every file when the looking began.
+fn complete(scan: &mut Scan, journal: &Journal, applied: Revision) -> Result<(), StoreError> {
+    let entries = journal.after(applied)?;
+    scan.revision = entries.last().map_or(scan.revision, |newest| newest.entry.revision);
+    let commits = since(entries);
+    scan.tasks.retain(|task| !commits.contains_key(&task.id));
+    scan.problems.retain(|problem| !commits.contains_key(&problem.task));
+    // What was seen while others wrote is not to be recorded.
+    scan.changes.clear();
+    scan.reprints.clear();
+    scan.tasks.extend(commits.iter().filter_map(|(id, after)| after.as_ref()?.task(id).ok()));
     scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
+    Ok(())
 }

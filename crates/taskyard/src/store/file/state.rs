@@ -10,6 +10,8 @@ use std::path::Path;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
 const WORDS: usize = 9;
+/// The last word: who holds the locks whose names follow it.
+const HOLDER_AT: u64 = (WORDS * 8 - 8) as u64;
 /// Where the names of the locks that are held begin.
 const HELD_AT: u64 = (WORDS * 8) as u64;
 /// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
@@ -32,16 +34,24 @@ pub(super) struct State {
     pub(super) clock_offset: i64,
     /// Whether somebody is between taking the lock and giving it back. Found set by the next one, its setter has died.
     pub(super) busy: bool,
-    /// Who that is.
+    /// Whose the locks are that are written down behind the words.
     pub(super) holder: u32,
 }
 
-/// One lock that is held or was about to be taken: its name, and which directory it is once that is known.
+/// A directory that is one of our locks, is about to become one, or was moved aside: its name, and which directory it is. One
+/// that is only known by its name, because it was written down before it was made, has zeros; such names are always our own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeldName {
     pub(super) name: String,
     pub(super) inode: u64,
     pub(super) born: i64,
+}
+
+impl HeldName {
+    /// Returns a name of ours under which a directory may be.
+    pub(super) fn of_ours(name: &std::ffi::CStr) -> Self {
+        Self { name: name.to_string_lossy().into_owned(), inode: 0, born: 0 }
+    }
 }
 
 /// Opens the file, making it where there is none.
@@ -66,8 +76,33 @@ pub(super) fn load(file: &File) -> Option<State> {
     })
 }
 
-/// Writes the words.
+/// Writes the words, all but the holder.
 pub(super) fn save(file: &File, state: &State) -> io::Result<()> {
+    file.write_all_at(&words(state)[..WORDS * 8 - 8], 0)
+}
+
+/// Writes the words, the holder, and the locks it holds.
+pub(super) fn save_all(file: &File, state: &State, held: &[HeldName]) -> io::Result<()> {
+    let mut bytes = words(state).to_vec();
+    push_held(&mut bytes, held);
+    file.write_all_at(&bytes, 0)
+}
+
+/// Writes down who holds which locks or is about to make them, so that the next of our processes can tell a dead one of
+/// ours from a rival's.
+pub(super) fn save_held(file: &File, holder: u32, held: &[HeldName]) -> io::Result<()> {
+    let mut bytes = u64::from(holder).to_le_bytes().to_vec();
+    push_held(&mut bytes, held);
+    file.write_all_at(&bytes, HOLDER_AT)
+}
+
+/// Writes only up to which revision everything has been written out. Of use to whoever has no turn: whatever it overwrites, a
+/// number too low means no more than that files are looked at again.
+pub(super) fn save_applied(file: &File, applied: u64) -> io::Result<()> {
+    file.write_all_at(&applied.to_le_bytes(), 2 * 8)
+}
+
+fn words(state: &State) -> [u8; WORDS * 8] {
     let words: [u64; WORDS] = [
         MAGIC,
         state.sequence,
@@ -83,11 +118,10 @@ pub(super) fn save(file: &File, state: &State) -> io::Result<()> {
     for (place, word) in words.iter().enumerate() {
         bytes[place * 8..place * 8 + 8].copy_from_slice(&word.to_le_bytes());
     }
-    file.write_all_at(&bytes, 0)
+    bytes
 }
 
-/// Remembers which locks we hold, so that the next of our processes can tell a dead one of ours from a rival's.
-pub(super) fn save_held(file: &File, held: &[HeldName]) -> io::Result<()> {
+fn push_held(bytes: &mut Vec<u8>, held: &[HeldName]) {
     let mut text = String::new();
     for HeldName { name, inode, born } in held {
         text.push_str(&format!("{name} {inode} {born}\n"));
@@ -95,10 +129,8 @@ pub(super) fn save_held(file: &File, held: &[HeldName]) -> io::Result<()> {
     if text.len() > LONGEST_HELD {
         text.clear();
     }
-    let mut bytes = Vec::with_capacity(text.len() + 4);
     bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());
-    file.write_all_at(&bytes, HELD_AT)
 }
 
 /// Reads which locks were held.
@@ -122,7 +154,7 @@ fn held_name(line: &str) -> Option<HeldName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldName, State, load, load_held, open, save, save_held};
+    use super::{HeldName, State, load, load_held, open, save, save_all, save_held};
 
     #[test]
     fn what_is_written_is_read_again() {
@@ -139,12 +171,15 @@ mod tests {
             busy: true,
             holder: 4,
         };
-        save(&file, &state).unwrap();
-        assert_eq!(load(&file), Some(state));
         let held = vec![HeldName { name: "7.json.lock".into(), inode: 12, born: -3 }];
-        save_held(&file, &held).unwrap();
+        save_all(&file, &state, &held).unwrap();
+        assert_eq!(load(&file), Some(state));
         assert_eq!(load_held(&file), held);
-        save_held(&file, &[]).unwrap();
+        save(&file, &State { applied: 10, holder: 5, ..state }).unwrap();
+        assert_eq!(load(&file), Some(State { applied: 10, ..state }));
+        assert_eq!(load_held(&file), held);
+        save_held(&file, 6, &[]).unwrap();
+        assert_eq!(load(&file), Some(State { applied: 10, holder: 6, ..state }));
         assert_eq!(load_held(&file), []);
     }
 }

@@ -1,24 +1,26 @@
 //! One writer's turn at a list: the head of our queue, the client's lock on the list, and its locks on single tasks.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::AtFlags;
 use rustix::process::{Pid, test_kill_process};
 use taskyard_core::TaskId;
 
+use super::clock;
 use super::failpoint::reach;
 use super::fingerprint::{Look, look_at};
 use super::held;
-use super::lock::{self, LIFE, Lock};
-use super::place::{Place, lock_name};
+use super::lock::{self, Candidate, Lock};
+use super::place::{OURS, Place, c_name, lock_name};
 use super::queue::{self, PATIENCE, Queue};
 use super::state::{self, HeldName, State};
-use super::{backoff::Backoff, clock};
+use super::waiting::{LockNames, Waiting};
 use crate::store::StoreError;
 
 /// How long the locks of single tasks are waited for while the list is locked; then the list is given back first.
@@ -65,26 +67,26 @@ impl Turn {
     }
 
     fn take_from(place: &Place, queue: Queue, patience: Duration) -> Result<Self, StoreError> {
-        let mut state = state::load(&queue.file).unwrap_or_default();
+        let state = state::load(&queue.file).unwrap_or_default();
         leave_a_gap(&state);
         let offset = clock::wall() - clock::since_boot();
         let clock_was_set = state.turns > 0 && (offset - state.clock_offset).abs() > CLOCK_WAS_SET;
-        let is_after_a_death = state.busy && queue.is_head && is_dead(state.holder);
-        let dead = if is_after_a_death { state::load_held(&queue.file) } else { Vec::new() };
+        // What a living one wrote down must stay; then our own lock, should we be killed, has to go stale by itself.
+        let may_write_down = queue.is_head && (!state.busy || is_dead(state.holder));
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
         let is_new = !place.directory.exists();
-        let (directory, list_lock) = lock_list(place, &dead, second_look, patience)?;
+        let (directory, list_lock) = lock_list(place, may_write_down.then_some(&queue.file), second_look, patience)?;
         reach("list lock: taken");
         let taken = clock::since_boot();
-        // What others wrote while we waited for the lock without the queue counts, not what we read before.
-        state = state::load(&queue.file).unwrap_or_default();
+        // What others wrote while we waited for the lock counts, not what we read before.
+        let mut state = state::load(&queue.file).unwrap_or_default();
         let unclean = state.busy;
         state.busy = true;
         state.turns += 1;
         state.clock_offset = offset;
         state.holder = std::process::id();
-        let mut turn = Self {
+        let turn = Self {
             place: place.clone(),
             directory,
             state,
@@ -95,8 +97,7 @@ impl Turn {
             task_locks: Vec::new(),
             taken,
         };
-        turn.save()?;
-        turn.save_held(&[])?;
+        turn.save_with(&[])?;
         reach("list lock: remembered");
         Ok(turn)
     }
@@ -106,24 +107,45 @@ impl Turn {
         if ids.is_empty() {
             return Ok(());
         }
-        let mut names: Vec<(&TaskId, String)> = ids.iter().map(|id| (id, format!("{}.json", id.file_stem()))).collect();
-        names.sort_by(|one, two| one.0.cmp(two.0));
-        let intents: Vec<String> = names.iter().map(|(_, name)| format!("{name}.lock")).collect();
-        self.save_held(&intents)?;
+        let mut ids: Vec<&TaskId> = ids.iter().collect();
+        ids.sort();
+        let names: Vec<LockNames> = ids.iter().map(|_| LockNames::new()).collect();
+        self.save_with(&names.iter().flat_map(LockNames::held).collect::<Vec<_>>())?;
+        let mut candidates = Vec::with_capacity(ids.len());
+        let mut held = Vec::with_capacity(ids.len());
+        for (id, names) in ids.iter().zip(names) {
+            let file = format!("{}.json", id.file_stem());
+            let path = self.place.directory.join(format!("{file}.lock"));
+            let made = names.make(&self.directory).map_err(StoreError::io("cannot take the lock", &path));
+            let candidate = made.inspect_err(|_| discard_all(&candidates))?;
+            let name = lock_name(&file);
+            held.extend(names.held());
+            held.push(candidate.as_lock(&name));
+            candidates.push((Waiting { name, path, second_look: SECOND_LOOK, names }, candidate));
+        }
+        self.save_with(&held).inspect_err(|_| discard_all(&candidates))?;
+        self.take_all(candidates)
+    }
+
+    fn take_all(&mut self, candidates: Vec<(Waiting, Candidate)>) -> Result<(), StoreError> {
         let started = Instant::now();
-        for (_, name) in &names {
+        let mut candidates = candidates.into_iter();
+        while let Some((waiting, candidate)) = candidates.next() {
             reach("task lock: before");
-            let path = self.place.directory.join(format!("{name}.lock"));
-            let waiting = Waiting { name: &lock_name(name), path, second_look: SECOND_LOOK };
             let patience = TASK_PATIENCE.saturating_sub(started.elapsed());
-            let lock = waiting.acquire(&self.directory, patience).map_err(|error| match error {
-                StoreError::Locked { path, age, .. } => StoreError::Busy { path, age },
-                other => other,
-            })?;
-            self.task_locks.push(held::keep(lock));
+            match waiting.acquire(&self.directory, candidate, patience, None) {
+                Ok(lock) => self.task_locks.push(held::keep(lock)),
+                Err(error) => {
+                    candidates.for_each(|(_, candidate)| candidate.discard());
+                    return Err(match error {
+                        StoreError::Locked { path, age, .. } => StoreError::Busy { path, age },
+                        other => other,
+                    });
+                }
+            }
             reach("task lock: taken");
         }
-        self.save_held(&[])
+        Ok(())
     }
 
     /// Tells whether the list's lock and those of the tasks are still the ones we made.
@@ -137,10 +159,15 @@ impl Turn {
         self.list_lock.is_ours() && of_task.is_none_or(|lock| lock.is_ours())
     }
 
-    /// Writes what our processes tell each other.
+    /// Writes what our processes tell each other, unless it is no longer ours to tell: a writer that slept while its lock was
+    /// taken over must not write yesterday's words over today's.
     pub(super) fn save(&mut self) -> Result<(), StoreError> {
-        let Some(queue) = &self.queue else { return Ok(()) };
-        state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
+        match &self.queue {
+            Some(queue) if self.list_lock.is_ours() => {
+                state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives the locks of the tasks back.
@@ -151,7 +178,12 @@ impl Turn {
         }
     }
 
-    fn save_held(&self, intents: &[String]) -> Result<(), StoreError> {
+    /// Writes the words, the locks that are held, and further names.
+    fn save_with(&self, further: &[HeldName]) -> Result<(), StoreError> {
+        let Some(queue) = &self.queue else { return Ok(()) };
+        if !self.list_lock.is_ours() {
+            return Ok(());
+        }
         let locks = self.task_locks.iter().chain([&self.list_lock]);
         let mut held: Vec<HeldName> = locks
             .map(|lock| HeldName {
@@ -160,9 +192,8 @@ impl Turn {
                 born: lock.born,
             })
             .collect();
-        held.extend(intents.iter().map(|name| HeldName { name: name.clone(), inode: 0, born: 0 }));
-        let Some(queue) = &self.queue else { return Ok(()) };
-        state::save_held(&queue.file, &held).map_err(StoreError::io("cannot write", &queue.path))
+        held.extend_from_slice(further);
+        state::save_all(&queue.file, &self.state, &held).map_err(StoreError::io("cannot write", &queue.path))
     }
 
     /// Ends the turn.
@@ -174,7 +205,8 @@ impl Turn {
             self.state.busy = false;
             self.state.released = clock::since_boot();
             self.state.held_for = self.state.released - self.taken;
-            let _ = self.save();
+            let _ = self.save_with(&[]);
+            reach("list lock: said to be given back");
             self.list_lock.remove();
             reach("list lock: given back");
         }
@@ -188,63 +220,32 @@ impl Drop for Turn {
     }
 }
 
-/// One lock that is waited for.
-pub(super) struct Waiting<'a> {
-    pub(super) name: &'a CStr,
-    pub(super) path: PathBuf,
-    pub(super) second_look: Duration,
+fn discard_all(candidates: &[(Waiting, Candidate)]) {
+    candidates.iter().for_each(|(_, candidate)| candidate.discard());
 }
 
-impl Waiting<'_> {
-    /// Waits until the lock is free or its holder is dead, and takes it.
-    pub(super) fn acquire(&self, directory: &Arc<OwnedFd>, patience: Duration) -> Result<Lock, StoreError> {
-        let io = |doing| StoreError::io(doing, &self.path);
-        let started = Instant::now();
-        let mut backoff = Backoff::default();
-        loop {
-            if let Some(lock) = Lock::make(directory, self.name).map_err(io("cannot take the lock"))? {
-                return Ok(lock);
-            }
-            let Some(look) = look_at(directory.as_fd(), self.name).map_err(io("cannot look at the lock"))? else {
-                continue;
-            };
-            let age = lock::age(&look);
-            if age > LIFE && lock::is_directory(&look) && self.take_over(directory, &look)? {
-                continue;
-            }
-            let waited = started.elapsed();
-            if waited >= patience {
-                return Err(StoreError::Locked { path: self.path.clone(), age, waited });
-            }
-            thread::sleep(backoff.next().min(patience - waited));
-        }
-    }
-
-    fn take_over(&self, directory: &OwnedFd, look: &Look) -> Result<bool, StoreError> {
-        let io = |doing| StoreError::io(doing, &self.path);
-        let still = lock::is_motionless(directory.as_fd(), self.name, look, self.second_look)
-            .map_err(io("cannot look at the lock"))?;
-        if !still {
-            return Ok(false);
-        }
-        tracing::info!(lock = %self.path.display(), age_s = lock::age(look).as_secs(), "taking over a dead lock");
-        lock::take_aside(directory.as_fd(), self.name, look).map_err(io("cannot take over the lock"))
-    }
-}
-
-/// Takes the list's lock, making the list's directory where there is none.
+/// Takes the list's lock, making the list's directory where there is none. What is about to be made is written down in
+/// `memory`, where it may be.
 fn lock_list(
     place: &Place,
-    dead: &[HeldName],
+    memory: Option<&File>,
     second_look: Duration,
     patience: Duration,
 ) -> Result<(Arc<OwnedFd>, Arc<Lock>), StoreError> {
-    let waiting = Waiting { name: c".lock.lock", path: place.directory.join(".lock.lock"), second_look };
+    let names = LockNames::new();
+    let waiting =
+        Waiting { name: c".lock.lock".to_owned(), path: place.directory.join(".lock.lock"), second_look, names };
     let mut attempts = 0;
     loop {
         let directory = Arc::new(place.make()?);
-        reclaim(place, &directory, dead, patience)?;
-        match waiting.acquire(&directory, patience) {
+        if let Some(memory) = memory {
+            bury(&directory, memory, &waiting.names).map_err(StoreError::io("cannot write", "queue"))?;
+        }
+        let taken = waiting.candidate(&directory, memory).and_then(|candidate| {
+            reach("list lock: ready");
+            waiting.acquire(&directory, candidate, patience, memory)
+        });
+        match taken {
             Ok(lock) => return Ok((directory, held::keep(lock))),
             // Somebody removed the whole list in that instant.
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound && attempts < 3 => {
@@ -253,6 +254,41 @@ fn lock_list(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Removes the locks that a dead writer of ours left, and writes down the names under which we may leave some.
+fn bury(directory: &Arc<OwnedFd>, memory: &File, names: &LockNames) -> io::Result<()> {
+    let ours = names.held();
+    let is_there = |held: &&HeldName| {
+        let look = look_at(directory.as_fd(), &c_name(&held.name)).ok().flatten();
+        look.is_some_and(|look| is_named(held, &look))
+    };
+    let dead: Vec<HeldName> = state::load_held(memory).iter().filter(is_there).cloned().collect();
+    if !dead.is_empty() {
+        let all: Vec<HeldName> = dead.iter().chain(&ours).cloned().collect();
+        state::save_held(memory, std::process::id(), &all)?;
+        reach("locks of the dead: written down");
+        for held in &dead {
+            remove_dead(directory.as_fd(), held, &names.aside);
+            reach("locks of the dead: removed one");
+        }
+    }
+    state::save_held(memory, std::process::id(), &ours)
+}
+
+fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
+    let name = c_name(&held.name);
+    let Ok(Some(look)) = look_at(directory, &name) else { return };
+    if held.name.starts_with(OURS) {
+        let _ = rustix::fs::unlinkat(directory, &*name, AtFlags::REMOVEDIR);
+    } else if is_named(held, &look) {
+        let _ = lock::take_aside(directory, &name, &look, aside);
+    }
+}
+
+/// Tells whether what stands under a name is the directory that was written down.
+fn is_named(held: &HeldName, look: &Look) -> bool {
+    held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born)
 }
 
 /// Waits until rivals that poll had a fair chance at the lock since one of ours gave it back.
@@ -264,22 +300,6 @@ fn leave_a_gap(state: &State) {
     {
         thread::sleep(Duration::from_nanos(early));
     }
-}
-
-/// Removes the locks of a writer of ours that died. One that it was only about to take may be a rival's: that one is
-/// waited for, before the list is locked, so that nobody waits for us meanwhile.
-fn reclaim(place: &Place, directory: &Arc<OwnedFd>, held: &[HeldName], patience: Duration) -> Result<(), StoreError> {
-    for HeldName { name, inode, born } in held {
-        let lock = super::place::c_name(name);
-        let Ok(Some(look)) = look_at(directory.as_fd(), &lock) else { continue };
-        if *born != 0 && look.print.inode == *inode && look.born == *born {
-            let _ = lock::take_aside(directory.as_fd(), &lock, &look);
-        } else if *inode == 0 && &*lock != c".lock.lock" {
-            let waiting = Waiting { name: &lock, path: place.directory.join(name), second_look: SECOND_LOOK };
-            drop(waiting.acquire(directory, patience)?);
-        }
-    }
-    Ok(())
 }
 
 fn is_dead(process: u32) -> bool {

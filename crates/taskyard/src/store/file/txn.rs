@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use taskyard_core::dialect::native;
@@ -28,6 +29,8 @@ pub(super) struct FileTxn {
     /// Given back when the transaction ends.
     pub(super) journal: Option<Journal>,
     pub(super) revision: Revision,
+    /// How often turns had been overtaken when this one began.
+    pub(super) overtaken: i64,
     pub(super) staged: BTreeMap<TaskId, Staged>,
     /// Whether the client's own lock file has to be there afterwards, as it is after its creates and resets.
     pub(super) needs_lock_file: bool,
@@ -48,11 +51,14 @@ impl FileTxn {
         let existed = handle.place.open()?.is_some();
         let (turn, journal) = handle.take_turn()?;
         let revision = journal.newest()?;
+        let overtaken = journal.overtaken()?;
+        handle.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             handle,
             turn,
             journal: Some(journal),
             revision,
+            overtaken,
             staged: BTreeMap::new(),
             needs_lock_file: false,
             existed,
@@ -65,9 +71,10 @@ impl FileTxn {
         self.journal.as_ref().expect("the journal is there until the transaction ends")
     }
 
-    /// Returns the journal, to flush it.
-    pub(super) fn journal_mut(&mut self) -> &mut Journal {
-        self.journal.as_mut().expect("the journal is there until the transaction ends")
+    /// Waits until a commit that exists is on the disk.
+    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+        let journal = self.journal.as_mut().expect("the journal is there until the transaction ends");
+        journal.sync().map_err(|error| commit::unfinished(&self.turn, error))
     }
 
     fn read(&self, id: &TaskId) -> Result<Contents, StoreError> {
@@ -100,6 +107,7 @@ impl FileTxn {
 
 impl Drop for FileTxn {
     fn drop(&mut self) {
+        self.handle.transactions.fetch_sub(1, Ordering::Relaxed);
         self.turn.release();
         if let Some(journal) = self.journal.take() {
             self.handle.give_back(journal);

@@ -14,6 +14,8 @@ use crate::store::StoreError;
 
 /// The format of the database; a higher one was written by a newer Taskyard.
 const FORMAT: i64 = 1;
+/// Counts how often a turn was taken from a writer that had not ended it.
+const OVERTAKEN: &str = "overtaken";
 /// When the write-ahead log holds more pages than this, they are copied into the database.
 const LONGEST_LOG: i32 = 256;
 
@@ -148,6 +150,18 @@ impl Journal {
         if self.pages.load(Ordering::Relaxed) > LONGEST_LOG {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
+    }
+
+    /// Makes every commit fail that was begun before now.
+    pub(in crate::store::file) fn overtake(&self) -> Result<(), StoreError> {
+        let transaction = self.begin()?;
+        self.set_fact(OVERTAKEN, self.overtaken()? + 1)?;
+        self.end(transaction)
+    }
+
+    /// Returns a number that changes whenever a commit that was begun must not happen any more.
+    pub(in crate::store::file) fn overtaken(&self) -> Result<i64, StoreError> {
+        Ok(self.fact(OVERTAKEN)?.unwrap_or(0))
     }
 
     /// Returns a remembered fact.

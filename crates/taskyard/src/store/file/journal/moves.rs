@@ -9,6 +9,10 @@ use taskyard_core::{AgentName, Image, Op, TaskId};
 use super::Journal;
 use crate::store::{Signature, StoreError};
 
+/// What the list that things come to says of a move, in place of a peer.
+const HAPPENED: &str = "";
+const STRUCK_OFF: &str = "-";
+
 /// What a move does to the list that things leave. It counts once the other list's journal holds its token.
 #[derive(Clone, Debug)]
 pub(in crate::store::file) struct Move {
@@ -40,16 +44,29 @@ impl Journal {
         statement.execute(params![coming.token, peer, payload]).map(drop).map_err(self.failed("write"))
     }
 
-    /// Notes, in the journal of the list that things come to, that a move happened.
-    pub(in crate::store::file) fn confirm_move(&self, token: &str) -> Result<(), StoreError> {
-        let mut statement = self.prepare("INSERT INTO moves VALUES (?1, '', NULL)")?;
-        statement.execute([token]).map(drop).map_err(self.failed("write"))
+    /// Notes, in the journal of the list that things come to, that a move happens, as part of the commit that makes it so.
+    /// Returns whether it may still: it may not once the list that things leave has struck it off.
+    pub(in crate::store::file) fn confirm_move(&self, token: &str) -> Result<bool, StoreError> {
+        self.set_fate(token, HAPPENED)
     }
 
-    /// Tells whether a move happened, asked of the list that things come to.
-    pub(in crate::store::file) fn has_move(&self, token: &str) -> Result<bool, StoreError> {
-        let mut statement = self.prepare("SELECT count(*) FROM moves WHERE token = ?1")?;
-        statement.query_row([token], |row| row.get::<_, i64>(0)).map(|count| count > 0).map_err(self.failed("read"))
+    /// Decides, in the journal of the list that things come to, what became of a move: it happened, or it never will.
+    pub(in crate::store::file) fn decide_move(&self, token: &str) -> Result<bool, StoreError> {
+        let transaction = self.begin()?;
+        let happened = !self.set_fate(token, STRUCK_OFF)? && self.fate(token)? == HAPPENED;
+        self.end(transaction)?;
+        Ok(happened)
+    }
+
+    /// Sets what becomes of a move, where that is open.
+    fn set_fate(&self, token: &str, fate: &str) -> Result<bool, StoreError> {
+        let mut statement = self.prepare("INSERT OR IGNORE INTO moves VALUES (?1, ?2, NULL)")?;
+        statement.execute([token, fate]).map(|rows| rows > 0).map_err(self.failed("write"))
+    }
+
+    fn fate(&self, token: &str) -> Result<String, StoreError> {
+        let mut statement = self.prepare("SELECT peer FROM moves WHERE token = ?1")?;
+        statement.query_row([token], |row| row.get(0)).map_err(self.failed("read"))
     }
 
     /// Strikes a note off.

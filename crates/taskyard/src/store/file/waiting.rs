@@ -1,0 +1,137 @@
+//! Waiting for one lock, and taking it over when its holder is dead.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::backoff::Backoff;
+use super::fingerprint::{Look, look_at};
+use super::lock::{self, Attempt, Candidate, LIFE, Lock, temporary_name};
+use super::state::{self, HeldName};
+use crate::store::StoreError;
+
+/// One lock that is waited for.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) name: CString,
+    pub(super) path: PathBuf,
+    /// Two looks at a dead lock are this far apart.
+    pub(super) second_look: Duration,
+    pub(super) names: LockNames,
+}
+
+/// The names of ours that are used on the way to one lock.
+#[derive(Debug)]
+pub(super) struct LockNames {
+    candidate: CString,
+    /// What a dead lock is moved to.
+    pub(super) aside: CString,
+}
+
+impl LockNames {
+    /// Returns names nobody else uses.
+    pub(super) fn new() -> Self {
+        Self { candidate: Candidate::name(), aside: temporary_name("stale") }
+    }
+
+    /// Returns what has to be written down before they are used.
+    pub(super) fn held(&self) -> [HeldName; 2] {
+        [HeldName::of_ours(&self.candidate), HeldName::of_ours(&self.aside)]
+    }
+
+    /// Makes the directory that is to become the lock.
+    pub(super) fn make(&self, directory: &Arc<OwnedFd>) -> io::Result<Candidate> {
+        Candidate::make(directory, self.candidate.clone())
+    }
+}
+
+impl Candidate {
+    /// Returns what has to be written down before it becomes the lock of that name.
+    pub(super) fn as_lock(&self, name: &CStr) -> HeldName {
+        HeldName { name: name.to_string_lossy().into_owned(), inode: self.inode, born: self.born }
+    }
+}
+
+impl Waiting {
+    /// Makes the directory that is to become the lock, and writes down which one it is.
+    pub(super) fn candidate(&self, directory: &Arc<OwnedFd>, memory: Option<&File>) -> Result<Candidate, StoreError> {
+        let candidate = self.names.make(directory).map_err(StoreError::io("cannot take the lock", &self.path))?;
+        if let Some(memory) = memory {
+            let [one, two] = self.names.held();
+            let held = [one, two, candidate.as_lock(&self.name)];
+            state::save_held(memory, std::process::id(), &held)
+                .inspect_err(|_| candidate.discard())
+                .map_err(StoreError::io("cannot write", "queue"))?;
+        }
+        Ok(candidate)
+    }
+
+    /// Waits until the lock is free or its holder is dead, and takes it.
+    pub(super) fn acquire(
+        &self,
+        directory: &Arc<OwnedFd>,
+        mut candidate: Candidate,
+        patience: Duration,
+        memory: Option<&File>,
+    ) -> Result<Lock, StoreError> {
+        let io = |doing| StoreError::io(doing, &self.path);
+        let started = Instant::now();
+        let mut backoff = Backoff::default();
+        loop {
+            candidate = match candidate.take(&self.name).map_err(io("cannot take the lock"))? {
+                Attempt::Taken(lock) => return Ok(lock),
+                Attempt::Held(candidate) => candidate,
+                Attempt::Gone => {
+                    candidate = self.candidate(directory, memory)?;
+                    continue;
+                }
+            };
+            match self.wait(directory, &mut backoff, started, patience) {
+                Ok(()) => candidate.refresh(),
+                Err(error) => {
+                    candidate.discard();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Returns when it is worth another attempt.
+    fn wait(
+        &self,
+        directory: &OwnedFd,
+        backoff: &mut Backoff,
+        started: Instant,
+        patience: Duration,
+    ) -> Result<(), StoreError> {
+        let look = look_at(directory.as_fd(), &self.name);
+        let Some(look) = look.map_err(StoreError::io("cannot look at the lock", &self.path))? else { return Ok(()) };
+        let age = lock::age(&look);
+        if age > LIFE && lock::is_directory(&look) && self.take_over(directory, &look)? {
+            return Ok(());
+        }
+        let waited = started.elapsed();
+        if waited >= patience {
+            return Err(StoreError::Locked { path: self.path.clone(), age, waited });
+        }
+        thread::sleep(backoff.next().min(patience - waited));
+        Ok(())
+    }
+
+    fn take_over(&self, directory: &OwnedFd, look: &Look) -> Result<bool, StoreError> {
+        let io = |doing| StoreError::io(doing, &self.path);
+        let still = lock::is_motionless(directory.as_fd(), &self.name, look, self.second_look)
+            .map_err(io("cannot look at the lock"))?;
+        if !still {
+            return Ok(false);
+        }
+        tracing::info!(lock = %self.path.display(), age_s = lock::age(look).as_secs(), "taking over a dead lock");
+        lock::take_aside(directory.as_fd(), &self.name, look, &self.names.aside)
+            .map_err(io("cannot take over the lock"))
+    }
+}
