@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
 
+/// What a transaction on two lists did to each.
+type Events = [Option<Event>; 2];
+
 /// A store, one of its lists, the rules in force, who acts, and who listens.
 #[derive(Clone, Debug)]
 pub struct Yard {

@@ -58,7 +58,7 @@ impl Yard {
             })
         })?;
         Ok(outcome.map(|(merged, [_, came])| match came {
-            Some(came) => merged.with_arrivals(made(&came).collect()),
+            Some(came) => merged.with_tasks(made(&came).collect()),
             None => merged,
         }))
     }
@@ -66,7 +66,7 @@ impl Yard {
 
 impl Merged {
     /// Puts in the tasks that came, which may have got other numbers than they were put under.
-    fn with_arrivals(mut self, tasks: Vec<Task>) -> Self {
+    fn with_tasks(mut self, tasks: Vec<Task>) -> Self {
         if tasks.len() != self.tasks.len() || tasks.len() != self.mapping.len() {
             return self;
         }

@@ -153,7 +153,7 @@ impl Handle {
     }
 
     /// Tells whether the machine has been up since the list was last written; a process lives in one boot.
-    fn is_same_boot(&self) -> bool {
+    pub(super) fn is_same_boot(&self) -> bool {
         let is_known = |sidecar: &PathBuf| !sidecar.join("journal.sqlite").exists() || power::is_same_boot(sidecar);
         if !self.boot_is_known.load(Ordering::Relaxed) && self.place.sidecar.as_ref().is_none_or(is_known) {
             self.boot_is_known.store(true, Ordering::Relaxed);

@@ -51,6 +51,10 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
     if changes.is_empty() && scan.reprints.is_empty() {
         return true;
     }
+    // What a power loss took is not to be taken for what another program did.
+    if !handle.is_same_boot() {
+        return false;
+    }
     let queue = handle.queue_file().and_then(|path| queue::try_enter(&path));
     // Fingerprints are only for speed; they can wait.
     let Ok(Some(queue)) = queue else { return changes.is_empty() };

@@ -15,11 +15,10 @@ use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
 use super::journal::{Journal, Known};
-use super::numbers;
-use super::pair;
+use super::lock::{self, LIFE};
 use super::place::{self, c_name, file_name};
 use super::turn::Turn;
-use super::{flush, repair};
+use super::{flush, numbers, pair, repair};
 use crate::store::StoreError;
 
 const BOOT_FILE: &str = "boot";
@@ -114,7 +113,7 @@ fn clear_locks_of_the_dead(turn: &Turn) -> Result<(), StoreError> {
         let is_lock = name.ends_with(".json.lock");
         if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &c_name(&name))
             && is_lock
-            && look.print.mtime < started
+            && (look.print.mtime < started || lock::age(&look) > LIFE)
         {
             let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(&name), AtFlags::REMOVEDIR);
         }
