@@ -10,9 +10,6 @@ use crate::operations::Halt;
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
 use crate::{Error, Outcome};
 
-/// What one change did to two lists, the one that things left and the one they came to.
-pub(crate) type Events = [Option<Event>; 2];
-
 /// How long the lock of a task that a living process holds is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
