@@ -29,6 +29,7 @@ mod random;
 mod rivals;
 mod scale;
 mod staging;
+mod suspended;
 
 pub use home::{Home, Ran};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
@@ -38,4 +39,5 @@ pub use random::Random;
 pub use rivals::{Rival, install_rivals};
 pub use scale::Scale;
 pub use staging::{commit, images, signature};
+pub use suspended::Suspended;
 pub use taskyard::core::Rules;

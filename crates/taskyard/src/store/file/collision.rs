@@ -4,7 +4,6 @@
 //! everything but its number; a further revision says so.
 
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::os::fd::AsFd;
 
 use taskyard_core::dialect::native;
@@ -15,7 +14,7 @@ use super::clock;
 use super::files::Contents;
 use super::journal::{Journal, Known, NewEntry, StoredEntry};
 use super::numbers;
-use super::repair::{contents, is_creation, write_temporary};
+use super::repair::{contents, write_temporary};
 use super::turn::Turn;
 use crate::store::{Signature, StoreError};
 
@@ -37,40 +36,36 @@ pub(super) fn renumbered(
     }))
 }
 
-/// Gives the new tasks of the first commit that has some whose names are taken other numbers, in a further revision. Returns
-/// whether there was one.
+/// Gives the new tasks whose names are taken other numbers, in a further revision, and returns whether there were some.
+/// `pending` is what may not have been written out; a part of it is known to wait.
 pub(super) fn renumber(
     turn: &Turn,
     journal: &Journal,
     rules: Rules,
-    temporaries: &HashMap<u64, CString>,
+    pending: &[StoredEntry],
+    is_waiting: impl Fn(&StoredEntry) -> bool,
 ) -> Result<bool, StoreError> {
-    let pending = journal.after(Revision(turn.state.applied))?;
-    let is_waiting = |stored: &StoredEntry| stored.inode.is_some_and(|inode| temporaries.contains_key(&inode));
-    for commit in pending.chunk_by(|one, two| one.entry.revision == two.entry.revision) {
-        let mut taken = Vec::new();
-        for stored in commit.iter().filter(|stored| is_creation(&stored.entry) && is_waiting(stored)) {
-            let Entry { task, revision, after, .. } = &stored.entry;
-            let found = contents(turn, task)?;
-            let is_taken =
-                !matches!(found, Contents::Missing) && found.image().map(|(image, _)| image) != after.as_ref();
-            if is_taken && renumbered(journal, *revision, task)?.is_none() {
-                taken.push((stored, found));
-            }
-        }
-        if !taken.is_empty() {
-            write_revision(turn, journal, rules, commit, &taken)?;
-            return Ok(true);
+    let is_new = |entry: &Entry| entry.before.is_none() && entry.after.is_some();
+    let mut taken = Vec::new();
+    for stored in pending.iter().filter(|stored| is_new(&stored.entry) && is_waiting(stored)) {
+        let found = contents(turn, &stored.entry.task)?;
+        let is_there = !matches!(found, Contents::Missing);
+        if is_there && found.image().map(|(image, _)| image) != stored.entry.after.as_ref() {
+            taken.push((stored, found));
         }
     }
-    Ok(false)
+    if taken.is_empty() {
+        return Ok(false);
+    }
+    write_revision(turn, journal, rules, pending, &taken)?;
+    Ok(true)
 }
 
 fn write_revision(
     turn: &Turn,
     journal: &Journal,
     rules: Rules,
-    commit: &[StoredEntry],
+    pending: &[StoredEntry],
     taken: &[(&StoredEntry, Contents)],
 ) -> Result<(), StoreError> {
     let numbers = Numbers {
@@ -86,7 +81,8 @@ fn write_revision(
     let transaction = journal.begin()?;
     journal_theirs(journal, elsewhere, at, taken)?;
     let mut renamed = Vec::new();
-    for stored in commit {
+    // Also those that have been written out: they may wait for, or be waited for by, one that gets another number.
+    for stored in pending {
         let task = new_ids.get(&stored.entry.task).unwrap_or(&stored.entry.task);
         let Some(image) = with_new_ids(stored, task, &new_ids, rules) else { continue };
         let look = write_temporary(turn, task, &image)?;
@@ -99,16 +95,17 @@ fn write_revision(
             task,
             op: entry.op,
             // Of what stays under its name, the journal has already what the commit made of it.
-            before: entry.before.as_ref().and(entry.after.as_ref()),
+            before: entry.after.as_ref().filter(|_| **task == entry.task),
             after: Some(image),
             inode: Some(*inode),
         })
         .collect();
-    let first = &commit[0].entry;
+    let first = &taken[0].0.entry;
     journal.append(ours, at, &Signature::new(first.actor.clone(), first.op), &entries)?;
-    for (old, new) in &new_ids {
+    for (stored, _) in taken {
+        let (old, new) = (&stored.entry.task, &new_ids[&stored.entry.task]);
         tracing::warn!(task = %old, now = %new, "a new task's number was taken by another program; it got another one");
-        journal.set_fact(&fact(first.revision, old), format!("{ours} {new}"))?;
+        journal.set_fact(&fact(stored.entry.revision, old), format!("{ours} {new}"))?;
     }
     journal.end(transaction)
 }

@@ -4,7 +4,7 @@
 //! gone; a removal was done when the file that was to be removed is gone. Both are recognised by their inodes, which the
 //! journal holds; what another program wrote since does not change them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
 use std::os::fd::AsFd;
 
@@ -46,12 +46,14 @@ pub(super) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
 
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.
 pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
-    let temporaries = temporaries(turn)?;
-    while collision::renumber(turn, journal, rules, &temporaries)? {
+    let (pending, temporaries) = loop {
+        let temporaries = temporaries(turn)?;
+        let pending = newest_of_each(journal.after(Revision(turn.state.applied))?, &temporaries);
+        if !collision::renumber(turn, journal, rules, &pending, |stored| is_waiting(stored, &temporaries))? {
+            break (pending, temporaries);
+        }
         reach("repair: renumbered");
-    }
-    let temporaries = self::temporaries(turn)?;
-    let pending = newest_of_each(journal.after(Revision(turn.state.applied))?, &temporaries);
+    };
     if !pending.is_empty() {
         tracing::info!(tasks = pending.len(), "finishing a commit that its writer did not finish");
     }
@@ -76,23 +78,24 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
 pub(super) fn as_it_became(journal: &Journal, mut event: Event) -> Result<Event, StoreError> {
     loop {
         let mut new_ids = HashMap::new();
-        let mut became = None;
-        for entry in event.entries.iter().filter(|entry| is_creation(entry)) {
+        let mut revisions = BTreeSet::new();
+        for entry in &event.entries {
             if let Some((revision, new)) = collision::renumbered(journal, entry.revision, &entry.task)? {
-                became = Some(revision);
+                revisions.insert(revision);
                 new_ids.insert(entry.task.clone(), new);
             }
         }
-        let Some(revision) = became else { return Ok(event) };
-        let newer = journal.after(Revision(revision.0 - 1))?.into_iter().map(|stored| stored.entry);
-        let newer: Vec<Entry> = newer.filter(|entry| entry.revision == revision).collect();
+        let (Some(first), Some(last)) = (revisions.first(), revisions.last()) else { return Ok(event) };
+        let newer = journal.after(Revision(first.0 - 1))?.into_iter().map(|stored| stored.entry);
+        let newer: Vec<Entry> = newer.filter(|entry| revisions.contains(&entry.revision)).collect();
         for entry in &mut event.entries {
             let task = new_ids.get(&entry.task).unwrap_or(&entry.task);
-            if let Some(newer) = newer.iter().find(|newer| newer.task == *task) {
-                *entry = newer.clone();
+            if let Some(newer) = newer.iter().rfind(|newer| newer.task == *task) {
+                // What it began with is what the whole commit began with.
+                *entry = Entry { before: entry.before.take(), ..newer.clone() };
             }
         }
-        event.revision = revision;
+        event.revision = *last;
     }
 }
 
@@ -118,11 +121,10 @@ fn ours(turn: &Turn) -> Result<Vec<CString>, StoreError> {
 /// Later entries of a task make earlier ones of no account, except that what an earlier one began with, and did not get to
 /// change, is what the later one begins with. What other programs did is done already.
 fn newest_of_each(entries: Vec<StoredEntry>, temporaries: &HashMap<u64, CString>) -> Vec<StoredEntry> {
-    let is_waiting = |stored: &StoredEntry| stored.inode.is_some_and(|inode| temporaries.contains_key(&inode));
     let mut newest: BTreeMap<TaskId, StoredEntry> = BTreeMap::new();
     for mut stored in entries {
         if let Some(earlier) = newest.remove(&stored.entry.task)
-            && is_waiting(&earlier)
+            && is_waiting(&earlier, temporaries)
             && !stored.entry.op.is_elsewhere()
         {
             stored.entry.before = earlier.entry.before;
@@ -130,6 +132,11 @@ fn newest_of_each(entries: Vec<StoredEntry>, temporaries: &HashMap<u64, CString>
         newest.insert(stored.entry.task.clone(), stored);
     }
     newest.into_values().filter(|stored| !stored.entry.op.is_elsewhere()).collect()
+}
+
+/// Tells whether the file that is to take a task's place still waits.
+fn is_waiting(stored: &StoredEntry, temporaries: &HashMap<u64, CString>) -> bool {
+    stored.inode.is_some_and(|inode| temporaries.contains_key(&inode))
 }
 
 fn finish_rewrite(
@@ -152,6 +159,10 @@ fn finish_rewrite(
         Contents::Broken(why, found) if !found.as_ref().is_some_and(|(image, _)| is_blank(image)) => {
             tracing::warn!(task = %id, %why, "a change is not written over what no task can be read from");
             Ok(())
+        }
+        // Somebody took the name of a new task in this very instant; it gets another the next time.
+        Contents::Task(_, found, _) if before.is_none() && found != after => {
+            return Err(StoreError::Conflict { task: id.clone() });
         }
         Contents::Task(_, found, _) if before != Some(found) && found != after => {
             // Somebody wrote in between: what we changed is changed in what they wrote.
@@ -237,9 +248,4 @@ pub(super) fn write_temporary(turn: &Turn, id: &TaskId, image: &Image) -> Result
     files::write_temporary(turn.directory.as_fd(), image, None)
         .map(|(_, look)| look)
         .map_err(StoreError::io("cannot write", turn.place.task_file(id)))
-}
-
-/// Tells whether an entry made a new task.
-pub(super) fn is_creation(entry: &Entry) -> bool {
-    entry.before.is_none() && entry.after.is_some() && entry.op != Op::CreatedElsewhere
 }

@@ -1,0 +1,272 @@
+//! A command that works long keeps its lock; one that is suspended past the life of its lock loses it, does no harm when it
+//! wakes, and its change is there exactly once.
+//!
+//! A lock lives for ten seconds, so these tests take their time at every scale; they wait side by side. Every step of a delete
+//! and a create: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test suspension`. Unset, the steps that differ in kind.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, Tasks, is_consistent_journal, leftovers, read_tasks};
+
+/// The life of a lock, the second look at it, the retries of a client that has just given up, and a slow machine.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+const STEPS: [&str; 10] = [
+    "list lock: taken",
+    "list lock: remembered",
+    "temporary files: written",
+    "journal: before",
+    "journal: written",
+    "journal: flushed",
+    "file: done",
+    "applied: before",
+    "applied: marked",
+    "list lock: said to be given back",
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Node,
+    Ours,
+}
+
+#[test]
+fn a_command_that_works_for_twenty_seconds_keeps_its_locks() {
+    thread::scope(|scope| {
+        for (step, file) in [("list lock: remembered", ".lock"), ("task lock: taken", "1.json")] {
+            scope.spawn(move || keeps_its_lock(step, file));
+        }
+    });
+}
+
+fn keeps_its_lock(step: &str, file: &str) {
+    let home = home_with_dependents(2);
+    let lock = home.list("L").join(format!("{file}.lock"));
+    let child = home.start_with(&format!("{step}=sleep:20000"), "update 1 --subject Long");
+    let started = Instant::now();
+    wait_for(|| lock.exists());
+    let inode = fs::metadata(&lock).unwrap().ino();
+    while started.elapsed() < Duration::from_secs(14) {
+        // Takes the client's 2.7 s to give up, each time.
+        let path = home.list("L").join(file);
+        let mut rival = Rival::start("lock.js", &[path.to_str().unwrap()]);
+        assert_eq!(rival.json().unwrap()["acquired"], json!(false));
+        let now = fs::metadata(&lock).unwrap();
+        assert_eq!(now.ino(), inode, "the lock changed hands");
+        let age = SystemTime::now().duration_since(now.modified().unwrap()).unwrap_or_default();
+        assert!(age < Duration::from_secs(5), "not refreshed for {age:?}");
+    }
+    let ran = Ran::wait(child);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(home.present()["1"]["subject"], json!("Long"));
+    is_in_order(&home, "L");
+}
+
+#[test]
+fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
+    let is_full = Scale::from_environment(0.5).is_full();
+    let mut cases = Vec::new();
+    for who in [Who::Node, Who::Ours] {
+        for step in STEPS {
+            cases.push((who, step.to_owned(), "delete 1"));
+            if is_full || step.starts_with("journal") || step.starts_with("temporary") {
+                cases.push((who, step.to_owned(), "create Sleeper --blocks 2"));
+            }
+        }
+        let between = if is_full { 2..=11 } else { 4..=5 };
+        cases.extend(between.map(|count| (who, format!("file: done*{count}"), "delete 1")));
+    }
+    side_by_side(cases, |(who, step, command)| {
+        let home = home_with_dependents(10);
+        let sleeper = Suspended::at(&home, &step, command);
+        let place = format!("`{command}` at `{step}`, overtaken by {who:?}");
+        let id = overtake(&home, who, "L", &place);
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(0), "{place}: {ran:?}");
+        let tasks = home.present();
+        assert_eq!(tasks[&id]["subject"], json!("Rival"), "{place}");
+        match command {
+            "delete 1" => {
+                assert_eq!(tasks.len(), 11, "{place}: {tasks:?}");
+                assert!(!tasks.contains_key("1"), "{place}");
+                assert!(tasks.values().all(|task| task["blockedBy"] == json!([])), "{place}: {tasks:?}");
+            }
+            _ => {
+                assert_eq!(tasks.len(), 13, "{place}: {tasks:?}");
+                let sleeper = only(&tasks, "Sleeper");
+                assert_eq!(tasks[&sleeper]["blocks"], json!(["2"]), "{place}");
+                assert_eq!(tasks["2"]["blockedBy"], json!(["1", sleeper]), "{place}");
+            }
+        }
+        is_in_order(&home, "L");
+    });
+}
+
+#[test]
+fn a_suspended_create_tells_the_number_it_ended_up_with() {
+    side_by_side(vec!["journal: written", "journal: flushed", "file: before"], |step| {
+        let home = home_with_dependents(1);
+        let sleeper = Suspended::at(&home, step, "create Sleeper --json");
+        // The client knows nothing of our journal: it takes the number that is written there.
+        let id = overtake(&home, Who::Node, "L", step);
+        assert_eq!(id, "3");
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.id(), only(&home.present(), "Sleeper"));
+        assert_ne!(ran.id(), id);
+        is_in_order(&home, "L");
+    });
+}
+
+#[test]
+fn a_suspended_merge_happens_once() {
+    let mut cases = Vec::new();
+    for step in ["temporary files: written*2", "move: noted", "move: exists", "move: followed", "file: done*2"] {
+        for overtaken in [&["L"][..], &["M"], &["L", "M"]] {
+            cases.extend([(step, Who::Node, overtaken), (step, Who::Ours, overtaken)]);
+        }
+    }
+    side_by_side(cases, |(step, who, overtaken)| {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        for command in ["create A", "create B --blocked-by 1", "create C --blocked-by 2", "create D --list M"] {
+            home.ask(command);
+        }
+        let place = format!("merge at `{step}`, overtaken by {who:?} on {overtaken:?}");
+        let sleeper = Suspended::at(&home, step, "merge L M --json");
+        thread::scope(|scope| {
+            for list in overtaken {
+                // Two of them, so that more than one number may be taken.
+                scope.spawn(|| {
+                    overtake(&home, who, list, &place);
+                    overtake(&home, who, list, &place);
+                });
+            }
+        });
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(0), "{place}: {ran:?}");
+        let (left, came) = (read_tasks(&home.list("L")), read_tasks(&home.list("M")));
+        let [a, b, c] = ["A", "B", "C"].map(|subject| only(&came, subject));
+        assert_eq!(came[&a]["blocks"], json!([b]), "{place}: {came:?}");
+        assert_eq!(came[&b]["blockedBy"], json!([a]), "{place}");
+        assert_eq!(came[&b]["blocks"], json!([c]), "{place}");
+        assert_eq!(came[&c]["blockedBy"], json!([b]), "{place}");
+        let of_rival = |tasks: &Tasks| tasks.values().filter(|task| task["subject"] == json!("Rival")).count();
+        let both: usize = of_rival(&left) + of_rival(&came);
+        assert_eq!(both, 2 * overtaken.len(), "{place}: {left:?} {came:?}");
+        // What a rival made in the list in time may have moved along; nothing else stays.
+        assert_eq!(left.len(), of_rival(&left), "{place}: {left:?}");
+        assert_eq!(came.len(), 4 + of_rival(&came), "{place}: {came:?}");
+        let mapped = ran.json()["mapping"].clone();
+        assert_eq!((&mapped["1"], &mapped["2"], &mapped["3"]), (&json!(a), &json!(b), &json!(c)), "{place}");
+        is_in_order(&home, "L");
+        is_in_order(&home, "M");
+    });
+}
+
+#[test]
+fn a_command_that_wakes_leaves_the_lock_of_a_rival_alone() {
+    side_by_side(vec!["journal: before", "journal: flushed", "file: done", "applied: marked"], |step| {
+        let home = home_with_dependents(3);
+        let lock = home.list("L").join(".lock.lock");
+        let sleeper = Suspended::at(&home, step, "delete 1");
+        let mut rival = patient(
+            &format!(
+                "const release = await lock(); console.log('held'); await new Promise((done) => setTimeout(done, 4000)); \
+             console.log(require('fs').statSync({}).ino); await release();",
+                quoted(&lock)
+            ),
+            &home.list("L"),
+        );
+        assert_eq!(rival.line().as_deref(), Some("held"));
+        let inode = fs::metadata(&lock).unwrap().ino();
+        sleeper.wake();
+        assert_eq!(rival.line(), Some(inode.to_string()), "{step}: the lock changed hands");
+        assert_eq!(rival.end().code, Some(0));
+        let ran = sleeper.end();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(home.present().len(), 3);
+        is_in_order(&home, "L");
+    });
+}
+
+/// Lets somebody create a task in a list whose lock a suspended command holds, and returns its id.
+fn overtake(home: &Home, who: Who, list: &str, place: &str) -> String {
+    let started = Instant::now();
+    let id = match who {
+        Who::Ours => home.ask(&format!("create Rival --list {list}"))["task"]["id"].as_str().unwrap().to_owned(),
+        Who::Node => {
+            let directory = home.list(list);
+            let create = format!(
+                "for (;;) try {{ console.log(await store.create({}, {{ subject: 'Rival' }})); break; }} \
+                 catch (error) {{ if (error.code !== 'ELOCKED') throw error; }}",
+                quoted(&directory)
+            );
+            let mut rival = Rival::script(&create);
+            let id = rival.line().unwrap_or_else(|| panic!("{place}: the rival made no task"));
+            assert_eq!(rival.end().code, Some(0), "{place}");
+            id
+        }
+    };
+    assert!(started.elapsed() < LONGEST_WAIT, "{place}: waited {:?}", started.elapsed());
+    id
+}
+
+/// Starts a Node program that can wait for the list's lock longer than the client does: `lock()`.
+fn patient(body: &str, directory: &Path) -> Rival {
+    let file = directory.join(".lock");
+    Rival::script(&format!(
+        "const lock = async () => {{ for (;;) try {{ return await locking.acquire({}); }} \
+         catch (error) {{ if (error.code !== 'ELOCKED') throw error; }} }}; {body}",
+        quoted(&file)
+    ))
+}
+
+fn quoted(path: &Path) -> String {
+    Value::from(path.to_str().unwrap()).to_string()
+}
+
+fn home_with_dependents(count: usize) -> Home {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create Root");
+    for _ in 0..count {
+        home.ask("create Dependent --blocked-by 1");
+    }
+    home
+}
+
+fn only(tasks: &Tasks, subject: &str) -> String {
+    let found: Vec<&String> =
+        tasks.iter().filter(|(_, task)| task["subject"] == json!(subject)).map(|(id, _)| id).collect();
+    assert_eq!(found.len(), 1, "{subject} is there {} times: {tasks:?}", found.len());
+    found[0].clone()
+}
+
+/// Requires that nothing lies about, and that the journal tells what the files hold.
+fn is_in_order(home: &Home, list: &str) {
+    let directory: PathBuf = home.list(list);
+    home.ask(&format!("list --list {list}"));
+    assert_eq!(leftovers(&directory), Vec::<String>::new());
+    is_consistent_journal(&home.ask(&format!("history --list {list}")), &read_tasks(&directory)).unwrap();
+}
+
+fn side_by_side<T: Send>(cases: Vec<T>, check: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        for case in cases {
+            let check = &check;
+            scope.spawn(move || check(case));
+        }
+    });
+}
+
+fn wait_for(is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(30), "waited in vain");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
