@@ -3,15 +3,14 @@
 //!
 //! A store is stamped with the suite in a test file of its own:
 //!
-//! ```no_run
-//! # mod stamped {
+//! ```
 //! use std::sync::Arc;
 //!
 //! use taskyard::Store;
 //! use taskyard::store::MemoryStore;
 //!
 //! taskyard_testkit::store_suite!(|rules| Arc::new(MemoryStore::new(rules)) as Arc<dyn Store>);
-//! # }
+//! # fn main() {}
 //! ```
 //!
 //! Everything here panics when it is used wrongly or when a store breaks the contract: it is for tests only.

@@ -2,6 +2,31 @@
 //!
 //! A [`Store`] keeps lists; a [`Yard`] is a store with a list, rules, an acting agent and listeners, and every verb is a
 //! method on it. The library never prints, prompts or reads the environment.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use taskyard::core::rules::refusal::Refusal;
+//! use taskyard::core::{AgentName, ListId, Rules};
+//! use taskyard::operations::NewTask;
+//! use taskyard::store::MemoryStore;
+//! use taskyard::{Outcome, Yard};
+//!
+//! let store = Arc::new(MemoryStore::new(Rules::Strict));
+//! let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("ana").ok_or("a name")?);
+//!
+//! let schema = yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?.task.id;
+//! let api = NewTask { subject: "Write the API".into(), blocked_by: vec![schema.clone()], ..NewTask::default() };
+//! let api = yard.create(api)?.done()?.task.id;
+//!
+//! // A refusal is an answer, not an error.
+//! let Outcome::Refused(Refusal::Blocked { by, .. }) = yard.start(&api)? else { panic!("it waits") };
+//! assert_eq!(by, [schema.clone()]);
+//!
+//! // Completing a task says what can start now, and every change can be taken back.
+//! assert_eq!(yard.done(&schema)?.done()?.now_ready, [api]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod config;
 pub mod events;
@@ -17,3 +42,8 @@ pub use operations::Outcome;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;
 pub use yard::Yard;
+
+/// The README's examples compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -8,9 +8,9 @@ pub(crate) fn parse_id(text: &str) -> Result<TaskId, String> {
     text.trim().parse().map_err(|error: taskyard::core::BadTaskId| error.to_string())
 }
 
-/// Reads a status; a hyphen is as good as an underscore.
+/// Reads a status; a hyphen or a space is as good as an underscore.
 pub(crate) fn parse_status(text: &str) -> Result<Status, String> {
-    let word = text.trim().to_ascii_lowercase().replace('-', "_");
+    let word = text.trim().to_ascii_lowercase().replace(['-', ' '], "_");
     word.parse().map_err(|error: taskyard::core::UnknownStatus| error.to_string())
 }
 
@@ -49,7 +49,8 @@ mod tests {
     }
 
     #[test]
-    fn a_status_may_be_written_with_a_hyphen() {
+    fn a_status_may_be_written_with_a_hyphen_or_a_space() {
+        assert_eq!(parse_status("in progress"), Ok(Status::InProgress));
         assert_eq!(parse_status("In-Progress"), Ok(Status::InProgress));
         assert!(parse_status("done").is_err());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::{Entry, Image, Task, TaskId};
+use crate::{Entry, Image, Op, Task, TaskId};
 
 /// A removed task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,13 @@ pub struct Removed {
     pub image: Image,
     /// The last the journal says of it, which in nearly every case is that it was removed.
     pub entry: Entry,
+}
+
+impl Removed {
+    /// Tells whether the task was lost: removed by somebody, not moved to another list and not taken back by an undo.
+    pub fn is_lost(&self) -> bool {
+        !matches!(self.entry.op, Op::Merge | Op::Undo)
+    }
 }
 
 /// Returns the tasks that the journal knows and the list no longer holds, by number, given the journal, oldest entry first,
@@ -74,6 +81,14 @@ mod tests {
     fn a_removal_nobody_recorded_counts_too() {
         let found = removed(vec![entry(1, 1, None, image(1, "gone"))], &HashSet::new());
         assert_eq!(found[0].task.subject, "gone");
+    }
+
+    #[test]
+    fn a_task_that_moved_or_was_taken_back_is_removed_and_not_lost() {
+        for (op, lost) in [(Op::Delete, true), (Op::RemovedElsewhere, true), (Op::Merge, false), (Op::Undo, false)] {
+            let journal = vec![Entry { op, ..entry(1, 1, image(1, "x"), None) }];
+            assert_eq!(removed(journal, &HashSet::new())[0].is_lost(), lost, "{op}");
+        }
     }
 
     #[test]

@@ -35,26 +35,33 @@ pub(super) fn edges_are_in_order(tasks: &[Task]) {
     }
 }
 
-/// Panics unless the journal, played from the beginning, gives the list as it is, to the letter, and counts its revisions
-/// without gaps.
-pub(super) fn the_journal_replays_to_the_present(store: &dyn Store, list: &ListId) {
-    let mut played: BTreeMap<TaskId, String> = BTreeMap::new();
-    let mut last = Revision(0);
-    for entry in store.history(list, &HistoryQuery::default()).unwrap() {
-        let text = |image: &Image| String::from_utf8(image.bytes().to_vec()).unwrap();
-        assert_eq!(
-            entry.before.as_ref().map(text),
-            played.remove(&entry.task),
-            "task {} before {}",
-            entry.task,
-            entry.revision
-        );
-        assert_ne!(entry.before, entry.after, "an entry that changes nothing");
-        assert!(entry.revision == last || entry.revision == last.next(), "{} after {last}", entry.revision);
-        last = entry.revision;
-        played.extend(entry.after.as_ref().map(|image| (entry.task.clone(), text(image))));
+/// A list as its journal tells it, played entry by entry.
+pub(super) struct Replay {
+    list: ListId,
+    played: BTreeMap<TaskId, String>,
+    last: Revision,
+}
+
+impl Replay {
+    pub(super) fn of(list: &ListId) -> Self {
+        Self { list: list.clone(), played: BTreeMap::new(), last: Revision(0) }
     }
-    let snapshot = store.read(list).unwrap();
-    assert_eq!(played, images(&*snapshot));
-    assert_eq!(snapshot.revision(), last);
+
+    /// Plays what is new in the journal. Panics unless that gives the list as it is, to the letter, and revisions are counted
+    /// without gaps.
+    pub(super) fn comes_to_the_present(&mut self, store: &dyn Store) {
+        let new = HistoryQuery { since: self.last, ..HistoryQuery::default() };
+        for entry in store.history(&self.list, &new).unwrap() {
+            let text = |image: &Image| String::from_utf8(image.bytes().to_vec()).unwrap();
+            let before = self.played.remove(&entry.task);
+            assert_eq!(entry.before.as_ref().map(text), before, "task {} before {}", entry.task, entry.revision);
+            assert_ne!(entry.before, entry.after, "an entry that changes nothing");
+            assert!(entry.revision == self.last || entry.revision == self.last.next(), "a gap in the revisions");
+            self.last = entry.revision;
+            self.played.extend(entry.after.as_ref().map(|image| (entry.task.clone(), text(image))));
+        }
+        let snapshot = store.read(&self.list).unwrap();
+        assert_eq!(self.played, images(&*snapshot));
+        assert_eq!(snapshot.revision(), self.last);
+    }
 }

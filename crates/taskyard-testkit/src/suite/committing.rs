@@ -8,7 +8,7 @@ use taskyard::core::rules::numbering::next_id;
 use taskyard::core::{Op, Rules, Task};
 use taskyard::store::{HistoryQuery, Lookup, StoreError};
 
-use super::{CLIENT, Open, id, list, subjects, task};
+use super::samples::{CLIENT, Open, id, list, subjects, task};
 use crate::{PATIENCE, build, commit, images, signature};
 
 /// Dropped without a commit, nothing has happened: no task, no number, no entry, no list.

@@ -8,7 +8,7 @@ use serde_json::json;
 use taskyard::core::rules::numbering::next_id;
 use taskyard::core::{Rules, Task};
 
-use super::{Open, id, list, task};
+use super::samples::{Open, id, list, task};
 use crate::{Opened, Scale, commit};
 
 const THREADS: usize = 8;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use taskyard::core::{Image, Op, Revision, Rules, TaskId};
 use taskyard::store::{HistoryQuery, Signature};
 
-use super::{CLIENT, Open, id, list, task};
+use super::samples::{CLIENT, Open, id, list, task};
 use crate::{Opened, build, commit, images, signature};
 
 /// Makes a journal of five revisions: 1 makes tasks 1 and 2, 2 and 3 change task 1, 4 removes it, 5 changes task 2.

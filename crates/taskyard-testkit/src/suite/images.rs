@@ -5,7 +5,7 @@ use taskyard::core::{Image, Op, Rules, Task};
 use taskyard::store::{Lookup, StoreError, Txn};
 use taskyard::{Store, store::Snapshot};
 
-use super::{CLIENT, Open, id, list, task};
+use super::samples::{CLIENT, Open, id, list, task};
 use crate::{build, commit, signature};
 
 const FOREIGN: &str = "{ \"z\":1.50, \"status\":\"pending\",\"id\":\"4\",\n \"subject\":\"é\", \"description\":\"\",\"blocks\":[],\"blockedBy\":[]}\n";

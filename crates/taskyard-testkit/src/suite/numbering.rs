@@ -4,7 +4,7 @@ use taskyard::core::Rules;
 use taskyard::core::rules::numbering::next_id;
 use taskyard::{Store, core::TaskId};
 
-use super::{CLIENT, Open, id, list, task};
+use super::samples::{CLIENT, Open, id, list, task};
 use crate::{build, commit};
 
 fn next(store: &dyn Store, rules: Rules) -> TaskId {

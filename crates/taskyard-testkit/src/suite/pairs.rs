@@ -3,7 +3,7 @@
 use taskyard::core::{ListId, Op, Rules};
 use taskyard::store::{HistoryQuery, StoreError};
 
-use super::{Open, id, list, task};
+use super::samples::{Open, id, list, task};
 use crate::{Opened, build, finishes, signature};
 
 fn other() -> ListId {

@@ -3,7 +3,7 @@
 use taskyard::core::{ListId, Rules, Status, TaskId};
 use taskyard::store::Lookup;
 
-use super::{Open, id, list, task};
+use super::samples::{Open, id, list, task};
 use crate::{build, commit, finishes};
 
 /// A list nobody made reads as an empty one, and looking at it does not make it.

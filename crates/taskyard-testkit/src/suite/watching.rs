@@ -7,7 +7,7 @@ use std::thread;
 use taskyard::core::{Event, Revision, Rules, Task, TaskId};
 use taskyard::store::{HistoryQuery, Listener, Subscription};
 
-use super::{Open, id, list, task};
+use super::samples::{Open, id, list, task};
 use crate::{Opened, PATIENCE, commit};
 
 fn listen(opened: &Opened, since: u64) -> (Subscription, Receiver<Event>) {

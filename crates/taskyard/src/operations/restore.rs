@@ -11,7 +11,7 @@ use super::halt::Halt;
 use crate::store::{HistoryQuery, Lookup, Problem, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
-/// A removed task that can be brought back.
+/// A lost task that can be brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restorable {
     /// The task as it last was.
@@ -23,9 +23,9 @@ pub struct Restorable {
 /// Which removed tasks are to be brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreWhich {
-    /// Every one there is.
+    /// Every one that was lost: deleted or cleared, here or elsewhere.
     All,
-    /// These.
+    /// These, also if they moved to another list or an undo took them back.
     Some(Vec<TaskId>),
 }
 
@@ -41,17 +41,18 @@ pub struct Restored {
 }
 
 impl Yard {
-    /// Returns the tasks that were removed, here or elsewhere, by number.
+    /// Returns the tasks that were lost, here or elsewhere, by number.
     pub fn restorable(&self) -> Result<Vec<Restorable>, Error> {
         let list = self.store().read(self.list_id())?;
-        let removed = self.removed(&list.tasks()?, &list.problems()?)?;
-        Ok(removed.into_iter().map(|Removed { task, entry, .. }| Restorable { task, removed: entry }).collect())
+        let lost = self.removed(&list.tasks()?, &list.problems()?)?.into_iter().filter(Removed::is_lost);
+        Ok(lost.map(|Removed { task, entry, .. }| Restorable { task, removed: entry }).collect())
     }
 
     /// Brings removed tasks back, with their numbers and edges, in one commit.
     pub fn restore(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
         // Looking first may add to the journal what other programs did, and a list that never was is not made for nothing.
-        if self.restorable()?.is_empty() && !self.store().read(self.list_id())?.exists() {
+        let list = self.store().read(self.list_id())?;
+        if self.removed(&list.tasks()?, &list.problems()?)?.is_empty() && !list.exists() {
             return Ok(match which {
                 RestoreWhich::Some(ids) if !ids.is_empty() => {
                     Outcome::Refused(Refusal::NoSuchTask { task: ids[0].clone() })
@@ -61,6 +62,7 @@ impl Yard {
                 }
             });
         }
+        drop(list);
         let outcome = self.transact(Op::Restore, |txn, _| {
             let present = txn.tasks()?;
             let removed = self.removed(&present, &txn.problems()?)?;
@@ -95,7 +97,9 @@ impl Yard {
 }
 
 fn choose(removed: Vec<Removed>, which: &RestoreWhich, list: &dyn Txn) -> Result<Vec<Removed>, Halt> {
-    let RestoreWhich::Some(ids) = which else { return Ok(removed) };
+    let RestoreWhich::Some(ids) = which else {
+        return Ok(removed.into_iter().filter(Removed::is_lost).collect());
+    };
     let known: HashSet<&TaskId> = removed.iter().map(|removed| &removed.task.id).collect();
     if let Some(id) = ids.iter().find(|id| !known.contains(id)) {
         return Err(match list.find(id)? {

@@ -1,6 +1,6 @@
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{Image, Op, Revision, Rules};
-use taskyard::operations::{NewTask, RestoreWhich};
+use taskyard::core::{Image, ListId, Op, Revision, Rules};
+use taskyard::operations::{MergeWhich, NewTask, RestoreWhich, UndoRange};
 use taskyard_testkit::images;
 
 use crate::{CLIENT, done, elsewhere, id, ids, refused, task, yard, yard_in};
@@ -79,4 +79,15 @@ fn with_nothing_to_restore_nothing_happens() {
     assert_eq!(done(yard.restore(RestoreWhich::All)).revision, None);
     assert_eq!(refused(yard.restore(RestoreWhich::Some(ids(&[1])))), Refusal::NoSuchTask { task: id(1) });
     assert!(yard.lists().unwrap().is_empty());
+}
+
+#[test]
+fn a_task_that_moved_or_was_taken_back_comes_back_only_by_name() {
+    let yard = yard("1 pending; 2 pending");
+    done(yard.create(NewTask::default()));
+    done(yard.undo(UndoRange::Newest));
+    done(yard.merge(yard.list_id(), &ListId::new("other").unwrap(), MergeWhich::All));
+    assert!(yard.restorable().unwrap().is_empty());
+    assert!(done(yard.restore(RestoreWhich::All)).tasks.is_empty());
+    assert_eq!(done(yard.restore(RestoreWhich::Some(ids(&[1, 3])))).tasks.len(), 2);
 }

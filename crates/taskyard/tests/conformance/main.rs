@@ -1,0 +1,51 @@
+//! What the client was recorded doing, done through the library in the client's rules: the same answers and, after every step,
+//! the same files to the byte.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod place;
+mod recording;
+mod tools;
+
+use place::Place;
+use recording::Recording;
+use tools::Answer;
+
+fn replay(contents: &str) {
+    let recording = Recording::read(contents);
+    let place = Place::new(&recording);
+    let mut expected = recording.disk_before.clone();
+    assert_eq!(place.disk(), expected, "before the first step");
+    for (number, step) in recording.steps.iter().enumerate() {
+        let told = format!("step {number}: {} {}", step.tool, step.input);
+        if step.is_error {
+            // The client refused the input before it touched anything. The texts of that belong to the tools.
+            assert!(step.disk.is_empty(), "{told}: a refused call changed the disk");
+        } else {
+            let Answer { text, structured } = tools::call(&place.yard, recording.client, step);
+            assert_eq!(text, step.text, "{told}");
+            assert_eq!(structured, step.structured, "{told}");
+        }
+        step.change(&mut expected);
+        assert_eq!(place.disk(), expected, "{told}");
+    }
+}
+
+#[test]
+fn every_field_and_every_refusal_of_2_1_34() {
+    replay(include_str!("../fixtures/conformance/crud.2.1.34.json"));
+}
+
+#[test]
+fn every_field_and_every_refusal_of_2_1_325() {
+    replay(include_str!("../fixtures/conformance/crud.2.1.325.json"));
+}
+
+#[test]
+fn files_of_other_programs_as_2_1_34_sees_them() {
+    replay(include_str!("../fixtures/conformance/foreign.2.1.34.json"));
+}
+
+#[test]
+fn files_of_other_programs_as_2_1_325_sees_them() {
+    replay(include_str!("../fixtures/conformance/foreign.2.1.325.json"));
+}
