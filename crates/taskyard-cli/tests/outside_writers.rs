@@ -2,6 +2,7 @@
 //! removed can be brought back.
 //!
 //! Full scale (10,000 looks): `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test outside_writers`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

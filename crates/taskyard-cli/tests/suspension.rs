@@ -3,6 +3,7 @@
 //!
 //! A lock lives for ten seconds, so these tests take their time at every scale; they wait side by side. Every step of a delete
 //! and a create: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test suspension`. Unset, the steps that differ in kind.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

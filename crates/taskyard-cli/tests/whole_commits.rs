@@ -1,6 +1,7 @@
 //! Whoever looks at a list while others change it sees whole commits, however long looking takes.
 //!
 //! Full scale: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test whole_commits`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
