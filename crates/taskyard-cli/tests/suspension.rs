@@ -109,6 +109,27 @@ fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
 }
 
 #[test]
+fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
+    let steps =
+        ["list lock: remembered", "temporary files: written", "journal: before", "journal: written", "file: before"];
+    side_by_side(steps.to_vec(), |step| {
+        let home = home_with_dependents(2);
+        let sleeper = Suspended::at(&home, step, "create Sleeper --blocks 2,3 --json");
+        // It takes the turn, clears away what it finds, and commits nothing.
+        let refused = home.run("delete 99");
+        assert_eq!(refused.code, Some(4), "{refused:?}");
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(0), "{step}: {ran:?}");
+        let tasks = home.present();
+        assert_eq!(ran.id(), only(&tasks, "Sleeper"), "{step}");
+        for dependent in ["2", "3"] {
+            assert_eq!(tasks[dependent]["blockedBy"], json!(["1", ran.id()]), "{step}: {tasks:?}");
+        }
+        is_in_order(&home, "L");
+    });
+}
+
+#[test]
 fn a_suspended_create_tells_the_number_it_ended_up_with() {
     side_by_side(vec!["journal: written", "journal: flushed", "file: before"], |step| {
         let home = home_with_dependents(1);
