@@ -286,9 +286,10 @@ fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
     }
 }
 
-/// Tells whether what stands under a name is the directory that was written down.
+/// Tells whether what stands under a name is the directory that was written down. Inode numbers are used again; where the file
+/// system does not tell when a directory was made, it may be a rival's, and has to go stale by itself.
 fn is_named(held: &HeldName, look: &Look) -> bool {
-    held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born)
+    held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born && held.born != 0)
 }
 
 /// Waits until rivals that poll had a fair chance at the lock since one of ours gave it back.
