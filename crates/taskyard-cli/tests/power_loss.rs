@@ -86,6 +86,20 @@ fn what_a_power_loss_took_is_not_recorded_as_removed_while_a_rival_holds_the_lis
     machine.expect(&[expected], "a reader could not recover");
 }
 
+#[test]
+fn a_list_whose_directory_was_removed_comes_back_after_a_restart_too() {
+    let machine = Machine::new();
+    machine.home.ask("create A");
+    machine.home.ask("create B --blocked-by 1");
+    let expected = machine.state();
+    fs::remove_dir_all(machine.home.list("L")).unwrap();
+    for command in ["list", "restore --all"] {
+        let ran = machine.home.run_with(ANOTHER_BOOT, command);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    machine.expect(&[expected], "restored after a restart");
+}
+
 /// A home, and every content its files ever had.
 struct Machine {
     home: Home,

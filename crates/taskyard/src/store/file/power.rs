@@ -40,6 +40,11 @@ pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, ru
         write_again(turn, journal, newest)?;
     }
     reach("power: before the boot is remembered");
+    remember_boot(sidecar)
+}
+
+/// Notes that nothing from before this boot is left to be looked after.
+pub(super) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
     fs::write(sidecar.join(BOOT_FILE), clock::boot_id())
         .map_err(StoreError::io("cannot write", sidecar.join(BOOT_FILE)))
 }
