@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId};
 use taskyard::operations::Filter;
-use taskyard_testkit::{Home, Ran, Rival, Scale, Tasks, is_consistent_journal, leftovers, rewrite_in_place, write_in_place};
+use taskyard_testkit::{
+    Home, Ran, Rival, Scale, Tasks, is_consistent_journal, leftovers, rewrite_in_place, write_in_place,
+};
 
 const TASKS: usize = 20;
 /// Who everything is attributed to that another program did.
@@ -102,7 +104,8 @@ fn what_is_done_by_hand_appears_in_history() {
     }
     fs::remove_file(home.task_file("1")).unwrap();
     rewrite_in_place(&home.task_file("3"), "hand");
-    let made = json!({ "id": "9", "subject": "Made", "description": "", "status": "pending", "blocks": [], "blockedBy": [] });
+    let made =
+        json!({ "id": "9", "subject": "Made", "description": "", "status": "pending", "blocks": [], "blockedBy": [] });
     write_in_place(&home.task_file("9"), &made);
     let history = home.ask("history");
     is_consistent_journal(&history, &home.present()).unwrap();

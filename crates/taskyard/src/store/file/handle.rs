@@ -100,8 +100,6 @@ impl Handle {
 
     /// Waits for a turn, and finishes what a dead writer began.
     pub(super) fn take_turn(&self) -> Result<(Turn, Journal), StoreError> {
-        let sidecar = self.sidecar()?;
-        std::fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
         let journal = self.journal()?;
         let turn = Turn::take(&self.place, &self.queue_file()?)?;
         self.settled(turn, journal)

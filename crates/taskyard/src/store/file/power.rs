@@ -40,8 +40,13 @@ pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, ru
         write_again(turn, journal, newest)?;
     }
     reach("power: before the boot is remembered");
-    fs::write(sidecar.join(BOOT_FILE), clock::boot_id())
-        .map_err(StoreError::io("cannot write", sidecar.join(BOOT_FILE)))
+    remember_boot(sidecar)
+}
+
+/// Remembers in which boot the list was last looked after.
+pub(super) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
+    let path = sidecar.join(BOOT_FILE);
+    fs::write(&path, clock::boot_id()).map_err(StoreError::io("cannot write", path))
 }
 
 fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {
