@@ -1,6 +1,7 @@
 //! One list, Node processes that lock as the client does, and ours: nobody loses anything, nobody starves.
 //!
 //! Full scale (200 tasks for each of eight): `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test lock_rivals`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

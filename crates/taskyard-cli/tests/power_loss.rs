@@ -1,6 +1,7 @@
 //! What was acknowledged survives a power loss: whatever the file system forgot of the files, the journal brings it back.
 //!
 //! Full scale: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test power_loss`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeMap;
 use std::fs;

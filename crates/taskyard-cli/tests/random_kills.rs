@@ -1,6 +1,7 @@
 //! Commands killed at random moments under load: what was acknowledged is there, what was not is there in full or not at all.
 //!
 //! Full scale (500 kills): `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test random_kills`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Child;

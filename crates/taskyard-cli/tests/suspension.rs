@@ -3,6 +3,7 @@
 //!
 //! A lock lives for ten seconds, so these tests take their time at every scale; they wait side by side. Every step of a delete
 //! and a create: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test suspension`. Unset, the steps that differ in kind.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -108,6 +109,27 @@ fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
 }
 
 #[test]
+fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
+    let steps =
+        ["list lock: remembered", "temporary files: written", "journal: before", "journal: written", "file: before"];
+    side_by_side(steps.to_vec(), |step| {
+        let home = home_with_dependents(2);
+        let sleeper = Suspended::at(&home, step, "create Sleeper --blocks 2,3 --json");
+        // It takes the turn, clears away what it finds, and commits nothing.
+        let refused = home.run("delete 99");
+        assert_eq!(refused.code, Some(4), "{refused:?}");
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(0), "{step}: {ran:?}");
+        let tasks = home.present();
+        assert_eq!(ran.id(), only(&tasks, "Sleeper"), "{step}");
+        for dependent in ["2", "3"] {
+            assert_eq!(tasks[dependent]["blockedBy"], json!(["1", ran.id()]), "{step}: {tasks:?}");
+        }
+        is_in_order(&home, "L");
+    });
+}
+
+#[test]
 fn a_suspended_create_tells_the_number_it_ended_up_with() {
     side_by_side(vec!["journal: written", "journal: flushed", "file: before"], |step| {
         let home = home_with_dependents(1);
@@ -190,6 +212,27 @@ fn a_command_that_wakes_leaves_the_lock_of_a_rival_alone() {
         let ran = sleeper.end();
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(home.present().len(), 3);
+        is_in_order(&home, "L");
+    });
+}
+
+#[test]
+fn a_command_that_is_told_to_end_leaves_no_lock() {
+    side_by_side(vec!["list lock: remembered", "task lock: taken*3", "journal: flushed", "file: done*2"], |step| {
+        let home = home_with_dependents(3);
+        let sleeper = Suspended::at(&home, step, "delete 1");
+        sleeper.tell_to_end();
+        let ran = sleeper.go_on();
+        let locks = leftovers(&home.list("L"))
+            .into_iter()
+            .filter(|name| name.ends_with("lock.lock") || name.ends_with("json.lock"));
+        assert_eq!(locks.collect::<Vec<_>>(), Vec::<String>::new(), "{step}: {ran:?}");
+        let started = Instant::now();
+        home.ask("create Next");
+        assert!(started.elapsed() < Duration::from_secs(5), "{step}: waited {:?}", started.elapsed());
+        let tasks = home.present();
+        let waiting = tasks.values().filter(|task| task["blockedBy"] == json!(["1"])).count();
+        assert_eq!(waiting, if tasks.contains_key("1") { 3 } else { 0 }, "{step}: {tasks:?}");
         is_in_order(&home, "L");
     });
 }

@@ -12,7 +12,7 @@ use crate::home::Ran;
 /// A running Node program.
 #[derive(Debug)]
 pub struct Rival {
-    child: Child,
+    child: Option<Child>,
     lines: BufReader<ChildStdout>,
 }
 
@@ -40,7 +40,7 @@ impl Rival {
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().expect("node can be started");
         let lines = BufReader::new(child.stdout.take().expect("its output is a pipe"));
-        Self { child, lines }
+        Self { child: Some(child), lines }
     }
 
     /// Waits for the next line it prints; none when it has ended.
@@ -62,7 +62,17 @@ impl Rival {
             rest.push_str(&line);
             rest.push('\n');
         }
-        Ran { stdout: rest, ..Ran::wait(self.child) }
+        Ran { stdout: rest, ..Ran::wait(self.child.take().expect("it ends once")) }
+    }
+}
+
+impl Drop for Rival {
+    /// A test that fails leaves no process behind.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::home::{Home, Ran};
 /// A command that is stopped at a step.
 #[derive(Debug)]
 pub struct Suspended {
-    child: Child,
+    child: Option<Child>,
 }
 
 impl Suspended {
@@ -26,24 +26,44 @@ impl Suspended {
             assert!(started.elapsed() < Duration::from_secs(60), "`{words}` does not come to `{step}`");
             thread::sleep(Duration::from_millis(2));
         }
-        Self { child }
+        Self { child: Some(child) }
     }
 
     /// Lets it go on, and waits for its end.
     pub fn go_on(self) -> Ran {
         self.wake();
-        Ran::wait(self.child)
+        self.end()
+    }
+
+    /// Tells it to end as a terminal does that is closed; it learns of it when it goes on.
+    pub fn tell_to_end(&self) {
+        self.send(Signal::HUP);
     }
 
     /// Lets it go on.
     pub fn wake(&self) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a child has a process id");
-        kill_process(pid, Signal::CONT).expect("a child can be woken");
+        self.send(Signal::CONT);
+    }
+
+    fn send(&self, signal: Signal) {
+        let pid = self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
+        let pid = pid.expect("a child has a process id");
+        kill_process(pid, signal).expect("a child can be sent signals");
     }
 
     /// Waits for its end.
-    pub fn end(self) -> Ran {
-        Ran::wait(self.child)
+    pub fn end(mut self) -> Ran {
+        Ran::wait(self.child.take().expect("it ends once"))
+    }
+}
+
+impl Drop for Suspended {
+    /// A test that fails leaves no process behind.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

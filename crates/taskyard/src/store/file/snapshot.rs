@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{Image, Revision, Task, TaskId};
 
@@ -19,6 +19,8 @@ use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
 const LOOKS: u32 = 12;
+/// ... and for how long: looking at a long list again takes longer than our writers leave it alone.
+const LOOKING: Duration = Duration::from_millis(15);
 
 /// A list at one moment.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl FileSnapshot {
 
     fn look(&self) -> Result<Scan, StoreError> {
         let mut journal = self.handle.journal_to_read();
-        let scan = self.look_with(journal.as_ref())?;
+        let scan = self.look_with(&mut journal)?;
         if journal.is_none() && !scan.changes.is_empty() {
             // The first look at a list that others made: from here on nothing of it can be lost.
             journal =
@@ -60,16 +62,21 @@ impl FileSnapshot {
         Ok(scan)
     }
 
-    fn look_with(&self, journal: Option<&Journal>) -> Result<Scan, StoreError> {
+    fn look_with(&self, journal: &mut Option<Journal>) -> Result<Scan, StoreError> {
+        let started = Instant::now();
         let mut look = 0;
         loop {
             let before = self.handle.state().unwrap_or_default();
-            let mut scan = scan::scan(&self.handle.place, journal)?;
+            let mut scan = scan::scan(&self.handle.place, journal.as_ref())?;
             if before.sequence.is_multiple_of(2) && before.sequence == self.sequence() {
                 return Ok(scan);
             }
             look += 1;
-            if look == LOOKS {
+            if look == LOOKS || started.elapsed() > LOOKING {
+                // There may have been none when the looking began.
+                if journal.is_none() {
+                    *journal = self.handle.journal_to_read();
+                }
                 if let Some(journal) = journal {
                     complete(&mut scan, journal, Revision(before.applied))?;
                 }
