@@ -1,5 +1,6 @@
 //! One writer's turn at a list: the head of our queue, the client's lock on the list, and its locks on single tasks.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -28,6 +29,8 @@ const TASK_PATIENCE: Duration = Duration::from_millis(600);
 const SECOND_LOOK: Duration = Duration::from_millis(25);
 /// ... and this far when the clock was set since the list was last used, for then every lock looks old until it is refreshed.
 const LONG_SECOND_LOOK: Duration = Duration::from_secs(6);
+/// How long a lock that was seen to be ours is taken to be, for the words only.
+const A_MOMENT: i64 = 1_000_000_000;
 const CLOCK_WAS_SET: i64 = 2_000_000_000;
 
 /// A turn. Dropping it gives everything back.
@@ -45,6 +48,8 @@ pub(super) struct Turn {
     list_lock: Arc<Lock>,
     task_locks: Vec<Arc<Lock>>,
     taken: i64,
+    /// When the list's lock was last seen to be ours.
+    seen_ours: Cell<i64>,
 }
 
 impl Turn {
@@ -92,7 +97,7 @@ impl Turn {
         if met_a_rival {
             state.rival_met = taken;
         }
-        state.holder = std::process::id();
+        state.holder = lock::process();
         let turn = Self {
             place: place.clone(),
             directory,
@@ -103,6 +108,7 @@ impl Turn {
             list_lock,
             task_locks: Vec::new(),
             taken,
+            seen_ours: Cell::new(taken),
         };
         turn.save_with(&[])?;
         reach("list lock: remembered");
@@ -167,11 +173,22 @@ impl Turn {
         self.list_lock.is_ours() && of_task.is_none_or(|lock| lock.is_ours())
     }
 
+    /// Tells whether the words our processes leave each other are still ours to write. A lock that was ours a moment ago is:
+    /// nobody takes one over within seconds, and at worst files are looked at once more.
+    fn may_tell(&self) -> bool {
+        let now = clock::since_boot();
+        if now - self.seen_ours.get() < A_MOMENT {
+            return true;
+        }
+        self.seen_ours.set(now);
+        self.list_lock.is_ours()
+    }
+
     /// Writes what our processes tell each other, unless it is no longer ours to tell: a writer that slept while its lock was
     /// taken over must not write yesterday's words over today's.
     pub(super) fn save(&mut self) -> Result<(), StoreError> {
         match &self.queue {
-            Some(queue) if self.list_lock.is_ours() => {
+            Some(queue) if self.may_tell() => {
                 state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
             }
             _ => Ok(()),
@@ -189,7 +206,7 @@ impl Turn {
     /// Writes the words, the locks that are held, and further names.
     fn save_with(&self, further: &[HeldName]) -> Result<(), StoreError> {
         let Some(queue) = &self.queue else { return Ok(()) };
-        if !self.list_lock.is_ours() {
+        if !self.may_tell() {
             return Ok(());
         }
         let locks = self.task_locks.iter().chain([&self.list_lock]);
@@ -276,14 +293,14 @@ fn bury(directory: &Arc<OwnedFd>, memory: &File, names: &LockNames) -> io::Resul
     let dead: Vec<HeldName> = state::load_held(memory).iter().filter(is_there).cloned().collect();
     if !dead.is_empty() {
         let all: Vec<HeldName> = dead.iter().chain(&ours).cloned().collect();
-        state::save_held(memory, std::process::id(), &all)?;
+        state::save_held(memory, lock::process(), &all)?;
         reach("locks of the dead: written down");
         for held in &dead {
             remove_dead(directory.as_fd(), held, &names.aside);
             reach("locks of the dead: removed one");
         }
     }
-    state::save_held(memory, std::process::id(), &ours)
+    state::save_held(memory, lock::process(), &ours)
 }
 
 fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {

@@ -72,7 +72,7 @@ impl Waiting {
         if let Some(memory) = memory {
             let [one, two] = self.names.held();
             let held = [one, two, candidate.as_lock(&self.name)];
-            state::save_held(memory, std::process::id(), &held)
+            state::save_held(memory, lock::process(), &held)
                 .inspect_err(|_| candidate.discard())
                 .map_err(StoreError::io("cannot write", "queue"))?;
         }
