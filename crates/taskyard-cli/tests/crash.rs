@@ -5,9 +5,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::HashSet;
+use std::fs;
 
-use serde_json::json;
-use taskyard_testkit::{Home, Scale, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place};
+use serde_json::{Value, json};
+use taskyard_testkit::{
+    Home, Scale, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place,
+};
 
 /// What is done before, and the command that is killed.
 struct Scenario {
@@ -97,7 +100,7 @@ fn a_killed_restore_happened_or_did_not() {
 fn a_killed_merge_happened_on_both_lists_or_on_neither() {
     Scenario {
         setup: &[
-            "create A --list M",
+            "create X --list M",
             "create A",
             "create B --blocked-by 1",
             "create C --blocked-by 2",
@@ -129,6 +132,12 @@ impl Scenario {
             let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
             self.kill_and_look(&base, &ends, step, &place);
             self.kill_and_rewrite(&base, &ends, step, &format!("{place}, and a rival wrote"));
+            if scale.is_full() || step % 2 == 0 {
+                self.kill_and_remove(&base, &ends, step, &format!("{place}, and a rival removed"));
+            }
+            if scale.is_full() || step % 2 == 1 {
+                self.kill_and_create(&base, &ends, step, &format!("{place}, and a rival created"));
+            }
         }
         for step in some(&steps, scale) {
             let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
@@ -160,6 +169,46 @@ impl Scenario {
         rewrite_in_place(&home.list(self.lists[*list]).join(format!("{task}.json")), "rival");
         let ends = ends.with_key(*list, task, "rival");
         self.look(&home, &ends, &format!("{place} {task} of {}", self.lists[*list]));
+    }
+
+    /// After the kill a client removes one of the files the change touches; it must stay removed.
+    fn kill_and_remove(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
+        let home = self.killed(base, step, place);
+        let touched = ends.touched(&self.state(&home));
+        let Some((list, task)) = touched.get(step % touched.len().max(1)) else { return };
+        fs::remove_file(home.list(self.lists[*list]).join(format!("{task}.json"))).unwrap();
+        let ends = ends.without(*list, task);
+        self.look(&home, &ends, &format!("{place} {task} of {}", self.lists[*list]));
+    }
+
+    /// After the kill a client creates a task, and may so take a number the change had written down.
+    fn kill_and_create(&self, base: &Home, ends: &Ends, step: usize, place: &str) {
+        let home = self.killed(base, step, place);
+        let list = self.lists[self.lists.len() - 1];
+        let directory = home.list(list);
+        let mark = fs::read_to_string(directory.join(".highwatermark")).unwrap_or_default();
+        let numbers = read_tasks(&directory).into_keys().chain([mark]).filter_map(|id| id.trim().parse::<u64>().ok());
+        let id = (numbers.max().unwrap_or(0) + 1).to_string();
+        let theirs = json!({ "id": id, "subject": "Rival", "description": "", "status": "pending", "blocks": [], "blockedBy": [] });
+        write_in_place(&directory.join(format!("{id}.json")), &theirs);
+        for list in self.lists {
+            home.ask(&format!("list --list {list}"));
+        }
+        for list in self.lists {
+            home.ask(&format!("create Later --list {list}"));
+            assert_eq!(leftovers(&home.list(list)), Vec::<String>::new(), "{place}");
+            let history = home.ask(&format!("history --list {list}"));
+            let present = read_tasks(&home.list(list));
+            is_consistent_journal(&history, &present).unwrap_or_else(|why| panic!("{place}: {why}"));
+        }
+        let mut found = self.state(&home);
+        let rival = found[self.lists.len() - 1].remove(&id);
+        assert_eq!(rival, Some(theirs), "{place}");
+        for tasks in &mut found {
+            tasks.retain(|_, task| task["subject"] != json!("Later"));
+        }
+        let allowed = [by_subject(&ends.before), by_subject(&ends.after)];
+        assert!(allowed.contains(&by_subject(&found)), "{place}: half a change\n{}", ends.tell(&found));
     }
 
     /// The command that repairs is killed as well, at every one of its steps.
@@ -230,9 +279,35 @@ impl Ends {
         Self { before: add(&self.before), after: add(&self.after) }
     }
 
+    fn without(&self, list: usize, task: &str) -> Self {
+        let remove = |state: &State| {
+            let mut state = state.clone();
+            state[list].remove(task);
+            state
+        };
+        Self { before: remove(&self.before), after: remove(&self.after) }
+    }
+
     fn tell(&self, found: &State) -> String {
         format!("before: {:?}\nfound:  {found:?}\nafter:  {:?}", self.before, self.after)
     }
+}
+
+/// Returns the tasks by what they are called instead of by their numbers, their edges too.
+fn by_subject(state: &State) -> State {
+    let renamed = |tasks: &Tasks| -> Tasks {
+        let subject = |id: &Value| tasks.get(id.as_str().unwrap()).map_or(id.clone(), |task| task["subject"].clone());
+        let rename = |task: &Value| {
+            let mut task = task.clone();
+            task["id"] = task["subject"].clone();
+            for key in ["blocks", "blockedBy"] {
+                task[key] = task[key].as_array().unwrap().iter().map(subject).collect();
+            }
+            (task["id"].as_str().unwrap().to_owned(), task)
+        };
+        tasks.values().map(rename).collect()
+    };
+    state.iter().map(renamed).collect()
 }
 
 /// Returns the steps to be killed at, counted from one: all of them, or a share in which every distinct step occurs.

@@ -17,7 +17,9 @@ use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, Tasks, is_consistent_
 /// The life of a lock, the second look at it, the retries of a client that has just given up, and a slow machine.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 12] = [
+    "list lock: before",
+    "list lock: ready",
     "list lock: taken",
     "list lock: remembered",
     "temporary files: written",

@@ -10,6 +10,7 @@ use super::handle::Handle;
 use super::lock::{self, LIFE};
 use super::numbers;
 use super::place::{self, OURS, c_name};
+use super::turn::is_dead;
 use crate::store::{Litter, StoreError};
 
 /// Finds abandoned locks, temporary files and a broken mark.
@@ -24,7 +25,7 @@ pub(super) fn find(handle: &Handle) -> Result<Vec<Litter>, StoreError> {
         let is_lock = (name == ".lock.lock" || name.ends_with(".json.lock")) && lock::is_directory(&look);
         if is_lock && age > LIFE {
             litter.push(Litter::StaleLock { path, age });
-        } else if name.starts_with(OURS) && (!is_busy || age > LIFE) {
+        } else if name.starts_with(OURS) && (!is_busy || age > LIFE) && is_of_the_dead(&name) {
             litter.push(Litter::Leftover { path });
         } else if name == ".highwatermark" {
             litter.extend(bad_mark(path));
@@ -73,6 +74,12 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
     drop(turn);
     handle.give_back(journal);
     Ok(swept)
+}
+
+/// Tells whether whoever made something of ours is gone; its process id is in the name. A living one may be waiting for a lock.
+fn is_of_the_dead(name: &str) -> bool {
+    let process = name.trim_start_matches(OURS).split('-').next().and_then(|word| word.parse().ok());
+    process.is_none_or(is_dead)
 }
 
 fn bad_mark(path: PathBuf) -> Option<Litter> {

@@ -20,6 +20,9 @@ use super::place::{OURS, c_name};
 /// A lock whose holder showed no sign of life for this long is dead, as the client has it.
 pub(super) const LIFE: Duration = Duration::from_secs(10);
 
+/// A candidate older than this, in nanoseconds, shows a sign of life when it becomes a lock.
+const YOUNG: i64 = 1_000_000_000;
+
 /// A lock we made. Dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct Lock {
@@ -71,6 +74,8 @@ pub(super) struct Candidate {
     handle: OwnedFd,
     pub(super) inode: u64,
     pub(super) born: i64,
+    /// When it was made, on the clock that only goes forward.
+    made: i64,
 }
 
 /// What came of an attempt to take a lock.
@@ -92,6 +97,7 @@ impl Candidate {
 
     /// Makes a candidate under a name of ours.
     pub(super) fn make(directory: &Arc<OwnedFd>, temporary: CString) -> io::Result<Self> {
+        let made = clock::since_boot();
         rustix::fs::mkdirat(&**directory, &*temporary, Mode::from_raw_mode(0o777))?;
         let known = open_directory(directory, &temporary).and_then(|handle| {
             let look = look_through(handle.as_fd())?;
@@ -104,6 +110,7 @@ impl Candidate {
                 handle,
                 inode: look.print.inode,
                 born: look.born,
+                made,
             }),
             Err(error) => {
                 let _ = rustix::fs::unlinkat(&**directory, &*temporary, AtFlags::REMOVEDIR);
@@ -122,13 +129,19 @@ impl Candidate {
             RenameFlags::NOREPLACE,
         );
         match renamed {
-            Ok(()) => Ok(Attempt::Taken(Lock {
-                directory: self.directory,
-                name: name.to_owned(),
-                handle: self.handle,
-                inode: self.inode,
-                born: self.born,
-            })),
+            Ok(()) => {
+                if clock::since_boot() - self.made > YOUNG {
+                    // We waited for it, or were suspended: a rival must not find a lock that is old from the first.
+                    refresh(&self.handle);
+                }
+                Ok(Attempt::Taken(Lock {
+                    directory: self.directory,
+                    name: name.to_owned(),
+                    handle: self.handle,
+                    inode: self.inode,
+                    born: self.born,
+                }))
+            }
             Err(Errno::EXIST | Errno::NOTEMPTY) => Ok(Attempt::Held(self)),
             Err(Errno::NOENT) => Ok(Attempt::Gone),
             // Not every file system can rename without replacing; there the lock is made in its place.
@@ -138,11 +151,6 @@ impl Candidate {
                 Err(error.into())
             }
         }
-    }
-
-    /// Shows a sign of life in advance: a candidate that waited must not be born old.
-    pub(super) fn refresh(&self) {
-        refresh(&self.handle);
     }
 
     /// Removes a candidate that did not become a lock.

@@ -313,12 +313,14 @@ fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
     }
 }
 
-/// Tells whether what stands under a name is the directory that was written down.
+/// Tells whether what stands under a name is the directory that was written down. Inode numbers are used again; where the file
+/// system does not tell when a directory was made, it may be a rival's, and has to go stale by itself.
 fn is_named(held: &HeldName, look: &Look) -> bool {
-    held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born)
+    held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born && held.born != 0)
 }
 
-fn is_dead(process: u32) -> bool {
+/// Tells whether there is no such process any more.
+pub(super) fn is_dead(process: u32) -> bool {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }

@@ -102,12 +102,9 @@ impl Waiting {
                     continue;
                 }
             };
-            match self.wait(directory, &mut backoff, started, patience) {
-                Ok(()) => candidate.refresh(),
-                Err(error) => {
-                    candidate.discard();
-                    return Err(error);
-                }
+            if let Err(error) = self.wait(directory, &mut backoff, started, patience) {
+                candidate.discard();
+                return Err(error);
             }
         }
     }
