@@ -97,6 +97,8 @@ impl List {
                 revision: listing.revision.0,
                 problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
             })?;
+            // The process ends here, and the system takes its memory back faster than we can, task by task.
+            std::mem::forget(listing);
             return Ok(Exit::Done);
         }
         let style = self.style(context, output)?;

@@ -91,13 +91,13 @@ fn write_entries(
     let journal = txn.journal();
     reach("journal: before");
     let transaction = journal.begin()?;
-    if journal.newest()? != txn.revision || journal.overtaken()? != txn.overtaken {
+    if journal.standing()? != txn.standing {
         // Somebody of ours had a turn since we read: our lock was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
     let found = plan.writes.iter().map(|write| (&write.id, write.before.as_ref().map(|(image, _)| image)));
-    let seen_elsewhere = journal_outside_changes(journal, found, txn.revision.next(), at)?;
-    let revision = if seen_elsewhere { txn.revision.next().next() } else { txn.revision.next() };
+    let seen_elsewhere = journal_outside_changes(journal, found, txn.standing.newest.next(), at)?;
+    let revision = if seen_elsewhere { txn.standing.newest.next().next() } else { txn.standing.newest.next() };
     let entries: Vec<NewEntry<'_>> = plan.writes.iter().map(|write| new_entry(write, signature.op)).collect();
     journal.append(revision, at, signature, &entries)?;
     for write in &plan.writes {

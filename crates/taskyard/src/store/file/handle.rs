@@ -1,7 +1,7 @@
 //! What a process keeps open of one list between two operations.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -63,18 +63,8 @@ impl Handle {
     pub(super) fn journal(&self) -> Result<Journal, StoreError> {
         match self.pool().pop() {
             Some(journal) => Ok(journal),
-            None => self.open_journal(self.sidecar()?),
+            None => Journal::open(self.sidecar()?, &self.place.directory),
         }
-    }
-
-    /// Opens the journal. A new one is of this boot: nothing that was journaled in it can have been lost.
-    fn open_journal(&self, sidecar: &Path) -> Result<Journal, StoreError> {
-        let is_new = !sidecar.join("journal.sqlite").exists();
-        let journal = Journal::open(sidecar, &self.place.directory)?;
-        if is_new {
-            power::remember_boot(sidecar)?;
-        }
-        Ok(journal)
     }
 
     /// Returns a connection for reading, where there is a journal that can be read.
@@ -110,8 +100,6 @@ impl Handle {
 
     /// Waits for a turn, and finishes what a dead writer began.
     pub(super) fn take_turn(&self) -> Result<(Turn, Journal), StoreError> {
-        let sidecar = self.sidecar()?;
-        std::fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
         let journal = self.journal()?;
         let turn = Turn::take(&self.place, &self.queue_file()?)?;
         self.settled(turn, journal)

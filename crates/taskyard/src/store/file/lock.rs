@@ -5,8 +5,8 @@
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -228,11 +228,17 @@ pub(super) fn is_directory(look: &Look) -> bool {
     look.kind == FileType::Directory
 }
 
+/// Returns our process id, asked for once: names and words that hold it are made for every lock.
+pub(super) fn process() -> u32 {
+    static PROCESS: OnceLock<u32> = OnceLock::new();
+    *PROCESS.get_or_init(std::process::id)
+}
+
 /// Returns a name in the list's directory that nobody else uses.
 pub(super) fn temporary_name(purpose: &str) -> CString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    c_name(&format!("{OURS}{}-{:x}-{count}.{purpose}", std::process::id(), clock::since_boot()))
+    c_name(&format!("{OURS}{}-{:x}-{count}.{purpose}", process(), clock::since_boot()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod commit;
 mod files;
 mod fingerprint;
 mod flush;
+mod gap;
 mod handle;
 mod held;
 mod journal;

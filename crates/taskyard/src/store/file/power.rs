@@ -43,10 +43,10 @@ pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, ru
     remember_boot(sidecar)
 }
 
-/// Notes that nothing from before this boot is left to be looked after.
+/// Remembers in which boot the list was last looked after.
 pub(super) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
-    fs::write(sidecar.join(BOOT_FILE), clock::boot_id())
-        .map_err(StoreError::io("cannot write", sidecar.join(BOOT_FILE)))
+    let path = sidecar.join(BOOT_FILE);
+    fs::write(&path, clock::boot_id()).map_err(StoreError::io("cannot write", path))
 }
 
 fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {

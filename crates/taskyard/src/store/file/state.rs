@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
-const WORDS: usize = 9;
+const WORDS: usize = 11;
 /// The last word: who holds the locks whose names follow it.
 const HOLDER_AT: u64 = (WORDS * 8 - 8) as u64;
 /// Where the names of the locks that are held begin.
@@ -32,6 +32,10 @@ pub(super) struct State {
     pub(super) held_for: i64,
     /// Wall time minus time since boot, to notice a clock that was set.
     pub(super) clock_offset: i64,
+    /// Since when our writers have followed each other without leaving the lock free (`gap.rs`).
+    pub(super) streak: i64,
+    /// When one of ours last found the lock in a rival's hands.
+    pub(super) rival_met: i64,
     /// Whether somebody is between taking the lock and giving it back. Found set by the next one, its setter has died.
     pub(super) busy: bool,
     /// Whose the locks are that are written down behind the words.
@@ -71,8 +75,10 @@ pub(super) fn load(file: &File) -> Option<State> {
         released: word(4).cast_signed(),
         held_for: word(5).cast_signed(),
         clock_offset: word(6).cast_signed(),
-        busy: word(7) != 0,
-        holder: u32::try_from(word(8)).unwrap_or(0),
+        streak: word(7).cast_signed(),
+        rival_met: word(8).cast_signed(),
+        busy: word(9) != 0,
+        holder: u32::try_from(word(10)).unwrap_or(0),
     })
 }
 
@@ -111,6 +117,8 @@ fn words(state: &State) -> [u8; WORDS * 8] {
         state.released.cast_unsigned(),
         state.held_for.cast_unsigned(),
         state.clock_offset.cast_unsigned(),
+        state.streak.cast_unsigned(),
+        state.rival_met.cast_unsigned(),
         u64::from(state.busy),
         u64::from(state.holder),
     ];
@@ -168,6 +176,8 @@ mod tests {
             released: -5,
             held_for: 7,
             clock_offset: -1,
+            streak: 8,
+            rival_met: 9,
             busy: true,
             holder: 4,
         };

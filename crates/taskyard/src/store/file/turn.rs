@@ -1,11 +1,11 @@
 //! One writer's turn at a list: the head of our queue, the client's lock on the list, and its locks on single tasks.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::AtFlags;
@@ -15,12 +15,12 @@ use taskyard_core::TaskId;
 use super::clock;
 use super::failpoint::reach;
 use super::fingerprint::{Look, look_at};
-use super::held;
 use super::lock::{self, Candidate, Lock};
 use super::place::{OURS, Place, c_name, lock_name};
 use super::queue::{self, PATIENCE, Queue};
 use super::state::{self, HeldName, State};
 use super::waiting::{LockNames, Waiting};
+use super::{gap, held};
 use crate::store::StoreError;
 
 /// How long the locks of single tasks are waited for while the list is locked; then the list is given back first.
@@ -29,9 +29,9 @@ const TASK_PATIENCE: Duration = Duration::from_millis(600);
 const SECOND_LOOK: Duration = Duration::from_millis(25);
 /// ... and this far when the clock was set since the list was last used, for then every lock looks old until it is refreshed.
 const LONG_SECOND_LOOK: Duration = Duration::from_secs(6);
+/// How long a lock that was seen to be ours is taken to be, for the words only.
+const A_MOMENT: i64 = 1_000_000_000;
 const CLOCK_WAS_SET: i64 = 2_000_000_000;
-/// The longest pause we leave between two holders of ours.
-const LONGEST_GAP: i64 = 5_000_000;
 
 /// A turn. Dropping it gives everything back.
 #[derive(Debug)]
@@ -48,35 +48,43 @@ pub(super) struct Turn {
     list_lock: Arc<Lock>,
     task_locks: Vec<Arc<Lock>>,
     taken: i64,
+    /// When the list's lock was last seen to be ours.
+    seen_ours: Cell<i64>,
 }
 
 impl Turn {
     /// Waits for a turn. The list's directory is made where there is none.
     pub(super) fn take(place: &Place, queue_file: &std::path::Path) -> Result<Self, StoreError> {
-        let seen = place.open()?;
-        let queue = queue::enter(queue_file, &place.directory, seen.as_ref().map(AsFd::as_fd))?;
-        Self::take_from(place, queue, PATIENCE)
+        let directory = place.open()?;
+        let queue = queue::enter(queue_file, &place.directory, directory.as_ref().map(AsFd::as_fd))?;
+        Self::take_from(place, directory, queue, PATIENCE)
     }
 
     /// Takes a turn if nobody of ours is at it and the list's lock is free.
     pub(super) fn try_take(place: &Place, queue_file: &std::path::Path) -> Result<Option<Self>, StoreError> {
         match queue::try_enter(queue_file)? {
-            Some(queue) => Self::take_from(place, queue, Duration::ZERO).map(Some),
+            Some(queue) => Self::take_from(place, place.open()?, queue, Duration::ZERO).map(Some),
             None => Ok(None),
         }
     }
 
-    fn take_from(place: &Place, queue: Queue, patience: Duration) -> Result<Self, StoreError> {
+    fn take_from(
+        place: &Place,
+        directory: Option<OwnedFd>,
+        queue: Queue,
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
         let state = state::load(&queue.file).unwrap_or_default();
-        leave_a_gap(&state);
+        let streak = gap::leave(&state);
         let offset = clock::wall() - clock::since_boot();
         let clock_was_set = state.turns > 0 && (offset - state.clock_offset).abs() > CLOCK_WAS_SET;
         // What a living one wrote down must stay; then our own lock, should we be killed, has to go stale by itself.
         let may_write_down = queue.is_head && (!state.busy || is_dead(state.holder));
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
-        let is_new = !place.directory.exists();
-        let (directory, list_lock) = lock_list(place, may_write_down.then_some(&queue.file), second_look, patience)?;
+        let is_new = directory.is_none();
+        let memory = may_write_down.then_some(&queue.file);
+        let (directory, list_lock, met_a_rival) = lock_list(place, directory, memory, second_look, patience)?;
         reach("list lock: taken");
         let taken = clock::since_boot();
         // What others wrote while we waited for the lock counts, not what we read before.
@@ -85,7 +93,11 @@ impl Turn {
         state.busy = true;
         state.turns += 1;
         state.clock_offset = offset;
-        state.holder = std::process::id();
+        state.streak = streak;
+        if met_a_rival {
+            state.rival_met = taken;
+        }
+        state.holder = lock::process();
         let turn = Self {
             place: place.clone(),
             directory,
@@ -96,6 +108,7 @@ impl Turn {
             list_lock,
             task_locks: Vec::new(),
             taken,
+            seen_ours: Cell::new(taken),
         };
         turn.save_with(&[])?;
         reach("list lock: remembered");
@@ -121,7 +134,8 @@ impl Turn {
             let name = lock_name(&file);
             held.extend(names.held());
             held.push(candidate.as_lock(&name));
-            candidates.push((Waiting { name, path, second_look: SECOND_LOOK, names }, candidate));
+            let waiting = Waiting { names, ..Waiting::new(name, path, SECOND_LOOK) };
+            candidates.push((waiting, candidate));
         }
         self.save_with(&held).inspect_err(|_| discard_all(&candidates))?;
         self.take_all(candidates)
@@ -159,11 +173,22 @@ impl Turn {
         self.list_lock.is_ours() && of_task.is_none_or(|lock| lock.is_ours())
     }
 
+    /// Tells whether the words our processes leave each other are still ours to write. A lock that was ours a moment ago is:
+    /// nobody takes one over within seconds, and at worst files are looked at once more.
+    fn may_tell(&self) -> bool {
+        let now = clock::since_boot();
+        if now - self.seen_ours.get() < A_MOMENT {
+            return true;
+        }
+        self.seen_ours.set(now);
+        self.list_lock.is_ours()
+    }
+
     /// Writes what our processes tell each other, unless it is no longer ours to tell: a writer that slept while its lock was
     /// taken over must not write yesterday's words over today's.
     pub(super) fn save(&mut self) -> Result<(), StoreError> {
         match &self.queue {
-            Some(queue) if self.list_lock.is_ours() => {
+            Some(queue) if self.may_tell() => {
                 state::save(&queue.file, &self.state).map_err(StoreError::io("cannot write", &queue.path))
             }
             _ => Ok(()),
@@ -181,7 +206,7 @@ impl Turn {
     /// Writes the words, the locks that are held, and further names.
     fn save_with(&self, further: &[HeldName]) -> Result<(), StoreError> {
         let Some(queue) = &self.queue else { return Ok(()) };
-        if !self.list_lock.is_ours() {
+        if !self.may_tell() {
             return Ok(());
         }
         let locks = self.task_locks.iter().chain([&self.list_lock]);
@@ -228,16 +253,18 @@ fn discard_all(candidates: &[(Waiting, Candidate)]) {
 /// `memory`, where it may be.
 fn lock_list(
     place: &Place,
+    mut directory: Option<OwnedFd>,
     memory: Option<&File>,
     second_look: Duration,
     patience: Duration,
-) -> Result<(Arc<OwnedFd>, Arc<Lock>), StoreError> {
-    let names = LockNames::new();
-    let waiting =
-        Waiting { name: c".lock.lock".to_owned(), path: place.directory.join(".lock.lock"), second_look, names };
+) -> Result<(Arc<OwnedFd>, Arc<Lock>, bool), StoreError> {
+    let waiting = Waiting::new(c".lock.lock".to_owned(), place.directory.join(".lock.lock"), second_look);
     let mut attempts = 0;
     loop {
-        let directory = Arc::new(place.make()?);
+        let directory = Arc::new(match directory.take() {
+            Some(directory) => directory,
+            None => place.make()?,
+        });
         if let Some(memory) = memory {
             bury(&directory, memory, &waiting.names).map_err(StoreError::io("cannot write", "queue"))?;
         }
@@ -246,7 +273,7 @@ fn lock_list(
             waiting.acquire(&directory, candidate, patience, memory)
         });
         match taken {
-            Ok(lock) => return Ok((directory, held::keep(lock))),
+            Ok(lock) => return Ok((directory, held::keep(lock), waiting.met_a_rival.get())),
             // Somebody removed the whole list in that instant.
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound && attempts < 3 => {
                 attempts += 1
@@ -266,14 +293,14 @@ fn bury(directory: &Arc<OwnedFd>, memory: &File, names: &LockNames) -> io::Resul
     let dead: Vec<HeldName> = state::load_held(memory).iter().filter(is_there).cloned().collect();
     if !dead.is_empty() {
         let all: Vec<HeldName> = dead.iter().chain(&ours).cloned().collect();
-        state::save_held(memory, std::process::id(), &all)?;
+        state::save_held(memory, lock::process(), &all)?;
         reach("locks of the dead: written down");
         for held in &dead {
             remove_dead(directory.as_fd(), held, &names.aside);
             reach("locks of the dead: removed one");
         }
     }
-    state::save_held(memory, std::process::id(), &ours)
+    state::save_held(memory, lock::process(), &ours)
 }
 
 fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
@@ -290,17 +317,6 @@ fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
 /// system does not tell when a directory was made, it may be a rival's, and has to go stale by itself.
 fn is_named(held: &HeldName, look: &Look) -> bool {
     held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born && held.born != 0)
-}
-
-/// Waits until rivals that poll had a fair chance at the lock since one of ours gave it back.
-fn leave_a_gap(state: &State) {
-    let due = state.released + (state.held_for / 2).clamp(0, LONGEST_GAP);
-    if let Ok(early) = u64::try_from(due - clock::since_boot())
-        && early > 0
-        && early < LONGEST_GAP.unsigned_abs()
-    {
-        thread::sleep(Duration::from_nanos(early));
-    }
 }
 
 /// Tells whether there is no such process any more.

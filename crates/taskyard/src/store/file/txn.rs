@@ -14,7 +14,7 @@ use super::commit;
 use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::handle::Handle;
-use super::journal::Journal;
+use super::journal::{Journal, Standing};
 use super::numbers;
 use super::place;
 use super::scan;
@@ -28,13 +28,11 @@ pub(super) struct FileTxn {
     pub(super) turn: Turn,
     /// Given back when the transaction ends.
     pub(super) journal: Option<Journal>,
-    pub(super) revision: Revision,
-    /// How often turns had been overtaken when this one began.
-    pub(super) overtaken: i64,
+    /// How the journal stood when this turn began.
+    pub(super) standing: Standing,
     pub(super) staged: BTreeMap<TaskId, Staged>,
     /// Whether the client's own lock file has to be there afterwards, as it is after its creates and resets.
     pub(super) needs_lock_file: bool,
-    existed: bool,
     read: RefCell<HashMap<TaskId, Contents>>,
 }
 
@@ -48,20 +46,16 @@ pub(super) struct Staged {
 impl FileTxn {
     /// Waits for a turn at the list.
     pub(super) fn open(handle: Arc<Handle>) -> Result<Self, StoreError> {
-        let existed = handle.place.open()?.is_some();
         let (turn, journal) = handle.take_turn()?;
-        let revision = journal.newest()?;
-        let overtaken = journal.overtaken()?;
+        let standing = journal.standing()?;
         handle.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             handle,
             turn,
             journal: Some(journal),
-            revision,
-            overtaken,
+            standing,
             staged: BTreeMap::new(),
             needs_lock_file: false,
-            existed,
             read: RefCell::default(),
         })
     }
@@ -117,11 +111,11 @@ impl Drop for FileTxn {
 
 impl Snapshot for FileTxn {
     fn exists(&self) -> bool {
-        self.existed
+        !self.turn.is_new
     }
 
     fn revision(&self) -> Revision {
-        self.revision
+        self.standing.newest
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
@@ -158,13 +152,13 @@ impl Txn for FileTxn {
             numbers::scan(self.turn.directory.as_fd(), directory)?
         } else {
             let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
-            highest.get(self.turn.directory.as_fd(), directory)?
+            highest.get(self.turn.directory.as_fd(), directory, self.turn.state.turns)?
         };
         let staged = self.staged.keys().filter_map(|id| Some(id.as_number()? as f64)).fold(0.0, f64::max);
         Ok(Numbers {
             highest_file: highest_file.max(staged),
             mark: numbers::mark(directory),
-            journaled: self.journal().highest_number()? as f64,
+            journaled: self.standing.highest_number as f64,
         })
     }
 

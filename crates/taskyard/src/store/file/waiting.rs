@@ -1,5 +1,6 @@
 //! Waiting for one lock, and taking it over when its holder is dead.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -23,6 +24,8 @@ pub(super) struct Waiting {
     /// Two looks at a dead lock are this far apart.
     pub(super) second_look: Duration,
     pub(super) names: LockNames,
+    /// Whether somebody else turned out to hold it.
+    pub(super) met_a_rival: Cell<bool>,
 }
 
 /// The names of ours that are used on the way to one lock.
@@ -58,13 +61,18 @@ impl Candidate {
 }
 
 impl Waiting {
+    /// Returns what is needed to wait for a lock.
+    pub(super) fn new(name: CString, path: PathBuf, second_look: Duration) -> Self {
+        Self { name, path, second_look, names: LockNames::new(), met_a_rival: Cell::new(false) }
+    }
+
     /// Makes the directory that is to become the lock, and writes down which one it is.
     pub(super) fn candidate(&self, directory: &Arc<OwnedFd>, memory: Option<&File>) -> Result<Candidate, StoreError> {
         let candidate = self.names.make(directory).map_err(StoreError::io("cannot take the lock", &self.path))?;
         if let Some(memory) = memory {
             let [one, two] = self.names.held();
             let held = [one, two, candidate.as_lock(&self.name)];
-            state::save_held(memory, std::process::id(), &held)
+            state::save_held(memory, lock::process(), &held)
                 .inspect_err(|_| candidate.discard())
                 .map_err(StoreError::io("cannot write", "queue"))?;
         }
@@ -85,7 +93,10 @@ impl Waiting {
         loop {
             candidate = match candidate.take(&self.name).map_err(io("cannot take the lock"))? {
                 Attempt::Taken(lock) => return Ok(lock),
-                Attempt::Held(candidate) => candidate,
+                Attempt::Held(candidate) => {
+                    self.met_a_rival.set(true);
+                    candidate
+                }
                 Attempt::Gone => {
                     candidate = self.candidate(directory, memory)?;
                     continue;

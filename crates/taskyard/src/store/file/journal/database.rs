@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, Transactio
 use rustix::fs::{FlockOperation, flock};
 
 use crate::store::StoreError;
+use crate::store::file::power;
 
 /// The format of the database; a higher one was written by a newer Taskyard.
 const FORMAT: i64 = 1;
@@ -59,6 +60,7 @@ impl Journal {
             flock(&alone, FlockOperation::LockExclusive)
                 .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
             journal.create(list)?;
+            power::remember_boot(sidecar)?;
             sync_directories(sidecar);
         } else if format > FORMAT {
             return Err(StoreError::NewerJournal { path: journal.path, format });
@@ -155,13 +157,8 @@ impl Journal {
     /// Makes every commit fail that was begun before now.
     pub(in crate::store::file) fn overtake(&self) -> Result<(), StoreError> {
         let transaction = self.begin()?;
-        self.set_fact(OVERTAKEN, self.overtaken()? + 1)?;
+        self.set_fact(OVERTAKEN, self.fact::<i64>(OVERTAKEN)?.unwrap_or(0) + 1)?;
         self.end(transaction)
-    }
-
-    /// Returns a number that changes whenever a commit that was begun must not happen any more.
-    pub(in crate::store::file) fn overtaken(&self) -> Result<i64, StoreError> {
-        Ok(self.fact(OVERTAKEN)?.unwrap_or(0))
     }
 
     /// Returns a remembered fact.

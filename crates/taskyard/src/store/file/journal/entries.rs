@@ -10,6 +10,17 @@ use crate::store::{HistoryQuery, Signature, StoreError};
 /// A commit's entries are numbered within this many bits, below its revision.
 const ENTRY_BITS: u32 = 24;
 
+/// How the journal stands. It stands differently after every commit, and after a turn was taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store::file) struct Standing {
+    /// The newest revision.
+    pub(in crate::store::file) newest: Revision,
+    /// The highest number any entry is about.
+    pub(in crate::store::file) highest_number: u64,
+    /// Changes whenever commits that were begun must not happen any more.
+    overtaken: i64,
+}
+
 /// What is about to be written of one task.
 #[derive(Clone, Debug)]
 pub(in crate::store::file) struct NewEntry<'a> {
@@ -54,6 +65,25 @@ impl Journal {
         let mut statement = self.prepare("SELECT max(id) FROM entries")?;
         let id: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
         Ok(Revision(id.unwrap_or(0).unsigned_abs() >> ENTRY_BITS))
+    }
+
+    /// Returns how the journal stands, in one look.
+    pub(in crate::store::file) fn standing(&self) -> Result<Standing, StoreError> {
+        let mut statement = self.prepare(
+            "SELECT (SELECT max(id) FROM entries),
+                    (SELECT task FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1),
+                    (SELECT value FROM facts WHERE key = 'overtaken')",
+        )?;
+        let number = |number: Option<i64>| number.unwrap_or(0).unsigned_abs();
+        statement
+            .query_row([], |row| {
+                Ok(Standing {
+                    newest: Revision(number(row.get(0)?) >> ENTRY_BITS),
+                    highest_number: number(row.get(1)?),
+                    overtaken: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
+                })
+            })
+            .map_err(self.failed("read"))
     }
 
     /// Returns the highest number any entry is about.

@@ -8,6 +8,6 @@ mod known;
 mod moves;
 
 pub(super) use database::Journal;
-pub(super) use entries::{NewEntry, StoredEntry};
+pub(super) use entries::{NewEntry, Standing, StoredEntry};
 pub(super) use known::{Known, KnownTask};
 pub(super) use moves::Move;
