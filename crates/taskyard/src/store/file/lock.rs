@@ -20,6 +20,10 @@ use super::place::{OURS, c_name};
 /// A lock whose holder showed no sign of life for this long is dead, as the client has it.
 pub(super) const LIFE: Duration = Duration::from_secs(10);
 
+/// What our locks are made with. The sticky bit means nothing on a directory nobody puts anything into; by it we tell our own
+/// from a rival's that got the inode of one of ours within the same tick of the clock.
+const MODE: u32 = 0o777 | STICKY;
+const STICKY: u32 = 0o1000;
 /// A candidate older than this, in nanoseconds, shows a sign of life when it becomes a lock.
 const YOUNG: i64 = 1_000_000_000;
 
@@ -98,7 +102,7 @@ impl Candidate {
     /// Makes a candidate under a name of ours.
     pub(super) fn make(directory: &Arc<OwnedFd>, temporary: CString) -> io::Result<Self> {
         let made = clock::since_boot();
-        rustix::fs::mkdirat(&**directory, &*temporary, Mode::from_raw_mode(0o777))?;
+        rustix::fs::mkdirat(&**directory, &*temporary, Mode::from_raw_mode(MODE))?;
         let known = open_directory(directory, &temporary).and_then(|handle| {
             let look = look_through(handle.as_fd())?;
             Ok((handle, look))
@@ -159,7 +163,7 @@ impl Candidate {
     }
 
     fn make_in_place(self, name: &CStr) -> io::Result<Attempt> {
-        match rustix::fs::mkdirat(&*self.directory, name, Mode::from_raw_mode(0o777)) {
+        match rustix::fs::mkdirat(&*self.directory, name, Mode::from_raw_mode(MODE)) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(Attempt::Held(self)),
             Err(error) => {
@@ -221,6 +225,11 @@ pub(super) fn take_aside(directory: BorrowedFd<'_>, name: &CStr, seen: &Look, as
 pub(super) fn is_motionless(directory: BorrowedFd<'_>, name: &CStr, seen: &Look, pause: Duration) -> io::Result<bool> {
     thread::sleep(pause);
     Ok(look_at(directory, name)?.is_some_and(|look| look.print == seen.print && look.born == seen.born))
+}
+
+/// Tells whether a lock was made by one of ours.
+pub(super) fn is_of_ours(look: &Look) -> bool {
+    is_directory(look) && look.mode & STICKY != 0
 }
 
 /// Tells whether what stands there can be a lock at all.

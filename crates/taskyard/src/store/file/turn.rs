@@ -233,9 +233,19 @@ impl Turn {
             let _ = self.save_with(&[]);
             reach("list lock: said to be given back");
             self.list_lock.remove();
+            self.forget_locks();
             reach("list lock: given back");
         }
         self.queue = None;
+    }
+}
+
+impl Turn {
+    /// Strikes off the locks that were given back: what is made in their place may get the same inode within the same tick.
+    fn forget_locks(&self) {
+        if let Some(queue) = self.queue.as_ref().filter(|queue| queue.is_head) {
+            let _ = state::save_held(&queue.file, lock::process(), &[]);
+        }
     }
 }
 
@@ -316,11 +326,29 @@ fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
 /// Tells whether what stands under a name is the directory that was written down. Inode numbers are used again; where the file
 /// system does not tell when a directory was made, it may be a rival's, and has to go stale by itself.
 fn is_named(held: &HeldName, look: &Look) -> bool {
-    held.name.starts_with(OURS) || (look.print.inode == held.inode && look.born == held.born && held.born != 0)
+    let is_the_one = || look.print.inode == held.inode && look.born == held.born && held.born != 0;
+    held.name.starts_with(OURS) || (is_the_one() && lock::is_of_ours(look))
 }
 
 /// Tells whether there is no such process any more.
 pub(super) fn is_dead(process: u32) -> bool {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::{HeldName, is_named, look_at};
+
+    #[test]
+    fn a_rivals_lock_with_the_inode_and_the_birth_of_one_of_ours_is_not_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".lock.lock")).unwrap();
+        let directory = std::fs::File::open(folder.path()).unwrap();
+        let look = look_at(directory.as_fd(), c".lock.lock").unwrap().unwrap();
+        let held = HeldName { name: ".lock.lock".into(), inode: look.print.inode, born: look.born };
+        assert!(!is_named(&held, &look));
+    }
 }
