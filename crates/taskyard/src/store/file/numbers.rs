@@ -6,12 +6,8 @@ use std::path::Path;
 
 use taskyard_core::rules::numbering::{number_of_file, read_mark};
 
-use super::{clock, place};
+use super::place;
 use crate::store::StoreError;
-
-/// Where many of our processes take turns, each reads the directory anew this often. In between, a number that another
-/// program took is noticed when it is the next one, because its file is there.
-const READ_AGAIN: i64 = 100_000_000;
 
 /// The highest number among the file names of one directory. The first answer comes from reading the directory, later ones
 /// from the kernel's word about what was added since.
@@ -19,10 +15,6 @@ const READ_AGAIN: i64 = 100_000_000;
 pub(super) struct HighestFile {
     asked: u32,
     watched: Option<Watched>,
-    /// The last turn we had.
-    turn: u64,
-    /// What was found when the directory was last read, and when.
-    read: Option<(f64, i64)>,
 }
 
 #[derive(Debug)]
@@ -33,28 +25,9 @@ struct Watched {
 }
 
 impl HighestFile {
-    /// Returns the highest number there is now, or was while we watched. `turn` counts the turns of all our processes.
-    pub(super) fn get(&mut self, directory: BorrowedFd<'_>, path: &Path, turn: u64) -> Result<f64, StoreError> {
-        let is_alone = turn == self.turn + 1;
-        self.turn = turn;
-        if is_alone { self.watch(directory, path) } else { self.read(directory, path) }
-    }
-
-    /// Among many, being told of everything the others do costs more than it saves; their numbers are in the journal.
-    fn read(&mut self, directory: BorrowedFd<'_>, path: &Path) -> Result<f64, StoreError> {
-        self.watched = None;
-        let now = clock::since_boot();
-        if let Some((highest, read)) = self.read
-            && now - read < READ_AGAIN
-        {
-            return Ok(highest);
-        }
-        let highest = scan(directory, path)?;
-        self.read = Some((highest, now));
-        Ok(highest)
-    }
-
-    fn watch(&mut self, directory: BorrowedFd<'_>, path: &Path) -> Result<f64, StoreError> {
+    /// Returns the highest number there is now, or was while we watched: a task that another program made and removed in
+    /// between has used its number up.
+    pub(super) fn get(&mut self, directory: BorrowedFd<'_>, path: &Path) -> Result<f64, StoreError> {
         let inode = super::fingerprint::look_through(directory).map(|look| look.print.inode).unwrap_or(0);
         if let Some(watched) = self.watched.as_mut().filter(|watched| watched.inode == inode)
             && watched.catch_up().is_ok()

@@ -152,7 +152,7 @@ impl Txn for FileTxn {
             numbers::scan(self.turn.directory.as_fd(), directory)?
         } else {
             let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
-            highest.get(self.turn.directory.as_fd(), directory, self.turn.state.turns)?
+            highest.get(self.turn.directory.as_fd(), directory)?
         };
         let staged = self.staged.keys().filter_map(|id| Some(id.as_number()? as f64)).fold(0.0, f64::max);
         Ok(Numbers {
