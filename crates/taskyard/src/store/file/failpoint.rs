@@ -1,6 +1,6 @@
 //! Named steps of a commit at which a test may stop the process.
 //!
-//! In normal builds [`reach`] is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
+//! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
 //! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits.
 
 #[cfg(feature = "failpoints")]

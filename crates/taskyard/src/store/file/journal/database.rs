@@ -19,6 +19,10 @@ const FORMAT: i64 = 1;
 const OVERTAKEN: &str = "overtaken";
 /// When the write-ahead log holds more pages than this, they are copied into the database.
 const LONGEST_LOG: i32 = 256;
+/// A log with more pages than this is also cut short.
+const LARGE_LOG: i32 = 1024;
+/// How long another process's commit is waited for, in milliseconds.
+const BUSY_TIMEOUT: u32 = 10_000;
 
 const SCHEMA: &str = "
     CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -88,10 +92,9 @@ impl Journal {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
         // Commits are made durable by `sync`, at the moment we choose.
         connection
-            .execute_batch(
-                "PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL;
-                 PRAGMA mmap_size = 268435456;",
-            )
+            .execute_batch(&format!(
+                "PRAGMA busy_timeout = {BUSY_TIMEOUT}; PRAGMA synchronous = NORMAL; PRAGMA mmap_size = 268435456;"
+            ))
             .map_err(failed)?;
         let pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&pages);
@@ -149,8 +152,17 @@ impl Journal {
 
     /// Copies the log into the database when it has grown long. Called with no lock held.
     pub(in crate::store::file) fn copy_log(&self) {
-        if self.pages.load(Ordering::Relaxed) > LONGEST_LOG {
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let pages = self.pages.load(Ordering::Relaxed);
+        let copy = |sql| self.connection.query_row(sql, [], |_| Ok(()));
+        if pages > LONGEST_LOG {
+            let _ = copy("PRAGMA wal_checkpoint(PASSIVE)");
+        }
+        if pages > LARGE_LOG {
+            // Whoever opens the database next would read a large log from end to end. Nobody waits for this.
+            let _ = copy("PRAGMA busy_timeout = 0");
+            let _ = copy("PRAGMA wal_checkpoint(TRUNCATE)");
+            let _ = copy(&format!("PRAGMA busy_timeout = {BUSY_TIMEOUT}"));
+            self.pages.store(0, Ordering::Relaxed);
         }
     }
 
