@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use taskyard_testkit::{
@@ -111,6 +112,23 @@ fn a_killed_merge_happened_on_both_lists_or_on_neither() {
         lists: &["L", "M"],
     }
     .check();
+}
+
+#[test]
+fn a_killed_writer_whose_parent_has_not_noticed_is_dead() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    TEN_DEPENDENTS.iter().for_each(|command| drop(home.ask(command)));
+    let mut child = home.start_with("task lock: taken*5=kill", "delete 1");
+    let stat = format!("/proc/{}/stat", child.id());
+    let started = Instant::now();
+    while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+        assert!(started.elapsed() < Duration::from_secs(30), "it was not killed");
+    }
+    let killed = Instant::now();
+    home.ask("create Later");
+    assert!(killed.elapsed() < Duration::from_secs(5), "waited {:?} for a dead writer", killed.elapsed());
+    assert_eq!(leftovers(&home.list("L")), Vec::<String>::new());
+    child.wait().unwrap();
 }
 
 impl Scenario {

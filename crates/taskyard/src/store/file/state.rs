@@ -14,6 +14,9 @@ const WORDS: usize = 11;
 const HOLDER_AT: u64 = (WORDS * 8 - 8) as u64;
 /// Where the names of the locks that are held begin.
 const HELD_AT: u64 = (WORDS * 8) as u64;
+/// What the word for being busy says of whoever is.
+const AT_THE_HEAD: u64 = 1;
+const PAST_THE_QUEUE: u64 = 2;
 /// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
 const LONGEST_HELD: usize = 1 << 20;
 
@@ -38,6 +41,8 @@ pub(super) struct State {
     pub(super) rival_met: i64,
     /// Whether somebody is between taking the lock and giving it back. Found set by the next one, its setter has died.
     pub(super) busy: bool,
+    /// Whether that one went past the queue: then its death does not show in who is at the head of it.
+    pub(super) is_past_queue: bool,
     /// Whose the locks are that are written down behind the words.
     pub(super) holder: u32,
 }
@@ -78,6 +83,7 @@ pub(super) fn load(file: &File) -> Option<State> {
         streak: word(7).cast_signed(),
         rival_met: word(8).cast_signed(),
         busy: word(9) != 0,
+        is_past_queue: word(9) == PAST_THE_QUEUE,
         holder: u32::try_from(word(10)).unwrap_or(0),
     })
 }
@@ -119,7 +125,11 @@ fn words(state: &State) -> [u8; WORDS * 8] {
         state.clock_offset.cast_unsigned(),
         state.streak.cast_unsigned(),
         state.rival_met.cast_unsigned(),
-        u64::from(state.busy),
+        match (state.busy, state.is_past_queue) {
+            (false, _) => 0,
+            (true, false) => AT_THE_HEAD,
+            (true, true) => PAST_THE_QUEUE,
+        },
         u64::from(state.holder),
     ];
     let mut bytes = [0; WORDS * 8];
@@ -179,6 +189,7 @@ mod tests {
             streak: 8,
             rival_met: 9,
             busy: true,
+            is_past_queue: true,
             holder: 4,
         };
         let held = vec![HeldName { name: "7.json.lock".into(), inode: 12, born: -3 }];

@@ -78,8 +78,10 @@ impl Turn {
         let streak = gap::leave(&state);
         let offset = clock::wall() - clock::since_boot();
         let clock_was_set = state.turns > 0 && (offset - state.clock_offset).abs() > CLOCK_WAS_SET;
-        // What a living one wrote down must stay; then our own lock, should we be killed, has to go stale by itself.
-        let may_write_down = queue.is_head && (!state.busy || is_dead(state.holder));
+        // What a living one wrote down must stay; then our own lock, should we be killed, has to go stale by itself. One that was
+        // at the head of the queue, where we are now, in the middle of its turn, is dead, whether or not its parent noticed.
+        let has_ended = !state.busy || !state.is_past_queue || is_dead(state.holder);
+        let may_write_down = queue.is_head && has_ended;
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
         let is_new = directory.is_none();
@@ -91,6 +93,7 @@ impl Turn {
         let mut state = state::load(&queue.file).unwrap_or_default();
         let unclean = state.busy;
         state.busy = true;
+        state.is_past_queue = !queue.is_head;
         state.turns += 1;
         state.clock_offset = offset;
         state.streak = streak;
