@@ -19,8 +19,8 @@ pub fn a_pair_commits_on_both_lists(open: &Open) {
     let opened = open(Rules::Strict);
     build::fill(&*opened.store, &list(), "1 pending; 2 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
-    pair.from().remove(&id(1)).unwrap();
-    pair.as_mut().into().put(task(1, "moved")).unwrap();
+    pair.source().remove(&id(1)).unwrap();
+    pair.target().put(task(1, "moved")).unwrap();
     let [left, came] = pair.commit(&signature(Op::Merge)).unwrap();
     let (left, came) = (left.unwrap(), came.unwrap());
     assert_eq!((&left.list, &came.list), (&list(), &other()));
@@ -39,8 +39,8 @@ pub fn a_pair_that_is_dropped_has_done_nothing(open: &Open) {
     build::fill(&*opened.store, &list(), "1 pending; 2 pending");
     build::fill(&*opened.store, &other(), "1 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
-    pair.from().clear().unwrap();
-    pair.as_mut().into().put(task(5, "moved")).unwrap();
+    pair.source().clear().unwrap();
+    pair.target().put(task(5, "moved")).unwrap();
     drop(pair);
     assert_eq!((count(&opened, &list()), count(&opened, &other())), (2, 1));
     assert_eq!(opened.store.history(&other(), &HistoryQuery::default()).unwrap().len(), 1);
@@ -52,7 +52,7 @@ pub fn a_pair_may_change_one_list_only(open: &Open) {
     build::fill(&*opened.store, &list(), "1 pending");
     build::fill(&*opened.store, &other(), "1 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
-    pair.as_mut().into().put(task(2, "new")).unwrap();
+    pair.target().put(task(2, "new")).unwrap();
     let [left, came] = pair.commit(&signature(Op::Merge)).unwrap();
     assert_eq!((left, came.unwrap().revision.0), (None, 2));
 }
@@ -62,10 +62,10 @@ pub fn a_pair_reads_what_it_staged(open: &Open) {
     let opened = open(Rules::Strict);
     build::fill(&*opened.store, &list(), "1 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
-    pair.as_mut().into().put(task(1, "moved")).unwrap();
-    pair.from().remove(&id(1)).unwrap();
-    assert_eq!(pair.as_mut().into().tasks().unwrap(), [task(1, "moved")]);
-    assert_eq!(pair.from().tasks().unwrap(), []);
+    pair.target().put(task(1, "moved")).unwrap();
+    pair.source().remove(&id(1)).unwrap();
+    assert_eq!(pair.target().tasks().unwrap(), [task(1, "moved")]);
+    assert_eq!(pair.source().tasks().unwrap(), []);
 }
 
 /// Moves there and moves back at the same time all come to an end.
@@ -77,8 +77,8 @@ pub fn pairs_in_opposite_directions_do_not_wait_for_each_other(open: &Open) {
             for round in 0..20 {
                 loop {
                     let mut pair = opened.store.write_both(&from, &into).unwrap();
-                    pair.from().put(task(number, &format!("{round}"))).unwrap();
-                    pair.as_mut().into().put(task(number, &format!("{round}"))).unwrap();
+                    pair.source().put(task(number, &format!("{round}"))).unwrap();
+                    pair.target().put(task(number, &format!("{round}"))).unwrap();
                     match pair.commit(&signature(Op::Merge)) {
                         Ok(_) => break,
                         Err(StoreError::Conflict { .. }) => {}

@@ -37,18 +37,18 @@ impl Yard {
         }
         drop(leaving);
         let outcome = self.transact_both(Op::Merge, from, into, |pair| {
-            let tasks = pair.from().tasks()?;
-            let plan = plan_move(&tasks, which, next_ids(pair.into().numbers()?, self.rules()), self.rules());
+            let tasks = pair.source().tasks()?;
+            let plan = plan_move(&tasks, which, next_ids(pair.target().numbers()?, self.rules()), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
             for task in plan.arriving {
-                pair.into().put(task.clone())?;
-                arrived.push(pair.into().find(&task.id)?.task().unwrap_or(task));
+                pair.target().put(task.clone())?;
+                arrived.push(pair.target().find(&task.id)?.task().unwrap_or(task));
             }
             for (old, _) in &plan.mapping {
-                pair.from().remove(old)?;
+                pair.source().remove(old)?;
             }
             for task in plan.staying {
-                pair.from().put(task)?;
+                pair.source().put(task)?;
             }
             Ok(Merged {
                 mapping: plan.mapping,

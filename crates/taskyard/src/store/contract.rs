@@ -110,10 +110,10 @@ pub trait Txn: Snapshot {
 /// Two lists while things move between them.
 pub trait TxnPair: Debug {
     /// Returns the list that things leave.
-    fn from(&mut self) -> &mut dyn Txn;
+    fn source(&mut self) -> &mut dyn Txn;
 
     /// Returns the list that things come to.
-    fn into(&mut self) -> &mut dyn Txn;
+    fn target(&mut self) -> &mut dyn Txn;
 
     /// Makes everything staged happen on both lists, all of it or nothing; the events of the first and the second list.
     fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError>;

@@ -43,11 +43,11 @@ impl FilePair {
 }
 
 impl TxnPair for FilePair {
-    fn from(&mut self) -> &mut dyn Txn {
+    fn source(&mut self) -> &mut dyn Txn {
         &mut self.from
     }
 
-    fn into(&mut self) -> &mut dyn Txn {
+    fn target(&mut self) -> &mut dyn Txn {
         &mut self.into
     }
 

@@ -94,11 +94,11 @@ pub(super) struct MemoryTxnPair {
 }
 
 impl TxnPair for MemoryTxnPair {
-    fn from(&mut self) -> &mut dyn Txn {
+    fn source(&mut self) -> &mut dyn Txn {
         &mut self.from
     }
 
-    fn into(&mut self) -> &mut dyn Txn {
+    fn target(&mut self) -> &mut dyn Txn {
         &mut self.into
     }
 
