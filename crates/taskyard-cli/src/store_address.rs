@@ -50,10 +50,10 @@ mod tests {
 
     #[test]
     fn an_address_says_what_it_is_before_the_colon() {
-        let parse = |address: &str| StoreAddress::parse(address, Path::new("/work")).ok();
+        let parse = |address: &str| StoreAddress::parse(address, Path::new("/projects")).ok();
         assert_eq!(parse("claude:"), Some(StoreAddress::Claude));
         assert_eq!(parse("memory:"), Some(StoreAddress::Memory));
-        assert_eq!(parse("file:a"), Some(StoreAddress::File(PathBuf::from("/work/a"))));
+        assert_eq!(parse("file:a"), Some(StoreAddress::File(PathBuf::from("/projects/a"))));
         assert_eq!(parse("file:/a"), Some(StoreAddress::File(PathBuf::from("/a"))));
         for address in ["", "file", "file:", "claude", "claude:x", "sqlite:x"] {
             assert_eq!(parse(address), None, "{address}");

@@ -10,7 +10,7 @@ use crate::yard;
 #[test]
 fn lists_that_sessions_left_open_are_found_the_last_used_first() {
     let home = tempfile::tempdir().unwrap();
-    let transcripts = home.path().join("projects/-work-my-app");
+    let transcripts = home.path().join("projects/-projects-my-app");
     fs::create_dir_all(&transcripts).unwrap();
     let sessions = ["11111111-aaaa", "22222222-bbbb", "33333333-cccc", "44444444-dddd"];
     for (age, session) in sessions.iter().enumerate() {
@@ -25,12 +25,12 @@ fn lists_that_sessions_left_open_are_found_the_last_used_first() {
     fill("session-11111111", "1 pending");
     fill("33333333-cccc", "1 completed");
     fill("55555555-eeee", "1 pending");
-    let left = yard.left_by_sessions(home.path(), Path::new("/work/my_app")).unwrap();
+    let left = yard.left_by_sessions(home.path(), Path::new("/projects/my_app")).unwrap();
     let told: Vec<_> =
         left.iter().map(|left| (left.list.as_str(), left.open.len(), left.last_used.is_some())).collect();
     assert_eq!(told, [("session-11111111", 1, true), ("22222222-bbbb", 2, true)]);
 
     let ours = yard.on(ListId::new("22222222-bbbb").unwrap());
-    assert_eq!(ours.left_by_sessions(home.path(), Path::new("/work/my_app")).unwrap().len(), 1);
+    assert_eq!(ours.left_by_sessions(home.path(), Path::new("/projects/my_app")).unwrap().len(), 1);
     assert!(yard.left_by_sessions(home.path(), Path::new("/elsewhere")).unwrap().is_empty());
 }
