@@ -276,16 +276,8 @@ mod tests {
     use serde_json::json;
 
     use super::{Defect, FindingCode, examine};
-    use crate::{Task, TaskId};
-
-    fn id(number: u64) -> TaskId {
-        TaskId::number(number)
-    }
-
-    fn task(number: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
-        let ids = |numbers: &[u64]| numbers.iter().copied().map(id).collect();
-        Task { blocked_by: ids(blocked_by), blocks: ids(blocks), ..Task::new(id(number), "x") }
-    }
+    use crate::Task;
+    use crate::rules::samples::{id, task};
 
     fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
         let words =

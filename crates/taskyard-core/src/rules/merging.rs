@@ -152,16 +152,8 @@ mod tests {
 
     use super::{MergeWhich, plan_move};
     use crate::rules::dependencies::Edge;
-    use crate::{Rules, Status, Task, TaskId};
-
-    fn id(number: u64) -> TaskId {
-        TaskId::number(number)
-    }
-
-    fn task(number: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
-        let ids = |numbers: &[u64]| numbers.iter().copied().map(id).collect();
-        Task { blocked_by: ids(blocked_by), blocks: ids(blocks), ..Task::new(id(number), "x") }
-    }
+    use crate::rules::samples::{id, task};
+    use crate::{Rules, Status, Task};
 
     fn plan(tasks: &[Task], which: MergeWhich) -> super::Move {
         plan_move(tasks, which, (11..).map(id), Rules::Strict)

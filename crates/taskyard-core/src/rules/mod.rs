@@ -22,3 +22,6 @@ pub mod transitions;
 pub mod undoing;
 
 mod places;
+
+#[cfg(test)]
+mod samples;

@@ -153,16 +153,8 @@ impl Changes<'_> {
 mod tests {
     use super::{Reconnected, reconnect};
     use crate::rules::dependencies::Edge;
-    use crate::{ClientVersion, Rules, Task, TaskId};
-
-    fn id(number: u64) -> TaskId {
-        TaskId::number(number)
-    }
-
-    fn task(number: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
-        let ids = |numbers: &[u64]| numbers.iter().copied().map(id).collect();
-        Task { blocked_by: ids(blocked_by), blocks: ids(blocks), ..Task::new(id(number), "x") }
-    }
+    use crate::rules::samples::{id, task};
+    use crate::{ClientVersion, Rules, Task};
 
     fn edge(task: u64, on: u64) -> Edge {
         Edge::new(id(task), id(on))

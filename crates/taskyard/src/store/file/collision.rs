@@ -71,7 +71,7 @@ fn write_revision(
     let numbers = Numbers {
         highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
         mark: numbers::mark(&turn.place.directory),
-        journaled: journal.highest_number()? as f64,
+        journaled: journal.standing()?.highest_number as f64,
     };
     let old = taken.iter().map(|(stored, _)| stored.entry.task.clone());
     let new_ids: HashMap<TaskId, TaskId> = old.zip(next_ids(numbers, Rules::Strict)).collect();

@@ -64,7 +64,7 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
             }
             Litter::BadMark { .. } => {
                 let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
-                super::applying::raise_mark(&turn, highest.max(journal.highest_number()? as f64)).is_ok()
+                super::applying::raise_mark(&turn, highest.max(journal.standing()?.highest_number as f64)).is_ok()
             }
         };
         if is_done {

@@ -69,6 +69,7 @@ impl Journal {
 
     /// Returns how the journal stands, in one look.
     pub(in crate::store::file) fn standing(&self) -> Result<Standing, StoreError> {
+        // Every integer sorts before every text.
         let mut statement = self.prepare(
             "SELECT (SELECT max(id) FROM entries),
                     (SELECT task FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1),
@@ -84,14 +85,6 @@ impl Journal {
                 })
             })
             .map_err(self.failed("read"))
-    }
-
-    /// Returns the highest number any entry is about.
-    pub(in crate::store::file) fn highest_number(&self) -> Result<u64, StoreError> {
-        // Every integer sorts before every text.
-        let mut statement = self.prepare("SELECT task FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1")?;
-        let number: Option<i64> = statement.query_row([], |row| row.get(0)).optional().map_err(self.failed("read"))?;
-        Ok(number.unwrap_or(0).unsigned_abs())
     }
 
     /// Writes one commit's entries.
