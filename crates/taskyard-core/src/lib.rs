@@ -19,6 +19,7 @@ pub mod render;
 pub mod rules;
 
 mod agent;
+mod assignee;
 mod entry;
 mod image;
 mod list;
@@ -30,6 +31,7 @@ mod task_id;
 mod timestamp;
 
 pub use agent::AgentName;
+pub use assignee::Assignee;
 pub use entry::{Entry, Event, Op};
 pub use image::Image;
 pub use list::{BadListName, ListId};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use crate::{AgentName, Status, TaskId};
+use crate::{AgentName, Assignee, Status, TaskId};
 
 /// What a task carries beside its fields. Keys keep their order.
 pub type Metadata = Map<String, Value>;
@@ -99,6 +99,16 @@ impl Task {
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self.meta("tags").and_then(Value::as_array);
         tags.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Returns those who may take the task; where it names nobody, everyone may.
+    pub fn assignable_to(&self) -> Vec<Assignee> {
+        let words: &[Value] = match self.meta("assignable_to") {
+            Some(Value::Array(words)) => words,
+            Some(word) => std::slice::from_ref(word),
+            None => &[],
+        };
+        words.iter().filter_map(Value::as_str).filter_map(Assignee::parse).collect()
     }
 
     /// Returns the task this one is a part of.

@@ -1,5 +1,7 @@
 //! The rules: what was read comes in, a decision goes out. They are the specification of Taskyard.
 
+pub mod agents;
+pub mod assignment;
 pub mod chains;
 pub mod dependencies;
 pub mod gate;

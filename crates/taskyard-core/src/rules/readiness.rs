@@ -12,7 +12,7 @@ use crate::{Priority, Task, TaskId};
 pub struct Ranked {
     /// The task.
     pub task: Task,
-    /// Why, in words: "high priority; unblocks 3 tasks (chain of 2)".
+    /// Why, in words: "high priority; unblocks 3 tasks (chain of 2); only for role:review".
     pub why: String,
     /// How many open tasks stand in the longest chain behind it.
     pub chain: usize,
@@ -52,6 +52,10 @@ fn why(task: &Task, chain: usize, unblocks: usize) -> String {
         (count, 0 | 1) => reasons.push(format!("unblocks {count} tasks")),
         (count, chain) => reasons.push(format!("unblocks {count} tasks (chain of {chain})")),
     }
+    let assignees: Vec<String> = task.assignable_to().iter().map(ToString::to_string).collect();
+    if !assignees.is_empty() {
+        reasons.push(format!("only for {}", assignees.join(", ")));
+    }
     reasons.join("; ")
 }
 
@@ -89,6 +93,18 @@ mod tests {
         assert_eq!((ranked[1].chain, ranked[1].unblocks.len()), (2, 2));
         assert_eq!(ranked[3].why, "low priority; nothing waits for it");
         assert_eq!(rank(&tasks, Some(2)).len(), 2);
+    }
+
+    #[test]
+    fn a_task_that_names_who_may_take_it_says_so() {
+        let only_for = |assignable_to| Task {
+            metadata: json!({ "assignable_to": assignable_to }).as_object().cloned(),
+            ..task(1, &[], "medium")
+        };
+        let why = |task| rank(&[task], None).remove(0).why;
+        assert_eq!(why(only_for(json!("role:review"))), "nothing waits for it; only for role:review");
+        assert_eq!(why(only_for(json!(["ana", "role:build"]))), "nothing waits for it; only for ana, role:build");
+        assert_eq!(why(only_for(json!([]))), "nothing waits for it");
     }
 
     #[test]

@@ -1,0 +1,37 @@
+//! Which names mean one agent.
+
+/// Tells whether two names mean one agent: `bob` is `bob@alpha`, and `bob@alpha` is not `bob@beta`.
+///
+/// The client writes a teammate's name with its team in some places and without it in others. A name without a team
+/// therefore means that agent of whatever team.
+pub fn is_same_agent(one: &str, two: &str) -> bool {
+    let ((name, team), (other_name, other_team)) = (parts(one), parts(two));
+    name == other_name && (team.is_empty() || other_team.is_empty() || team == other_team)
+}
+
+fn parts(name: &str) -> (&str, &str) {
+    name.split_once('@').unwrap_or((name, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same_agent;
+
+    #[test]
+    fn a_name_without_a_team_is_that_agent_of_any_team() {
+        for (one, two) in [("bob", "bob"), ("bob", "bob@alpha"), ("bob@alpha", "bob@alpha"), ("bob@", "bob@alpha")] {
+            assert!(is_same_agent(one, two), "{one} {two}");
+            assert!(is_same_agent(two, one), "{two} {one}");
+        }
+    }
+
+    #[test]
+    fn other_names_and_other_teams_are_other_agents() {
+        for (one, two) in
+            [("bob", "bo"), ("bob", "Bob"), ("bob@alpha", "bob@beta"), ("bob@alpha", "alpha"), ("bob", "")]
+        {
+            assert!(!is_same_agent(one, two), "{one} {two}");
+            assert!(!is_same_agent(two, one), "{two} {one}");
+        }
+    }
+}
