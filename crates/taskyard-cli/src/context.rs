@@ -74,9 +74,11 @@ impl Context {
             return Err(Problem::usage("bad_agent", "--as needs a name"));
         }
         let named = self.named_agent().and_then(AgentName::new);
+        let session =
+            || AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?));
         let user = || self.environment.user.as_deref().and_then(AgentName::new);
         let someone = || AgentName::new("someone").ok_or_else(|| Problem::usage("bad_agent", "--as needs a name"));
-        named.or_else(user).map_or_else(someone, Ok)
+        named.or_else(session).or_else(user).map_or_else(someone, Ok)
     }
 
     /// Returns the rules in force.

@@ -163,6 +163,19 @@ impl From<Refusal> for Problem {
                 .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(&by)))
                 .detail("task", task.as_str())
                 .detail("blockedBy", ids(&by)),
+            Refusal::Leased { task, holder, until } => Self::new(Exit::Refused, "leased", message)
+                .hint("take another with `taskyard claim --next`; people can overrule with --force")
+                .detail("task", task.as_str())
+                .detail("holder", holder.as_str())
+                .detail("expiresAt", until.map(|until| until.to_string())),
+            Refusal::StaleToken { task, token, holder, .. } => Self::new(Exit::Refused, "stale_token", message)
+                .hint("stop working on it, or take it anew with `taskyard claim`")
+                .detail("task", task.as_str())
+                .detail("token", token.0)
+                .detail("holder", holder),
+            Refusal::AlreadyCompleted { task } => Self::new(Exit::Refused, "already_resolved", message)
+                .hint(format!("open it again with `taskyard reopen {task}`"))
+                .detail("task", task.as_str()),
             Refusal::ChangedSince { revision, task, changed_in } => Self::new(Exit::Refused, "changed_since", message)
                 .hint(match changed_in {
                     Some(newer) => format!("undo the newer revisions with it: `taskyard undo {revision}..{newer}`"),

@@ -14,6 +14,12 @@ pub enum Op {
     Update,
     /// A completed task was opened again.
     Reopen,
+    /// An agent took a task.
+    Claim,
+    /// Tasks were given back.
+    Release,
+    /// Tasks came back from an agent whose lease had ended.
+    Expire,
     /// A task was removed, or lost its edge to one that was.
     Delete,
     /// The whole list was emptied.
@@ -36,10 +42,13 @@ pub enum Op {
 
 impl Op {
     /// Every verb.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Create,
         Self::Update,
         Self::Reopen,
+        Self::Claim,
+        Self::Release,
+        Self::Expire,
         Self::Delete,
         Self::Clear,
         Self::Undo,
@@ -57,6 +66,9 @@ impl Op {
             Self::Create => "create",
             Self::Update => "update",
             Self::Reopen => "reopen",
+            Self::Claim => "claim",
+            Self::Release => "release",
+            Self::Expire => "expire",
             Self::Delete => "delete",
             Self::Clear => "clear",
             Self::Undo => "undo",
@@ -108,6 +120,24 @@ pub struct Entry {
     pub after: Option<Image>,
     /// The revisions an `undo` took back.
     pub undoes: Vec<Revision>,
+    /// What there is to say of the whole commit; on its first entry only.
+    pub remark: Remark,
+}
+
+/// What a commit means for others than the one who made it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remark {
+    /// The notice for everybody who shares the list: an agent is gone, and what it left.
+    pub notice: Option<String>,
+    /// The tasks that can start because of it.
+    pub now_ready: Vec<TaskId>,
+}
+
+impl Remark {
+    /// Tells whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.notice.is_none() && self.now_ready.is_empty()
+    }
 }
 
 /// One commit, as its listeners learn of it.

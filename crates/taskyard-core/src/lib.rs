@@ -22,6 +22,7 @@ mod agent;
 mod assignee;
 mod entry;
 mod image;
+mod lease;
 mod list;
 mod revision;
 mod ruleset;
@@ -32,8 +33,9 @@ mod timestamp;
 
 pub use agent::AgentName;
 pub use assignee::Assignee;
-pub use entry::{Entry, Event, Op};
+pub use entry::{Entry, Event, Op, Remark};
 pub use image::Image;
+pub use lease::{Holder, Lease, Moment, ProcessMark, Proof, Token};
 pub use list::{BadListName, ListId};
 pub use revision::Revision;
 pub use ruleset::{ClientVersion, Rules, UnknownClientVersion};

@@ -30,10 +30,12 @@
 
 pub mod config;
 pub mod events;
+pub mod leases;
 pub mod machine;
 pub mod operations;
 pub mod store;
 
+mod clock;
 mod error;
 mod yard;
 

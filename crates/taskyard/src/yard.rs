@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use taskyard_core::{AgentName, Event, ListId, Op, Rules};
+use taskyard_core::{AgentName, Event, ListId, Op, Proof, Rules, Token};
 
 use crate::events::EventBus;
-use crate::operations::Halt;
+use crate::leases::{ThisMachine, World};
+use crate::operations::{Halt, show_life, stage_ended_leases};
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
 use crate::{Error, Outcome};
 
@@ -26,18 +27,45 @@ pub struct Yard {
     rules: Rules,
     actor: AgentName,
     events: EventBus,
+    world: Arc<dyn World>,
+    proof: Proof,
 }
 
 impl Yard {
     /// Returns a yard over one list of a store, in strict rules.
     pub fn new(store: Arc<dyn Store>, list: ListId, actor: AgentName) -> Self {
-        Self { store, list, rules: Rules::Strict, actor, events: EventBus::default() }
+        let world = Arc::new(ThisMachine);
+        Self { store, list, rules: Rules::Strict, actor, events: EventBus::default(), world, proof: Proof::Name }
     }
 
     /// Puts other rules in force. They must be the ones the store was opened with.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
+    }
+
+    /// Lets another world than this machine's clocks and processes decide which leases have ended.
+    #[must_use]
+    pub fn in_world(self, world: Arc<dyn World>) -> Self {
+        Self { world, ..self }
+    }
+
+    /// Returns the same yard for another agent.
+    #[must_use]
+    pub fn acting_as(&self, actor: AgentName) -> Self {
+        Self { actor, ..self.clone() }
+    }
+
+    /// Returns a yard whose writes prove the lease on a task by its token. Where it no longer counts, they are refused.
+    #[must_use]
+    pub fn proving(&self, token: Token) -> Self {
+        Self { proof: Proof::Token(token), ..self.clone() }
+    }
+
+    /// Returns a yard whose writes overrule the leases of others, for people who know better.
+    #[must_use]
+    pub fn overruling(&self) -> Self {
+        Self { proof: Proof::Force, ..self.clone() }
     }
 
     /// Returns the same yard over another list.
@@ -64,6 +92,16 @@ impl Yard {
     /// Returns who acts.
     pub fn actor(&self) -> &AgentName {
         &self.actor
+    }
+
+    /// Returns what decides which leases have ended.
+    pub fn world(&self) -> &dyn World {
+        &*self.world
+    }
+
+    /// Returns what the writes of this yard bring against leases.
+    pub(crate) fn proof(&self) -> Proof {
+        self.proof
     }
 
     /// Tells a listener of every commit made through this yard, once, after it happened.
@@ -95,9 +133,10 @@ impl Yard {
         mut change: impl FnMut(&mut dyn Txn, &mut Signature) -> Result<T, Halt>,
     ) -> Result<Outcome<(T, Option<Event>)>, Error> {
         let attempt = || {
-            let mut txn = self.store.write(&self.list)?;
+            let mut txn = self.open(&self.list)?;
             let mut signature = Signature::new(self.actor.clone(), op);
             let answer = change(&mut *txn, &mut signature)?;
+            show_life(&mut *txn, &self.actor, self.world())?;
             Ok((answer, txn.commit(&signature)?))
         };
         let outcome = persist(attempt)?;
@@ -105,6 +144,26 @@ impl Yard {
             self.publish(event.as_ref());
         }
         Ok(outcome)
+    }
+
+    /// Opens a transaction in which every lease counts: what dead ones held has come back before.
+    fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        loop {
+            let mut txn = self.store.write(list)?;
+            let Some(signature) = stage_ended_leases(&mut *txn, self.world())? else { return Ok(txn) };
+            self.publish(txn.commit(&signature)?.as_ref());
+        }
+    }
+
+    /// Returns what dead leases hold, where nobody else is writing; returns whether anything came back.
+    pub(crate) fn try_return_ended_leases(&self) -> Result<bool, StoreError> {
+        let mut came_back = false;
+        while let Some(mut txn) = self.store.try_write(&self.list)? {
+            let Some(signature) = stage_ended_leases(&mut *txn, self.world())? else { break };
+            self.publish(txn.commit(&signature)?.as_ref());
+            came_back = true;
+        }
+        Ok(came_back)
     }
 
     /// Runs one transaction on two lists and publishes what it did, under the terms of [`Yard::transact`].

@@ -1,9 +1,11 @@
 //! What may be typed.
 
 mod globals;
+mod lease;
 mod metadata;
 mod values;
 
 pub(crate) use globals::Globals;
+pub(crate) use lease::LeaseFlags;
 pub(crate) use metadata::MetadataFlags;
-pub(crate) use values::{parse_id, parse_revision, parse_revisions, parse_status};
+pub(crate) use values::{parse_agent, parse_id, parse_pause, parse_revision, parse_revisions, parse_status};

@@ -1,11 +1,24 @@
 //! From what was typed to what is meant.
 
-use taskyard::core::{Revision, Status, TaskId};
+use std::time::Duration;
+
+use taskyard::config::parse_duration;
+use taskyard::core::{AgentName, Revision, Status, TaskId};
 use taskyard::operations::UndoRange;
 
 /// Reads a task's id; `#7` and ` 7` are 7.
 pub(crate) fn parse_id(text: &str) -> Result<TaskId, String> {
     text.trim().parse().map_err(|error: taskyard::core::BadTaskId| error.to_string())
+}
+
+/// Reads the name of an agent.
+pub(crate) fn parse_agent(text: &str) -> Result<AgentName, String> {
+    AgentName::new(text).ok_or_else(|| "an agent needs a name".to_owned())
+}
+
+/// Reads a duration: `90s`, `1h`; a bare number is seconds.
+pub(crate) fn parse_pause(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// Reads a status; a hyphen or a space is as good as an underscore.

@@ -14,7 +14,11 @@ use crate::problem::Problem;
 ///
 /// In one revision, so that one `taskyard undo` brings all of it back. Numbers are never given out again.
 #[derive(Debug, Args)]
-pub(crate) struct Clear {}
+pub(crate) struct Clear {
+    /// Overrule the leases of whoever is working on tasks of the list
+    #[arg(long)]
+    force: bool,
+}
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -25,6 +29,7 @@ struct Answer<'a> {
 impl Clear {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
+        let yard = if self.force { yard.overruling() } else { yard };
         let cleared = yard.clear()?.done()?;
         if output.is_json() {
             let revision = cleared.revision.map(|revision| revision.0);

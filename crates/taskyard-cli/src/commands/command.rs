@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::adopt::Adopt;
 use super::cancel::Cancel;
+use super::claim::Claim;
 use super::clear::Clear;
 use super::completions::Completions;
 use super::create::Create;
@@ -20,6 +21,8 @@ use super::lists::Lists;
 use super::man::Man;
 use super::merge::Merge;
 use super::ready::Ready;
+use super::release::Release;
+use super::renew::Renew;
 use super::reopen::Reopen;
 use super::restore::Restore;
 use super::search::Search;
@@ -54,7 +57,7 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, or doctor found something;
+Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, a claim lost, or doctor found something;
 4 no such task, list or revision; 5 gave up waiting for a lock.
 
 See it at work: taskyard demo";
@@ -73,6 +76,9 @@ pub(crate) enum Command {
     Done(Done),
     Cancel(Cancel),
     Reopen(Reopen),
+    Claim(Box<Claim>),
+    Renew(Renew),
+    Release(Release),
     Delete(Delete),
     Clear(Clear),
     Depend(Depend),
@@ -114,6 +120,9 @@ impl Command {
             Self::Done(command) => command.run(context, output),
             Self::Cancel(command) => command.run(context, output),
             Self::Reopen(command) => command.run(context, output),
+            Self::Claim(command) => command.run(context, output),
+            Self::Renew(command) => command.run(context, output),
+            Self::Release(command) => command.run(context, output),
             Self::Delete(command) => command.run(context, output),
             Self::Clear(command) => command.run(context, output),
             Self::Depend(command) => command.run(context, output),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use taskyard::core::TaskId;
 
 use super::answers::{did, way_back};
-use crate::arguments::parse_id;
+use crate::arguments::{LeaseFlags, parse_id};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, Shapes};
@@ -19,6 +19,9 @@ pub(crate) struct Delete {
     /// The tasks
     #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',', required = true)]
     ids: Vec<TaskId>,
+
+    #[command(flatten)]
+    lease: LeaseFlags,
 }
 
 #[derive(Serialize)]
@@ -29,7 +32,7 @@ struct Answer<'a> {
 
 impl Delete {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let deleted = context.yard()?.delete(&self.ids)?.done()?;
+        let deleted = self.lease.on(context.yard()?).delete(&self.ids)?.done()?;
         if output.is_json() {
             output.document(Answer { tasks: Shapes(&deleted.tasks), revision: deleted.revision.0 })?;
             return Ok(Exit::Done);

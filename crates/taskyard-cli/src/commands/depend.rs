@@ -4,7 +4,7 @@ use clap::Args;
 use taskyard::core::TaskId;
 
 use super::answers;
-use crate::arguments::parse_id;
+use crate::arguments::{LeaseFlags, parse_id};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -22,11 +22,14 @@ pub(crate) struct Depend {
     /// The tasks it waits for
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', required = true)]
     on: Vec<TaskId>,
+
+    #[command(flatten)]
+    lease: LeaseFlags,
 }
 
 impl Depend {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let yard = context.yard()?;
+        let yard = self.lease.on(context.yard()?);
         let updated = yard.depend(&self.id, &self.on)?.done()?;
         answers::updated("Updated", &updated, &yard, output)?;
         Ok(Exit::Done)

@@ -12,7 +12,7 @@ use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
 use crate::arguments::parse_status;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes};
+use crate::output::{LeaseShape, Output, Shapes};
 use crate::problem::Problem;
 
 /// How many completed tasks are shown where nobody says.
@@ -73,6 +73,8 @@ struct Answer<'a> {
     counts: Value,
     list: &'a str,
     revision: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    leases: Vec<LeaseShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problems: Option<Value>,
 }
@@ -95,6 +97,7 @@ impl List {
                 counts: counts_as_json(listing.counts),
                 list: yard.list_id().as_str(),
                 revision: listing.revision.0,
+                leases: listing.leases.iter().map(LeaseShape).collect(),
                 problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
             })?;
             // The process ends here, and the system takes its memory back faster than we can, task by task.

@@ -3,6 +3,7 @@
 mod adopt;
 mod answers;
 mod cancel;
+mod claim;
 mod clear;
 mod command;
 mod completions;
@@ -20,6 +21,8 @@ mod lists;
 mod man;
 mod merge;
 mod ready;
+mod release;
+mod renew;
 mod reopen;
 mod restore;
 mod search;

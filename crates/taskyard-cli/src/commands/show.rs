@@ -10,7 +10,7 @@ use taskyard::operations::Shown;
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{EntryShape, Output, Shapes};
+use crate::output::{EntryShape, LeaseShape, Output, Shapes};
 use crate::problem::Problem;
 
 /// Show one task in full
@@ -29,23 +29,33 @@ struct Answer<'a> {
     dependents: Shapes<'a>,
     subtasks: Shapes<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<LeaseShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<EntryShape<'a>>,
 }
 
 impl Show {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let shown = context.yard()?.show(&self.id)?.done()?;
-        let Shown { task, open_blockers, dependents, subtasks, changed } = &shown;
+        let Shown { task, open_blockers, dependents, subtasks, changed, lease } = &shown;
         if output.is_json() {
             output.document(Answer {
                 task: Shape(task),
                 open_blockers: Shapes(open_blockers),
                 dependents: Shapes(dependents),
                 subtasks: Shapes(subtasks),
+                lease: lease.as_ref().map(LeaseShape),
                 changed: changed.as_ref().map(EntryShape),
             })?;
         } else {
-            let page = TaskPage { task, open_blockers, dependents, subtasks, changed: changed.as_ref() };
+            let page = TaskPage {
+                task,
+                open_blockers,
+                dependents,
+                subtasks,
+                lease: lease.as_ref(),
+                changed: changed.as_ref(),
+            };
             output.lines(&task_page(&page, &output.look()))?;
         }
         Ok(Exit::Done)

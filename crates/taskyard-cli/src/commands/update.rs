@@ -6,7 +6,7 @@ use taskyard::operations::{self, OwnerChange, Patch};
 
 use super::answers;
 use super::create::description;
-use crate::arguments::{MetadataFlags, parse_id, parse_status};
+use crate::arguments::{LeaseFlags, MetadataFlags, parse_id, parse_status};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -64,6 +64,9 @@ pub(crate) struct Update {
 
     #[command(flatten)]
     metadata: MetadataFlags,
+
+    #[command(flatten)]
+    lease: LeaseFlags,
 }
 
 impl Update {
@@ -87,7 +90,7 @@ impl Update {
             return Err(Problem::usage("nothing_given", format!("nothing was given to change in task {}", self.id))
                 .hint("`taskyard update --help` shows what can be changed"));
         }
-        let yard = context.yard()?;
+        let yard = self.lease.on(context.yard()?);
         let updated = yard.update(&self.id, update)?.done()?;
         answers::updated("Updated", &updated, &yard, output)?;
         Ok(Exit::Done)

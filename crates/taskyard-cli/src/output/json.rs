@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::{Entry, Image, Task, TaskId};
+use taskyard::core::{Entry, Image, Lease, Task, TaskId};
 
 /// One answer: the schema first, then what the command has to say.
 #[derive(Debug, serde::Serialize)]
@@ -49,6 +49,29 @@ impl Serialize for Ids<'_> {
     }
 }
 
+/// The right somebody has to a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeaseShape<'a>(pub(crate) &'a Lease);
+
+impl Serialize for LeaseShape<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let lease = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("task", lease.task.as_str())?;
+        map.serialize_entry("agent", lease.agent.as_str())?;
+        map.serialize_entry("token", &lease.token.0)?;
+        map.serialize_entry("takenAt", &lease.taken.to_string())?;
+        map.serialize_entry("expiresAt", &expires_at(lease))?;
+        map.serialize_entry("pid", &lease.holder.as_ref().map(|holder| holder.process().pid))?;
+        map.end()
+    }
+}
+
+/// Returns when time ends a lease; null where it does not.
+pub(crate) fn expires_at(lease: &Lease) -> Option<String> {
+    lease.ends.as_ref().map(|end| end.wall.to_string())
+}
+
 /// An entry of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryShape<'a>(pub(crate) &'a Entry);
@@ -67,6 +90,12 @@ impl Serialize for EntryShape<'_> {
         if !entry.undoes.is_empty() {
             let undoes: Vec<u64> = entry.undoes.iter().map(|revision| revision.0).collect();
             map.serialize_entry("undoes", &undoes)?;
+        }
+        if let Some(notice) = &entry.remark.notice {
+            map.serialize_entry("notice", notice)?;
+        }
+        if !entry.remark.now_ready.is_empty() {
+            map.serialize_entry("nowReady", &Ids(&entry.remark.now_ready))?;
         }
         map.end()
     }

@@ -6,5 +6,5 @@ mod json;
 mod terminal;
 
 pub(crate) use door::{Output, with_commands};
-pub(crate) use json::{EntryShape, Ids, Shapes};
+pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at};
 pub(crate) use terminal::{ColorChoice, Terminal};

@@ -43,6 +43,9 @@ pub fn op_in_words(op: Op) -> &'static str {
         Op::Create => "created",
         Op::Update => "updated",
         Op::Reopen => "reopened",
+        Op::Claim => "claimed",
+        Op::Release => "released",
+        Op::Expire => "lost",
         Op::Delete => "deleted",
         Op::Clear => "cleared",
         Op::Undo => "undid",
@@ -126,7 +129,7 @@ mod tests {
     use super::{entry_line, entry_lines};
     use crate::dialect::native;
     use crate::render::Look;
-    use crate::{AgentName, Entry, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
+    use crate::{AgentName, Entry, Op, Remark, Revision, Rules, Status, Task, TaskId, Timestamp};
 
     fn update() -> Entry {
         let mut task = Task::new(TaskId::number(7), "Write\x1b the parser");
@@ -143,6 +146,7 @@ mod tests {
             before: Some(before),
             after: Some(after),
             undoes: Vec::new(),
+            remark: Remark::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the place of display can show.
 
-use crate::{Status, Task, Timestamp};
+use crate::{Lease, Status, Task, Timestamp};
 
 use super::Tone;
 
@@ -55,6 +55,31 @@ impl Look {
             Some(now) => age(now.0.saturating_sub(moment.0)),
             None => moment.to_string(),
         }
+    }
+}
+
+impl Look {
+    /// Returns how long a lease lives, as the time that is left or as the moment it ends.
+    pub fn lease(&self, lease: &Lease) -> String {
+        let time = lease.ends.as_ref().map(|end| match self.now {
+            Some(now) if end.wall <= now => "ended".to_owned(),
+            Some(now) => format!("for {} more", span(end.wall.0 - now.0)),
+            None => format!("until {}", end.wall),
+        });
+        let process = lease.holder.as_ref().map(|holder| format!("while process {} runs", holder.process().pid));
+        let words: Vec<String> = time.into_iter().chain(process).collect();
+        if words.is_empty() { "without end".to_owned() } else { words.join(", ") }
+    }
+}
+
+/// Returns a span of time in its largest unit, rounded up.
+fn span(milliseconds: i64) -> String {
+    let seconds = milliseconds.max(0).unsigned_abs().div_ceil(1000);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
+        _ => format!("{} days", seconds.div_ceil(86_400)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Entry, Task};
+use crate::{Entry, Lease, Task};
 
 use super::task_line::task_line;
 use super::wrapping::wrapped;
@@ -19,6 +19,8 @@ pub struct TaskPage<'a> {
     pub dependents: &'a [Task],
     /// The tasks that are parts of it.
     pub subtasks: &'a [Task],
+    /// The right somebody has to it.
+    pub lease: Option<&'a Lease>,
     /// The newest entry of its journal.
     pub changed: Option<&'a Entry>,
 }
@@ -33,6 +35,9 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     let mut facts: Vec<(&str, Line)> = Vec::new();
     if let Some(owner) = task.owner() {
         facts.push(("owner", Line::new().with(Tone::Owner, owner)));
+    }
+    if let Some(lease) = page.lease {
+        facts.push(("lease", Line::plain(&format!("{} (token {})", look.lease(lease), lease.token))));
     }
     if let Some(priority) = task.stated_priority() {
         facts.push(("priority", Line::plain(priority.as_str())));
@@ -179,7 +184,14 @@ mod tests {
         task.description = "First line\n\nand a \x1b[31msecond".into();
         task.metadata = json!({"priority": "high", "tags": ["core", "x"], "kind": "feature"}).as_object().cloned();
         let blocker = Task::new(TaskId::number(3), "Design");
-        let page = TaskPage { task: &task, open_blockers: &[blocker], dependents: &[], subtasks: &[], changed: None };
+        let page = TaskPage {
+            task: &task,
+            open_blockers: &[blocker],
+            dependents: &[],
+            subtasks: &[],
+            lease: None,
+            changed: None,
+        };
         let text: Vec<String> = task_page(&page, &Look::PIPE).iter().map(|line| line.to_string()).collect();
         assert_eq!(
             text,
@@ -207,7 +219,8 @@ mod tests {
         task.subject = "title ".repeat(20);
         task.metadata = json!({"note": "note ".repeat(30)}).as_object().cloned();
         task.description = "word ".repeat(40);
-        let page = TaskPage { task: &task, open_blockers: &[], dependents: &[], subtasks: &[], changed: None };
+        let page =
+            TaskPage { task: &task, open_blockers: &[], dependents: &[], subtasks: &[], lease: None, changed: None };
         let lines = task_page(&page, &Look { width: Some(40), ..Look::PIPE });
         assert!(lines.iter().all(|line| line.width() <= 40));
         let text: String = lines.iter().map(ToString::to_string).collect();

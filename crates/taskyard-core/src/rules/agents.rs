@@ -9,6 +9,11 @@ pub fn is_same_agent(one: &str, two: &str) -> bool {
     name == other_name && (team.is_empty() || other_team.is_empty() || team == other_team)
 }
 
+/// Returns an agent's name without its team.
+pub fn name_of(agent: &str) -> &str {
+    parts(agent).0
+}
+
 fn parts(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, ""))
 }

@@ -3,9 +3,12 @@
 pub mod agents;
 pub mod assignment;
 pub mod chains;
+pub mod claiming;
+pub mod departing;
 pub mod dependencies;
 pub mod gate;
 pub mod health;
+pub mod leasing;
 pub mod list_choice;
 pub mod listing;
 pub mod mending;

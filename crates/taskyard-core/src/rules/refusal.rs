@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::dialect::native::Unreadable;
-use crate::{Revision, TaskId};
+use crate::{AgentName, Revision, TaskId, Timestamp, Token};
 
 /// Why a rule forbids something. A refusal is an answer: nothing has changed, and it says what stands in the way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,34 @@ pub enum Refusal {
         /// What it waits for.
         by: Vec<TaskId>,
     },
+    /// Somebody else works on the task.
+    #[error("{holder} is working on task {task}{}", until_when(*.until))]
+    Leased {
+        /// The task.
+        task: TaskId,
+        /// Who has it.
+        holder: AgentName,
+        /// When its lease ends by time.
+        until: Option<Timestamp>,
+    },
+    /// The token proves nothing any more: the lease has ended, and perhaps somebody else has the task now.
+    #[error("token {token} no longer counts for task {task}: {}", has_it_now(.holder.as_deref(), *.is_completed))]
+    StaleToken {
+        /// The task.
+        task: TaskId,
+        /// What was brought.
+        token: Token,
+        /// Who has the task now.
+        holder: Option<String>,
+        /// Whether it is completed.
+        is_completed: bool,
+    },
+    /// A completed task cannot be given back.
+    #[error("task {task} is completed")]
+    AlreadyCompleted {
+        /// The task.
+        task: TaskId,
+    },
     /// The task changed after the revision that was to be taken back.
     #[error("revision {revision} cannot be taken back: task {task} has changed since{}", in_revision(*.changed_in))]
     ChangedSince {
@@ -90,8 +118,20 @@ fn chain(path: &[TaskId]) -> String {
     path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" waits for ")
 }
 
-fn numbered(tasks: &[TaskId]) -> String {
+pub(super) fn numbered(tasks: &[TaskId]) -> String {
     tasks.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(", ")
+}
+
+fn until_when(until: Option<Timestamp>) -> String {
+    until.map(|until| format!(" until {until}")).unwrap_or_default()
+}
+
+fn has_it_now(holder: Option<&str>, is_completed: bool) -> String {
+    match holder {
+        _ if is_completed => "it is completed".to_owned(),
+        Some(holder) => format!("{} has it now", holder.escape_debug()),
+        None => "nobody has it now".to_owned(),
+    }
 }
 
 fn in_revision(revision: Option<Revision>) -> String {

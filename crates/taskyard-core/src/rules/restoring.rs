@@ -45,7 +45,7 @@ mod tests {
 
     use super::removed;
     use crate::dialect::native;
-    use crate::{AgentName, Entry, Image, Op, Revision, Rules, Task, TaskId, Timestamp};
+    use crate::{AgentName, Entry, Image, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
 
     fn image(number: u64, subject: &str) -> Option<Image> {
         native::write(None, &Task::new(TaskId::number(number), subject), Rules::Strict).ok()
@@ -61,6 +61,7 @@ mod tests {
             before,
             after,
             undoes: Vec::new(),
+            remark: Remark::default(),
         }
     }
 

@@ -34,7 +34,8 @@ pub fn newest_to_undo(entries: &[Entry]) -> Option<Revision> {
             // An undo that was itself taken back no longer takes anything back.
             continue;
         }
-        if entry.op.is_elsewhere() {
+        // A lease that ended is nobody's doing.
+        if entry.op.is_elsewhere() || entry.op == Op::Expire {
             continue;
         }
         if entry.op != Op::Undo {
@@ -72,7 +73,7 @@ pub fn take_back(entries: &[Entry]) -> Result<Vec<TakenBack>, Refusal> {
 mod tests {
     use super::{newest_to_undo, take_back};
     use crate::rules::refusal::Refusal;
-    use crate::{AgentName, Entry, Image, Op, Revision, TaskId, Timestamp};
+    use crate::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
     fn entry(revision: u64, task: u64, before: &str, after: &str) -> Entry {
         let image = |text: &str| (!text.is_empty()).then(|| Image::new(text.as_bytes()));
@@ -85,6 +86,7 @@ mod tests {
             before: image(before),
             after: image(after),
             undoes: Vec::new(),
+            remark: Remark::default(),
         }
     }
 

@@ -1,8 +1,10 @@
 //! The configuration in force: the user's file, and over it the project's.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use taskyard_core::ClientVersion;
+use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
 use super::{ConfigError, RuleWord, Settings, reading};
@@ -67,6 +69,25 @@ impl Config {
     /// Returns the recorded client.
     pub fn client_version(&self) -> Option<ClientVersion> {
         self.strongest(|settings| settings.client_version).map(|(version, _)| version)
+    }
+
+    /// Returns how long a lease lives without a sign of life.
+    pub fn lease(&self) -> Option<Duration> {
+        self.strongest(|settings| settings.claims.lease).map(|(lease, _)| lease)
+    }
+
+    /// Returns how many tasks an agent may have in progress.
+    pub fn claim_limit(&self) -> Option<usize> {
+        self.strongest(|settings| settings.claims.limit).and_then(|(limit, _)| usize::try_from(limit).ok())
+    }
+
+    /// Returns the roles an agent has by configuration: those of the strongest file that names it.
+    pub fn roles(&self, agent: &AgentName) -> &[String] {
+        let named = |settings: &'_ Settings| {
+            settings.claims.roles.keys().find(|name| is_same_agent(name, agent.as_str())).cloned()
+        };
+        let found = self.layers.iter().rev().find_map(|layer| Some((named(&layer.settings)?, layer)));
+        found.and_then(|(name, layer)| layer.settings.claims.roles.get(&name)).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns how many completed tasks are shown.

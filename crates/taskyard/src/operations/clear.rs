@@ -21,6 +21,7 @@ impl Yard {
         }
         let outcome = self.transact(Op::Clear, |txn, _| {
             let tasks = txn.tasks()?;
+            self.respect_leases(txn, &tasks)?;
             txn.clear()?;
             Ok(tasks)
         })?;

@@ -29,7 +29,10 @@ impl Yard {
             let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
             for id in ids {
                 match txn.find(id)? {
-                    Lookup::Found(task, _) => tasks.push(*task),
+                    Lookup::Found(task, _) => {
+                        self.respect_lease(txn, &task)?;
+                        tasks.push(*task);
+                    }
                     // A task that is named twice is gone by now.
                     Lookup::Missing if tasks.iter().any(|task| task.id == *id) => continue,
                     Lookup::Unreadable(problem) if !self.rules().is_client() => {

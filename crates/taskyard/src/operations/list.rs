@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use taskyard_core::rules::listing::{Filter, Selection, select};
-use taskyard_core::{Revision, Task, TaskId};
+use taskyard_core::{Lease, Revision, Task, TaskId};
 
 use super::reading::Reading;
 use crate::store::Problem;
@@ -20,6 +20,8 @@ pub struct Listing {
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
     /// What lies among the tasks and is none. Where its last state is known, that is among the tasks.
     pub problems: Vec<Problem>,
+    /// The leases on tasks of the list, those that have ended and not yet been recorded included.
+    pub leases: Vec<Lease>,
     /// The newest commit shown.
     pub revision: Revision,
     /// Whether the list exists.
@@ -29,8 +31,8 @@ pub struct Listing {
 impl Yard {
     /// Returns the tasks a filter lets through, and what there is to know of the whole list.
     pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
-        let Reading { tasks, problems, revision, exists } = self.look()?;
+        let Reading { tasks, problems, leases, revision, exists } = self.look()?;
         let Selection { tasks, counts, blockers } = select(tasks, filter);
-        Ok(Listing { tasks, counts, blockers, problems, revision, exists })
+        Ok(Listing { tasks, counts, blockers, problems, leases, revision, exists })
     }
 }

@@ -1,6 +1,7 @@
 //! The verbs: one file each, every one a method of [`crate::Yard`]. An operation opens a transaction, hands what it read
 //! to a rule of the core, and writes what the rule decided.
 
+mod claim;
 mod clear;
 mod create;
 mod delete;
@@ -10,6 +11,7 @@ mod edges;
 mod graph;
 mod halt;
 mod history;
+mod leases;
 mod list;
 mod lists;
 mod merge;
@@ -17,6 +19,7 @@ mod moves;
 mod outcome;
 mod reading;
 mod ready;
+mod release;
 mod restore;
 mod search;
 mod sessions;
@@ -26,18 +29,23 @@ mod undo;
 mod update;
 mod workbench;
 
+pub use claim::{Claim, ClaimOutcome, Claimed, DEFAULT_LEASE};
 pub use clear::Cleared;
 pub use create::{Created, NewTask};
 pub use delete::Deleted;
 pub use doctor::{Finding, Fix, Mended};
 pub use graph::Graph;
 pub(crate) use halt::Halt;
+pub(crate) use leases::{show_life, stage_ended_leases};
 pub use list::Listing;
 pub use merge::Merged;
 pub use outcome::Outcome;
+pub use release::{Departed, Released};
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use sessions::SessionList;
 pub use show::Shown;
+pub use taskyard_core::rules::claiming::ClaimRefusal;
+pub use taskyard_core::rules::departing::Departure;
 pub use taskyard_core::rules::health::FindingCode;
 pub use taskyard_core::rules::listing::Filter;
 pub use taskyard_core::rules::mending::Mend;

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::{Revision, Task, TaskId};
+use taskyard_core::{Lease, Revision, Task, TaskId};
 
+use super::leases::own_renewals;
 use crate::store::{Problem, Unpacked};
 use crate::{Error, Yard};
 
@@ -12,6 +13,8 @@ pub(super) struct Reading {
     /// The tasks, by number. Where a file cannot be read at this moment, its last known state stands in its place.
     pub(super) tasks: Vec<Task>,
     pub(super) problems: Vec<Problem>,
+    /// The leases, those that have ended included.
+    pub(super) leases: Vec<Lease>,
     pub(super) revision: Revision,
     pub(super) exists: bool,
 }
@@ -19,7 +22,11 @@ pub(super) struct Reading {
 impl Yard {
     /// Reads the whole list.
     pub(super) fn look(&self) -> Result<Reading, Error> {
-        let Unpacked { mut tasks, problems, revision, exists } = self.store().read(self.list_id())?.unpack()?;
+        let mut unpacked = self.store().read(self.list_id())?.unpack()?;
+        if self.let_leases_end_or_live(&unpacked.leases) {
+            unpacked = self.store().read(self.list_id())?.unpack()?;
+        }
+        let Unpacked { mut tasks, problems, leases, revision, exists } = unpacked;
         // To the client a file it cannot read is not there.
         if !self.rules().is_client() && problems.iter().any(|problem| problem.last_known.is_some()) {
             let there: HashSet<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
@@ -27,6 +34,28 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
-        Ok(Reading { tasks, problems, revision, exists })
+        Ok(Reading { tasks, problems, leases, revision, exists })
+    }
+
+    /// Lets dead leases end and keeps our own alive, as far as that takes no waiting; returns whether tasks came back.
+    ///
+    /// Whoever only looks is not troubled by a journal that cannot be written.
+    fn let_leases_end_or_live(&self, leases: &[Lease]) -> bool {
+        if leases.is_empty() {
+            return false;
+        }
+        let own = own_renewals(leases.to_vec(), self.actor(), self.world());
+        let alive: Vec<Lease> = own.into_iter().filter(|lease| self.world().judge(lease).is_alive()).collect();
+        if !alive.is_empty()
+            && let Err(error) = self.store().renew(self.list_id(), &alive)
+        {
+            tracing::debug!(%error, "leases are not renewed by looking");
+        }
+        let is_dead = |lease: &Lease| !self.world().judge(lease).is_alive();
+        leases.iter().any(is_dead)
+            && self.try_return_ended_leases().unwrap_or_else(|error| {
+                tracing::debug!(%error, "what dead leases hold is left for the next writer");
+                false
+            })
     }
 }

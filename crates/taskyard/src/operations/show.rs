@@ -1,7 +1,8 @@
 //! Looking at one task and what surrounds it.
 
+use taskyard_core::rules::leasing::holds;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Entry, Task, TaskId};
+use taskyard_core::{Entry, Lease, Task, TaskId};
 
 use super::reading::Reading;
 use crate::store::{HistoryQuery, Problem};
@@ -20,12 +21,14 @@ pub struct Shown {
     pub subtasks: Vec<Task>,
     /// Its newest journal entry.
     pub changed: Option<Entry>,
+    /// The right somebody has to it.
+    pub lease: Option<Lease>,
 }
 
 impl Yard {
     /// Returns one task in full.
     pub fn show(&self, id: &TaskId) -> Result<Outcome<Shown>, Error> {
-        let Reading { tasks, problems, .. } = self.look()?;
+        let Reading { tasks, problems, leases, .. } = self.look()?;
         let key = TaskId::stored(id.file_stem());
         let Some(task) = tasks.iter().find(|task| task.id == key).cloned() else {
             let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
@@ -39,6 +42,7 @@ impl Yard {
             dependents: those(&|other| other.blocked_by.contains(&key) || task.blocks.contains(&other.id)),
             subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
             changed: self.history(&query)?.pop(),
+            lease: leases.into_iter().find(|lease| holds(lease, &task)),
             task,
         }))
     }

@@ -62,9 +62,10 @@ impl Yard {
         }
         let outcome = self.transact(Op::Update, |txn, signature| {
             let updated = match self.rules() {
-                Rules::Strict => change_strictly(txn, id, &update),
-                Rules::Client(_) => change_as_the_client(txn, id, &update, self.rules()),
+                Rules::Strict => change_strictly(self, txn, id, &update),
+                Rules::Client(_) => change_as_the_client(self, txn, id, &update),
             }?;
+            signature.remark.now_ready.clone_from(&updated.now_ready);
             if updated.status_change.is_some_and(|(before, _)| before == Status::Completed) {
                 signature.op = Op::Reopen;
             }
@@ -74,7 +75,15 @@ impl Yard {
     }
 }
 
-fn change_strictly(txn: &mut dyn Txn, id: &TaskId, update: &impl Fn(&Task) -> Update) -> Result<Updated, Halt> {
+fn change_strictly(
+    yard: &Yard,
+    txn: &mut dyn Txn,
+    id: &TaskId,
+    update: &impl Fn(&Task) -> Update,
+) -> Result<Updated, Halt> {
+    if let Some(task) = txn.find(id)?.task() {
+        yard.respect_lease(txn, &task)?;
+    }
     let mut bench = Workbench::on(txn);
     let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     let update = update(&before);
@@ -98,13 +107,14 @@ fn change_strictly(txn: &mut dyn Txn, id: &TaskId, update: &impl Fn(&Task) -> Up
 
 /// Writes as the client writes: the fields in one go where any changed, then each edge by itself.
 fn change_as_the_client(
+    yard: &Yard,
     txn: &mut dyn Txn,
     id: &TaskId,
     update: &impl Fn(&Task) -> Update,
-    rules: Rules,
 ) -> Result<Updated, Halt> {
     let not_found = || Refusal::NoSuchTask { task: id.clone() };
     let before = txn.find(id)?.task().ok_or_else(not_found)?;
+    yard.respect_lease(txn, &before)?;
     let update = update(&before);
     let patched = patching::apply(&update.patch, &before);
     let mut updated = patched.updated;
@@ -128,7 +138,7 @@ fn change_as_the_client(
     updated.extend(waits.then_some(Field::BlockedBy));
 
     let after = txn.find(id)?.task().ok_or_else(not_found)?;
-    let consequences = consequences(&mut Workbench::on(txn), &before, &after, rules)?;
+    let consequences = consequences(&mut Workbench::on(txn), &before, &after, yard.rules())?;
     Ok(Updated { task: after, updated, status_change: patched.status_change, ..consequences })
 }
 

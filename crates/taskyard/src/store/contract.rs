@@ -7,7 +7,9 @@ use std::time::Duration;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Entry, Event, Image, ListId, Op, Revision, Task, TaskId, Timestamp};
+use taskyard_core::{
+    AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Task, TaskId, Timestamp,
+};
 
 use super::StoreError;
 
@@ -31,6 +33,9 @@ pub trait Store: Debug + Send + Sync {
     /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError>;
 
+    /// Opens a transaction where nobody else is at it; none otherwise, without waiting.
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError>;
+
     /// Opens a transaction over two lists at once, for what moves from one to the other. It commits on both or on neither.
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError>;
 
@@ -40,6 +45,10 @@ pub trait Store: Debug + Send + Sync {
     /// Calls the listener once for every commit after `since`, past ones first, in order, without gaps or repeats, until the
     /// subscription is dropped. Changes by other programs are commits too.
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError>;
+
+    /// Gives leases the ends they carry here, each only while it is still there with the same token. It waits for no
+    /// transaction and is no commit.
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError>;
 
     /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
@@ -65,10 +74,13 @@ pub trait Snapshot: Debug {
     /// Returns what lies among the tasks and is none, by name.
     fn problems(&self) -> Result<Vec<Problem>, StoreError>;
 
+    /// Returns every lease there is, by task, whether or not it still counts.
+    fn leases(&self) -> Result<Vec<Lease>, StoreError>;
+
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
     fn unpack(self: Box<Self>) -> Result<Unpacked, StoreError> {
-        let (tasks, problems) = (self.tasks()?, self.problems()?);
-        Ok(Unpacked { tasks, problems, revision: self.revision(), exists: self.exists() })
+        let (tasks, problems, leases) = (self.tasks()?, self.problems()?, self.leases()?);
+        Ok(Unpacked { tasks, problems, leases, revision: self.revision(), exists: self.exists() })
     }
 }
 
@@ -79,6 +91,8 @@ pub struct Unpacked {
     pub tasks: Vec<Task>,
     /// What lies among the tasks and is none, by name.
     pub problems: Vec<Problem>,
+    /// Every lease, whether or not it still counts.
+    pub leases: Vec<Lease>,
     /// The newest revision.
     pub revision: Revision,
     /// Whether the list exists.
@@ -102,8 +116,18 @@ pub trait Txn: Snapshot {
     /// Stages the removal of every task; in client rules also of every file that looks like one.
     fn clear(&mut self) -> Result<(), StoreError>;
 
+    /// Stages a new lease on a task, in the place of any other, with a token greater than every one before.
+    fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError>;
+
+    /// Stages a change of a lease that is there.
+    fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Stages the end of a task's lease. A lease also ends with the commit that completes its task, removes it, or gives it
+    /// to somebody else, whoever makes it.
+    fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError>;
+
     /// Makes everything staged happen, all of it or nothing, and returns the commit as its listeners learn of it. With
-    /// nothing staged, nothing is journaled and the answer is none.
+    /// nothing staged but leases, nothing is journaled and the answer is none.
     fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError>;
 }
 
@@ -143,6 +167,23 @@ pub enum Litter {
     },
 }
 
+/// A lease to be given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewLease {
+    /// The task.
+    pub task: TaskId,
+    /// Who gets it.
+    pub agent: AgentName,
+    /// When.
+    pub taken: Timestamp,
+    /// How long it lives without a sign of life.
+    pub ttl: Option<Duration>,
+    /// When it ends by time.
+    pub ends: Option<Moment>,
+    /// What it lives with.
+    pub holder: Option<Holder>,
+}
+
 /// Who makes a commit, and what it is called in the journal.
 #[derive(Clone, Debug)]
 pub struct Signature {
@@ -152,12 +193,14 @@ pub struct Signature {
     pub op: Op,
     /// The revisions an undo takes back.
     pub undoes: Vec<Revision>,
+    /// What it means for others.
+    pub remark: Remark,
 }
 
 impl Signature {
     /// Returns the signature of a plain change.
     pub fn new(actor: AgentName, op: Op) -> Self {
-        Self { actor, op, undoes: Vec::new() }
+        Self { actor, op, undoes: Vec::new(), remark: Remark::default() }
     }
 }
 

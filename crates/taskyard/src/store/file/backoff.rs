@@ -11,7 +11,7 @@ pub(super) struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { pause: 5, seed: super::clock::since_boot().unsigned_abs() ^ (u64::from(std::process::id()) << 32) | 1 }
+        Self { pause: 5, seed: crate::clock::since_boot().unsigned_abs() ^ (u64::from(std::process::id()) << 32) | 1 }
     }
 }
 

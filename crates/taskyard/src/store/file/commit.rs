@@ -7,10 +7,9 @@
 use std::io;
 use std::time::Instant;
 
-use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, TaskId, Timestamp};
+use taskyard_core::{AgentName, Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::applying::{self, Hindrance};
-use super::clock;
 use super::failpoint::reach;
 use super::journal::{Journal, Known, NewEntry};
 use super::plan::{self, Plan, Write};
@@ -18,14 +17,32 @@ use super::queue::PATIENCE;
 use super::turn::Turn;
 use super::txn::FileTxn;
 use super::{flush, repair};
+use crate::clock;
 use crate::store::{Signature, StoreError};
 
 /// Makes everything staged happen.
 pub(super) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
     match plan::prepare(&mut txn)? {
         Some(plan) => commit_plan(txn, &plan, signature).map(Some),
-        None => Ok(None),
+        None => commit_leases(txn).map(|()| None),
     }
+}
+
+/// Makes what was staged of leases happen where no task changes.
+fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
+    let Some(leases) = txn.settled_leases(std::iter::empty())? else { return Ok(()) };
+    let journal = txn.journal();
+    let transaction = journal.begin()?;
+    if journal.standing()? != txn.standing {
+        let task = leases.changed().keys().next().cloned();
+        return Err(StoreError::Conflict { task: task.unwrap_or_else(|| TaskId::number(0)) });
+    }
+    journal.write_leases(&leases)?;
+    journal.end(transaction)?;
+    txn.turn.release();
+    txn.sync()?;
+    txn.journal().copy_log();
+    Ok(())
 }
 
 /// Makes a plan happen.
@@ -103,6 +120,10 @@ fn write_entries(
     for write in &plan.writes {
         remember(journal, write, at)?;
     }
+    let after = plan.writes.iter().map(|write| (&write.id, write.after.as_ref().map(|after| &after.image)));
+    if let Some(leases) = txn.settled_leases(after)? {
+        journal.write_leases(&leases)?;
+    }
     with(journal)?;
     journal.end(transaction)?;
     reach("journal: written");
@@ -173,7 +194,7 @@ fn remember(journal: &Journal, write: &Write, at: Timestamp) -> Result<(), Store
 }
 
 fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signature: &Signature) -> Event {
-    let entries = plan.writes.iter().map(|write| Entry {
+    let entries = plan.writes.iter().enumerate().map(|(place, write)| Entry {
         revision,
         at,
         actor: signature.actor.clone(),
@@ -182,6 +203,7 @@ fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signatur
         before: write.before.as_ref().map(|(image, _)| image.clone()),
         after: write.after.as_ref().map(|after| after.image.clone()),
         undoes: signature.undoes.clone(),
+        remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
     });
     Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
 }

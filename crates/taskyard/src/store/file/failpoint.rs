@@ -6,12 +6,14 @@
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
 #[cfg(feature = "failpoints")]
-pub(super) use armed::{boot_id, reach};
+pub(super) use armed::reach;
+#[cfg(feature = "failpoints")]
+pub(crate) use armed::{boot_id, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID|wall:MS`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -55,6 +57,7 @@ mod armed {
         Sleep(Duration),
         Trace(PathBuf),
         Boot(String),
+        Wall(i64),
     }
 
     impl FromStr for Plan {
@@ -73,6 +76,7 @@ mod armed {
                 ("sleep", ms) => Action::Sleep(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 ("trace", path) => Action::Trace(PathBuf::from(path)),
                 ("boot", id) => Action::Boot(id.to_owned()),
+                ("wall", ms) => Action::Wall(ms.parse().map_err(|_| bad())?),
                 _ => return Err(bad()),
             };
             Ok(Self { step: step.to_owned(), count, action })
@@ -86,10 +90,18 @@ mod armed {
     }
 
     /// Returns the boot id a plan pretends.
-    pub(in super::super) fn boot_id() -> Option<&'static str> {
+    pub(crate) fn boot_id() -> Option<&'static str> {
         match &PLAN.get()?.action {
             Action::Boot(id) => Some(id),
             _ => None,
+        }
+    }
+
+    /// Returns by how many milliseconds a plan pretends the wall clock was set.
+    pub(crate) fn wall_shift() -> i64 {
+        match PLAN.get().map(|plan| &plan.action) {
+            Some(Action::Wall(shift)) => *shift,
+            _ => 0,
         }
     }
 
@@ -114,7 +126,7 @@ mod armed {
             Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
             Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
             Action::Sleep(pause) => thread::sleep(*pause),
-            Action::Trace(_) | Action::Boot(_) => {}
+            Action::Trace(_) | Action::Boot(_) | Action::Wall(_) => {}
         }
         if matches!(plan.action, Action::Kill) {
             // The signal is on its way; nothing more may happen in this process.

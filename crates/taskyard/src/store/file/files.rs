@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::{Image, Task, TaskId};
 
-use super::clock;
 use super::fingerprint::{Look, look_through};
 use super::lock::temporary_name;
 use super::place::file_name;
+use crate::clock;
 
 /// A file that nobody touched for this long is not in the middle of being written.
 const SURELY_WRITTEN: i64 = 2_000_000_000;

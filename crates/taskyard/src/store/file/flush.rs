@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{Mode, OFlags};
 use taskyard_core::{Revision, TaskId};
 
-use super::clock;
 use super::handle::Handle;
 use super::journal::Journal;
 use super::place::file_name;
+use crate::clock;
 
 /// A running process looks this often whether something is due, in nanoseconds.
 const LOOK_EVERY: i64 = 1_000_000_000;

@@ -6,8 +6,8 @@
 use std::thread;
 use std::time::Duration;
 
-use super::clock;
 use super::state::State;
+use crate::clock;
 
 /// A rival that was met this recently is taken to be still there.
 const RIVAL_STAYS: i64 = 60_000_000_000;

@@ -105,6 +105,15 @@ impl Handle {
         self.settled(turn, journal)
     }
 
+    /// Takes a turn where nobody else has one, and finishes what a dead writer began.
+    pub(super) fn try_take_turn(&self) -> Result<Option<(Turn, Journal)>, StoreError> {
+        match Turn::try_take(&self.place, &self.queue_file()?) {
+            Ok(Some(turn)) => self.settled(turn, self.journal()?).map(Some),
+            Ok(None) | Err(StoreError::Locked { .. } | StoreError::Busy { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Finishes what a dead writer began, where one did and nobody is at it.
     pub(super) fn settle(&self) {
         let is_unsettled = |state: State| state.busy || state.sequence % 2 == 1;

@@ -13,9 +13,9 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use super::clock;
 use super::fingerprint::{Look, look_at, look_through};
 use super::place::{OURS, c_name};
+use crate::clock;
 
 /// A lock whose holder showed no sign of life for this long is dead, as the client has it.
 pub(super) const LIFE: Duration = Duration::from_secs(10);

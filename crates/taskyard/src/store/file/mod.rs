@@ -2,7 +2,6 @@
 
 mod applying;
 mod backoff;
-mod clock;
 mod collision;
 mod commit;
 mod files;

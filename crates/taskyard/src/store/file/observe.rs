@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use taskyard_core::{AgentName, Op, Revision};
 
-use super::clock;
 use super::commit::elsewhere;
 use super::fingerprint::look_at;
 use super::handle::Handle;
@@ -15,6 +14,7 @@ use super::place::file_name;
 use super::queue::{self, Queue};
 use super::scan::{self, Change, Scan};
 use super::state::{self, State};
+use crate::clock;
 use crate::store::{Signature, StoreError};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use taskyard_core::{Event, Image, Rules, TaskId};
 
-use super::clock;
 use super::commit;
 use super::failpoint::reach;
 use super::fingerprint::Look;
@@ -20,6 +19,7 @@ use super::queue::PATIENCE;
 use super::repair;
 use super::turn::Turn;
 use super::txn::FileTxn;
+use crate::clock;
 use crate::store::{Signature, StoreError, Txn, TxnPair};
 
 /// Two lists while things move between them.

@@ -10,7 +10,6 @@ use taskyard_core::dialect::native::parse_int;
 use taskyard_core::{Image, Revision, Rules, TaskId};
 
 use super::applying::{mark_applied, raise_mark};
-use super::clock;
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
@@ -19,6 +18,7 @@ use super::lock::{self, LIFE};
 use super::place::{self, c_name, file_name};
 use super::turn::Turn;
 use super::{flush, numbers, pair, repair};
+use crate::clock;
 use crate::store::StoreError;
 
 const BOOT_FILE: &str = "boot";

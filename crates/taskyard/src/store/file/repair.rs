@@ -13,7 +13,6 @@ use taskyard_core::rules::rebasing::rebase;
 use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
 
 use super::applying::{mark_applied, raise_mark};
-use super::clock;
 use super::collision;
 use super::failpoint::reach;
 use super::files::{self, Contents};
@@ -22,6 +21,7 @@ use super::journal::{Journal, NewEntry, StoredEntry};
 use super::numbers;
 use super::place::{self, OURS, c_name, file_name};
 use super::turn::Turn;
+use crate::clock;
 use crate::store::{Signature, StoreError};
 
 /// Finishes what was begun, where something was.

@@ -8,11 +8,11 @@ use std::thread;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{Image, Revision, Task, TaskId};
 
-use super::clock;
 use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, Look, look_at};
 use super::journal::{Journal, KnownTask};
 use super::place::{self, Place, c_name, file_name};
+use crate::clock;
 use crate::store::{Problem, StoreError};
 
 /// Below this many files a second thread costs more than it saves.

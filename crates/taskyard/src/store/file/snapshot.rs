@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard_core::{Image, Revision, Task, TaskId};
+use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::files;
 use super::handle::Handle;
@@ -143,6 +143,13 @@ impl Snapshot for FileSnapshot {
         Ok(self.scan()?.tasks.clone())
     }
 
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        let Some(journal) = self.handle.journal_to_read() else { return Ok(Vec::new()) };
+        let leases = journal.leases();
+        self.handle.give_back(journal);
+        leases
+    }
+
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.scan()?.problems.clone())
     }
@@ -152,7 +159,13 @@ impl Snapshot for FileSnapshot {
             Some(scan) => scan,
             None => self.look()?,
         };
-        Ok(Unpacked { tasks: scan.tasks, problems: scan.problems, revision: scan.revision, exists: self.exists() })
+        Ok(Unpacked {
+            tasks: scan.tasks,
+            problems: scan.problems,
+            leases: self.leases()?,
+            revision: scan.revision,
+            exists: self.exists(),
+        })
     }
 }
 

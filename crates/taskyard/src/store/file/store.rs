@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use taskyard_core::{Entry, ListId, Revision, Rules, Status, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
 
 use super::handle::Handle;
 use super::pair::FilePair;
@@ -89,6 +89,10 @@ impl Store for FileStore {
         Ok(Box::new(FileTxn::open(self.handle(list))?))
     }
 
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
+        Ok(FileTxn::try_open(self.handle(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
+    }
+
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
         Ok(Box::new(FilePair::open(self.handle(from), self.handle(into))?))
     }
@@ -104,6 +108,14 @@ impl Store for FileStore {
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
         watch::watch(self.handle(list), since, to)
+    }
+
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        let handle = self.handle(list);
+        let journal = handle.journal()?;
+        let renewed = journal.renew(leases);
+        handle.give_back(journal);
+        renewed
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {

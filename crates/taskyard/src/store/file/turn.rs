@@ -12,7 +12,6 @@ use rustix::fs::AtFlags;
 use rustix::process::{Pid, test_kill_process};
 use taskyard_core::TaskId;
 
-use super::clock;
 use super::failpoint::reach;
 use super::fingerprint::{Look, look_at};
 use super::lock::{self, Candidate, Lock};
@@ -21,6 +20,7 @@ use super::queue::{self, PATIENCE, Queue};
 use super::state::{self, HeldName, State};
 use super::waiting::{LockNames, Waiting};
 use super::{gap, held};
+use crate::clock;
 use crate::store::StoreError;
 
 /// How long the locks of single tasks are waited for while the list is locked; then the list is given back first.

@@ -1,6 +1,6 @@
 //! A transaction: what was read under the lock, and what is to happen.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use taskyard_core::dialect::native;
 use taskyard_core::rules::numbering::Numbers;
-use taskyard_core::{Event, Image, Revision, Task, TaskId};
+use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
 
 use super::commit;
 use super::files::{self, Contents};
@@ -19,7 +19,8 @@ use super::numbers;
 use super::place;
 use super::scan;
 use super::turn::Turn;
-use crate::store::{Lookup, Problem, Signature, Snapshot, StoreError, Txn};
+use crate::store::leases::StagedLeases;
+use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
 /// A list while we change it.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub(super) struct FileTxn {
     /// Whether the client's own lock file has to be there afterwards, as it is after its creates and resets.
     pub(super) needs_lock_file: bool,
     read: RefCell<HashMap<TaskId, Contents>>,
+    leases: OnceCell<StagedLeases>,
 }
 
 /// What is to become of one file.
@@ -47,6 +49,18 @@ impl FileTxn {
     /// Waits for a turn at the list.
     pub(super) fn open(handle: Arc<Handle>) -> Result<Self, StoreError> {
         let (turn, journal) = handle.take_turn()?;
+        Self::begin(handle, turn, journal)
+    }
+
+    /// Begins where nobody else is at it.
+    pub(super) fn try_open(handle: Arc<Handle>) -> Result<Option<Self>, StoreError> {
+        match handle.try_take_turn()? {
+            Some((turn, journal)) => Self::begin(handle, turn, journal).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn begin(handle: Arc<Handle>, turn: Turn, journal: Journal) -> Result<Self, StoreError> {
         let standing = journal.standing()?;
         handle.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
@@ -57,12 +71,42 @@ impl FileTxn {
             staged: BTreeMap::new(),
             needs_lock_file: false,
             read: RefCell::default(),
+            leases: OnceCell::new(),
         })
     }
 
     /// Returns the journal.
     pub(super) fn journal(&self) -> &Journal {
         self.journal.as_ref().expect("the journal is there until the transaction ends")
+    }
+
+    /// Returns the leases with what is staged over them.
+    pub(super) fn staged_leases(&self) -> Result<&StagedLeases, StoreError> {
+        if let Some(leases) = self.leases.get() {
+            return Ok(leases);
+        }
+        let leases = self.journal().leases_to_stage(self.standing.has_leases)?;
+        Ok(self.leases.get_or_init(|| leases))
+    }
+
+    fn leases_to_change(&mut self) -> Result<&mut StagedLeases, StoreError> {
+        self.staged_leases()?;
+        Ok(self.leases.get_mut().expect("they were just read"))
+    }
+
+    /// Returns what becomes of the leases when the tasks will be as these images say; none where nothing does.
+    pub(super) fn settled_leases<'a>(
+        &self,
+        after: impl Iterator<Item = (&'a TaskId, Option<&'a Image>)>,
+    ) -> Result<Option<StagedLeases>, StoreError> {
+        if !self.standing.has_leases && self.leases.get().is_none_or(|leases| leases.changed().is_empty()) {
+            return Ok(None);
+        }
+        let mut leases = self.staged_leases()?.clone();
+        for (task, image) in after {
+            leases.settle(task, image);
+        }
+        Ok((!leases.changed().is_empty()).then_some(leases))
     }
 
     /// Waits until a commit that exists is on the disk.
@@ -140,6 +184,13 @@ impl Snapshot for FileTxn {
         Ok(tasks)
     }
 
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        if !self.standing.has_leases && self.leases.get().is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(self.staged_leases()?.all())
+    }
+
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(scan::scan(&self.turn.place, Some(self.journal()))?.problems)
     }
@@ -198,6 +249,22 @@ impl Txn for FileTxn {
         let made_here: Vec<TaskId> = self.staged.keys().cloned().collect();
         for id in made_here {
             self.stage(&id)?.after = None;
+        }
+        Ok(())
+    }
+
+    fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
+        Ok(self.leases_to_change()?.grant(lease))
+    }
+
+    fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        self.leases_to_change()?.set(lease);
+        Ok(())
+    }
+
+    fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
+        if self.standing.has_leases || self.leases.get().is_some() {
+            self.leases_to_change()?.end(task);
         }
         Ok(())
     }

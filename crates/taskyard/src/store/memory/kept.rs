@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use taskyard_core::dialect::native::{Unreadable, parse_int};
-use taskyard_core::{Image, ListId, Revision, Task, TaskId, Timestamp};
+use taskyard_core::{Image, Lease, ListId, Revision, Task, TaskId, Timestamp, Token};
 
 use crate::store::{Lookup, Problem};
 
@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) mark: f64,
     pub(super) journaled: f64,
     pub(super) changed: Option<Timestamp>,
+    pub(super) leases: BTreeMap<TaskId, Lease>,
+    pub(super) last_token: Token,
 }
 
 /// Returns the name a task is kept under, as a file store would name its file.

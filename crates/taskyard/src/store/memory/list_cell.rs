@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use taskyard_core::{Entry, Event, ListId, Revision, Timestamp};
+use taskyard_core::{Entry, Event, Lease, ListId, Remark, Revision, Timestamp};
 
 use super::kept::{State, key_of, number_of};
 use super::staging::Staging;
@@ -56,6 +56,12 @@ impl ListCell {
         Turn(Arc::clone(self))
     }
 
+    /// Waits for nobody: the turn, where it is free.
+    pub(super) fn try_turn(self: &Arc<Self>) -> Option<Turn> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        (!std::mem::replace(&mut *writing, true)).then(|| Turn(Arc::clone(self)))
+    }
+
     pub(super) fn history(&self, query: &HistoryQuery) -> Vec<Entry> {
         let book = self.book();
         let task = query.task.as_ref().map(key_of);
@@ -89,16 +95,26 @@ impl Book {
 
     /// Makes what was staged happen, and returns it as its listeners learn of it.
     pub(super) fn apply(&mut self, list: &ListId, staging: Staging, signature: &Signature) -> Option<Event> {
-        let Staging { base, staged, mark } = staging;
+        let Staging { base, staged, mark, mut leases } = staging;
         let changes: Vec<_> = staged
             .into_iter()
             .map(|(id, after)| (base.tasks.get(&id).map(|kept| kept.image.clone()), id, after))
             .filter(|(before, _, after)| before.as_ref() != after.as_ref().map(|kept| &kept.image))
             .collect();
+        for (_, id, after) in &changes {
+            leases.settle(id, after.as_ref().map(|kept| &kept.image));
+        }
         // Only now may the state be changed in place: the transaction no longer shares it.
         drop(base);
         let state = Arc::make_mut(&mut self.state);
         state.mark = mark;
+        state.last_token = leases.last_token();
+        for (task, lease) in leases.changed() {
+            match lease {
+                Some(lease) => drop(state.leases.insert(task.clone(), lease.clone())),
+                None => drop(state.leases.remove(task)),
+            }
+        }
         if changes.is_empty() {
             return None;
         }
@@ -107,7 +123,7 @@ impl Book {
         state.revision = state.revision.next();
         state.changed = Some(at);
         let mut entries = Vec::with_capacity(changes.len());
-        for (before, id, after) in changes {
+        for (place, (before, id, after)) in changes.into_iter().enumerate() {
             state.journaled = state.journaled.max(number_of(&id));
             entries.push(Entry {
                 revision: state.revision,
@@ -118,6 +134,7 @@ impl Book {
                 before,
                 after: after.as_ref().map(|kept| kept.image.clone()),
                 undoes: signature.undoes.clone(),
+                remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
             });
             match after {
                 Some(kept) => drop(state.tasks.insert(id, kept)),
@@ -127,6 +144,19 @@ impl Book {
         let event = Event { list: list.clone(), revision: state.revision, entries };
         self.journal.push(event.clone());
         Some(event)
+    }
+}
+
+impl Book {
+    /// Gives leases new ends, those that are still the same.
+    pub(super) fn renew(&mut self, leases: &[Lease]) {
+        let state = Arc::make_mut(&mut self.state);
+        for lease in leases {
+            match state.leases.get_mut(&lease.task) {
+                Some(there) if there.token == lease.token => there.ends.clone_from(&lease.ends),
+                Some(_) | None => {}
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taskyard_core::{ListId, Revision, Task, TaskId};
+use taskyard_core::{Lease, ListId, Revision, Task, TaskId};
 
 use super::kept::{State, key_of};
 use crate::store::{Lookup, Problem, Snapshot, StoreError};
@@ -28,6 +28,10 @@ impl Snapshot for MemorySnapshot {
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         Ok(self.state.tasks.values().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        Ok(self.state.leases.values().cloned().collect())
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {

@@ -8,6 +8,7 @@ use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::{Image, Rules, Task, TaskId};
 
 use super::kept::{Kept, State, key_of, number_of};
+use crate::store::leases::StagedLeases;
 
 /// A state with changes that have not happened yet.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(super) struct Staging {
     /// Each changed task as it will be; none where it goes.
     pub(super) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
     pub(super) mark: f64,
+    pub(super) leases: StagedLeases,
 }
 
 /// Why something cannot be staged.
@@ -29,7 +31,8 @@ pub(super) enum CannotStage {
 
 impl Staging {
     pub(super) fn over(base: Arc<State>) -> Self {
-        Self { mark: base.mark, base, staged: BTreeMap::new() }
+        let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
+        Self { mark: base.mark, base, staged: BTreeMap::new(), leases }
     }
 
     pub(super) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {

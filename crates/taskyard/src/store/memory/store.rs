@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::{Entry, ListId, Revision, Rules};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules};
 
 use super::list_cell::ListCell;
 use super::snapshot::MemorySnapshot;
@@ -45,6 +45,11 @@ impl Store for MemoryStore {
         Ok(Box::new(MemoryTxn::open(self.cell(list).take_turn(), self.rules)))
     }
 
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
+        let turn = self.cell(list).try_turn();
+        Ok(turn.map(|turn| Box::new(MemoryTxn::open(turn, self.rules)) as Box<dyn Txn>))
+    }
+
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
         if from == into {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "it is one list, not two");
@@ -68,6 +73,11 @@ impl Store for MemoryStore {
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
         watching::watch(&self.cell(list), since, to)
+    }
+
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        self.cell(list).book().renew(leases);
+        Ok(())
     }
 
     fn litter(&self, _list: &ListId) -> Result<Vec<Litter>, StoreError> {

@@ -1,12 +1,12 @@
 //! Changing one list, or two at once.
 
 use taskyard_core::rules::numbering::Numbers;
-use taskyard_core::{Event, Image, Revision, Rules, Task, TaskId};
+use taskyard_core::{Event, Image, Lease, Revision, Rules, Task, TaskId};
 
-use super::kept::path_of;
+use super::kept::{key_of, path_of};
 use super::list_cell::Turn;
 use super::staging::{CannotStage, Staging};
-use crate::store::{Lookup, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
+use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
 
 /// A transaction on one list. It holds the list's turn until it is dropped.
 #[derive(Debug)]
@@ -47,6 +47,10 @@ impl Snapshot for MemoryTxn {
         Ok(self.staging.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
     }
 
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        Ok(self.staging.leases.all())
+    }
+
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.turn.cell().list)).collect())
     }
@@ -74,6 +78,20 @@ impl Txn for MemoryTxn {
 
     fn clear(&mut self) -> Result<(), StoreError> {
         self.staging.clear(self.rules);
+        Ok(())
+    }
+
+    fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
+        Ok(self.staging.leases.grant(NewLease { task: key_of(&lease.task), ..lease }))
+    }
+
+    fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        self.staging.leases.set(lease);
+        Ok(())
+    }
+
+    fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
+        self.staging.leases.end(&key_of(task));
         Ok(())
     }
 

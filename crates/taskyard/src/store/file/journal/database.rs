@@ -14,7 +14,7 @@ use crate::store::StoreError;
 use crate::store::file::power;
 
 /// The format of the database; a higher one was written by a newer Taskyard.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// Counts how often a turn was taken from a writer that had not ended it.
 const OVERTAKEN: &str = "overtaken";
 /// When the write-ahead log holds more pages than this, they are copied into the database.
@@ -29,7 +29,7 @@ const SCHEMA: &str = "
     CREATE TABLE entries (
         id INTEGER PRIMARY KEY,
         at INTEGER NOT NULL, actor TEXT NOT NULL, op TEXT NOT NULL,
-        task NOT NULL, before BLOB, after BLOB, inode INTEGER, undoes TEXT);
+        task NOT NULL, before BLOB, after BLOB, inode INTEGER, undoes TEXT, remark TEXT);
     CREATE INDEX entries_by_task ON entries (task, id);
     CREATE TABLE known (
         task NOT NULL UNIQUE,
@@ -38,11 +38,24 @@ const SCHEMA: &str = "
     CREATE TABLE moves (token TEXT PRIMARY KEY, peer TEXT NOT NULL, payload TEXT) WITHOUT ROWID;
 ";
 
+const LEASES: &str = "
+    CREATE TABLE leases (
+        task NOT NULL PRIMARY KEY,
+        agent TEXT NOT NULL, token INTEGER NOT NULL, taken INTEGER NOT NULL, ttl INTEGER,
+        ends INTEGER, ends_since_boot INTEGER, ends_boot TEXT,
+        pid INTEGER, started INTEGER, process_boot TEXT, grace INTEGER) WITHOUT ROWID;
+";
+
+/// Makes a database of the first format one of the second.
+const FROM_FIRST_FORMAT: &str = "ALTER TABLE entries ADD COLUMN remark TEXT;";
+
 /// One open database.
 #[derive(Debug)]
 pub(in crate::store::file) struct Journal {
     pub(super) connection: Connection,
     path: PathBuf,
+    /// The format it has.
+    pub(super) format: i64,
     log: Option<File>,
     /// How many pages the log held after our last commit.
     pages: Arc<AtomicI32>,
@@ -57,17 +70,25 @@ impl Journal {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut journal = Self::connect(path, flags)?;
-        let format: i64 = journal.pragma("user_version")?;
-        if format == 0 {
+        journal.format = journal.pragma("user_version")?;
+        if journal.format < FORMAT {
             // One at a time: SQLite does not wait for its turn to change the journal mode.
             let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
             flock(&alone, FlockOperation::LockExclusive)
                 .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
-            journal.create(list)?;
-            power::remember_boot(sidecar)?;
-            sync_directories(sidecar);
-        } else if format > FORMAT {
-            return Err(StoreError::NewerJournal { path: journal.path, format });
+            match journal.pragma::<i64>("user_version")? {
+                0 => {
+                    journal.create(list)?;
+                    power::remember_boot(sidecar)?;
+                    sync_directories(sidecar);
+                }
+                1 => journal.upgrade()?,
+                // Somebody was before us.
+                _ => {}
+            }
+            journal.format = FORMAT;
+        } else if journal.format > FORMAT {
+            return Err(StoreError::NewerJournal { path: journal.path, format: journal.format });
         }
         Ok(journal)
     }
@@ -79,9 +100,9 @@ impl Journal {
             return Ok(None);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let journal = Self::connect(path, flags)?;
-        let format: i64 = journal.pragma("user_version")?;
-        Ok((format == FORMAT).then_some(journal))
+        let mut journal = Self::connect(path, flags)?;
+        journal.format = journal.pragma("user_version")?;
+        Ok((1..=FORMAT).contains(&journal.format).then_some(journal))
     }
 
     fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
@@ -104,20 +125,29 @@ impl Journal {
         };
         connection.wal_hook(Some(count)).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self { connection, path, log: None, pages })
+        Ok(Self { connection, path, format: FORMAT, log: None, pages })
     }
 
     fn create(&mut self, list: &Path) -> Result<(), StoreError> {
-        if self.pragma::<i64>("user_version")? != 0 {
-            return Ok(());
-        }
         let failed = |source| StoreError::Journal { doing: "create", path: self.path.clone(), source };
         self.connection.execute_batch("PRAGMA journal_mode = WAL").map_err(failed)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
         transaction.execute_batch(SCHEMA).map_err(failed)?;
+        transaction.execute_batch(LEASES).map_err(failed)?;
         transaction
             .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
             .map_err(failed)?;
+        transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.sync()
+    }
+
+    /// Gives a database of the first format what is new.
+    fn upgrade(&mut self) -> Result<(), StoreError> {
+        let failed = |source| StoreError::Journal { doing: "upgrade", path: self.path.clone(), source };
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
+        transaction.execute_batch(FROM_FIRST_FORMAT).map_err(failed)?;
+        transaction.execute_batch(LEASES).map_err(failed)?;
         transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         self.sync()

@@ -2,7 +2,8 @@
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{OptionalExtension, Row, ToSql, params};
-use taskyard_core::{AgentName, Entry, Image, Op, Revision, TaskId, Timestamp};
+use serde_json::{Value as Json, json};
+use taskyard_core::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
 use crate::store::{HistoryQuery, Signature, StoreError};
@@ -19,6 +20,8 @@ pub(in crate::store::file) struct Standing {
     pub(in crate::store::file) highest_number: u64,
     /// Changes whenever commits that were begun must not happen any more.
     overtaken: i64,
+    /// Whether there are leases.
+    pub(in crate::store::file) has_leases: bool,
 }
 
 /// What is about to be written of one task.
@@ -73,7 +76,8 @@ impl Journal {
         let mut statement = self.prepare(
             "SELECT (SELECT max(id) FROM entries),
                     (SELECT task FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1),
-                    (SELECT value FROM facts WHERE key = 'overtaken')",
+                    (SELECT value FROM facts WHERE key = 'overtaken'),
+                    EXISTS (SELECT 1 FROM leases)",
         )?;
         let number = |number: Option<i64>| number.unwrap_or(0).unsigned_abs();
         statement
@@ -82,6 +86,7 @@ impl Journal {
                     newest: Revision(number(row.get(0)?) >> ENTRY_BITS),
                     highest_number: number(row.get(1)?),
                     overtaken: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
+                    has_leases: row.get(3)?,
                 })
             })
             .map_err(self.failed("read"))
@@ -96,7 +101,7 @@ impl Journal {
         entries: &[NewEntry<'_>],
     ) -> Result<(), StoreError> {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
-        let mut statement = self.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+        let mut statement = self.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
         for (place, entry) in entries.iter().enumerate() {
             statement
                 .execute(params![
@@ -109,6 +114,7 @@ impl Journal {
                     entry.after.map(Image::bytes),
                     entry.inode.map(u64::cast_signed),
                     undoes,
+                    (place == 0).then(|| remark_as_text(&signature.remark)).flatten(),
                 ])
                 .map_err(self.failed("write"))?;
         }
@@ -197,6 +203,8 @@ fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
             before: image(row.get(5)?),
             after: image(row.get(6)?),
             undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
+            // A database of the first format that we may not write to has no such column.
+            remark: row.get::<_, Option<String>>(9).ok().flatten().map(|text| remark(&text)).unwrap_or_default(),
         },
         inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
     })
@@ -208,4 +216,15 @@ fn joined(revisions: &[Revision]) -> String {
 
 fn split(text: &str) -> Vec<Revision> {
     text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
+}
+
+fn remark_as_text(remark: &Remark) -> Option<String> {
+    let ready: Vec<&str> = remark.now_ready.iter().map(TaskId::as_str).collect();
+    (!remark.is_empty()).then(|| json!({ "notice": remark.notice, "nowReady": ready }).to_string())
+}
+
+fn remark(text: &str) -> Remark {
+    let json: Json = serde_json::from_str(text).unwrap_or_default();
+    let ready = json["nowReady"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    Remark { notice: json["notice"].as_str().map(str::to_owned), now_ready: ready.map(TaskId::stored).collect() }
 }

@@ -5,6 +5,7 @@
 mod database;
 mod entries;
 mod known;
+mod leases;
 mod moves;
 
 pub(super) use database::Journal;

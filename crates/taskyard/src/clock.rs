@@ -6,13 +6,16 @@ use rustix::time::{ClockId, clock_gettime};
 use taskyard_core::Timestamp;
 
 /// Returns the wall time in nanoseconds, the clock that stamps files.
-pub(super) fn wall() -> i64 {
+pub(crate) fn wall() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    let wall = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+    #[cfg(feature = "failpoints")]
+    let wall = wall + crate::store::failpoint::wall_shift() * 1_000_000;
+    wall
 }
 
 /// Returns the time since the machine started in nanoseconds, the same for every process.
-pub(super) fn since_boot() -> i64 {
+pub(crate) fn since_boot() -> i64 {
     #[cfg(target_os = "linux")]
     let time = clock_gettime(ClockId::Boottime);
     #[cfg(not(target_os = "linux"))]
@@ -21,14 +24,14 @@ pub(super) fn since_boot() -> i64 {
 }
 
 /// Returns the moment for a journal entry.
-pub(super) fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp(wall() / 1_000_000)
 }
 
 /// Returns a name for this run of the machine; another one means that it was off in between.
-pub(super) fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     #[cfg(feature = "failpoints")]
-    if let Some(id) = super::failpoint::boot_id() {
+    if let Some(id) = crate::store::failpoint::boot_id() {
         return id.to_owned();
     }
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")

@@ -1,0 +1,251 @@
+//! `taskyard claim`
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone, escaping, numbered};
+use taskyard::core::{Assignee, Holder, Task, TaskId};
+use taskyard::leases::{Alarm, ThisMachine};
+use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE};
+
+use super::answers::did;
+use crate::arguments::{parse_id, parse_pause};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Ids, Output, expires_at};
+use crate::problem::Problem;
+
+/// Take a task: nobody else gets it while the lease lives
+///
+/// The lease lives for its time (an hour, begun anew by whatever the agent does), or with --pid as long as that process runs.
+/// Then the task goes back. The token proves the lease: give it to `done`, `update` or `release` with --token, and a write that
+/// comes too late is refused.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Claim {
+    /// The task
+    #[arg(value_name = "ID", value_parser = parse_id, group = "which")]
+    id: Option<TaskId>,
+
+    /// What comes next: your own unfinished task, else the best one that is ready
+    #[arg(long, group = "which")]
+    next: bool,
+
+    /// Sleep until there is something to take
+    #[arg(long, requires = "next")]
+    wait: bool,
+
+    /// Sleep no longer than this (`90s`, `10m`)
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
+    timeout: Option<Duration>,
+
+    /// Only when you have nothing else open
+    #[arg(long)]
+    if_idle: bool,
+
+    /// Become the owner without beginning
+    #[arg(long)]
+    reserve: bool,
+
+    /// How long the lease lives without a sign of life
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    ttl: Option<Duration>,
+
+    /// The lease lives as long as this process
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+
+    /// What you are; tasks may be for one role only
+    #[arg(long = "role", value_name = "ROLE")]
+    roles: Vec<String>,
+}
+
+/// The answer to a claim that was won.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Won<'a> {
+    claimed: bool,
+    task: Shape<'a>,
+    token: u64,
+    expires_at: Option<String>,
+    resumed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+}
+
+/// The answer to a claim that was not.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Lost<'a> {
+    claimed: bool,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_by: Option<Ids<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy_with: Option<Ids<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assignable_to: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    for_others: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<Shape<'a>>,
+}
+
+impl Claim {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let claim = self.terms(context)?;
+        let outcome = match &self.id {
+            Some(id) => yard.claim(id, &claim)?,
+            None if self.wait => {
+                let until = self.timeout.map(|timeout| Instant::now() + timeout);
+                yard.claim_next_in_time(&claim, &mut Alarm::set(&yard)?, until)?
+            }
+            None => yard.claim_next(&claim)?,
+        };
+        match outcome {
+            ClaimOutcome::Claimed(claimed) => won(&claimed, output),
+            ClaimOutcome::Refused { refusal, task } => lost(self.id.as_ref(), &refusal, task.as_deref(), output),
+        }
+    }
+
+    fn terms(&self, context: &Context) -> Result<operations::Claim, Problem> {
+        let config = context.config()?;
+        let holder = self.pid.map(process).transpose()?;
+        let mut roles = self.roles.clone();
+        roles.extend(config.roles(&context.actor()?).iter().cloned());
+        // Whoever names a process means that the lease shall live as long as that, unless a time is given as well.
+        let ttl = if holder.is_some() { self.ttl } else { self.ttl.or(config.lease()).or(Some(DEFAULT_LEASE)) };
+        Ok(operations::Claim {
+            roles,
+            limit: config.claim_limit(),
+            only_when_idle: self.if_idle,
+            reserve: self.reserve,
+            ttl,
+            holder,
+            ..operations::Claim::default()
+        })
+    }
+}
+
+fn process(pid: u32) -> Result<Holder, Problem> {
+    let mark = ThisMachine::mark(pid).ok_or_else(|| {
+        Problem::usage("no_process", format!("there is no process {pid} on this machine"))
+            .hint("a lease can only live with a process that runs")
+    })?;
+    Ok(Holder::Process(mark))
+}
+
+fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
+    let Claimed { task, lease, is_resumed, why, revision } = claimed;
+    if output.is_json() {
+        output.document(Won {
+            claimed: true,
+            task: Shape(task),
+            token: lease.token.0,
+            expires_at: expires_at(lease),
+            resumed: *is_resumed,
+            why: why.as_deref(),
+            revision: revision.map(|revision| revision.0),
+        })?;
+        return Ok(Exit::Done);
+    }
+    if output.is_quiet() {
+        output.line(&Line::plain(task.id.as_str()))?;
+        return Ok(Exit::Done);
+    }
+    let mut line = did(if *is_resumed { "Resumed" } else { "Claimed" }, task);
+    if let Some(why) = why.as_deref().filter(|_| !is_resumed) {
+        line.push(Tone::Dim, &format!(" ({why})"));
+    }
+    output.say(&line)?;
+    let terms = format!("  token {}, yours {}", lease.token, output.look().lease(lease));
+    output.say(&Line::new().with(Tone::Dim, &terms))?;
+    let description = escaping::many_lines(task.description.trim_end());
+    if !description.is_empty() {
+        output.line(&Line::new())?;
+        for paragraph in description.lines() {
+            output.line(&Line::plain(&format!("  {paragraph}")))?;
+        }
+    }
+    output.advise(&format!("when it is done: `taskyard done {} --token {}`", task.id, lease.token))?;
+    Ok(Exit::Done)
+}
+
+fn lost(
+    id: Option<&TaskId>,
+    refusal: &ClaimRefusal,
+    task: Option<&Task>,
+    output: &mut Output,
+) -> Result<Exit, Problem> {
+    let exit = if *refusal == ClaimRefusal::TaskNotFound { Exit::NotFound } else { Exit::Refused };
+    if output.is_json() {
+        output.document(shape(refusal, task))?;
+        return Ok(exit);
+    }
+    let message = match (id, refusal) {
+        (Some(id), ClaimRefusal::TaskNotFound) => format!("there is no task {id}"),
+        (Some(id), refusal) => format!("task {id} cannot be claimed: {refusal}"),
+        (None, ClaimRefusal::AgentBusy { with }) => format!("you are not finished with {}", numbered(with)),
+        (None, ClaimRefusal::NothingReady { for_others: others @ 1.. }) => {
+            format!("nothing is ready for you: {others} ready for others")
+        }
+        (None, refusal) => refusal.to_string(),
+    };
+    Err(Problem::new(exit, code(refusal), message).hint(advice(refusal)))
+}
+
+fn code(refusal: &ClaimRefusal) -> &'static str {
+    refusal.as_str()
+}
+
+fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
+    let mut lost = Lost {
+        claimed: false,
+        reason: refusal.as_str(),
+        owner: None,
+        blocked_by: None,
+        busy_with: None,
+        assignable_to: None,
+        for_others: None,
+        task: task.map(Shape),
+    };
+    match refusal {
+        ClaimRefusal::AlreadyClaimed { by } => lost.owner = Some(by),
+        ClaimRefusal::Blocked { by } => lost.blocked_by = Some(Ids(by)),
+        ClaimRefusal::AgentBusy { with } => lost.busy_with = Some(Ids(with)),
+        ClaimRefusal::NotAllowed { only_for } => {
+            lost.assignable_to = Some(only_for.iter().map(Assignee::to_string).collect());
+        }
+        ClaimRefusal::NothingReady { for_others } => lost.for_others = Some(*for_others),
+        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved => {}
+    }
+    lost
+}
+
+fn advice(refusal: &ClaimRefusal) -> String {
+    match refusal {
+        ClaimRefusal::TaskNotFound => "`taskyard list --all` shows every task".to_owned(),
+        ClaimRefusal::Blocked { by } => {
+            format!("finish {} first; `taskyard ready` shows what can start now", numbered(by))
+        }
+        ClaimRefusal::AgentBusy { with } => {
+            let first = with.first().map_or("ID", TaskId::as_str);
+            format!("finish with `taskyard done {first}`, or give it back with `taskyard release {first}`")
+        }
+        ClaimRefusal::NotAllowed { .. } => "say what you are with --role, or take another with --next".to_owned(),
+        ClaimRefusal::AlreadyClaimed { .. } | ClaimRefusal::AlreadyResolved => {
+            "take another with `taskyard claim --next`".to_owned()
+        }
+        ClaimRefusal::NothingReady { .. } => {
+            "see what holds things up with `taskyard list --blocked`, or sleep until there is something with --wait"
+                .to_owned()
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `taskyard renew`
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::Tone;
+use taskyard::core::{TaskId, Token};
+
+use super::answers::did;
+use crate::arguments::{parse_id, parse_pause};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, expires_at};
+use crate::problem::Problem;
+
+/// Keep a task: its lease begins anew
+///
+/// Whatever an agent does with this program renews its leases; this is for long work in silence.
+#[derive(Debug, Args)]
+pub(crate) struct Renew {
+    /// The task
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    id: TaskId,
+
+    /// The token of the lease
+    #[arg(long, value_name = "N")]
+    token: u64,
+
+    /// How long it lives from now on
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    ttl: Option<Duration>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    renewed: bool,
+    task: Shape<'a>,
+    token: u64,
+    expires_at: Option<String>,
+}
+
+impl Renew {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let (task, lease) = context.yard()?.renew(&self.id, Token(self.token), self.ttl)?.done()?;
+        if output.is_json() {
+            let expires_at = expires_at(&lease);
+            output.document(Answer { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;
+        } else {
+            let mut line = did("Renewed", &task);
+            line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease)));
+            output.say(&line)?;
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,286 @@
+//! Who may take which task, and which one comes next.
+
+use std::collections::HashSet;
+
+use super::agents::is_same_agent;
+use super::assignment::may_take;
+use super::listing::OpenTasks;
+use super::ordering::Place;
+use super::readiness::rank;
+use crate::{AgentName, Assignee, Rules, Status, Task, TaskId};
+
+/// Who wants a task, and under which conditions.
+#[derive(Clone, Debug)]
+pub struct Claimant {
+    /// The agent.
+    pub agent: AgentName,
+    /// What it declares itself to be.
+    pub roles: Vec<String>,
+    /// How many tasks it may have in progress.
+    pub limit: Option<usize>,
+    /// Whether it wants one only when it has no other.
+    pub only_when_idle: bool,
+}
+
+/// Why a task is not given to whoever asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimRefusal {
+    /// There is no such task.
+    #[error("there is no such task")]
+    TaskNotFound,
+    /// Somebody else has it.
+    #[error("{by} has it")]
+    AlreadyClaimed {
+        /// Who.
+        by: String,
+    },
+    /// It is completed.
+    #[error("it is completed")]
+    AlreadyResolved,
+    /// It waits for others that are open.
+    #[error("it waits for {}", super::refusal::numbered(.by))]
+    Blocked {
+        /// Those.
+        by: Vec<TaskId>,
+    },
+    /// The agent has as much to do as it may have.
+    #[error("{} is not finished", super::refusal::numbered(.with))]
+    AgentBusy {
+        /// What it has to do.
+        with: Vec<TaskId>,
+    },
+    /// It is for others.
+    #[error("{}", not_allowed(.only_for))]
+    NotAllowed {
+        /// For whom; empty for the client's own bookkeeping, which is for nobody.
+        only_for: Vec<Assignee>,
+    },
+    /// Nothing can start now.
+    #[error("nothing is ready")]
+    NothingReady {
+        /// How many tasks could start but are for others.
+        for_others: usize,
+    },
+}
+
+impl ClaimRefusal {
+    /// Returns the word in JSON.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::TaskNotFound => "task_not_found",
+            Self::AlreadyClaimed { .. } => "already_claimed",
+            Self::AlreadyResolved => "already_resolved",
+            Self::Blocked { .. } => "blocked",
+            Self::AgentBusy { .. } => "agent_busy",
+            Self::NotAllowed { .. } => "not_allowed",
+            Self::NothingReady { .. } => "nothing_ready",
+        }
+    }
+}
+
+fn not_allowed(only_for: &[Assignee]) -> String {
+    if only_for.is_empty() {
+        return "it is the client's own bookkeeping".to_owned();
+    }
+    format!("it is only for {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// Judges whether a task may be given to a claimant, without what else it has to do; [`judge_load`] judges that.
+///
+/// The client's order of reasons: somebody has it, it is completed, it is blocked. Ours stand between the last two, and do
+/// not exist in the client's rules.
+pub fn judge_claim(
+    task: &Task,
+    open_blockers: &[TaskId],
+    claimant: &Claimant,
+    rules: Rules,
+) -> Result<(), ClaimRefusal> {
+    if let Some(owner) = task.owner().filter(|owner| !is_own_name(owner, &claimant.agent, rules)) {
+        return Err(ClaimRefusal::AlreadyClaimed { by: owner.to_owned() });
+    }
+    if task.status == Status::Completed {
+        return Err(ClaimRefusal::AlreadyResolved);
+    }
+    if !rules.is_client() {
+        if task.is_internal() {
+            return Err(ClaimRefusal::NotAllowed { only_for: Vec::new() });
+        }
+        if !may_take(task, &claimant.agent, &claimant.roles) {
+            return Err(ClaimRefusal::NotAllowed { only_for: task.assignable_to() });
+        }
+    }
+    if !open_blockers.is_empty() {
+        return Err(ClaimRefusal::Blocked { by: open_blockers.to_vec() });
+    }
+    Ok(())
+}
+
+/// Judges whether a claimant may have one more task, given the whole list.
+///
+/// Who wants one only when idle must have no other open task. Whoever has a limit must have fewer in progress than that.
+pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
+    let own = |task: &&Task| {
+        task.id != *wanted
+            && !task.is_internal()
+            && task.status.is_open()
+            && task.owner().is_some_and(|owner| is_own_name(owner, &claimant.agent, rules))
+    };
+    let has: Vec<&Task> = tasks.iter().filter(own).collect();
+    let ids = |tasks: &[&Task]| tasks.iter().map(|task| task.id.clone()).collect();
+    if claimant.only_when_idle && !has.is_empty() {
+        return Err(ClaimRefusal::AgentBusy { with: ids(&has) });
+    }
+    let in_progress: Vec<&Task> = has.into_iter().filter(|task| task.status == Status::InProgress).collect();
+    match claimant.limit {
+        Some(limit) if in_progress.len() >= limit => Err(ClaimRefusal::AgentBusy { with: ids(&in_progress) }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A task that may be given out, and why it stands where it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The task.
+    pub task: TaskId,
+    /// Why, in words.
+    pub why: String,
+    /// Whether it is the claimant's already.
+    pub is_resumed: bool,
+}
+
+/// Returns what a claimant could take next, best first: what it has begun, what it has reserved, then what is ready.
+///
+/// `passed_over` are tasks that are not to be given out this time.
+pub fn candidates(
+    tasks: &[Task],
+    claimant: &Claimant,
+    passed_over: &HashSet<TaskId>,
+    rules: Rules,
+) -> Result<Vec<Candidate>, ClaimRefusal> {
+    let open = OpenTasks::of(tasks);
+    let is_own = |task: &&Task| {
+        task.status.is_open()
+            && !task.is_internal()
+            && task.owner().is_some_and(|owner| is_own_name(owner, &claimant.agent, rules))
+            && !passed_over.contains(&task.id)
+            && open.blockers(task).is_empty()
+    };
+    let mut own: Vec<&Task> = tasks.iter().filter(is_own).collect();
+    own.sort_by_key(|task| (task.status != Status::InProgress, Place::of(&task.id)));
+    let why = |task: &Task| match task.status {
+        Status::InProgress => "already begun",
+        Status::Pending | Status::Completed => "already reserved",
+    };
+    let mut candidates: Vec<Candidate> = own
+        .iter()
+        .map(|task| Candidate { task: task.id.clone(), why: why(task).to_owned(), is_resumed: true })
+        .collect();
+    let ready = rank(tasks, None);
+    let count = ready.len();
+    let fitting = ready.into_iter().filter(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
+    let before = candidates.len();
+    let mut others = count;
+    for ranked in fitting {
+        others -= 1;
+        if !passed_over.contains(&ranked.task.id) {
+            candidates.push(Candidate { task: ranked.task.id, why: ranked.why, is_resumed: false });
+        }
+    }
+    if candidates.is_empty() {
+        return Err(ClaimRefusal::NothingReady { for_others: others });
+    }
+    debug_assert!(before <= candidates.len());
+    Ok(candidates)
+}
+
+/// Tells whether an owner is the claimant: to the client by the letter, to us `bob` is `bob@team`, too.
+fn is_own_name(owner: &str, agent: &AgentName, rules: Rules) -> bool {
+    if rules.is_client() { owner == agent.as_str() } else { is_same_agent(owner, agent.as_str()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::{ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
+    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
+
+    const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
+
+    fn task(number: u64, owner: &str, status: Status) -> Task {
+        let owner = (!owner.is_empty()).then(|| owner.to_owned());
+        Task { owner, status, ..Task::new(TaskId::number(number), "x") }
+    }
+
+    fn ana() -> Claimant {
+        Claimant { agent: AgentName::new("ana").unwrap(), roles: Vec::new(), limit: None, only_when_idle: false }
+    }
+
+    fn with(task: Task, metadata: serde_json::Value) -> Task {
+        Task { metadata: metadata.as_object().cloned(), ..task }
+    }
+
+    #[test]
+    fn the_reasons_come_in_the_clients_order() {
+        let blocked = [TaskId::number(9)];
+        let judge = |task: &Task, rules| judge_claim(task, &blocked, &ana(), rules);
+        for rules in [Rules::Strict, CLIENT] {
+            let taken = judge(&task(1, "ben", Status::Completed), rules);
+            assert_eq!(taken, Err(ClaimRefusal::AlreadyClaimed { by: "ben".into() }));
+            assert_eq!(judge(&task(1, "ana", Status::Completed), rules), Err(ClaimRefusal::AlreadyResolved));
+            let waits = judge(&task(1, "", Status::Pending), rules);
+            assert_eq!(waits, Err(ClaimRefusal::Blocked { by: blocked.to_vec() }));
+            assert_eq!(judge_claim(&task(1, "ana", Status::Pending), &[], &ana(), rules), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_for_others_or_internal_is_not_given_out() {
+        let review = with(task(1, "", Status::Pending), json!({ "assignable_to": ["role:review", "ben"] }));
+        let refused = judge_claim(&review, &[], &ana(), Rules::Strict).unwrap_err();
+        assert_eq!(refused.to_string(), "it is only for role:review, ben");
+        assert_eq!(judge_claim(&review, &[], &ana(), CLIENT), Ok(()));
+        let reviewer = Claimant { roles: vec!["review".into()], ..ana() };
+        assert_eq!(judge_claim(&review, &[], &reviewer, Rules::Strict), Ok(()));
+        let internal = with(task(1, "", Status::Pending), json!({ "_internal": true }));
+        assert_eq!(judge_claim(&internal, &[], &ana(), Rules::Strict).unwrap_err().as_str(), "not_allowed");
+    }
+
+    #[test]
+    fn the_idle_have_nothing_open_and_a_limit_counts_what_is_in_progress() {
+        let tasks = [task(1, "ana", Status::InProgress), task(2, "ana", Status::Pending), task(3, "", Status::Pending)];
+        let wanted = TaskId::number(3);
+        assert_eq!(judge_load(&tasks, &wanted, &ana(), Rules::Strict), Ok(()));
+        let idle = Claimant { only_when_idle: true, ..ana() };
+        let busy = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1), TaskId::number(2)] };
+        assert_eq!(judge_load(&tasks, &wanted, &idle, Rules::Strict), Err(busy));
+        let limited = |limit| Claimant { limit: Some(limit), ..ana() };
+        let full = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1)] };
+        assert_eq!(judge_load(&tasks, &wanted, &limited(1), Rules::Strict), Err(full));
+        assert_eq!(judge_load(&tasks, &wanted, &limited(2), Rules::Strict), Ok(()));
+        // What it already has does not stand in its own way.
+        assert_eq!(judge_load(&tasks, &TaskId::number(1), &limited(1), Rules::Strict), Ok(()));
+    }
+
+    #[test]
+    fn what_was_begun_comes_first_then_what_was_reserved_then_the_best() {
+        let tasks = [
+            with(task(1, "", Status::Pending), json!({ "priority": "high" })),
+            task(2, "ana", Status::Pending),
+            task(3, "ana", Status::InProgress),
+            with(task(4, "", Status::Pending), json!({ "assignable_to": "ben" })),
+            task(5, "", Status::Pending),
+        ];
+        let order = |passed_over: &[u64]| {
+            let passed_over: HashSet<TaskId> = passed_over.iter().copied().map(TaskId::number).collect();
+            let found = candidates(&tasks, &ana(), &passed_over, Rules::Strict).unwrap();
+            found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[]), [3, 2, 1, 5]);
+        assert_eq!(order(&[3]), [2, 1, 5]);
+        let nothing = candidates(&tasks[3..4], &ana(), &HashSet::new(), Rules::Strict);
+        assert_eq!(nothing, Err(ClaimRefusal::NothingReady { for_others: 1 }));
+    }
+}

@@ -1,0 +1,218 @@
+//! Whether a lease is alive, and what it forbids others.
+
+use std::time::Duration;
+
+use super::agents::is_same_agent;
+use super::refusal::Refusal;
+use crate::{AgentName, Holder, Lease, Moment, ProcessMark, Proof, Rules, Status, Task, TaskId, Token};
+
+/// How much longer a lease counts as alive when only the wall clock can tell: clocks of two machines, or of one machine before
+/// and after it was off, agree only so far.
+pub const CLOCK_MARGIN: Duration = Duration::from_secs(30);
+
+/// What a lease is at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseState {
+    /// It counts.
+    Live,
+    /// The connection it lives with is closed; it counts for its grace, which begins when somebody notices.
+    Lapsing(Duration),
+    /// Its time is over.
+    TimeIsOver,
+    /// The process it lived with has ended.
+    ProcessEnded,
+}
+
+impl LeaseState {
+    /// Tells whether the lease still counts.
+    pub const fn is_alive(self) -> bool {
+        matches!(self, Self::Live | Self::Lapsing(_))
+    }
+}
+
+/// Judges a lease.
+///
+/// Within one run of the machine the clock that only goes forward decides, whatever the wall clock is set to. Across runs and
+/// machines the wall clock decides, with a margin in favour of the holder. A process of another run has ended.
+pub fn judge_lease(lease: &Lease, now: &Moment, is_running: impl FnOnce(&ProcessMark) -> bool) -> LeaseState {
+    if lease.ends.as_ref().is_some_and(|end| is_past(end, now)) {
+        return LeaseState::TimeIsOver;
+    }
+    let Some(holder) = &lease.holder else { return LeaseState::Live };
+    let process = holder.process();
+    if process.boot == now.boot && is_running(process) {
+        return LeaseState::Live;
+    }
+    match holder {
+        Holder::Process(_) => LeaseState::ProcessEnded,
+        Holder::Connection { grace, .. } => LeaseState::Lapsing(*grace),
+    }
+}
+
+/// Tells whether a moment lies behind us.
+pub fn is_past(moment: &Moment, now: &Moment) -> bool {
+    if moment.boot == now.boot {
+        return now.since_boot >= moment.since_boot;
+    }
+    now.wall >= moment.after(CLOCK_MARGIN).wall
+}
+
+/// Tells whether a lease still belongs to its task: the task is open, and its file names the holder. Another program may have
+/// completed it or given it to somebody else; its word counts.
+pub fn holds(lease: &Lease, task: &Task) -> bool {
+    let is_owner = task.owner().is_some_and(|owner| is_same_agent(owner, lease.agent.as_str()));
+    task.id == lease.task && task.status.is_open() && is_owner
+}
+
+/// Judges a change of a task. The lease is the one on that task, where there is one that counts.
+pub fn judge_write(
+    task: &Task,
+    lease: Option<&Lease>,
+    actor: &AgentName,
+    proof: Proof,
+    rules: Rules,
+) -> Result<(), Refusal> {
+    match (proof, lease) {
+        (Proof::Force, _) | (Proof::Name, None) => Ok(()),
+        (Proof::Token(token), Some(lease)) if lease.token == token => Ok(()),
+        (Proof::Token(token), _) => Err(stale(task, token)),
+        (Proof::Name, Some(_)) if rules.is_client() => Ok(()),
+        (Proof::Name, Some(lease)) if is_same_agent(lease.agent.as_str(), actor.as_str()) => Ok(()),
+        (Proof::Name, Some(lease)) => Err(leased(&task.id, lease)),
+    }
+}
+
+/// Returns the refusal of a write under somebody else's lease.
+pub fn leased(task: &TaskId, lease: &Lease) -> Refusal {
+    Refusal::Leased { task: task.clone(), holder: lease.agent.clone(), until: lease.ends.as_ref().map(|end| end.wall) }
+}
+
+/// Returns the refusal of a write whose token no longer counts.
+pub fn stale(task: &Task, token: Token) -> Refusal {
+    Refusal::StaleToken {
+        task: task.id.clone(),
+        token,
+        holder: task.owner().map(str::to_owned),
+        is_completed: task.status == Status::Completed,
+    }
+}
+
+/// Returns the lease with its time begun anew; none where time does not end it, or so little of it has passed that a new
+/// beginning would gain nothing.
+pub fn renewed(lease: &Lease, now: &Moment) -> Option<Lease> {
+    let (ttl, ends) = (lease.ttl?, lease.ends.as_ref()?);
+    let anew = now.after(ttl);
+    let worth = i64::try_from(ttl.as_millis() / 16).unwrap_or(i64::MAX);
+    let gained = if ends.boot == anew.boot { anew.since_boot - ends.since_boot } else { i64::MAX };
+    (gained > worth).then(|| Lease { ends: Some(anew), ..lease.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{CLOCK_MARGIN, LeaseState, holds, judge_lease, judge_write, renewed, stale};
+    use crate::rules::refusal::Refusal;
+    use crate::{
+        AgentName, ClientVersion, Holder, Lease, Moment, ProcessMark, Proof, Rules, Status, Task, TaskId, Timestamp,
+        Token,
+    };
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn at(boot: &str, since_boot: i64, wall: i64) -> Moment {
+        Moment { wall: Timestamp(wall), boot: boot.into(), since_boot }
+    }
+
+    fn lease(ends: Option<Moment>, holder: Option<Holder>) -> Lease {
+        Lease {
+            task: TaskId::number(1),
+            agent: agent("ana"),
+            token: Token(5),
+            taken: Timestamp(0),
+            ttl: Some(HOUR),
+            ends,
+            holder,
+        }
+    }
+
+    fn agent(name: &str) -> AgentName {
+        AgentName::new(name).unwrap()
+    }
+
+    fn task() -> Task {
+        Task { owner: Some("ana".into()), status: Status::InProgress, ..Task::new(TaskId::number(1), "x") }
+    }
+
+    fn process(boot: &str) -> ProcessMark {
+        ProcessMark { pid: 7, started: 1, boot: boot.into() }
+    }
+
+    #[test]
+    fn within_one_run_of_the_machine_a_wall_clock_that_is_set_changes_nothing() {
+        let lease = lease(Some(at("b", 1000, 1000)), None);
+        for wall in [0, 1_000_000_000] {
+            assert_eq!(judge_lease(&lease, &at("b", 999, wall), |_| true), LeaseState::Live);
+            assert_eq!(judge_lease(&lease, &at("b", 1000, wall), |_| true), LeaseState::TimeIsOver);
+        }
+    }
+
+    #[test]
+    fn across_runs_the_wall_clock_decides_with_a_margin_for_the_holder() {
+        let lease = lease(Some(at("b", 1000, 1000)), None);
+        let margin = CLOCK_MARGIN.as_millis() as i64;
+        assert_eq!(judge_lease(&lease, &at("c", 5_000_000, 999 + margin), |_| true), LeaseState::Live);
+        assert_eq!(judge_lease(&lease, &at("c", 0, 1000 + margin), |_| true), LeaseState::TimeIsOver);
+    }
+
+    #[test]
+    fn a_lease_ends_with_its_process_and_a_process_with_its_run_of_the_machine() {
+        let lease = lease(None, Some(Holder::Process(process("b"))));
+        assert_eq!(judge_lease(&lease, &at("b", 0, 0), |_| true), LeaseState::Live);
+        assert_eq!(judge_lease(&lease, &at("b", 0, 0), |_| false), LeaseState::ProcessEnded);
+        assert_eq!(judge_lease(&lease, &at("c", 0, 0), |_| true), LeaseState::ProcessEnded);
+    }
+
+    #[test]
+    fn a_connection_has_a_grace() {
+        let holder = Holder::Connection { process: process("b"), grace: HOUR };
+        assert_eq!(judge_lease(&lease(None, Some(holder)), &at("b", 0, 0), |_| false), LeaseState::Lapsing(HOUR));
+    }
+
+    #[test]
+    fn another_programs_word_ends_what_a_lease_stands_for() {
+        let lease = lease(None, None);
+        assert!(holds(&lease, &task()));
+        assert!(holds(&lease, &Task { owner: Some("ana@team".into()), ..task() }));
+        assert!(!holds(&lease, &Task { owner: Some("ben".into()), ..task() }));
+        assert!(!holds(&lease, &Task { owner: None, ..task() }));
+        assert!(!holds(&lease, &Task { status: Status::Completed, ..task() }));
+    }
+
+    #[test]
+    fn others_may_not_write_under_a_lease_and_old_tokens_prove_nothing() {
+        let lease = lease(None, None);
+        let judge = |lease, who: &str, proof, rules| judge_write(&task(), lease, &agent(who), proof, rules);
+        assert!(matches!(judge(Some(&lease), "ben", Proof::Name, Rules::Strict), Err(Refusal::Leased { .. })));
+        let client = Rules::Client(ClientVersion::V2_1_325);
+        assert_eq!(judge(Some(&lease), "ben", Proof::Name, client), Ok(()));
+        assert_eq!(judge(Some(&lease), "ana", Proof::Name, Rules::Strict), Ok(()));
+        assert_eq!(judge(Some(&lease), "ben", Proof::Force, Rules::Strict), Ok(()));
+        assert_eq!(judge(Some(&lease), "ben", Proof::Token(Token(5)), Rules::Strict), Ok(()));
+        for (lease, rules) in [(Some(&lease), client), (None, Rules::Strict)] {
+            let refused = judge(lease, "ana", Proof::Token(Token(4)), rules);
+            assert_eq!(refused, Err(stale(&task(), Token(4))));
+            assert_eq!(refused.unwrap_err().to_string(), "token 4 no longer counts for task 1: ana has it now");
+        }
+        assert_eq!(judge(None, "ben", Proof::Name, Rules::Strict), Ok(()));
+    }
+
+    #[test]
+    fn a_renewal_is_made_when_it_gains_something() {
+        let lease = lease(Some(at("b", 3_600_000, 3_600_000)), None);
+        assert_eq!(renewed(&lease, &at("b", 1000, 1000)), None);
+        let later = renewed(&lease, &at("b", 600_000, 600_000)).unwrap();
+        assert_eq!(later.ends, Some(at("b", 4_200_000, 4_200_000)));
+        assert!(renewed(&lease, &at("c", 0, 600_000)).is_some());
+    }
+}

@@ -1,0 +1,78 @@
+//! Waiting for a list to change or for one of its leases to end, without looking again and again.
+
+use std::time::{Duration, Instant};
+
+use taskyard_core::rules::leasing::CLOCK_MARGIN;
+use taskyard_core::{Event, Lease, Moment};
+
+use super::bell::{Bell, Sleeper};
+use crate::store::{StoreError, Subscription};
+use crate::{Error, Yard};
+
+/// However quiet it is, leases are looked at this often: one may have been given without a change of any task.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// Why a sleeper was woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// The list changed, or a lease may have ended.
+    LookAgain,
+    /// The time to wait is over.
+    TimedOut,
+    /// It was told to stop waiting.
+    Stopped,
+}
+
+/// Wakes whoever waits for something to happen to a list.
+#[derive(Debug)]
+pub struct Alarm {
+    sleeper: Sleeper,
+    _subscription: Subscription,
+}
+
+impl Alarm {
+    /// Sets the alarm on a yard's list: what happens from now on wakes the sleeper.
+    pub fn set(yard: &Yard) -> Result<Self, Error> {
+        let sleeper = Sleeper::new().map_err(failed)?;
+        let since = yard.store().read(yard.list_id())?.revision();
+        let bell = sleeper.bell().clone();
+        let listener = Box::new(move |_: &Event| bell.ring());
+        let subscription = yard.store().watch(yard.list_id(), since, listener)?;
+        Ok(Self { sleeper, _subscription: subscription })
+    }
+
+    /// Returns what wakes the sleeper from elsewhere.
+    pub fn bell(&self) -> Bell {
+        self.sleeper.bell().clone()
+    }
+
+    /// Sleeps until the list changes, a lease may have ended, or the time is over.
+    pub fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
+        let leases = yard.store().read(yard.list_id())?.leases()?;
+        let now = yard.world().now();
+        let own_end = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let pause = [own_end, first_end(&leases, &now)].into_iter().flatten().min().unwrap_or(LONGEST_SLEEP);
+        let processes = leases.iter().filter_map(|lease| Some(lease.holder.as_ref()?.process()));
+        let is_woken = self.sleeper.sleep(processes, pause.min(LONGEST_SLEEP)).map_err(failed)?;
+        if self.sleeper.bell().is_stopped() {
+            return Ok(Woken::Stopped);
+        }
+        let is_over = !is_woken && until.is_some_and(|until| Instant::now() >= until);
+        Ok(if is_over { Woken::TimedOut } else { Woken::LookAgain })
+    }
+}
+
+/// Returns how long it is until time ends the first of these leases.
+fn first_end(leases: &[Lease], now: &Moment) -> Option<Duration> {
+    let left = |end: &Moment| match end.boot == now.boot {
+        true => end.since_boot - now.since_boot,
+        false => end.after(CLOCK_MARGIN).wall.0 - now.wall.0,
+    };
+    let first = leases.iter().filter_map(|lease| lease.ends.as_ref()).map(left).min()?;
+    // A little late rather than a little early, to be woken once; and not at once again for one that could not be returned.
+    Some(Duration::from_millis(if first > 0 { first.unsigned_abs() + 1 } else { 50 }))
+}
+
+fn failed(error: std::io::Error) -> Error {
+    StoreError::io("cannot wait for changes of", ".")(error).into()
+}

@@ -1,0 +1,148 @@
+//! Waking a sleeper from another thread, or by the end of a process.
+
+use std::collections::HashMap;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use taskyard_core::ProcessMark;
+
+/// Wakes a sleeper from elsewhere.
+#[derive(Clone, Debug)]
+pub struct Bell(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rope: PipeWriter,
+    is_rung: AtomicBool,
+    is_stopped: AtomicBool,
+}
+
+impl Bell {
+    /// Lets the sleeper look again.
+    pub fn ring(&self) {
+        // One byte wakes it; more would only fill the pipe.
+        if !self.0.is_rung.swap(true, Ordering::SeqCst) {
+            // A sleeper that is gone needs no waking.
+            let _ = (&self.0.rope).write_all(b"!");
+        }
+    }
+
+    /// Lets the sleeper stop waiting, for good.
+    pub fn stop(&self) {
+        self.0.is_stopped.store(true, Ordering::SeqCst);
+        self.ring();
+    }
+
+    /// Tells whether the sleeper was told to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.0.is_stopped.load(Ordering::SeqCst)
+    }
+}
+
+/// Somebody who sleeps until a bell rings or a process ends.
+#[derive(Debug)]
+pub(super) struct Sleeper {
+    bell: Bell,
+    ear: PipeReader,
+    processes: HashMap<ProcessMark, Option<OwnedFd>>,
+}
+
+impl Sleeper {
+    pub(super) fn new() -> io::Result<Self> {
+        let (ear, rope) = io::pipe()?;
+        let inner = Inner { rope, is_rung: AtomicBool::new(false), is_stopped: AtomicBool::new(false) };
+        Ok(Self { bell: Bell(Arc::new(inner)), ear, processes: HashMap::new() })
+    }
+
+    pub(super) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// Sleeps until the bell rings, one of the processes ends, or the time is over. Returns whether it was not the time.
+    pub(super) fn sleep<'a>(
+        &mut self,
+        processes: impl Iterator<Item = &'a ProcessMark>,
+        longest: Duration,
+    ) -> io::Result<bool> {
+        let mut watched = HashMap::new();
+        for process in processes {
+            let known = self.processes.remove(process);
+            watched.insert(process.clone(), known.unwrap_or_else(|| open(process.pid)));
+        }
+        self.processes = watched;
+        // A process that cannot be waited for is looked at now and then; one that has just ended is noticed at once.
+        let cannot_wait = self.processes.values().any(Option::is_none);
+        let longest = if cannot_wait { longest.min(Duration::from_secs(1)) } else { longest };
+        let mut polled = vec![PollFd::new(&self.ear, PollFlags::IN)];
+        polled.extend(self.processes.values().flatten().map(|process| PollFd::new(process, PollFlags::IN)));
+        let pause = Timespec { tv_sec: longest.as_secs().cast_signed(), tv_nsec: longest.subsec_nanos().into() };
+        let woken = match poll(&mut polled, Some(&pause)) {
+            Ok(count) => count > 0,
+            Err(rustix::io::Errno::INTR) => true,
+            Err(error) => return Err(error.into()),
+        };
+        if !polled[0].revents().is_empty() {
+            drop(polled);
+            self.bell.0.is_rung.store(false, Ordering::SeqCst);
+            // One byte is all that is ever there.
+            self.ear.read_exact(&mut [0])?;
+        }
+        Ok(woken)
+    }
+}
+
+/// Returns what the end of a process can be waited for with.
+#[cfg(target_os = "linux")]
+fn open(pid: u32) -> Option<OwnedFd> {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Returns nothing: this system has no way to wait for the end of a process that is not ours.
+#[cfg(not(target_os = "linux"))]
+fn open(_pid: u32) -> Option<OwnedFd> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use super::Sleeper;
+    use crate::leases::ThisMachine;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_ring_wakes_once_and_a_ring_before_the_sleep_is_not_lost() {
+        let mut sleeper = Sleeper::new().unwrap();
+        sleeper.bell().ring();
+        sleeper.bell().ring();
+        assert!(sleeper.sleep(std::iter::empty(), LONG).unwrap());
+        assert!(!sleeper.sleep(std::iter::empty(), Duration::from_millis(1)).unwrap());
+        let bell = sleeper.bell().clone();
+        let ringer = std::thread::spawn(move || bell.stop());
+        assert!(sleeper.sleep(std::iter::empty(), LONG).unwrap());
+        ringer.join().unwrap();
+        assert!(sleeper.bell().is_stopped());
+    }
+
+    #[test]
+    fn the_end_of_a_process_wakes() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mark = ThisMachine::mark(child.id()).unwrap();
+        let mut sleeper = Sleeper::new().unwrap();
+        let started = Instant::now();
+        child.kill().unwrap();
+        assert!(sleeper.sleep(std::iter::once(&mark), LONG).unwrap());
+        assert!(started.elapsed() < Duration::from_secs(30));
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,282 @@
+//! Taking a task: exactly one of all who want it gets it.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
+use taskyard_core::{Holder, Lease, Op, ProcessMark, Revision, Status, Task, TaskId};
+
+use super::leases::lease_on;
+use super::outcome::Outcome;
+use crate::leases::{Alarm, Woken};
+use crate::store::{Lookup, NewLease, Snapshot, StoreError, Txn};
+use crate::{Error, Yard};
+
+/// How long a lease lives where nothing else is said.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(3600);
+
+/// How often the list is looked at anew when others were faster with everything that was ready.
+const LOOKS: u32 = 64;
+
+/// How a task is to be taken.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// What the agent declares itself to be.
+    pub roles: Vec<String>,
+    /// How many tasks the agent may have in progress.
+    pub limit: Option<usize>,
+    /// Whether it wants one only when it has no other.
+    pub only_when_idle: bool,
+    /// Whether it is only to be the owner, and not to begin.
+    pub reserve: bool,
+    /// How long the lease lives without a sign of life; none: time does not end it.
+    pub ttl: Option<Duration>,
+    /// What the lease lives with.
+    pub holder: Option<Holder>,
+    /// Tasks that are not wanted this time.
+    pub passed_over: HashSet<TaskId>,
+}
+
+impl Default for Claim {
+    fn default() -> Self {
+        Self {
+            roles: Vec::new(),
+            limit: None,
+            only_when_idle: false,
+            reserve: false,
+            ttl: Some(DEFAULT_LEASE),
+            holder: None,
+            passed_over: HashSet::new(),
+        }
+    }
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimOutcome {
+    /// The task is the agent's.
+    Claimed(Box<Claimed>),
+    /// It is not, and nothing has changed.
+    Refused {
+        /// Why.
+        refusal: ClaimRefusal,
+        /// The task that was asked for, where there is one.
+        task: Option<Box<Task>>,
+    },
+}
+
+/// A task that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The task as it is now.
+    pub task: Task,
+    /// The right to it.
+    pub lease: Lease,
+    /// Whether the agent had it already.
+    pub is_resumed: bool,
+    /// Why this one, where it was chosen.
+    pub why: Option<String>,
+    /// The commit; none where the file already said so.
+    pub revision: Option<Revision>,
+}
+
+/// Why not, and which task it was about.
+type Refused = (ClaimRefusal, Option<Box<Task>>);
+/// What one attempt came to.
+type Attempt = Result<Claimed, Refused>;
+
+impl Yard {
+    /// Takes a task by its id.
+    pub fn claim(&self, id: &TaskId, claim: &Claim) -> Result<ClaimOutcome, Error> {
+        if let Some((refusal, task)) = self.refused_at_a_glance(id, claim)? {
+            return Ok(ClaimOutcome::Refused { refusal, task });
+        }
+        let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt(txn, id, claim)?))?;
+        Ok(concluded(outcome))
+    }
+
+    /// Takes the task that comes next: one the agent has already, else the best that is ready.
+    pub fn claim_next(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
+        let mut refused = ClaimRefusal::NothingReady { for_others: 0 };
+        for _ in 0..LOOKS {
+            let candidates = match self.candidates(claim)? {
+                Ok(candidates) => candidates,
+                Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
+            };
+            let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt_first(txn, &candidates, claim)?))?;
+            match concluded(outcome) {
+                // Others were faster with all of them; there may be something new.
+                ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { for_others }, .. } => {
+                    refused = ClaimRefusal::NothingReady { for_others };
+                }
+                answer => return Ok(answer),
+            }
+        }
+        Ok(ClaimOutcome::Refused { refusal: refused, task: None })
+    }
+
+    /// Takes the task that comes next, sleeping until there is one, until the moment given, or until the alarm is stopped.
+    ///
+    /// The alarm must have been set on this yard's list before; nothing that happens after that is missed.
+    pub fn claim_next_in_time(
+        &self,
+        claim: &Claim,
+        alarm: &mut Alarm,
+        until: Option<Instant>,
+    ) -> Result<ClaimOutcome, Error> {
+        loop {
+            let answer = self.claim_next(claim)?;
+            let ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { .. }, .. } = answer else {
+                return Ok(answer);
+            };
+            match alarm.wait(self, until)? {
+                Woken::LookAgain => {}
+                Woken::TimedOut | Woken::Stopped => return Ok(answer),
+            }
+        }
+    }
+
+    fn claimant(&self, claim: &Claim) -> Claimant {
+        Claimant {
+            agent: self.actor().clone(),
+            roles: claim.roles.clone(),
+            limit: claim.limit,
+            only_when_idle: claim.only_when_idle,
+        }
+    }
+
+    /// Looks without a lock whether there is any point in waiting for one. What it refuses was so at a moment since we were
+    /// asked, which is all that any answer can say.
+    fn refused_at_a_glance(&self, id: &TaskId, claim: &Claim) -> Result<Option<Refused>, Error> {
+        let list = self.store().read(self.list_id())?;
+        let Lookup::Found(task, _) = list.find(id)? else { return Ok(Some((ClaimRefusal::TaskNotFound, None))) };
+        let is_owned = task.owner().is_some_and(|owner| !is_same_agent(owner, self.actor().as_str()));
+        if is_owned {
+            // Its lease may have ended; then it is about to come back.
+            let lease = list.leases()?.into_iter().find(|lease| lease.task == task.id);
+            if lease.is_some_and(|lease| !self.world().judge(&lease).is_alive()) {
+                return Ok(None);
+            }
+        }
+        let blockers = open_blockers(&*list, &task)?;
+        let refusal = judge_claim(&task, &blockers, &self.claimant(claim), self.rules()).err();
+        Ok(refusal.map(|refusal| (refusal, Some(task))))
+    }
+
+    /// Returns what the agent could take next, as the list is at this moment.
+    fn candidates(&self, claim: &Claim) -> Result<Result<Vec<Candidate>, ClaimRefusal>, Error> {
+        self.return_ended_leases()?;
+        let reading = self.look()?;
+        let claimant = self.claimant(claim);
+        if claim.only_when_idle
+            && let Err(refusal) = judge_load(&reading.tasks, &TaskId::stored(""), &claimant, self.rules())
+        {
+            return Ok(Err(refusal));
+        }
+        let mut passed_over = claim.passed_over.clone();
+        let held_elsewhere = reading.leases.iter().filter(|lease| is_held_by_another(lease, claim.holder.as_ref()));
+        passed_over.extend(held_elsewhere.map(|lease| lease.task.clone()));
+        Ok(candidates(&reading.tasks, &claimant, &passed_over, self.rules()))
+    }
+
+    /// Takes the first of these that can still be taken.
+    fn attempt_first(&self, txn: &mut dyn Txn, candidates: &[Candidate], claim: &Claim) -> Result<Attempt, StoreError> {
+        for candidate in candidates {
+            match self.attempt(txn, &candidate.task, claim)? {
+                Ok(claimed) => return Ok(Ok(Claimed { why: Some(candidate.why.clone()), ..claimed })),
+                Err((refusal @ ClaimRefusal::AgentBusy { .. }, _)) => return Ok(Err((refusal, None))),
+                Err(_) => {}
+            }
+        }
+        Ok(Err((ClaimRefusal::NothingReady { for_others: 0 }, None)))
+    }
+
+    /// Judges a claim on what is there, and stages it.
+    fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
+        let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
+        let claimant = self.claimant(claim);
+        let blockers = open_blockers(txn, &task)?;
+        if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
+            return Ok(Err((refusal, Some(task))));
+        }
+        if (claim.only_when_idle || claim.limit.is_some())
+            && let Err(refusal) = judge_load(&txn.tasks()?, &task.id, &claimant, self.rules())
+        {
+            return Ok(Err((refusal, Some(task))));
+        }
+        let present = lease_on(txn, &task)?;
+        if let Some(lease) = present.as_ref().filter(|lease| is_held_by_another(lease, claim.holder.as_ref())) {
+            let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned() };
+            return Ok(Err((refusal, Some(task))));
+        }
+        let after = self.taken(&task, claim);
+        if after != *task {
+            txn.put(after)?;
+        }
+        let lease = match present {
+            // The same agent asks again: it has the task, and its token goes on counting.
+            Some(lease) if claim.holder.is_none() || lease.holder == claim.holder => {
+                let ends = lease.ttl.map(|ttl| self.world().now().after(ttl));
+                let lease = Lease { ends, ..lease };
+                txn.set_lease(lease.clone())?;
+                lease
+            }
+            Some(_) | None => txn.grant(self.new_lease(&task, claim))?,
+        };
+        let is_resumed = task.owner().is_some();
+        let task = txn.find(id)?.task().unwrap_or(*task);
+        Ok(Ok(Claimed { task, lease, is_resumed, why: None, revision: None }))
+    }
+
+    /// Returns a task as it is when the agent has it. The client only writes the owner.
+    fn taken(&self, task: &Task, claim: &Claim) -> Task {
+        let owner = task.owner().map_or_else(|| self.actor().as_str().to_owned(), str::to_owned);
+        let begins = !claim.reserve && !self.rules().is_client();
+        let status = if begins { Status::InProgress } else { task.status };
+        Task { owner: Some(owner), status, ..task.clone() }
+    }
+
+    fn new_lease(&self, task: &Task, claim: &Claim) -> NewLease {
+        let now = self.world().now();
+        NewLease {
+            task: task.id.clone(),
+            agent: self.actor().clone(),
+            taken: now.wall,
+            ttl: claim.ttl,
+            ends: claim.ttl.map(|ttl| now.after(ttl)),
+            holder: claim.holder.clone(),
+        }
+    }
+}
+
+/// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
+/// working for the one that holds it, as an agent does that `work` has started.
+fn is_held_by_another(lease: &Lease, asking: Option<&Holder>) -> bool {
+    let process = |holder: &Holder| -> ProcessMark { holder.process().clone() };
+    match (lease.holder.as_ref().map(process), asking.map(process)) {
+        (Some(holding), Some(asking)) => holding != asking,
+        (_, None) | (None, _) => false,
+    }
+}
+
+fn open_blockers(list: &(impl Snapshot + ?Sized), task: &Task) -> Result<Vec<TaskId>, StoreError> {
+    let mut open = Vec::new();
+    for id in &task.blocked_by {
+        if list.find(id)?.task().is_some_and(|blocker| blocker.status.is_open()) {
+            open.push(id.clone());
+        }
+    }
+    Ok(open)
+}
+
+fn concluded(outcome: Outcome<(Attempt, Option<taskyard_core::Event>)>) -> ClaimOutcome {
+    match outcome {
+        Outcome::Done((Ok(claimed), event)) => {
+            ClaimOutcome::Claimed(Box::new(Claimed { revision: event.map(|event| event.revision), ..claimed }))
+        }
+        Outcome::Done((Err((refusal, task)), _)) => ClaimOutcome::Refused { refusal, task },
+        // The attempt refuses nothing in this way.
+        Outcome::Refused(_) => ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, task: None },
+    }
+}

@@ -1,0 +1,121 @@
+//! What every operation does about leases: it lets the dead ones end, keeps its own alive, and respects those of others.
+
+use std::collections::HashMap;
+
+use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::departing::{Departure, departure_notice, given_back};
+use taskyard_core::rules::leasing::{LeaseState, holds, judge_write, renewed};
+use taskyard_core::{AgentName, Lease, Op, Remark, Task, TaskId};
+
+use super::halt::Halt;
+use crate::leases::World;
+use crate::store::{Lookup, Signature, StoreError, Txn};
+use crate::{Error, Yard};
+
+/// Stages the end of leases that no longer count, those of one agent at a time, and returns what the commit is to be signed
+/// with; none where nothing is to be done.
+///
+/// What such a lease held goes back: pending, and nobody's. A task that another program has changed since stays as it is.
+pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, world: &dyn World) -> Result<Option<Signature>, StoreError> {
+    let leases = txn.leases()?;
+    if leases.is_empty() {
+        return Ok(None);
+    }
+    let now = world.now();
+    let mut is_changed = false;
+    let mut departed: Option<AgentName> = None;
+    let mut returned: Vec<Task> = Vec::new();
+    for lease in leases {
+        match world.judge(&lease) {
+            LeaseState::Live => continue,
+            LeaseState::Lapsing(grace) => {
+                txn.set_lease(Lease { ends: Some(now.after(grace)), holder: None, ..lease })?;
+                is_changed = true;
+                continue;
+            }
+            LeaseState::TimeIsOver | LeaseState::ProcessEnded => {}
+        }
+        if departed.as_ref().is_some_and(|agent| *agent != lease.agent) {
+            continue;
+        }
+        match txn.find(&lease.task)? {
+            // Nobody can tell at this moment whether it still is the holder's.
+            Lookup::Unreadable(_) => continue,
+            Lookup::Found(task, _) if holds(&lease, &task) => {
+                txn.put(given_back(&task))?;
+                returned.push(*task);
+            }
+            Lookup::Found(..) | Lookup::Missing => {}
+        }
+        txn.end_lease(&lease.task)?;
+        departed = Some(lease.agent);
+        is_changed = true;
+    }
+    let agent = departed.unwrap_or_else(AgentName::elsewhere);
+    let notice = departure_notice(&agent, Departure::Terminated, returned.iter());
+    let remark = Remark { notice: Some(notice), ..Remark::default() };
+    Ok(is_changed.then(|| Signature { remark, ..Signature::new(agent, Op::Expire) }))
+}
+
+/// Gives the leases of whoever acts their time again: whatever an agent does shows that it is alive.
+pub(crate) fn show_life(txn: &mut dyn Txn, actor: &AgentName, world: &dyn World) -> Result<(), StoreError> {
+    for lease in own_renewals(txn.leases()?, actor, world) {
+        txn.set_lease(lease)?;
+    }
+    Ok(())
+}
+
+/// Returns the leases of an agent that are worth renewing, renewed.
+pub(super) fn own_renewals(leases: Vec<Lease>, actor: &AgentName, world: &dyn World) -> Vec<Lease> {
+    if leases.is_empty() {
+        return leases;
+    }
+    let now = world.now();
+    let own = leases.into_iter().filter(|lease| is_same_agent(lease.agent.as_str(), actor.as_str()));
+    own.filter_map(|lease| renewed(&lease, &now)).collect()
+}
+
+/// Returns the lease on a task that counts, in a transaction whose dead leases have ended.
+pub(super) fn lease_on(txn: &dyn Txn, task: &Task) -> Result<Option<Lease>, StoreError> {
+    Ok(txn.leases()?.into_iter().find(|lease| holds(lease, task)))
+}
+
+impl Yard {
+    /// Refuses a change of a task that somebody else works on, and one whose token no longer counts.
+    pub(super) fn respect_lease(&self, txn: &dyn Txn, task: &Task) -> Result<(), Halt> {
+        self.respect_leases(txn, std::slice::from_ref(task))
+    }
+
+    /// Refuses a change of tasks where somebody else works on one of them.
+    pub(super) fn respect_leases(&self, txn: &dyn Txn, tasks: &[Task]) -> Result<(), Halt> {
+        let leases: HashMap<TaskId, Lease> =
+            txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
+        for task in tasks {
+            let lease = leases.get(&task.id).filter(|lease| holds(lease, task));
+            judge_write(task, lease, self.actor(), self.proof(), self.rules())?;
+        }
+        Ok(())
+    }
+
+    /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.
+    pub fn return_ended_leases(&self) -> Result<(), Error> {
+        let leases = self.store().read(self.list_id())?.leases()?;
+        if leases.iter().all(|lease| self.world().judge(lease) == LeaseState::Live) {
+            return Ok(());
+        }
+        self.transact(Op::Expire, |_, _| Ok(()))?;
+        Ok(())
+    }
+
+    /// Returns the leases that count, each with the task it is on.
+    pub fn live_leases(&self) -> Result<Vec<Lease>, Error> {
+        let leases = self.store().read(self.list_id())?.leases()?;
+        Ok(leases.into_iter().filter(|lease| self.world().judge(lease).is_alive()).collect())
+    }
+
+    /// Returns the lease on a task, whether or not it still counts.
+    pub fn lease(&self, id: &TaskId) -> Result<Option<Lease>, Error> {
+        let leases = self.store().read(self.list_id())?.leases()?;
+        Ok(leases.into_iter().find(|lease| lease.task == *id))
+    }
+}

@@ -1,0 +1,105 @@
+//! Keeping a task, and giving it back.
+
+use std::time::Duration;
+
+use taskyard_core::rules::departing::{Departure, departure_notice, given_back, left_behind};
+use taskyard_core::rules::leasing::stale;
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{AgentName, Lease, Op, Proof, Revision, Status, Task, TaskId, Token};
+
+use super::leases::lease_on;
+use crate::{Error, Outcome, Yard};
+
+/// A task that was given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// The task as it is now.
+    pub task: Task,
+    /// The commit; none where nobody had it.
+    pub revision: Option<Revision>,
+}
+
+/// What an agent left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departed {
+    /// The tasks that came back, as they are now.
+    pub tasks: Vec<Task>,
+    /// The words for those who remain.
+    pub notice: String,
+    /// The commit; none where nothing came back.
+    pub revision: Option<Revision>,
+}
+
+impl Yard {
+    /// Gives a lease its time again, or another time; its token proves it.
+    pub fn renew(&self, id: &TaskId, token: Token, ttl: Option<Duration>) -> Result<Outcome<(Task, Lease)>, Error> {
+        if !self.store().read(self.list_id())?.exists() {
+            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
+        }
+        let outcome = self.transact(Op::Claim, |txn, _| {
+            let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
+            self.proving(token).respect_lease(txn, &task)?;
+            let lease = lease_on(txn, &task)?.ok_or_else(|| stale(&task, token))?;
+            let ttl = ttl.or(lease.ttl);
+            let lease = Lease { ttl, ends: ttl.map(|ttl| self.world().now().after(ttl)), ..lease };
+            txn.set_lease(lease.clone())?;
+            Ok((task, lease))
+        })?;
+        Ok(outcome.map(|(renewed, _)| renewed))
+    }
+
+    /// Gives a task back: it is pending again, and nobody's.
+    pub fn release(&self, id: &TaskId) -> Result<Outcome<Released>, Error> {
+        self.release_changed(id, |_| {})
+    }
+
+    /// Gives a task back and changes it in the same commit.
+    pub(super) fn release_changed(&self, id: &TaskId, change: impl Fn(&mut Task)) -> Result<Outcome<Released>, Error> {
+        if !self.store().read(self.list_id())?.exists() {
+            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
+        }
+        let outcome = self.transact(Op::Release, |txn, _| {
+            let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
+            self.respect_lease(txn, &task)?;
+            if task.status == Status::Completed {
+                return Err(Refusal::AlreadyCompleted { task: id.clone() }.into());
+            }
+            let mut after = given_back(&task);
+            change(&mut after);
+            if after != task {
+                txn.put(after)?;
+            }
+            Ok(txn.find(id)?.task().unwrap_or(task))
+        })?;
+        Ok(outcome.map(|(task, event)| Released { task, revision: event.map(|event| event.revision) }))
+    }
+
+    /// Gives back everything an agent has, in one commit, with a notice for those who remain. `bob` and `bob@team` are one.
+    pub fn depart(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
+        let nothing =
+            || Departed { tasks: Vec::new(), notice: departure_notice(agent, departure, [].iter()), revision: None };
+        if left_behind(&self.store().read(self.list_id())?.tasks()?, agent).is_empty() {
+            return Ok(nothing());
+        }
+        let outcome = self.transact(Op::Release, |txn, signature| {
+            let tasks = left_behind(&txn.tasks()?, agent);
+            let notice = departure_notice(agent, departure, tasks.iter());
+            signature.remark.notice = Some(notice.clone());
+            for task in &tasks {
+                txn.put(task.clone())?;
+            }
+            Ok((tasks, notice))
+        })?;
+        Ok(match outcome {
+            Outcome::Done(((tasks, notice), event)) => {
+                Departed { tasks, notice, revision: event.map(|event| event.revision) }
+            }
+            Outcome::Refused(_) => nothing(),
+        })
+    }
+
+    /// Tells whether writes of this yard prove a lease by its token.
+    pub fn proves_a_lease(&self) -> bool {
+        matches!(self.proof(), Proof::Token(_))
+    }
+}

@@ -1,0 +1,115 @@
+//! What a transaction does to the leases of its list: the same for every store.
+
+use std::collections::BTreeMap;
+
+use taskyard_core::rules::leasing::holds;
+use taskyard_core::{Image, Lease, TaskId, Token};
+
+use super::NewLease;
+
+/// The leases of a list with what a transaction has staged over them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StagedLeases {
+    leases: BTreeMap<TaskId, Lease>,
+    last_token: Token,
+    changed: BTreeMap<TaskId, Option<Lease>>,
+}
+
+impl StagedLeases {
+    /// Takes the leases there are, and the last token that was given out.
+    pub(super) fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
+        let leases = leases.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
+        Self { leases, last_token, changed: BTreeMap::new() }
+    }
+
+    /// Returns the leases as they will be, by task.
+    pub(super) fn all(&self) -> Vec<Lease> {
+        self.leases.values().cloned().collect()
+    }
+
+    /// Returns the last token that was given out.
+    pub(super) fn last_token(&self) -> Token {
+        self.last_token
+    }
+
+    /// Returns what changed: each lease as it will be, none where it goes.
+    pub(super) fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
+        &self.changed
+    }
+
+    /// Gives a lease out.
+    pub(super) fn grant(&mut self, new: NewLease) -> Lease {
+        self.last_token = Token(self.last_token.0 + 1);
+        let NewLease { task, agent, taken, ttl, ends, holder } = new;
+        let lease = Lease { task, agent, token: self.last_token, taken, ttl, ends, holder };
+        self.put(lease.clone());
+        lease
+    }
+
+    /// Changes a lease that is there; one that is not stays away.
+    pub(super) fn set(&mut self, lease: Lease) {
+        if self.leases.get(&lease.task).is_some_and(|there| there.token == lease.token) {
+            self.put(lease);
+        }
+    }
+
+    /// Ends the lease of a task.
+    pub(super) fn end(&mut self, task: &TaskId) {
+        if self.leases.remove(task).is_some() {
+            self.changed.insert(task.clone(), None);
+        }
+    }
+
+    /// Ends the lease of a task that will be as its image says, where that no longer is the holder's to work on.
+    pub(super) fn settle(&mut self, task: &TaskId, after: Option<&Image>) {
+        let Some(lease) = self.leases.get(task) else { return };
+        let still_holds = after.and_then(|image| image.task(task).ok()).is_some_and(|task| holds(lease, &task));
+        if !still_holds {
+            self.end(task);
+        }
+    }
+
+    fn put(&mut self, lease: Lease) {
+        self.changed.insert(lease.task.clone(), Some(lease.clone()));
+        self.leases.insert(lease.task.clone(), lease);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard_core::{AgentName, Image, TaskId, Timestamp, Token};
+
+    use super::StagedLeases;
+    use crate::store::NewLease;
+
+    fn new(number: u64) -> NewLease {
+        let agent = AgentName::new("ana").unwrap();
+        NewLease { task: TaskId::number(number), agent, taken: Timestamp(0), ttl: None, ends: None, holder: None }
+    }
+
+    #[test]
+    fn tokens_only_grow_and_the_newest_lease_of_a_task_counts() {
+        let mut leases = StagedLeases::over([], Token(4));
+        let first = leases.grant(new(1));
+        let second = leases.grant(new(1));
+        assert_eq!((first.token, second.token), (Token(5), Token(6)));
+        leases.set(first);
+        assert_eq!(leases.all(), [second]);
+    }
+
+    #[test]
+    fn a_lease_ends_with_the_claim_in_the_file() {
+        let mut leases = StagedLeases::over([], Token(0));
+        leases.grant(new(1));
+        let image = |owner: &str, status: &str| {
+            let text = format!(
+                r#"{{"id":"1","subject":"","description":"","owner":"{owner}","status":"{status}","blocks":[],"blockedBy":[]}}"#
+            );
+            Image::new(text.into_bytes())
+        };
+        leases.settle(&TaskId::number(1), Some(&image("ana", "in_progress")));
+        assert_eq!(leases.all().len(), 1);
+        leases.settle(&TaskId::number(1), Some(&image("ben", "in_progress")));
+        assert_eq!((leases.all().len(), &leases.changed()[&TaskId::number(1)]), (0, &None));
+    }
+}
