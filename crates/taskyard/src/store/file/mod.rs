@@ -18,6 +18,7 @@ mod numbers;
 mod observe;
 mod pair;
 mod place;
+mod places_watched;
 mod plan;
 mod power;
 mod queue;
