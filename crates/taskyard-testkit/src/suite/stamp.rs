@@ -70,6 +70,7 @@ macro_rules! store_suite {
             a_panicking_listener_harms_nobody
             commits_of_many_threads_are_told_in_order
             what_is_told_is_what_the_journal_holds
+            subscriptions_begun_at_any_revision_while_others_write_yield_the_journal
         }
         $crate::store_tests! { pairs
             a_pair_commits_on_both_lists
