@@ -5,6 +5,7 @@ mod backoff;
 mod clock;
 mod collision;
 mod commit;
+mod dependents;
 mod files;
 mod fingerprint;
 mod flush;
