@@ -86,6 +86,9 @@ fn now_ready(updated: &Updated, yard: &Yard, output: &Output) -> Result<Line, Pr
         line.push(Tone::Id, &format!("#{id}"));
         if let Some(task) = snapshot.find(id)?.task() {
             line.push(Tone::Plain, &format!(" {}", task.subject));
+            if let Some(owner) = task.owner() {
+                line.push(Tone::Plain, &format!(" ({owner})"));
+            }
         }
     }
     if let more @ 1.. = updated.now_ready.len().saturating_sub(NAMED) {

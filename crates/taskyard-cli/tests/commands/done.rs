@@ -3,7 +3,7 @@ use crate::test::Test;
 #[test]
 fn completing_a_task_tells_what_can_start_now() {
     Test::new()
-        .list("1 in_progress; 2 pending \"Write docs\" <- 1; 3 pending <- 1; 4 pending <- 3")
+        .list("1 in_progress; 2 pending \"Write docs\" <- 1; 3 pending (bob) <- 1; 4 pending <- 3")
         .run("done 1")
         .run("list")
         .snapshot();
