@@ -37,28 +37,31 @@ impl PlacesWatched {
         Ok(Self { watcher: watcher.map_err(failed)?, watched: Vec::new() })
     }
 
-    /// Watches what there is to watch by now: directories come, go, and come again.
-    pub(super) fn keep_up(&mut self, place: &Place) {
+    /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
+    /// all of it; it may be told to watch too much.
+    pub(super) fn keep_up(&mut self, place: &Place) -> bool {
         loop {
             let wanted: Vec<Watched> = [Some(&place.directory), place.sidecar.as_ref()]
                 .into_iter()
                 .flatten()
                 .map(|path| nearest(path))
                 .collect();
-            if wanted == self.watched {
-                return;
-            }
-            for gone in self.watched.iter().filter(|old| !wanted.contains(old)) {
+            for gone in self.watched.extract_if(.., |old| !wanted.contains(old)) {
                 // The kernel stops by itself where the directory is no more.
                 let _ = self.watcher.unwatch(&gone.path);
             }
-            for new in wanted.iter().filter(|new| !self.watched.contains(new)) {
+            let missing: Vec<Watched> = wanted.into_iter().filter(|new| !self.watched.contains(new)).collect();
+            if missing.is_empty() {
+                return true;
+            }
+            for new in missing {
                 if let Err(error) = self.watcher.watch(&new.path, RecursiveMode::NonRecursive) {
-                    tracing::warn!(%error, path = %new.path.display(), "cannot watch");
+                    tracing::debug!(%error, path = %new.path.display(), "cannot watch");
+                    return false;
                 }
+                self.watched.push(new);
             }
             // Once more: what was made before the watching began was told to nobody.
-            self.watched = wanted;
         }
     }
 }

@@ -19,6 +19,9 @@ const LONGEST_BURST: Duration = Duration::from_millis(50);
 /// Whoever keeps us from recording something may do so for long, suspended say: then it is enough to try this often.
 const SLOWEST_TRY: Duration = Duration::from_secs(5);
 
+/// Where the kernel does not tell us that something moved, because it watches too much already, we look this often.
+const UNTOLD: Duration = Duration::from_secs(1);
+
 enum Word {
     Moved,
     End,
@@ -47,17 +50,19 @@ fn follow(handle: &Handle, mut places: PlacesWatched, receiver: &Receiver<Word>,
     let mut next_try = LONGEST_BURST;
     loop {
         // Before looking, so that nothing can move between the look and the watching.
-        places.keep_up(&handle.place);
+        let is_told = places.keep_up(&handle.place);
+        // What is journaled already need not wait until the files have been looked at.
+        tell(handle, &mut told, to);
         let is_complete = handle.observe().unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot look at the list");
             true
         });
         tell(handle, &mut told, to);
         // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
-        let word = if is_complete {
-            receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            receiver.recv_timeout(next_try)
+        let word = match (is_complete, is_told) {
+            (true, true) => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            (true, false) => receiver.recv_timeout(UNTOLD),
+            (false, _) => receiver.recv_timeout(next_try),
         };
         let nothing_moved = matches!(word, Err(RecvTimeoutError::Timeout));
         next_try = if nothing_moved { (next_try * 2).min(SLOWEST_TRY) } else { LONGEST_BURST };
