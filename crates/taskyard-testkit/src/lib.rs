@@ -1,5 +1,5 @@
 //! What every test of Taskyard needs: the contract of a store as a suite, random operations that must keep the invariants,
-//! lists written in one line, homes for the real binary, and its rivals.
+//! lists written in one line, graphs, homes for the real binary, and its rivals.
 //!
 //! A store is stamped with the suite in a test file of its own:
 //!
@@ -18,6 +18,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 pub mod build;
+pub mod graphs;
 pub mod properties;
 pub mod suite;
 

@@ -22,6 +22,7 @@ macro_rules! store_suite {
             a_committed_task_is_found
             a_task_is_found_under_the_name_its_file_would_have
             tasks_come_by_rising_number
+            who_waits_for_a_task_is_found_by_their_own_word
             lists_are_told_with_their_counts
             lists_do_not_mix
             two_names_with_one_directory_are_one_list
@@ -70,6 +71,7 @@ macro_rules! store_suite {
             a_panicking_listener_harms_nobody
             commits_of_many_threads_are_told_in_order
             what_is_told_is_what_the_journal_holds
+            subscriptions_begun_at_any_revision_while_others_write_yield_the_journal
         }
         $crate::store_tests! { pairs
             a_pair_commits_on_both_lists
