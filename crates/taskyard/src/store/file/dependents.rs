@@ -7,12 +7,12 @@ use std::os::fd::BorrowedFd;
 
 use taskyard_core::{Task, TaskId};
 
-use super::clock;
 use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, look_at};
 use super::journal::Journal;
 use super::place::{Place, file_name};
 use super::scan;
+use crate::clock;
 use crate::store::StoreError;
 
 /// Fewer files than this are read again sooner than their fingerprints are written down.
