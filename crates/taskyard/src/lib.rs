@@ -30,8 +30,10 @@
 
 pub mod config;
 pub mod events;
+pub mod hooks;
 pub mod machine;
 pub mod operations;
+pub mod process;
 pub mod store;
 
 mod error;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use taskyard_core::{AgentName, Event, ListId, Op, Rules};
 
 use crate::events::EventBus;
+use crate::hooks::Hooks;
 use crate::operations::Halt;
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
 use crate::{Error, Outcome};
@@ -26,18 +27,31 @@ pub struct Yard {
     rules: Rules,
     actor: AgentName,
     events: EventBus,
+    hooks: Option<Arc<Hooks>>,
 }
 
 impl Yard {
     /// Returns a yard over one list of a store, in strict rules.
     pub fn new(store: Arc<dyn Store>, list: ListId, actor: AgentName) -> Self {
-        Self { store, list, rules: Rules::Strict, actor, events: EventBus::default() }
+        Self { store, list, rules: Rules::Strict, actor, events: EventBus::default(), hooks: None }
     }
 
     /// Puts other rules in force. They must be the ones the store was opened with.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
+    }
+
+    /// Has hooks and checks asked before tasks are made and completed. Without this nobody is asked.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Arc<Hooks>) -> Self {
+        Self { hooks: Some(hooks), ..self }
+    }
+
+    /// Lets another agent act.
+    #[must_use]
+    pub fn acting_as(self, actor: AgentName) -> Self {
+        Self { actor, ..self }
     }
 
     /// Returns the same yard over another list.
@@ -64,6 +78,11 @@ impl Yard {
     /// Returns who acts.
     pub fn actor(&self) -> &AgentName {
         &self.actor
+    }
+
+    /// Returns the hooks that are asked.
+    pub fn hooks(&self) -> Option<&Hooks> {
+        self.hooks.as_deref()
     }
 
     /// Tells a listener of every commit made through this yard, once, after it happened.

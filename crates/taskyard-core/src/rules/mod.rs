@@ -4,6 +4,7 @@ pub mod chains;
 pub mod dependencies;
 pub mod gate;
 pub mod health;
+pub mod hooking;
 pub mod list_choice;
 pub mod listing;
 pub mod mending;
@@ -20,6 +21,8 @@ pub mod searching;
 pub mod statistics;
 pub mod transitions;
 pub mod undoing;
+pub mod unfinished;
+pub mod verifying;
 
 mod places;
 

@@ -2,6 +2,7 @@
 //! to a rule of the core, and writes what the rule decided.
 
 mod clear;
+mod consulting;
 mod create;
 mod delete;
 mod depend;
@@ -22,6 +23,7 @@ mod search;
 mod sessions;
 mod show;
 mod stats;
+mod stopping;
 mod undo;
 mod update;
 mod workbench;
@@ -38,6 +40,7 @@ pub use outcome::Outcome;
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use sessions::SessionList;
 pub use show::Shown;
+pub use stopping::{IdleAnswer, StopAnswer, Stopped};
 pub use taskyard_core::rules::health::FindingCode;
 pub use taskyard_core::rules::listing::Filter;
 pub use taskyard_core::rules::mending::Mend;
