@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     NotFound = 4,
     /// Gave up waiting for a lock, or after repeated conflicts.
     GaveUp = 5,
+    /// Stopped by a signal: 128 and the number of SIGINT, or of the signal that came.
+    Stopped = 130,
 }
 
 impl Exit {

@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 use taskyard::config::ConfigError;
+use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
 use taskyard::machine::MachineError;
@@ -25,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) message: String,
     /// What to do next.
     pub(crate) hint: Option<String>,
+    /// What a program of the user's said, shown below the message.
+    pub(crate) said: Option<String>,
     /// What else programs may want to know.
     pub(crate) details: Map<String, Value>,
 }
@@ -37,7 +40,7 @@ impl Problem {
 
     /// Returns a problem.
     pub(crate) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Report { exit, code, message: message.into(), hint: None, details: Map::new() }))
+        Self(Box::new(Report { exit, code, message: message.into(), hint: None, said: None, details: Map::new() }))
     }
 
     /// Returns the problem of a system call that failed.
@@ -49,6 +52,13 @@ impl Problem {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what a program of the user's said.
+    #[must_use]
+    pub(crate) fn said(mut self, text: impl Into<String>) -> Self {
+        self.0.said = Some(text.into());
         self
     }
 
@@ -91,6 +101,7 @@ impl From<Error> for Problem {
                 .hint("wait until the other program is done, then try again")
                 .detail("task", task.as_str())
                 .detail("attempts", attempts),
+            Error::Cancelled => Self::new(Exit::Stopped, "cancelled", message),
         }
     }
 }
@@ -197,6 +208,30 @@ impl From<Refusal> for Problem {
             Refusal::NoSuchList { list } => Self::new(Exit::NotFound, "list_not_found", message)
                 .hint("`taskyard lists` shows every list of this store")
                 .detail("list", list),
+            Refusal::HookBlocked { event, task, feedback } => Self::new(Exit::Refused, "hook_blocked", message)
+                .hint(match event {
+                    HookEvent::TaskCreated => "mend what the hook complains of, and create the task again",
+                    _ => "nothing was changed: mend what the hook complains of, and try again",
+                })
+                .said(feedback.split_once('\n').map_or(feedback.as_str(), |(_, said)| said))
+                .detail("event", event.as_str())
+                .detail("task", task.as_str())
+                .detail("feedback", feedback),
+            Refusal::CheckFailed { task, check, output, .. } => Self::new(Exit::Refused, "check_failed", message)
+                .hint("nothing was changed: mend what the check complains of, and try again")
+                .said(output.as_str())
+                .detail("task", task.as_str())
+                .detail("check", check)
+                .detail("output", output),
+            Refusal::NoSuchCheck { task, check } => Self::new(Exit::Refused, "check_unknown", message)
+                .hint(format!("name its command under [checks] in taskyard.toml, or take the demand away: `taskyard update {task} --meta verify=null`"))
+                .detail("task", task.as_str())
+                .detail("check", check),
+            Refusal::UntrustedCheck { task, check, directory } => Self::new(Exit::Refused, "check_unknown", message)
+                .hint("look at its taskyard.toml, then run `taskyard trust` there")
+                .detail("task", task.as_str())
+                .detail("check", check)
+                .detail("directory", directory.display().to_string()),
         }
     }
 }

@@ -18,4 +18,7 @@ pub enum Error {
         /// How often we tried.
         attempts: u32,
     },
+    /// The operation was cancelled while hooks or checks ran. Nothing has changed.
+    #[error("stopped while hooks ran; nothing was changed")]
+    Cancelled,
 }

@@ -30,9 +30,11 @@
 
 pub mod config;
 pub mod events;
+pub mod hooks;
 pub mod leases;
 pub mod machine;
 pub mod operations;
+pub mod process;
 pub mod store;
 
 mod clock;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use taskyard_core::{AgentName, Event, ListId, Op, Proof, Rules, Token};
 
 use crate::events::EventBus;
+use crate::hooks::Hooks;
 use crate::leases::{ThisMachine, World};
 use crate::operations::{Halt, show_life, stage_ended_leases};
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
@@ -29,19 +30,34 @@ pub struct Yard {
     events: EventBus,
     world: Arc<dyn World>,
     proof: Proof,
+    hooks: Option<Arc<Hooks>>,
 }
 
 impl Yard {
     /// Returns a yard over one list of a store, in strict rules.
     pub fn new(store: Arc<dyn Store>, list: ListId, actor: AgentName) -> Self {
-        let world = Arc::new(ThisMachine);
-        Self { store, list, rules: Rules::Strict, actor, events: EventBus::default(), world, proof: Proof::Name }
+        Self {
+            store,
+            list,
+            rules: Rules::Strict,
+            actor,
+            events: EventBus::default(),
+            world: Arc::new(ThisMachine),
+            proof: Proof::Name,
+            hooks: None,
+        }
     }
 
     /// Puts other rules in force. They must be the ones the store was opened with.
     #[must_use]
     pub fn with_rules(self, rules: Rules) -> Self {
         Self { rules, ..self }
+    }
+
+    /// Has hooks and checks asked before tasks are made and completed. Without this nobody is asked.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Arc<Hooks>) -> Self {
+        Self { hooks: Some(hooks), ..self }
     }
 
     /// Lets another world than this machine's clocks and processes decide which leases have ended.
@@ -92,6 +108,11 @@ impl Yard {
     /// Returns who acts.
     pub fn actor(&self) -> &AgentName {
         &self.actor
+    }
+
+    /// Returns the hooks that are asked.
+    pub fn hooks(&self) -> Option<&Hooks> {
+        self.hooks.as_deref()
     }
 
     /// Returns what decides which leases have ended.

@@ -12,6 +12,9 @@ use super::terminal::Terminal;
 use crate::exit::Exit;
 use crate::problem::{Problem, Report};
 
+/// How many lines are shown of what a program of the user's said.
+const MOST_LINES: usize = 40;
+
 /// Where everything a command says goes through.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -164,6 +167,10 @@ impl Output {
         let mut line = Line::new().with(Tone::Error, "error: ");
         line.append(with_commands(&problem.message, Tone::Plain));
         self.error_line(line, "error: ".len())?;
+        for said in problem.said.iter().flat_map(|said| last_lines(said)) {
+            let line = Line::new().with(Tone::Dim, "     | ").with(Tone::Plain, said);
+            self.error_line(line, "     | ".len())?;
+        }
         if let Some(hint) = &problem.hint {
             let mut line = Line::new().with(Tone::Hint, " hint: ");
             line.append(with_commands(hint, Tone::Plain));
@@ -199,4 +206,10 @@ pub(crate) fn with_commands(text: &str, tone: Tone) -> Line {
         }
     }
     line
+}
+
+/// Returns the last lines of what a program said: enough to see what is wrong, and no more than fits a screen.
+fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines = || text.trim_end().lines();
+    lines().skip(lines().count().saturating_sub(MOST_LINES))
 }

@@ -1,3 +1,4 @@
 //! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
 
+pub mod hook_input;
 pub mod native;

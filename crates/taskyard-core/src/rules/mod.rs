@@ -8,6 +8,7 @@ pub mod departing;
 pub mod dependencies;
 pub mod gate;
 pub mod health;
+pub mod hooking;
 pub mod leasing;
 pub mod list_choice;
 pub mod listing;
@@ -25,6 +26,8 @@ pub mod searching;
 pub mod statistics;
 pub mod transitions;
 pub mod undoing;
+pub mod unfinished;
+pub mod verifying;
 
 mod places;
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::hooking::HookEvent;
 use crate::dialect::native::Unreadable;
 use crate::{AgentName, Revision, TaskId, Timestamp, Token};
 
@@ -112,6 +113,53 @@ pub enum Refusal {
         /// The list that was asked for.
         list: String,
     },
+    /// A hook forbids it.
+    #[error("{}", hook_forbids(*.event, .task))]
+    HookBlocked {
+        /// What the hook was told of.
+        event: HookEvent,
+        /// The task.
+        task: TaskId,
+        /// What the hooks say, in the client's words.
+        feedback: String,
+    },
+    /// A check that the task demands did not pass.
+    #[error("check `{}` of task {task} {ended}", .check.escape_debug())]
+    CheckFailed {
+        /// The task.
+        task: TaskId,
+        /// The name of the check.
+        check: String,
+        /// How it ended: "ended with exit code 1".
+        ended: String,
+        /// The end of what it printed.
+        output: String,
+    },
+    /// The task demands a check that nobody defined.
+    #[error("task {task} demands the check `{}`, which is not defined", .check.escape_debug())]
+    NoSuchCheck {
+        /// The task.
+        task: TaskId,
+        /// The name of the check.
+        check: String,
+    },
+    /// The task demands a check that only a directory defines which is not trusted.
+    #[error("task {task} demands the check `{}`, which only `{}` defines, and that directory is not trusted", .check.escape_debug(), .directory.display())]
+    UntrustedCheck {
+        /// The task.
+        task: TaskId,
+        /// The name of the check.
+        check: String,
+        /// The directory.
+        directory: PathBuf,
+    },
+}
+
+fn hook_forbids(event: HookEvent, task: &TaskId) -> String {
+    match event {
+        HookEvent::TaskCreated => format!("a TaskCreated hook forbids this task; it would have been {task}"),
+        event => format!("a {event} hook forbids to complete task {task}"),
+    }
 }
 
 fn chain(path: &[TaskId]) -> String {

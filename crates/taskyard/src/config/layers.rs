@@ -108,6 +108,12 @@ impl Config {
         })
     }
 
+    /// Returns the commands behind the name of a check, the project's before the user's.
+    pub fn checks(&self, name: &str) -> impl Iterator<Item = (Origin, &str)> {
+        let layers = self.layers.iter().rev();
+        layers.filter_map(move |layer| Some((layer.origin, layer.settings.checks.get(name)?.as_str())))
+    }
+
     fn strongest<'a, T>(&'a self, pick: impl Fn(&'a Settings) -> Option<T>) -> Option<(T, &'a Layer)> {
         self.layers.iter().rev().find_map(|layer| Some((pick(&layer.settings)?, layer)))
     }

@@ -14,7 +14,7 @@ const KNOWN: &[(&str, &[&str])] = &[
 ];
 
 /// The keys of one hook.
-const HOOK: &[&str] = &["type", "command", "matcher", "timeout", "stdin"];
+const HOOK: &[&str] = &["type", "command", "args", "async", "matcher", "timeout", "stdin"];
 
 /// Reads a file; none where there is no such file.
 pub fn read(path: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {

@@ -60,8 +60,14 @@ pub struct Claims {
 /// A command that runs on an event: the client's fields, and what it reads on stdin.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Hook {
-    /// The command, given to the shell.
+    /// The command, given to the shell; the bare program where there are arguments.
     pub command: String,
+    /// The arguments of a program that is run without a shell.
+    #[serde(default)]
+    pub args: Option<Vec<String>>,
+    /// Whether it is started and not waited for.
+    #[serde(default, rename = "async")]
+    pub is_async: bool,
     /// The kind of hook; the client knows `command`.
     #[serde(default = "command_type", rename = "type")]
     pub kind: String,

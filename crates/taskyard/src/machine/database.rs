@@ -12,6 +12,9 @@ const TABLES: &str = "
         directory BLOB NOT NULL PRIMARY KEY,
         list TEXT NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS trusted (
+        directory BLOB NOT NULL PRIMARY KEY
+    ) WITHOUT ROWID;
 ";
 
 /// How long we wait for another process that writes.

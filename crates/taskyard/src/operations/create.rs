@@ -1,6 +1,7 @@
 //! Making a task.
 
 use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::hooking::HookEvent;
 use taskyard_core::rules::numbering::next_id;
 use taskyard_core::{Event, Metadata, Op, Revision, Rules, Task, TaskId};
 
@@ -37,8 +38,28 @@ pub struct Created {
 }
 
 impl Yard {
-    /// Makes a task, and the list where there is none yet.
+    /// Makes a task, and the list where there is none yet. A task that a hook forbids is removed again.
     pub fn create(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
+        let Some((hooks, found)) = self.judges_of_creation() else { return self.make(new) };
+        let _attending = hooks.cancel().attend();
+        let created = match self.make(new)? {
+            Outcome::Done(created) => created,
+            refused => return Ok(refused),
+        };
+        match self.ask(hooks, &found, HookEvent::TaskCreated, &created.task) {
+            Ok(None) => Ok(Outcome::Done(created)),
+            Ok(Some(refusal)) => {
+                self.take_back(&created.task.id)?;
+                Ok(Outcome::Refused(refusal))
+            }
+            Err(error) => {
+                self.take_back(&created.task.id)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
         let outcome = self.transact(Op::Create, |txn, _| {
             let id = next_id(txn.numbers()?, self.rules());
             let task = new.clone().into_task(id.clone());

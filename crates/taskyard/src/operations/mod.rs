@@ -3,6 +3,7 @@
 
 mod claim;
 mod clear;
+mod consulting;
 mod create;
 mod delete;
 mod depend;
@@ -25,6 +26,7 @@ mod search;
 mod sessions;
 mod show;
 mod stats;
+mod stopping;
 mod undo;
 mod update;
 mod workbench;
@@ -44,6 +46,7 @@ pub use release::{Departed, Released};
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use sessions::SessionList;
 pub use show::Shown;
+pub use stopping::{IdleAnswer, StopAnswer, Stopped};
 pub use taskyard_core::rules::claiming::ClaimRefusal;
 pub use taskyard_core::rules::departing::Departure;
 pub use taskyard_core::rules::health::FindingCode;

@@ -7,6 +7,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::transitions::{Transition, judge_transition, outdates_cancellation, started_too_early};
 use taskyard_core::{Op, Revision, Rules, Status, Task, TaskId};
 
+use super::consulting::Consulted;
 use super::edges::{
     blocking, connect_as_the_client, connect_strictly, disconnect, disconnect_as_the_client, waiting_for,
 };
@@ -14,6 +15,9 @@ use super::halt::Halt;
 use super::workbench::Workbench;
 use crate::store::{StoreError, Txn};
 use crate::{Error, Outcome, Yard};
+
+/// How often a change begins again because somebody reopened the task while hooks were asked.
+const ATTEMPTS: u32 = 16;
 
 /// What is to change about a task.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,22 +60,58 @@ impl Yard {
     }
 
     /// Changes a task as `update` says once it has seen it.
+    ///
+    /// Where that completes the task, checks and hooks are asked first, with no lock held; the change is then made on what is
+    /// there by then. Where that turns out to be a completion nobody was asked about, it begins again.
     pub(super) fn change(&self, id: &TaskId, update: impl Fn(&Task) -> Update) -> Result<Outcome<Updated>, Error> {
-        if !self.store().read(self.list_id())?.exists() {
-            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
+        for _ in 0..ATTEMPTS {
+            let list = self.store().read(self.list_id())?;
+            if !list.exists() {
+                return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
+            }
+            let seen = if self.hooks().is_some() { list.find(id)?.task() } else { None };
+            drop(list);
+            let consulted = self.consult(seen.as_ref(), &update)?;
+            if let Consulted::Refused(refusal) = consulted {
+                return Ok(Outcome::Refused(refusal));
+            }
+            match self.change_after(&consulted, id, &update)? {
+                Outcome::Done(Some(updated)) => return Ok(Outcome::Done(updated)),
+                Outcome::Done(None) => {}
+                Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
+            }
         }
+        Err(Error::TooManyConflicts { task: id.clone(), attempts: ATTEMPTS })
+    }
+
+    /// Changes a task; none, and nothing changed, where it finds a completion that nobody was asked about.
+    fn change_after(
+        &self,
+        consulted: &Consulted,
+        id: &TaskId,
+        update: &impl Fn(&Task) -> Update,
+    ) -> Result<Outcome<Option<Updated>>, Error> {
         let outcome = self.transact(Op::Update, |txn, signature| {
+            if self.hooks().is_some()
+                && let Some(task) = txn.find(id)?.task()
+                && !consulted.covers(&task, &update(&task), self.rules())
+            {
+                return Ok(None);
+            }
             let updated = match self.rules() {
-                Rules::Strict => change_strictly(self, txn, id, &update),
-                Rules::Client(_) => change_as_the_client(self, txn, id, &update),
+                Rules::Strict => change_strictly(self, txn, id, update),
+                Rules::Client(_) => change_as_the_client(self, txn, id, update),
             }?;
             signature.remark.now_ready.clone_from(&updated.now_ready);
             if updated.status_change.is_some_and(|(before, _)| before == Status::Completed) {
                 signature.op = Op::Reopen;
             }
-            Ok(updated)
+            Ok(Some(updated))
         })?;
-        Ok(outcome.map(|(updated, event)| Updated { revision: event.map(|event| event.revision), ..updated }))
+        Ok(outcome.map(|(updated, event)| {
+            let revision = event.map(|event| event.revision);
+            updated.map(|updated| Updated { revision, ..updated })
+        }))
     }
 }
 
@@ -188,7 +228,7 @@ fn dependents(bench: &mut Workbench<'_>, task: &Task, rules: Rules) -> Result<Ve
 }
 
 /// Takes `metadata.cancelled` away with the status it belonged to, unless the patch says something of it.
-fn without_old_cancellation(mut patch: Patch, task: &Task) -> Patch {
+pub(super) fn without_old_cancellation(mut patch: Patch, task: &Task) -> Patch {
     if patch.status.is_some_and(|to| outdates_cancellation(task, to, Rules::Strict)) {
         patch.metadata.get_or_insert_default().entry("cancelled").or_insert(Value::Null);
     }

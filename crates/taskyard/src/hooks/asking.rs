@@ -1,0 +1,151 @@
+//! Asking the hooks of an event.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use taskyard_core::Task;
+use taskyard_core::dialect::hook_input::Teammate;
+use taskyard_core::dialect::native::Shape;
+use taskyard_core::rules::hooking::{HookAnswer, HookEvent, feedback};
+
+use super::catalogue::Catalogue;
+use super::setup::CommonTexts;
+use super::{HookSetup, Notice};
+use crate::Error;
+use crate::config::HookInput;
+use crate::process::Cancel;
+
+/// The hooks and checks of one place, the cancellation that ends them, and what there is to tell the user of them.
+///
+/// The files are read anew for every event, so that one of these can serve for as long as a server lives.
+#[derive(Debug)]
+pub struct Hooks {
+    pub(super) setup: HookSetup,
+    pub(super) cancel: Cancel,
+    notices: Mutex<Vec<Notice>>,
+}
+
+/// Hooks that were found and may run.
+#[derive(Debug)]
+pub(crate) struct Found(Catalogue);
+
+/// What hooks are told, in each of the forms they may ask for.
+pub(crate) struct Told<'a> {
+    /// The client's event.
+    pub(crate) event: Vec<u8>,
+    /// The task it is about.
+    pub(crate) task: Option<&'a Task>,
+    /// Returns the whole list, as the array that hooks may ask for.
+    pub(crate) list: &'a dyn Fn() -> Result<Vec<u8>, Error>,
+}
+
+/// What hooks answered.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    answers: Vec<HookAnswer>,
+    /// How many did not run because their directory is not trusted.
+    pub(crate) skipped: usize,
+}
+
+impl Hooks {
+    /// Returns the hooks of a place; cancelling ends those that run.
+    pub fn new(setup: HookSetup, cancel: Cancel) -> Self {
+        Self { setup, cancel, notices: Mutex::default() }
+    }
+
+    /// Returns the same hooks for another call, with a cancellation and notices of its own.
+    #[must_use]
+    pub fn for_call(&self, cancel: Cancel) -> Self {
+        Self::new(self.setup.clone(), cancel)
+    }
+
+    /// Returns what ends them.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Returns where they are found.
+    pub fn setup(&self) -> &HookSetup {
+        &self.setup
+    }
+
+    /// Returns what the user should know, each thing once, and forgets it.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the member of a team who acts.
+    pub(crate) fn teammate(&self) -> Option<&Teammate> {
+        self.setup.teammate.as_ref()
+    }
+
+    /// Looks which hooks an event has.
+    pub(crate) fn find(&self, event: HookEvent, agent_type: Option<&str>) -> Found {
+        let mut catalogue = self.setup.catalogue(event, agent_type);
+        self.notice(std::mem::take(&mut catalogue.notices));
+        Found(catalogue)
+    }
+
+    /// Runs the hooks that were found and returns what they answered. No lock may be held.
+    pub(crate) fn ask(&self, found: &Found, told: &Told<'_>) -> Result<Answers, Error> {
+        let hooks = &found.0.hooks;
+        let wants = |input| hooks.iter().any(|hook| hook.stdin == Some(input));
+        let list = if wants(HookInput::Tasks) { (told.list)()? } else { Vec::new() };
+        let task = told.task.map_or_else(|| told.event.clone(), |task| line(&Shape(task)));
+        let input = |input| match input {
+            None => told.event.as_slice(),
+            Some(HookInput::Task) => task.as_slice(),
+            Some(HookInput::Tasks) => list.as_slice(),
+        };
+        let hooks: Vec<_> = hooks.iter().map(|hook| (hook, input(hook.stdin))).collect();
+        let (answers, notices) = self.setup.run_all(&hooks, &self.cancel).map_err(|_| Error::Cancelled)?;
+        self.notice(notices);
+        Ok(Answers { answers, skipped: found.0.left_out })
+    }
+
+    /// Returns what every event of the client begins with.
+    pub(crate) fn common(&self) -> CommonTexts {
+        self.setup.common()
+    }
+
+    fn notice(&self, new: Vec<Notice>) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        for notice in new {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Tells whether there is nothing to run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.hooks.is_empty()
+    }
+}
+
+impl Answers {
+    /// Returns the feedback of the hooks that block, in the client's words; none where none does.
+    pub(crate) fn blocked(&self, event: HookEvent) -> Option<String> {
+        let feedbacks: Vec<String> = self.answers.iter().filter_map(|answer| answer.blocks.clone()).collect();
+        (!feedbacks.is_empty()).then(|| feedback(event, &feedbacks))
+    }
+
+    /// Returns the first reason for which the agent is to stop.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        self.answers.iter().find_map(|answer| answer.stops.clone())
+    }
+
+    /// Returns everything the hooks said, one after the other.
+    pub(crate) fn into_answers(self) -> Vec<HookAnswer> {
+        self.answers
+    }
+}
+
+/// Returns a value as one line of JSON.
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("text, lists and maps with text for keys can be written as JSON");
+    line.push(b'\n');
+    line
+}

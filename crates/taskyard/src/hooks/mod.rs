@@ -1,0 +1,21 @@
+//! The client's hooks, and the checks a task may demand: finding them, asking whether they may run, running them, and saying
+//! what they answered. The format is specified in `docs/formats/hooks.md`.
+//!
+//! Hooks run with no lock held. This module changes no task: what an answer means for one is the operations' business.
+
+mod asking;
+mod catalogue;
+mod checks;
+mod hook;
+mod notice;
+mod running;
+mod settings_file;
+mod setup;
+
+pub use asking::Hooks;
+pub(crate) use asking::{Found, Told, line};
+pub use hook::{Hook, HookSource};
+pub use notice::Notice;
+pub use setup::HookSetup;
+pub use taskyard_core::dialect::hook_input::Teammate;
+pub use taskyard_core::rules::hooking::{HookAnswer, HookEvent};

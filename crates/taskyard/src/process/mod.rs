@@ -1,0 +1,13 @@
+//! Running other people's commands well: in a process group of their own, with a time limit, never filling our memory, never
+//! outliving a cancellation, and never keeping us waiting for what they left behind.
+//!
+//! This module knows nothing of hooks, checks or tasks.
+
+mod cancel;
+mod captured;
+mod detached;
+mod program;
+
+pub use cancel::{Attendance, Cancel};
+pub use captured::{Captured, Sink};
+pub use program::{CommandLine, Ending, Finished, Program};
