@@ -39,6 +39,7 @@ pub use merge::Merged;
 pub use outcome::Outcome;
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use sessions::SessionList;
+pub(crate) use sessions::slug;
 pub use show::Shown;
 pub use stopping::{IdleAnswer, StopAnswer, Stopped};
 pub use taskyard_core::rules::health::FindingCode;
