@@ -20,6 +20,9 @@ mod done;
 mod gc;
 mod graph;
 mod history;
+mod hook;
+#[cfg(unix)]
+mod hooks;
 mod list;
 mod lists;
 mod man;
@@ -39,6 +42,8 @@ mod stats;
 #[cfg(unix)]
 mod terminal;
 mod test;
+#[cfg(unix)]
+mod trust;
 mod undepend;
 mod undo;
 mod update;

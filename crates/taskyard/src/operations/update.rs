@@ -70,6 +70,10 @@ impl Yard {
                 return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
             }
             let seen = if self.hooks().is_some() { list.find(id)?.task() } else { None };
+            // Nobody is asked about a change that is not this agent's to make.
+            if let Some(refusal) = seen.as_ref().map_or(Ok(None), |task| self.forbidden_by_lease(&*list, task))? {
+                return Ok(Outcome::Refused(refusal));
+            }
             drop(list);
             let consulted = self.consult(seen.as_ref(), &update)?;
             if let Consulted::Refused(refusal) = consulted {
