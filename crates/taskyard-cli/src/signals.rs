@@ -22,6 +22,17 @@ pub(crate) fn survive_file_size_limits() {
 #[cfg(not(unix))]
 pub(crate) fn survive_file_size_limits() {}
 
+/// Lets us learn how the commands end that we start, even where whoever started us ignores such news and passed that on.
+#[cfg(unix)]
+pub(crate) fn hear_of_children() {
+    // While the signal is ignored, the system throws exit codes away, and a hook that blocks would count as passed.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGCHLD, std::sync::Arc::default());
+}
+
+/// Lets us learn how the commands end that we start; other systems know no such signal.
+#[cfg(not(unix))]
+pub(crate) fn hear_of_children() {}
+
 /// Gives every lock back and ends with 128 plus the signal's number when the process is asked to stop.
 ///
 /// Where somebody attends to the cancellation (hooks run, say), it is cancelled first and gets the time to leave nothing
