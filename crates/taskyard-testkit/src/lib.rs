@@ -18,6 +18,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 pub mod build;
+pub mod contest;
 pub mod properties;
 pub mod suite;
 

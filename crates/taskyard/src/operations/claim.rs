@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
 use taskyard_core::rules::leasing::holds;
+use taskyard_core::rules::listing::OpenTasks;
 use taskyard_core::{Holder, Lease, Op, ProcessMark, Revision, Status, Task, TaskId};
 
 use super::leases::lease_on;
@@ -51,6 +52,13 @@ impl Default for Claim {
             holder: None,
             passed_over: HashSet::new(),
         }
+    }
+}
+
+impl Claim {
+    /// Tells whether what else the agent has to do may be a reason against it.
+    fn depends_on_load(&self) -> bool {
+        self.only_when_idle || self.limit.is_some()
     }
 }
 
@@ -165,9 +173,20 @@ impl Yard {
                 return Ok(None);
             }
         }
-        let blockers = open_blockers(&*list, &task)?;
-        let refusal = judge_claim(&task, &blockers, &self.claimant(claim), self.rules()).err();
-        Ok(refusal.map(|refusal| (refusal, Some(task))))
+        let claimant = self.claimant(claim);
+        if let Err(refusal) = judge_claim(&task, &open_blockers(&*list, &task)?, &claimant, self.rules()) {
+            return Ok(Some((refusal, Some(task))));
+        }
+        if !claim.depends_on_load() {
+            return Ok(None);
+        }
+        // What else the agent has is only a reason where the task could be had at that same moment.
+        let tasks = list.tasks()?;
+        let Some(task) = tasks.iter().find(|other| other.id == task.id) else { return Ok(None) };
+        let blockers = OpenTasks::of(&tasks).blockers(task);
+        let could_be_had = judge_claim(task, &blockers, &claimant, self.rules()).is_ok();
+        let refusal = judge_load(&tasks, &task.id, &claimant, self.rules()).err().filter(|_| could_be_had);
+        Ok(refusal.map(|refusal| (refusal, Some(Box::new(task.clone())))))
     }
 
     /// Returns what the agent could take next of a list as it was read.
@@ -204,7 +223,7 @@ impl Yard {
         if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
             return Ok(Err((refusal, Some(task))));
         }
-        if (claim.only_when_idle || claim.limit.is_some())
+        if claim.depends_on_load()
             && let Err(refusal) = judge_load(&txn.tasks()?, &task.id, &claimant, self.rules())
         {
             return Ok(Err((refusal, Some(task))));
