@@ -20,7 +20,7 @@ pub const TOOL: Tool = Tool {
         fields: &[Field::required("taskId", Shape::Text), Field::optional("reason", Shape::Text)],
         unknown: Unknown::Refused,
     },
-    annotations: Annotations::SETTLES,
+    annotations: Annotations::ADDS,
     set: ToolSet::Core,
     system: System::Tasks,
 };
