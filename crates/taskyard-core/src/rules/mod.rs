@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod assignment;
+pub mod attempts;
 pub mod chains;
 pub mod claiming;
 pub mod departing;
@@ -24,6 +25,7 @@ pub mod refusal;
 pub mod restoring;
 pub mod searching;
 pub mod statistics;
+pub mod todos;
 pub mod transitions;
 pub mod undoing;
 pub mod unfinished;
