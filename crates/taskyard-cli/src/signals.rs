@@ -70,6 +70,11 @@ pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
 #[cfg(not(unix))]
 pub(crate) fn end_in_order_when_stopped(_cancel: Cancel) {}
 
+/// Tells whether the system asked us to stop.
+pub(crate) fn was_stopped() -> bool {
+    STOPPED_BY.load(Ordering::SeqCst) != 0
+}
+
 /// Returns the exit code of a process that was asked to stop and brought things in order.
 pub(crate) fn exit_code() -> Option<u8> {
     let signal = STOPPED_BY.load(Ordering::SeqCst);
