@@ -63,7 +63,7 @@ pub(crate) fn look_around(
 }
 
 /// Returns the one team that has this agent as a member; none where there are several.
-fn only_team_of(agent: &str, teams: &Path) -> Option<String> {
+pub(crate) fn only_team_of(agent: &str, teams: &Path) -> Option<String> {
     let mut mine = fs::read_dir(teams).ok()?.flatten().filter_map(|team| {
         let config = json(&team.path().join("config.json"))?;
         let members = config.get("members")?.as_array()?;

@@ -1,6 +1,7 @@
 //! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
 
 use std::cell::OnceCell;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,10 +9,13 @@ use taskyard::Yard;
 use taskyard::config::{Config, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, Rules};
+use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
+use taskyard::process::Cancel;
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::store_address::StoreAddress;
 use crate::{candidates, places};
@@ -23,13 +27,23 @@ pub(crate) struct Context {
     environment: Environment,
     directory: Result<PathBuf, String>,
     config: OnceCell<Config>,
+    cancel: Cancel,
+    hooks: OnceCell<Arc<Hooks>>,
 }
 
 impl Context {
     /// Takes the flags and the environment, and looks where we are.
-    pub(crate) fn new(globals: Globals, environment: Environment) -> Self {
+    pub(crate) fn new(globals: Globals, environment: Environment, cancel: Cancel) -> Self {
         let directory = std::env::current_dir().map_err(|error| error.to_string());
-        Self { globals, environment, directory, config: OnceCell::new() }
+        Self { globals, environment, directory, config: OnceCell::new(), cancel, hooks: OnceCell::new() }
+    }
+
+    /// Returns the same context in a session of the client, where nothing said which one it is.
+    pub(crate) fn in_session(&self, session: Option<&str>) -> Self {
+        let mut environment = self.environment.clone();
+        let given = session.filter(|session| !session.is_empty()).map(str::to_owned);
+        environment.client_session = environment.client_session.or(given);
+        Self::new(self.globals.clone(), environment, self.cancel.clone())
     }
 
     /// Returns the environment.
@@ -49,16 +63,18 @@ impl Context {
         })
     }
 
+    /// Returns the root of the project: the folder that holds `.git`, else the working directory.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        let directory = self.directory.as_deref().ok()?;
+        Some(places::repository(directory).unwrap_or(directory))
+    }
+
     /// Returns the configuration.
     pub(crate) fn config(&self) -> Result<&Config, Problem> {
         if let Some(config) = self.config.get() {
             return Ok(config);
         }
-        let project = self
-            .directory
-            .as_ref()
-            .ok()
-            .map(|directory| places::repository(directory).unwrap_or(directory).join("taskyard.toml"));
+        let project = self.project().map(|project| project.join("taskyard.toml"));
         let config = Config::load(places::user_config(&self.environment).as_deref(), project.as_deref())?;
         Ok(self.config.get_or_init(|| config))
     }
@@ -151,7 +167,50 @@ impl Context {
     pub(crate) fn yard(&self) -> Result<Yard, Problem> {
         // The list before the store: a bad name is the user's to mend, whatever the store has to say.
         let choice = self.choice()?;
-        Ok(Yard::new(self.store()?, choice.list, self.actor()?).with_rules(self.rules()?))
+        let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(self.rules()?);
+        Ok(yard.with_hooks(Arc::clone(self.hooks()?)))
+    }
+
+    /// Returns where hooks and checks are found.
+    pub(crate) fn hook_setup(&self) -> Result<HookSetup, Problem> {
+        let rules = self.rules()?;
+        let client_config = places::client_config(&self.environment).ok();
+        let member = self.named_agent().filter(|_| self.has_teams(rules));
+        let team = member.zip(client_config.as_ref()).and_then(|(member, config)| {
+            let team = candidates::only_team_of(member, &config.join("teams"))?;
+            Some(Teammate { name: member.to_owned(), team })
+        });
+        // Where the working directory is gone, hooks still have to run somewhere.
+        let here = || Path::new("/");
+        Ok(HookSetup {
+            client_config,
+            project: self.project().unwrap_or_else(here).to_owned(),
+            directory: self.directory.as_deref().unwrap_or_else(|_| here()).to_owned(),
+            config: self.config()?.clone(),
+            data: places::data(&self.environment).ok(),
+            session: self.environment.client_session.clone(),
+            teammate: team,
+            rules,
+        })
+    }
+
+    fn hooks(&self) -> Result<&Arc<Hooks>, Problem> {
+        if let Some(hooks) = self.hooks.get() {
+            return Ok(hooks);
+        }
+        let hooks = Arc::new(Hooks::new(self.hook_setup()?, self.cancel.clone()));
+        Ok(self.hooks.get_or_init(|| hooks))
+    }
+
+    /// Tells on stderr which hooks did not run as written.
+    pub(crate) fn warn_of_hooks(&self, output: &mut Output) -> io::Result<()> {
+        for notice in self.hooks.get().map(|hooks| hooks.take_notices()).into_iter().flatten() {
+            match notice {
+                Notice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
+                notice => output.warn(&notice.to_string())?,
+            }
+        }
+        Ok(())
     }
 }
 

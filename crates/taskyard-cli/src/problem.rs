@@ -48,6 +48,13 @@ impl Problem {
         Self::new(Exit::CouldNot, "io", format!("{doing}: {error}"))
     }
 
+    /// Lets the process end in another way.
+    #[must_use]
+    pub(crate) fn exiting(mut self, exit: Exit) -> Self {
+        self.0.exit = exit;
+        self
+    }
+
     /// Adds advice.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -224,7 +231,7 @@ impl From<Refusal> for Problem {
                 .detail("check", check)
                 .detail("output", output),
             Refusal::NoSuchCheck { task, check } => Self::new(Exit::Refused, "check_unknown", message)
-                .hint(format!("name its command under [checks] in taskyard.toml, or take the demand away: `taskyard update {task} --meta verify=null`"))
+                .hint("give its command under [checks] in taskyard.toml")
                 .detail("task", task.as_str())
                 .detail("check", check),
             Refusal::UntrustedCheck { task, check, directory } => Self::new(Exit::Refused, "check_unknown", message)

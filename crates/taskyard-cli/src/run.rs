@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
+use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
 use crate::commands::Arguments;
@@ -39,14 +40,18 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let Arguments { globals, command } = arguments;
     logging::start(environment.log.as_deref());
     signals::survive_file_size_limits();
+    let cancel = Cancel::new();
     if command.may_hold_locks() {
-        signals::release_locks_when_stopped();
+        signals::hear_of_children();
+        signals::end_in_order_when_stopped(cancel.clone());
     }
     let terminal = Terminal::detect(globals.color, &environment, now());
     let mut output = Output::new(terminal, globals.json, globals.quiet);
     let armed = arm_failpoints(&environment);
-    let context = Context::new(globals, environment);
-    let exit = match armed.and_then(|()| command.run(&context, &mut output)) {
+    let context = Context::new(globals, environment, cancel);
+    let result = armed.and_then(|()| command.run(&context, &mut output));
+    let warned = context.warn_of_hooks(&mut output).map_err(Problem::from);
+    let exit = match result.and_then(|exit| warned.map(|()| exit)) {
         Ok(exit) => exit,
         Err(problem) => output.problem(&problem),
     };
@@ -111,7 +116,8 @@ fn finish(exit: Exit, mut output: Output) -> ExitCode {
     let exit = output.flush().map_or_else(|error| output.problem(&Problem::from(error)), |()| exit);
     // What is left in the buffer after a failed write would only be tried again on drop.
     std::mem::forget(output);
-    ExitCode::from(exit.code())
+    let code = if exit == Exit::Stopped { signals::exit_code() } else { None };
+    ExitCode::from(code.unwrap_or(exit.code()))
 }
 
 fn now() -> Timestamp {

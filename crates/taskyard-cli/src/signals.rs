@@ -1,5 +1,16 @@
 //! Ending in order when the system asks us to.
 
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use taskyard::process::Cancel;
+
+/// The signal that asked us to stop; zero where none did.
+static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
+
+/// How long whoever attends to a cancellation has to bring things in order.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Lets a write beyond a file-size limit fail with an error instead of ending the process.
 #[cfg(unix)]
 pub(crate) fn survive_file_size_limits() {
@@ -11,20 +22,43 @@ pub(crate) fn survive_file_size_limits() {
 #[cfg(not(unix))]
 pub(crate) fn survive_file_size_limits() {}
 
-/// Gives every lock back and ends with 128 plus the signal's number when the process is asked to stop.
+/// Lets us learn how the commands end that we start, even where whoever started us ignores such news and passed that on.
 #[cfg(unix)]
-pub(crate) fn release_locks_when_stopped() {
+pub(crate) fn hear_of_children() {
+    // While the signal is ignored, the system throws exit codes away, and a hook that blocks would count as passed.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGCHLD, std::sync::Arc::default());
+}
+
+/// Lets us learn how the commands end that we start; other systems know no such signal.
+#[cfg(not(unix))]
+pub(crate) fn hear_of_children() {}
+
+/// Gives every lock back and ends with 128 plus the signal's number when the process is asked to stop.
+///
+/// Where somebody attends to the cancellation (hooks run, say), it is cancelled first and gets the time to leave nothing
+/// behind; a second signal ends the process at once.
+#[cfg(unix)]
+pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
-    let listening = std::thread::Builder::new().name("signals".into()).stack_size(64 * 1024).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            taskyard::store::release_held_locks();
-            std::process::exit(128 + signal);
+    let listening = thread("signals", move || {
+        let mut signals = signals.forever();
+        let Some(signal) = signals.next() else { return };
+        STOPPED_BY.store(signal, Ordering::SeqCst);
+        let is_attended = cancel.is_attended();
+        cancel.cancel();
+        let impatient = move || {
+            std::thread::sleep(PATIENCE);
+            end(signal);
+        };
+        if is_attended && thread("impatience", impatient) {
+            signals.next();
         }
+        end(signal);
     });
     // Without the thread nobody would act on the signal: end from within its handler then.
-    if listening.is_err() {
+    if !listening {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
             let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always);
@@ -34,4 +68,20 @@ pub(crate) fn release_locks_when_stopped() {
 
 /// Gives every lock back when the process is asked to stop; other systems know no such signals.
 #[cfg(not(unix))]
-pub(crate) fn release_locks_when_stopped() {}
+pub(crate) fn end_in_order_when_stopped(_cancel: Cancel) {}
+
+/// Returns the exit code of a process that was asked to stop and brought things in order.
+pub(crate) fn exit_code() -> Option<u8> {
+    let signal = STOPPED_BY.load(Ordering::SeqCst);
+    u8::try_from(128 + signal).ok().filter(|_| signal != 0)
+}
+
+fn end(signal: i32) {
+    taskyard::store::release_held_locks();
+    std::process::exit(128 + signal);
+}
+
+/// Starts a thread that needs little; tells whether that succeeded.
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> bool {
+    std::thread::Builder::new().name(name.into()).stack_size(64 * 1024).spawn(work).is_ok()
+}

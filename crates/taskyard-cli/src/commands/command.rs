@@ -16,6 +16,7 @@ use super::done::Done;
 use super::gc::Gc;
 use super::graph::Graph;
 use super::history::History;
+use super::hook::Hook;
 use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
@@ -29,6 +30,7 @@ use super::search::Search;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
+use super::trust::Trust;
 use super::undepend::Undepend;
 use super::undo::Undo;
 use super::update::Update;
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     Merge(Merge),
     Doctor(Doctor),
     Gc(Gc),
+    Hook(Hook),
+    Trust(Trust),
     Demo(Demo),
     Completions(Completions),
     Man(Man),
@@ -103,7 +107,7 @@ pub(crate) enum Command {
 impl Command {
     /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
     pub(crate) fn may_hold_locks(&self) -> bool {
-        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Completions(_) | Self::Man(_))
+        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_))
     }
 
     /// Does what was asked.
@@ -139,6 +143,8 @@ impl Command {
             Self::Merge(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
+            Self::Hook(command) => command.run(context, output),
+            Self::Trust(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(output),

@@ -117,6 +117,12 @@ impl Output {
         self.stdout.write_all(b"\n")
     }
 
+    /// Writes a JSON object whose form is not ours to choose, on one line.
+    pub(crate) fn bare_document(&mut self, body: impl Serialize) -> io::Result<()> {
+        body.serialize(&mut Serializer::with_formatter(&mut self.stdout, Careful)).map_err(io::Error::from)?;
+        self.stdout.write_all(b"\n")
+    }
+
     /// Asks a person for a yes; nobody else is asked, and the answer is no then.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<bool> {
         if !self.is_terminal() || !io::stdin().is_terminal() {

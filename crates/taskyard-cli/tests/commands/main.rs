@@ -19,6 +19,9 @@ mod done;
 mod gc;
 mod graph;
 mod history;
+mod hook;
+#[cfg(unix)]
+mod hooks;
 mod list;
 mod lists;
 mod man;
@@ -36,6 +39,8 @@ mod stats;
 #[cfg(unix)]
 mod terminal;
 mod test;
+#[cfg(unix)]
+mod trust;
 mod undepend;
 mod undo;
 mod update;

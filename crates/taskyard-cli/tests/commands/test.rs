@@ -16,6 +16,7 @@ pub(crate) struct Test {
     _directory: TempDir,
     environment: Vec<(OsString, Option<OsString>)>,
     stdin: Option<Vec<u8>>,
+    directory: String,
     transcript: String,
 }
 
@@ -27,7 +28,14 @@ impl Test {
         for inner in ["home/project", "data"] {
             std::fs::create_dir_all(place.join(inner)).unwrap();
         }
-        Self { place, _directory: directory, environment: Vec::new(), stdin: None, transcript: String::new() }
+        Self {
+            place,
+            _directory: directory,
+            environment: Vec::new(),
+            stdin: None,
+            directory: String::new(),
+            transcript: String::new(),
+        }
     }
 
     /// Writes task files for the list of the project: `1 pending; 2 in_progress (ana) "Title" <- 1`.
@@ -64,6 +72,12 @@ impl Test {
     /// Takes a variable away from the commands that follow.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.environment.push((name.into(), None));
+        self
+    }
+
+    /// Runs the commands that follow in a directory of the project.
+    pub(crate) fn inside(mut self, directory: &str) -> Self {
+        directory.clone_into(&mut self.directory);
         self
     }
 
@@ -116,7 +130,7 @@ impl Test {
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let home = self.path("home");
         let mut command = Command::new(program.as_ref());
-        command.env_clear().current_dir(home.join("project"));
+        command.env_clear().current_dir(home.join("project").join(&self.directory));
         command.env("HOME", &home).env("TASKYARD_HOME", self.path("data")).env("PATH", "/usr/bin:/bin");
         command.env("USER", "tester").env("LANG", "C.UTF-8");
         for (name, value) in &self.environment {

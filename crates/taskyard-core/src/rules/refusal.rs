@@ -113,7 +113,7 @@ pub enum Refusal {
         /// The list that was asked for.
         list: String,
     },
-    /// A hook forbids it.
+    /// A hook blocks it.
     #[error("{}", hook_forbids(*.event, .task))]
     HookBlocked {
         /// What the hook was told of.
@@ -124,7 +124,7 @@ pub enum Refusal {
         feedback: String,
     },
     /// A check that the task demands did not pass.
-    #[error("check `{}` of task {task} {ended}", .check.escape_debug())]
+    #[error("task {task} is not completed: its check `{}` {ended}", .check.escape_debug())]
     CheckFailed {
         /// The task.
         task: TaskId,
@@ -157,8 +157,8 @@ pub enum Refusal {
 
 fn hook_forbids(event: HookEvent, task: &TaskId) -> String {
     match event {
-        HookEvent::TaskCreated => format!("a TaskCreated hook forbids this task; it would have been {task}"),
-        event => format!("a {event} hook forbids to complete task {task}"),
+        event @ HookEvent::TaskCreated => format!("a {event} hook blocks this task; it would have been {task}"),
+        event => format!("a {event} hook blocks the completion of task {task}"),
     }
 }
 

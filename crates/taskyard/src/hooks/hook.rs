@@ -47,7 +47,7 @@ impl Hook {
     }
 
     /// Returns the command with its arguments, as feedback names it.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let arguments = self.arguments.iter().flatten();
         std::iter::once(&self.command).chain(arguments).map(String::as_str).collect::<Vec<_>>().join(" ")
     }

@@ -6,6 +6,7 @@ use taskyard_core::Rules;
 use taskyard_core::dialect::hook_input::{Common, Teammate};
 
 use crate::config::Config;
+use crate::operations::slug;
 
 /// Where hooks are found, and what they are told of the place they run in.
 #[derive(Clone, Debug)]
@@ -55,12 +56,8 @@ impl CommonTexts {
 
 /// Returns where the client writes a session down.
 fn transcript_path(config: &Path, directory: &Path, session: &str) -> String {
-    let project: String = directory
-        .to_string_lossy()
-        .chars()
-        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
-        .collect();
-    config.join("projects").join(project).join(format!("{session}.jsonl")).to_string_lossy().into_owned()
+    let path = config.join("projects").join(slug(directory)).join(format!("{session}.jsonl"));
+    path.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

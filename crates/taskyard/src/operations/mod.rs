@@ -46,6 +46,7 @@ pub use outcome::Outcome;
 pub use release::{Departed, Released};
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use sessions::SessionList;
+pub(crate) use sessions::slug;
 pub use show::Shown;
 pub use stopping::{IdleAnswer, StopAnswer, Stopped};
 pub use taskyard_core::rules::claiming::ClaimRefusal;

@@ -70,7 +70,7 @@ fn sessions(transcripts: &Path) -> Result<Vec<(String, Option<Timestamp>)>, Stor
 }
 
 /// Makes the directory name that the client makes of a path: everything but letters and digits becomes `-`.
-fn slug(directory: &Path) -> String {
+pub(crate) fn slug(directory: &Path) -> String {
     let keep = |unit: u16| match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
         _ => '-',

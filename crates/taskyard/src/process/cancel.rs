@@ -126,7 +126,9 @@ mod tests {
         let called = Arc::new(AtomicUsize::new(0));
         let count = || {
             let called = Arc::clone(&called);
-            move || drop(called.fetch_add(1, Ordering::SeqCst))
+            move || {
+                called.fetch_add(1, Ordering::SeqCst);
+            }
         };
         let _early = cancel.on_cancel(count());
         drop(cancel.on_cancel(count()));

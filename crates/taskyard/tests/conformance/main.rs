@@ -2,6 +2,7 @@
 //! the same files to the byte.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod hooks;
 mod place;
 mod recording;
 mod tools;
@@ -21,7 +22,7 @@ fn replay(contents: &str) {
             // The client refused the input before it touched anything. The texts of that belong to the tools.
             assert!(step.disk.is_empty(), "{told}: a refused call changed the disk");
         } else {
-            let Answer { text, structured } = tools::call(&place.yard, recording.client, step);
+            let Answer { text, structured, .. } = tools::call(&place.yard, recording.client, step);
             assert_eq!(text, step.text, "{told}");
             assert_eq!(structured, step.structured, "{told}");
         }

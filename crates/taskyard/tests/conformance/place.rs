@@ -39,6 +39,16 @@ impl Place {
         Self { folder, yard }
     }
 
+    /// Returns the place with its yard changed.
+    pub(crate) fn with(self, change: impl FnOnce(Yard, &Path) -> Yard) -> Self {
+        Self { yard: change(self.yard, self.folder.path()), folder: self.folder }
+    }
+
+    /// Returns the folder that holds everything.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Returns everything in the directory of the list, hidden files and what may be left of locks included.
     pub(crate) fn disk(&self) -> Disk {
         let mut disk = Disk::new();

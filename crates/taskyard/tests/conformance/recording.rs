@@ -16,6 +16,8 @@ pub(crate) struct Recording {
 
 /// A call of one of the client's tools, what it answered, and what had changed on disk by then.
 pub(crate) struct Step {
+    /// Who made the call: the client itself, or an agent it had started.
+    pub(crate) agent: String,
     pub(crate) tool: String,
     pub(crate) input: Value,
     pub(crate) is_error: bool,
@@ -48,10 +50,12 @@ impl Recording {
 impl Step {
     fn read(step: &Value) -> Self {
         Self {
+            agent: step["agent"].as_str().unwrap_or("main").to_owned(),
             tool: step["tool"].as_str().unwrap().to_owned(),
             input: step["input"].clone(),
             is_error: step["is_error"].as_bool().unwrap(),
-            text: step["text"].as_str().unwrap().to_owned(),
+            // Where the client had no answer yet, the recording says null.
+            text: step["text"].as_str().unwrap_or_default().to_owned(),
             structured: step["structured"].clone(),
             disk: step.get("disk").and_then(Value::as_object).cloned().unwrap_or_default(),
         }

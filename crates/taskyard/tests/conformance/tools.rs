@@ -14,6 +14,13 @@ use crate::recording::Step;
 pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) structured: Value,
+    pub(crate) is_error: bool,
+}
+
+impl Answer {
+    fn new(text: String, structured: Value) -> Self {
+        Self { text, structured, is_error: false }
+    }
 }
 
 /// Makes a recorded call.
@@ -52,20 +59,24 @@ fn create(yard: &Yard, client: ClientVersion, input: &Map<String, Value>) -> Ans
         metadata: input.get("metadata").and_then(Value::as_object).cloned(),
         ..NewTask::default()
     };
-    let task = yard.create(new).unwrap().done().unwrap().task;
+    let task = match yard.create(new).unwrap() {
+        Outcome::Done(created) => created.task,
+        // The client has made the task by then and taken it away again: to it that is an error.
+        Outcome::Refused(Refusal::HookBlocked { feedback, .. }) => {
+            return Answer { text: feedback, structured: Value::Null, is_error: true };
+        }
+        Outcome::Refused(refusal) => panic!("the client refuses nothing else: {refusal}"),
+    };
     let mut told = json!({ "id": task.id.as_str(), "subject": task.subject });
     if client == ClientVersion::V2_1_325 {
         told["description"] = json!(task.description);
     }
-    Answer {
-        text: format!("Task #{} created successfully: {}", task.id, task.subject),
-        structured: json!({ "task": told }),
-    }
+    Answer::new(format!("Task #{} created successfully: {}", task.id, task.subject), json!({ "task": told }))
 }
 
 fn get(yard: &Yard, id: &TaskId) -> Answer {
     let Some(shown) = found(yard.show(id)) else {
-        return Answer { text: "Task not found".into(), structured: json!({ "task": null }) };
+        return Answer::new("Task not found".into(), json!({ "task": null }));
     };
     let task = shown.task;
     let mut lines = vec![
@@ -87,7 +98,7 @@ fn get(yard: &Yard, id: &TaskId) -> Answer {
         "blocks": plain(&task.blocks),
         "blockedBy": plain(&task.blocked_by),
     }});
-    Answer { text: lines.join("\n"), structured }
+    Answer::new(lines.join("\n"), structured)
 }
 
 fn update(yard: &Yard, id: &TaskId, input: &Map<String, Value>) -> Answer {
@@ -104,24 +115,25 @@ fn update(yard: &Yard, id: &TaskId, input: &Map<String, Value>) -> Answer {
         add_blocked_by: ids(input, "addBlockedBy"),
         ..Update::default()
     };
-    let Some(updated) = found(yard.update(id, update)) else { return not_found(id) };
+    let outcome = yard.update(id, update);
+    if let Ok(Outcome::Refused(Refusal::HookBlocked { feedback, .. })) = &outcome {
+        return Answer::new(feedback.clone(), Value::Null);
+    }
+    let Some(updated) = found(outcome) else { return not_found(id) };
     let fields: Vec<&str> = updated.updated.iter().copied().map(Field::as_str).collect();
     let mut structured = json!({ "success": true, "taskId": id.as_str(), "updatedFields": fields });
     if let Some((from, to)) = updated.status_change {
         structured["statusChange"] = json!({ "from": from.as_str(), "to": to.as_str() });
     }
-    Answer { text: format!("Updated task #{id} {}", fields.join(", ")), structured }
+    Answer::new(format!("Updated task #{id} {}", fields.join(", ")), structured)
 }
 
 fn delete(yard: &Yard, id: &TaskId) -> Answer {
     let Some(deleted) = found(yard.delete(std::slice::from_ref(id))) else { return not_found(id) };
     let change = json!({ "from": deleted.tasks[0].status.as_str(), "to": "deleted" });
-    Answer {
-        text: format!("Updated task #{id} deleted"),
-        structured: json!({
-            "success": true, "taskId": id.as_str(), "updatedFields": ["deleted"], "statusChange": change
-        }),
-    }
+    let structured =
+        json!({ "success": true, "taskId": id.as_str(), "updatedFields": ["deleted"], "statusChange": change });
+    Answer::new(format!("Updated task #{id} deleted"), structured)
 }
 
 fn list(yard: &Yard, client: ClientVersion) -> Answer {
@@ -130,7 +142,7 @@ fn list(yard: &Yard, client: ClientVersion) -> Answer {
     let shown: Vec<String> = lines.iter().map(line).collect();
     let tasks: Vec<Value> = lines.iter().map(entry).collect();
     let text = if shown.is_empty() { "No tasks found".to_owned() } else { shown.join("\n") };
-    Answer { text, structured: json!({ "tasks": tasks }) }
+    Answer::new(text, json!({ "tasks": tasks }))
 }
 
 fn line(task: &ClientLine) -> String {
@@ -164,7 +176,7 @@ fn found<T>(outcome: Result<Outcome<T>, taskyard::Error>) -> Option<T> {
 
 fn not_found(id: &TaskId) -> Answer {
     let structured = json!({ "success": false, "taskId": id.as_str(), "updatedFields": [], "error": "Task not found" });
-    Answer { text: "Task not found".into(), structured }
+    Answer::new("Task not found".into(), structured)
 }
 
 fn id(input: &Map<String, Value>) -> TaskId {

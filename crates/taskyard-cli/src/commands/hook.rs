@@ -1,0 +1,158 @@
+//! `taskyard hook`
+
+use std::io::Read as _;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use taskyard::core::dialect::native::LARGEST;
+use taskyard::core::render::numbered;
+use taskyard::core::rules::unfinished::unfinished_of;
+use taskyard::core::{AgentName, Status, Task, TaskId};
+use taskyard::operations::Filter;
+use taskyard::{Outcome, Yard};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Answer one of the client's hooks
+///
+/// A command for the `settings.json` of Claude Code: it reads the event as JSON on stdin and answers with the client's decision
+/// object. `SubagentStop` completes the tasks that the event names in `tasks_completed`, and does not let the agent end while
+/// it holds unfinished work. The agent is --as, else the one that the event names.
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    /// The event: SubagentStop
+    #[arg(value_name = "EVENT")]
+    event: String,
+
+    /// Let the agent end though it holds unfinished work
+    #[arg(long)]
+    allow_unfinished: bool,
+}
+
+/// The events there is an answer to.
+const KNOWN: [&str; 1] = [SUBAGENT_STOP];
+const SUBAGENT_STOP: &str = "SubagentStop";
+
+/// What became of the tasks an agent says it completed.
+#[derive(Default)]
+struct Completed {
+    now: Vec<TaskId>,
+    /// Those that could not be completed, each with the reason.
+    not: Vec<String>,
+}
+
+impl Hook {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if !KNOWN.contains(&self.event.as_str()) {
+            let message = format!("there is no hook for `{}`", self.event.escape_debug());
+            return Err(Problem::usage("unknown_event", message).hint(format!("the events are {}", KNOWN.join(", "))));
+        }
+        // To the client exit code 2 is a block: whatever is wrong on our side must not keep an agent from ending.
+        self.subagent_stop(context, output).map(|()| Exit::Done).map_err(|problem| match problem.report().exit {
+            Exit::Usage => problem.exiting(Exit::CouldNot),
+            _ => problem,
+        })
+    }
+
+    fn subagent_stop(&self, context: &Context, output: &mut Output) -> Result<(), Problem> {
+        let event = read_event()?;
+        let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let context = context.in_session(text("session_id"));
+        let names: Vec<&str> = match context.named_agent() {
+            Some(name) => vec![name],
+            None => ["teammate_name", "agent_id", "agent_type"].into_iter().filter_map(text).collect(),
+        };
+        let mut yard = context.yard()?;
+        if let Some(actor) = names.first().and_then(|name| AgentName::new(*name)) {
+            yard = yard.acting_as(actor);
+        }
+        let completed = complete(&yard, event.get("tasks_completed"))?;
+        let mut reasons = completed.not;
+        if !self.allow_unfinished {
+            let listing = yard.list(&Filter::default())?;
+            reasons.extend(still_held(&unfinished_of(&names, &listing.tasks)));
+        }
+        // The agent goes on because it was blocked before: blocking it again and again would never end.
+        let goes_on = event.get("stop_hook_active") == Some(&Value::Bool(true));
+        if goes_on {
+            for reason in std::mem::take(&mut reasons) {
+                output.warn(&reason)?;
+            }
+        }
+        output.bare_document(decision(&completed.now, &reasons))?;
+        Ok(context.warn_of_hooks(output)?)
+    }
+}
+
+fn read_event() -> Result<Map<String, Value>, Problem> {
+    let mut bytes = Vec::new();
+    let failed = |error| Problem::io("cannot read the event from stdin", &error);
+    std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
+    let wrong = |why: String| {
+        Problem::new(Exit::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
+            .hint("this command is for the client's hooks, which write one JSON object")
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(event)) => Ok(event),
+        Ok(_) => Err(wrong("it is no JSON object".to_owned())),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// Completes tasks; those that are completed already are left alone.
+fn complete(yard: &Yard, named: Option<&Value>) -> Result<Completed, Problem> {
+    let mut completed = Completed::default();
+    for value in named.and_then(Value::as_array).into_iter().flatten() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let id: TaskId = match text.parse() {
+            Ok(id) => id,
+            Err(error) => {
+                completed.not.push(format!("{error}"));
+                continue;
+            }
+        };
+        let task = yard.store().read(yard.list_id())?.find(&id)?.task();
+        if task.is_some_and(|task| task.status == Status::Completed) {
+            continue;
+        }
+        match yard.done(&id)? {
+            Outcome::Done(_) => completed.now.push(id),
+            Outcome::Refused(refusal) => completed.not.push(not_completed(&id, refusal)),
+        }
+    }
+    Ok(completed)
+}
+
+fn not_completed(id: &TaskId, refusal: taskyard::core::rules::refusal::Refusal) -> String {
+    let problem = Problem::from(refusal);
+    let report = problem.report();
+    let said = report.said.as_deref().map(|said| format!(":\n{}", said.trim_end())).unwrap_or_default();
+    format!("task #{id} could not be completed: {}{said}", report.message)
+}
+
+fn still_held(tasks: &[&Task]) -> Option<String> {
+    if tasks.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = tasks.iter().map(|task| format!("#{} {}", task.id, task.subject)).collect();
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+    Some(format!(
+        "you still hold unfinished work: {}. Finish it and run `taskyard done` for {}, or give it back with `taskyard release`",
+        named.join(", "),
+        numbered(&ids)
+    ))
+}
+
+fn decision(completed: &[TaskId], reasons: &[String]) -> Value {
+    let updates: Vec<Value> =
+        completed.iter().map(|id| json!({"task_id": id.as_str(), "status": Status::Completed.as_str()})).collect();
+    let more = json!({"hookEventName": SUBAGENT_STOP, "tasks_to_update": updates});
+    if reasons.is_empty() {
+        json!({"hookSpecificOutput": more})
+    } else {
+        json!({"decision": "block", "reason": reasons.join("\n"), "hookSpecificOutput": more})
+    }
+}

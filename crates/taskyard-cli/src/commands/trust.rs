@@ -1,0 +1,88 @@
+//! `taskyard trust`
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Value, json};
+use taskyard::config::Origin;
+use taskyard::core::render::{Line, Tone};
+use taskyard::hooks::HookSetup;
+use taskyard::machine::Machine;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::places;
+use crate::problem::Problem;
+
+/// Let the hooks and checks of this directory run
+///
+/// Hooks and checks are commands. Your own run as they are; those that came with a directory (`.claude/settings.json`,
+/// `.claude/settings.local.json` and `taskyard.toml` of a project) run only after this. It is for the folder that holds
+/// `.git`, else for the working directory, and it shows what will run. Look at it.
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Trust it no longer
+    #[arg(long)]
+    remove: bool,
+}
+
+impl Trust {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        context.directory()?;
+        let setup = context.hook_setup()?;
+        let data = places::data(context.environment())?;
+        if self.remove {
+            distrust(&setup.project, &data, output)?;
+            return Ok(Exit::Done);
+        }
+        let directory = Machine::open(&data)?.trust(&setup.project)?;
+        let (hooks, checks) = (setup.hooks_of_project(), checks_of_project(&setup));
+        if output.is_json() {
+            let hooks: Vec<Value> = hooks
+                .iter()
+                .map(|(event, hook)| json!({"event": event.as_str(), "command": hook.name(), "path": hook.source.path.display().to_string()}))
+                .collect();
+            let directory = directory.display().to_string();
+            output.document(json!({"directory": directory, "trusted": true, "hooks": hooks, "checks": checks}))?;
+            return Ok(Exit::Done);
+        }
+        output
+            .say(&Line::plain(&format!("{} is trusted: its hooks and checks run from now on", directory.display())))?;
+        if hooks.is_empty() && checks.is_empty() {
+            output.say(&Line::new().with(Tone::Dim, "  it has none yet"))?;
+        }
+        for (event, hook) in &hooks {
+            output.say(&told(event.as_str(), &hook.name()))?;
+        }
+        for (name, command) in &checks {
+            output.say(&told(&format!("check {name}"), command))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn told(what: &str, command: &str) -> Line {
+    Line::new().with(Tone::Plain, "  ").with(Tone::Strong, what).with(Tone::Plain, ": ").with(Tone::Hint, command)
+}
+
+fn checks_of_project(setup: &HookSetup) -> BTreeMap<&String, &String> {
+    let layers = setup.config.layers.iter().filter(|layer| layer.origin == Origin::Project);
+    layers.flat_map(|layer| &layer.settings.checks).collect()
+}
+
+fn distrust(project: &Path, data: &Path, output: &mut Output) -> Result<(), Problem> {
+    let machine = Machine::look(data)?.map(|_| Machine::open(data)).transpose()?;
+    let was_trusted = machine.map(|machine| machine.distrust(project)).transpose()?;
+    if was_trusted != Some(true) {
+        let message = format!("`{}` is not trusted", project.display());
+        return Err(Problem::new(Exit::NotFound, "not_trusted", message).hint("there is nothing to take away"));
+    }
+    if output.is_json() {
+        output.document(json!({"directory": project.display().to_string(), "trusted": false}))?;
+    } else {
+        output.say(&Line::plain(&format!("{} is not trusted any more", project.display())))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::test::Test;
+
+const SETTINGS: &str = "home/.claude/settings.json";
+
+fn settings(event: &str, command: &str) -> String {
+    format!(r#"{{"hooks":{{"{event}":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#)
+}
+
+#[test]
+fn a_hook_keeps_a_task_open_and_says_why() {
+    Test::new()
+        .list("1 in_progress (ana) 'Write the parser'; 2 pending <- 1")
+        .file(SETTINGS, settings("TaskCompleted", "echo two tests fail >&2; echo see the log >&2; exit 2"))
+        .run("done 1")
+        .run("done 1 --json")
+        .run("update 1 --status completed --subject Renamed")
+        .run("show 1 --json")
+        .run("cancel 1")
+        .snapshot();
+}
+
+#[test]
+fn a_hook_forbids_a_task_and_its_number_is_burnt() {
+    Test::new()
+        .file(SETTINGS, settings("TaskCreated", "grep -q Nonsense && echo no nonsense >&2 && exit 2; exit 0"))
+        .run("create Nonsense")
+        .run("create Nonsense --json")
+        .run("create Sense")
+        .run("history")
+        .run("create Nonsense --rules client --client-version 2.1.34")
+        .snapshot();
+}
+
+#[test]
+fn what_a_hook_says_cannot_steer_the_terminal() {
+    Test::new()
+        .list("1 pending")
+        .file(SETTINGS, settings("TaskCompleted", r"printf '\\033[2Jgone\\n' >&2; exit 2"))
+        .run("done 1")
+        .snapshot();
+}
+
+#[test]
+fn a_check_must_pass_before_a_task_may_complete() {
+    Test::new()
+        .file("home/.config/taskyard/taskyard.toml", "[checks]\ntests = \"echo 1 of 3 failed; test -e mended\"")
+        .quietly("create 'Write the parser' --meta 'verify=\"tests\"'")
+        .quietly("create 'Write the docs' --meta 'verify=[\"tests\",\"spelling\"]'")
+        .run("done 1")
+        .run("done 1 --json")
+        .file("home/project/mended", "")
+        .run("done 1")
+        .run("done 2")
+        .run("done 2 --json")
+        .snapshot();
+}
+
+#[test]
+fn a_settings_file_that_makes_no_sense_is_passed_over_and_told() {
+    Test::new().file(SETTINGS, "{\"hooks\":").run("create one").run("create two --json").run("list").snapshot();
+}
+
+#[test]
+fn hooks_are_told_of_the_team() {
+    Test::new()
+        .file(SETTINGS, settings("TaskCompleted", "cat > event"))
+        .file("home/.claude/teams/alpha/config.json", r#"{"name":"alpha","members":[{"name":"bob"}]}"#)
+        .list_named("alpha", "1 in_progress (bob)")
+        .env("CLAUDE_CODE_SESSION_ID", "s-1")
+        .run("done 1 --as bob")
+        .meanwhile(|place| {
+            let event = fs::read_to_string(place.join("home/project/event")).unwrap();
+            assert!(event.trim_end().ends_with(r#""teammate_name":"bob","team_name":"alpha"}"#), "{event}");
+            assert!(event.starts_with(r#"{"session_id":"s-1","transcript_path":""#), "{event}");
+        })
+        .snapshot();
+}
+
+#[test]
+fn a_hook_blocks_though_whoever_started_us_does_not_care_for_children() {
+    let test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", "exit 2"));
+    let mut command = test.command("/usr/bin/env");
+    command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_taskyard"), "done", "1"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+/// Starts a command whose hook hangs, sends it a signal there, and returns its exit code.
+fn stopped_in_a_hook(test: &Test, words: &[&str], signal: &str) -> Option<i32> {
+    let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
+    let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = test.path("home/project/started");
+    wait_until(|| started.exists());
+    assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
+    let code = child.wait().unwrap().code();
+    let pid = fs::read_to_string(&started).unwrap();
+    wait_until(|| !is_alive(pid.trim()));
+    fs::remove_file(started).unwrap();
+    code
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(30), "still waiting");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+const HANGING: &str = "sleep 600 & echo $! > pid; mv pid started; wait";
+
+#[test]
+fn a_command_stopped_while_its_hook_runs_leaves_no_process_and_no_change() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", HANGING));
+        assert_eq!(stopped_in_a_hook(&test, &["done", "1"], signal), Some(code));
+        assert_eq!(test.json("show 1 --json")["task"]["status"], "pending");
+    }
+}
+
+#[test]
+fn a_creation_stopped_while_its_hook_runs_leaves_no_task() {
+    let mut test = Test::new().quietly("create one").file(SETTINGS, settings("TaskCreated", HANGING));
+    assert_eq!(stopped_in_a_hook(&test, &["create", "two"], "INT"), Some(130));
+    assert_eq!(test.json("list --json")["tasks"].as_array().unwrap().len(), 1);
+    let history = test.json("history --json");
+    let ops: Vec<&str> =
+        history["entries"].as_array().unwrap().iter().map(|entry| entry["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["create", "create", "delete"]);
+}

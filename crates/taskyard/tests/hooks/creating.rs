@@ -1,0 +1,51 @@
+use taskyard::core::{ClientVersion, Op, Rules};
+use taskyard::operations::NewTask;
+use taskyard::store::HistoryQuery;
+
+use crate::place::{Place, feedback, find, id, new};
+
+#[test]
+fn a_task_that_a_hook_forbids_is_gone_and_its_number_burnt() {
+    let place = Place::new().hooks("TaskCreated", &["grep -q Bad && { echo 'not here' >&2; exit 2; } || true"]);
+    let yard = place.yard("1 pending");
+    let bad = NewTask { subject: "Bad".into(), blocks: vec![id(1)], ..NewTask::default() };
+    let told = feedback(yard.create(bad));
+    assert!(told.starts_with("TaskCreated hook feedback:\n[") && told.ends_with("]: not here"), "{told}");
+    assert!(find(&yard, 2).is_none());
+    assert_eq!(find(&yard, 1).unwrap().blocked_by, []);
+    assert_eq!(yard.create(new("Good")).unwrap().done().unwrap().task.id, id(3));
+    let ops: Vec<Op> = yard.history(&HistoryQuery::default()).unwrap().iter().map(|entry| entry.op).collect();
+    assert!(ops.contains(&Op::Delete), "{ops:?}");
+}
+
+#[test]
+fn a_hook_sees_the_new_task_in_the_list() {
+    let place = Place::new().config("[[hooks.TaskCreated]]\ncommand = \"cat > tasks\"\nstdin = \"tasks\"");
+    place.yard("1 pending").create(new("Second")).unwrap().done().unwrap();
+    let tasks: serde_json::Value = serde_json::from_str(&place.written("tasks")).unwrap();
+    assert_eq!(tasks[1]["subject"], "Second");
+}
+
+#[test]
+fn a_task_that_was_removed_meanwhile_needs_no_removing() {
+    let place = Place::new().hooks("TaskCreated", &["touch asked; while [ ! -e go ]; do sleep 0.01; done; exit 2"]);
+    let yard = place.yard("1 pending");
+    let working = std::thread::spawn({
+        let yard = yard.clone();
+        move || yard.create(new("x"))
+    });
+    crate::place::wait_until("the hook runs", || place.path("project/asked").exists());
+    yard.delete(&[id(2)]).unwrap().done().unwrap();
+    std::fs::write(place.path("project/go"), "").unwrap();
+    feedback(working.join().unwrap());
+    assert!(find(&yard, 2).is_none() && find(&yard, 1).is_some());
+}
+
+#[test]
+fn the_client_of_2_1_34_asks_nobody_about_new_tasks() {
+    let mut place = Place::new().hooks("TaskCreated", &["exit 2"]);
+    place.rules = Rules::Client(ClientVersion::V2_1_34);
+    place.yard("").create(new("x")).unwrap().done().unwrap();
+    place.rules = Rules::Client(ClientVersion::V2_1_325);
+    assert_eq!(feedback(place.yard("").create(new("x"))), "TaskCreated hook feedback:\n[exit 2]: No stderr output");
+}

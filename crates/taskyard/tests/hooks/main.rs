@@ -1,0 +1,11 @@
+//! Hooks and checks on the memory store, with real commands: what they forbid, and what becomes of those that misbehave.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod cancelling;
+mod checking;
+mod completing;
+mod creating;
+mod misbehaving;
+mod place;
+mod racing;
+mod stopping;

@@ -1,0 +1,85 @@
+//! What happens between the moment a task is looked at and the moment it is changed.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use taskyard::core::{Entry, ListId, Op, Revision, Status};
+use taskyard::store::{
+    HistoryQuery, ListInfo, Listener, Litter, MemoryStore, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+};
+use taskyard_testkit::signature;
+
+use crate::place::{Place, feedback, id, status};
+
+type Meanwhile = Box<dyn FnOnce(&MemoryStore, &ListId) + Send>;
+
+/// A memory store in which something happens just before the next transaction begins.
+struct Interrupted {
+    store: MemoryStore,
+    meanwhile: Mutex<Option<Meanwhile>>,
+}
+
+impl fmt::Debug for Interrupted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Interrupted")
+    }
+}
+
+impl Store for Interrupted {
+    fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
+        self.store.lists()
+    }
+
+    fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        self.store.read(list)
+    }
+
+    fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile(&self.store, list);
+        }
+        self.store.write(list)
+    }
+
+    fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
+        self.store.write_both(from, into)
+    }
+
+    fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        self.store.history(list, query)
+    }
+
+    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
+        self.store.watch(list, since, to)
+    }
+
+    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
+        self.store.litter(list)
+    }
+
+    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+        self.store.sweep(list, litter)
+    }
+}
+
+#[test]
+fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_again() {
+    let place = Place::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
+    let store = MemoryStore::new(place.rules);
+    let plain = place.yard("");
+    taskyard_testkit::build::fill(&store, plain.list_id(), "1 completed");
+    let reopen: Meanwhile = Box::new(|store, list| {
+        let mut txn = store.write(list).unwrap();
+        let mut task = txn.find(&id(1)).unwrap().task().unwrap();
+        task.status = Status::Pending;
+        txn.put(task).unwrap();
+        txn.commit(&signature(Op::Reopen)).unwrap();
+    });
+    let store = Arc::new(Interrupted { store, meanwhile: Mutex::new(Some(reopen)) });
+    let hooks = taskyard::hooks::Hooks::new(place.setup(), place.cancel.clone());
+    let yard = taskyard::Yard::new(store, plain.list_id().clone(), plain.actor().clone()).with_hooks(Arc::new(hooks));
+    feedback(yard.done(&id(1)));
+    assert_eq!(place.written("log"), "asked\n");
+    assert_eq!(status(&yard, 1), Status::Pending);
+}
