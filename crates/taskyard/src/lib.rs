@@ -36,6 +36,7 @@ pub mod machine;
 pub mod operations;
 pub mod process;
 pub mod store;
+pub mod work;
 
 mod clock;
 mod error;

@@ -2,10 +2,12 @@
 
 pub mod agents;
 pub mod assignment;
+pub mod attempts;
 pub mod chains;
 pub mod claiming;
 pub mod departing;
 pub mod dependencies;
+pub mod fate;
 pub mod gate;
 pub mod health;
 pub mod hooking;

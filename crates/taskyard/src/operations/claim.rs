@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::attempts::is_given_up;
 use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
 use taskyard_core::rules::leasing::holds;
 use taskyard_core::rules::listing::OpenTasks;
@@ -39,6 +40,15 @@ pub struct Claim {
     pub holder: Option<Holder>,
     /// Tasks that are not wanted this time.
     pub passed_over: HashSet<TaskId>,
+    /// How many more attempts a task gets that failed the first time; none: as many as it takes.
+    pub retries: Option<u64>,
+}
+
+impl Claim {
+    /// Tells whether a task failed too often to come next.
+    fn gives_up(&self, task: &Task) -> bool {
+        self.retries.is_some_and(|retries| is_given_up(task, retries))
+    }
 }
 
 impl Default for Claim {
@@ -51,6 +61,7 @@ impl Default for Claim {
             ttl: Some(DEFAULT_LEASE),
             holder: None,
             passed_over: HashSet::new(),
+            retries: None,
         }
     }
 }
@@ -200,12 +211,17 @@ impl Yard {
         let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
         let held_elsewhere = leases.iter().filter(|lease| is_held_by_another(lease, claim.holder.as_ref()));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
+        passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
         candidates(tasks, &claimant, &passed_over, self.rules())
     }
 
     /// Takes the first of these that can still be taken.
     fn attempt_first(&self, txn: &mut dyn Txn, candidates: &[Candidate], claim: &Claim) -> Result<Attempt, StoreError> {
         for candidate in candidates {
+            // It may have failed once more since we looked.
+            if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task)) {
+                continue;
+            }
             match self.attempt(txn, &candidate.task, claim)? {
                 Ok(claimed) => return Ok(Ok(Claimed { why: Some(candidate.why.clone()), ..claimed })),
                 Err((refusal @ ClaimRefusal::AgentBusy { .. }, _)) => return Ok(Err((refusal, None))),

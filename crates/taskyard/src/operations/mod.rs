@@ -9,6 +9,7 @@ mod delete;
 mod depend;
 mod doctor;
 mod edges;
+mod give_back;
 mod graph;
 mod halt;
 mod history;
