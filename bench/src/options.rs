@@ -32,11 +32,19 @@ pub(crate) struct Scale {
     pub(crate) starts: usize,
     /// How many tasks each of the contending processes creates, and how often all of that.
     pub(crate) contended: (usize, usize),
+    /// How many tasks each of the contending processes claims, and how often all of that.
+    pub(crate) claimed: (usize, usize),
 }
 
-const FULL: Scale =
-    Scale { lists: &[(10_000, 21), (100_000, 7)], creates: (2_000, 3), starts: 200, contended: (50, 5) };
-const QUICK: Scale = Scale { lists: &[(10_000, 7)], creates: (500, 1), starts: 50, contended: (20, 1) };
+const FULL: Scale = Scale {
+    lists: &[(10_000, 21), (100_000, 7)],
+    creates: (2_000, 3),
+    starts: 200,
+    contended: (50, 5),
+    claimed: (50, 3),
+};
+const QUICK: Scale =
+    Scale { lists: &[(10_000, 7)], creates: (500, 1), starts: 50, contended: (20, 1), claimed: (20, 1) };
 
 /// Reads the words after `suite`.
 pub(crate) fn parse(words: &[&str]) -> Result<Options, Failure> {

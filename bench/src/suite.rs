@@ -7,16 +7,17 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{contending, creating, listing, starting};
+use crate::{claiming, contending, creating, listing, starting};
 
 /// Makes a measurement in a place.
 type Measure = fn(&Options, &Place) -> Result<Vec<Row>, Failure>;
 
-const MEASURES: [(&str, Measure); 4] = [
+const MEASURES: [(&str, Measure); 5] = [
     ("list", listing::measure),
     ("create", creating::measure),
     ("start", starting::measure),
     ("contend", contending::measure),
+    ("claim", claiming::measure),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.
