@@ -238,6 +238,8 @@ impl Readers {
                     Err(_) => break,
                 }
             }
+            // It may have something left to do with what came last.
+            drop(sink);
             let _ = tell.send(News::Closed);
         })
     }
