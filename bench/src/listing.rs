@@ -15,7 +15,7 @@ use crate::table::{Row, Target, milliseconds, tell};
 use crate::timing::alternate;
 
 /// What was changed this recently is read again by whoever keeps a cache by time stamps.
-const SETTLED: Duration = Duration::from_millis(1500);
+pub(crate) const SETTLED: Duration = Duration::from_millis(1500);
 
 /// Measures `taskyard list --json` against reading and parsing every file.
 pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Failure> {

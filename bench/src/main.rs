@@ -3,13 +3,16 @@
 //! `suite` runs the measurements; the other words are the programs it starts, each in a process of its own.
 
 mod bare;
+mod completing;
 mod contending;
 mod corpus;
 mod creating;
+mod graphs;
 mod listing;
 mod options;
 mod ours;
 mod places;
+mod ranking;
 mod samples;
 mod starting;
 mod suite;

@@ -32,11 +32,28 @@ pub(crate) struct Scale {
     pub(crate) starts: usize,
     /// How many tasks each of the contending processes creates, and how often all of that.
     pub(crate) contended: (usize, usize),
+    /// Lists of how many tasks are ranked, and how often each.
+    pub(crate) graphs: &'static [(usize, usize)],
+    /// How many tasks of a long list are completed.
+    pub(crate) completes: usize,
 }
 
-const FULL: Scale =
-    Scale { lists: &[(10_000, 21), (100_000, 7)], creates: (2_000, 3), starts: 200, contended: (50, 5) };
-const QUICK: Scale = Scale { lists: &[(10_000, 7)], creates: (500, 1), starts: 50, contended: (20, 1) };
+const FULL: Scale = Scale {
+    lists: &[(10_000, 21), (100_000, 7)],
+    creates: (2_000, 3),
+    starts: 200,
+    contended: (50, 5),
+    graphs: &[(10_000, 51), (100_000, 11)],
+    completes: 100,
+};
+const QUICK: Scale = Scale {
+    lists: &[(10_000, 7)],
+    creates: (500, 1),
+    starts: 50,
+    contended: (20, 1),
+    graphs: &[(10_000, 11)],
+    completes: 20,
+};
 
 /// Reads the words after `suite`.
 pub(crate) fn parse(words: &[&str]) -> Result<Options, Failure> {

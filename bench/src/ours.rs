@@ -31,6 +31,13 @@ pub(crate) fn command(programs: &Path, home: &Home) -> Command {
     command
 }
 
+/// Opens the list of a home through the library.
+pub(crate) fn yard(home: &Home) -> Result<Yard, Failure> {
+    let options = FileStoreOptions { tasks: home.tasks(), data: Some(home.data()), rules: Rules::Strict };
+    let actor = AgentName::new("bench").ok_or("no name")?;
+    Ok(Yard::new(Arc::new(FileStore::open(options)), ListId::new(Home::LIST)?, actor))
+}
+
 /// Creates tasks through the library.
 #[derive(Debug)]
 pub(crate) struct LibraryCreator {
@@ -41,10 +48,7 @@ pub(crate) struct LibraryCreator {
 impl LibraryCreator {
     /// Opens the list of a home.
     pub(crate) fn open(home: &Home) -> Result<Self, Failure> {
-        let options = FileStoreOptions { tasks: home.tasks(), data: Some(home.data()), rules: Rules::Strict };
-        let store = Arc::new(FileStore::open(options));
-        let actor = AgentName::new("bench").ok_or("no name")?;
-        Ok(Self { yard: Yard::new(store, ListId::new(Home::LIST)?, actor), created: 0 })
+        Ok(Self { yard: yard(home)?, created: 0 })
     }
 }
 

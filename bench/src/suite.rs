@@ -7,16 +7,23 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{contending, creating, listing, starting};
+use crate::{completing, contending, creating, listing, ranking, starting};
 
-/// Makes a measurement in a place.
-type Measure = fn(&Options, &Place) -> Result<Vec<Row>, Failure>;
+/// Makes a measurement.
+enum Measure {
+    /// In every place.
+    In(fn(&Options, &Place) -> Result<Vec<Row>, Failure>),
+    /// Of something that touches no files.
+    Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
+}
 
-const MEASURES: [(&str, Measure); 4] = [
-    ("list", listing::measure),
-    ("create", creating::measure),
-    ("start", starting::measure),
-    ("contend", contending::measure),
+const MEASURES: [(&str, Measure); 6] = [
+    ("list", Measure::In(listing::measure)),
+    ("create", Measure::In(creating::measure)),
+    ("start", Measure::In(starting::measure)),
+    ("rank", Measure::Anywhere(ranking::measure)),
+    ("complete", Measure::In(completing::measure)),
+    ("contend", Measure::In(contending::measure)),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.
@@ -24,9 +31,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut rows = Vec::new();
     let places = Place::all(options);
     for (name, measure) in MEASURES {
-        if options.measures.is_empty() || options.measures.iter().any(|wanted| wanted == name) {
-            for place in &places {
-                rows.extend(measure(options, place)?);
+        if !options.measures.is_empty() && !options.measures.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        match measure {
+            Measure::Anywhere(measure) => rows.extend(measure(options)?),
+            Measure::In(measure) => {
+                for place in &places {
+                    rows.extend(measure(options, place)?);
+                }
             }
         }
     }

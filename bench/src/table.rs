@@ -41,6 +41,13 @@ pub(crate) enum Target {
         /// What is wanted.
         target: f64,
     },
+    /// Ours.
+    AtMost {
+        /// What was measured.
+        milliseconds: f64,
+        /// What is wanted.
+        target: f64,
+    },
     /// Ours over Node's.
     AtLeastTimesNode {
         /// What was measured.
@@ -57,7 +64,7 @@ impl Target {
     pub(crate) fn is_missed(&self) -> bool {
         match *self {
             Self::AtMostTimesTheLimit { ratio, target } => ratio > target,
-            Self::AtMostMore { milliseconds, target } => milliseconds > target,
+            Self::AtMostMore { milliseconds, target } | Self::AtMost { milliseconds, target } => milliseconds > target,
             Self::AtLeastTimesNode { ratio, target } => ratio < target,
             Self::Information(_) => false,
         }
@@ -72,6 +79,9 @@ impl Target {
             }
             Self::AtMostMore { milliseconds, target } => {
                 [format!("{milliseconds:+.2} ms"), format!("<= {target} ms"), verdict]
+            }
+            Self::AtMost { milliseconds, target } => {
+                [format!("{milliseconds:.2} ms"), format!("<= {target} ms"), verdict]
             }
             Self::AtLeastTimesNode { ratio, target } => [format!("{ratio:.1} x Node"), format!(">= {target}"), verdict],
             Self::Information(what) => [what.clone(), String::new(), String::new()],
@@ -151,6 +161,7 @@ mod tests {
     fn a_rate_below_its_target_is_missed_and_information_never_is() {
         assert!(Target::AtLeastTimesNode { ratio: 9.9, target: 10.0 }.is_missed());
         assert!(Target::AtMostMore { milliseconds: 2.1, target: 2.0 }.is_missed());
+        assert!(Target::AtMost { milliseconds: 20.1, target: 20.0 }.is_missed());
         assert!(!Target::Information("anything".to_owned()).is_missed());
     }
 }

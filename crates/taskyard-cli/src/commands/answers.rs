@@ -73,17 +73,26 @@ fn shape(updated: &Updated) -> UpdatedShape<'_> {
     }
 }
 
+/// So many tasks that can start now are named; programs are told of all.
+const NAMED: usize = 20;
+
 /// Names the tasks that can start now; their titles are looked up again, since the answer has the numbers only.
 fn now_ready(updated: &Updated, yard: &Yard, output: &Output) -> Result<Line, Problem> {
     let mut line = Line::new().with(Tone::Plain, "  ").with(Tone::Done, output.look().arrow());
     line.push(Tone::Plain, " now ready:");
     let snapshot = yard.store().read(yard.list_id())?;
-    for (number, id) in updated.now_ready.iter().enumerate() {
+    for (number, id) in updated.now_ready.iter().take(NAMED).enumerate() {
         line.push(Tone::Plain, if number == 0 { " " } else { ", " });
         line.push(Tone::Id, &format!("#{id}"));
         if let Some(task) = snapshot.find(id)?.task() {
             line.push(Tone::Plain, &format!(" {}", task.subject));
+            if let Some(owner) = task.owner() {
+                line.push(Tone::Plain, &format!(" ({owner})"));
+            }
         }
+    }
+    if let more @ 1.. = updated.now_ready.len().saturating_sub(NAMED) {
+        line.push(Tone::Plain, &format!(" and {more} more"));
     }
     Ok(match output.look().width {
         Some(width) => line.cut(width, output.look().ellipsis()),

@@ -34,7 +34,7 @@ pub(crate) struct Claim {
     next: bool,
 
     /// Sleep until there is something to take
-    #[arg(long, requires = "next")]
+    #[arg(long, conflicts_with = "id")]
     wait: bool,
 
     /// Sleep no longer than this (`90s`, `10m`)

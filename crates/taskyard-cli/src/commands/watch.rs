@@ -1,9 +1,9 @@
 //! `taskyard watch`
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 use taskyard::core::render::{Line, Look, Tone, entry_line};
 use taskyard::core::{Event, Revision, Timestamp};
 use taskyard::leases::Warden;
@@ -11,12 +11,13 @@ use taskyard::leases::Warden;
 use crate::arguments::parse_revision;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{EntryShape, Output};
+use crate::output::{EntryShape, Output, when_reader_leaves};
 use crate::problem::Problem;
 
 /// Show changes as they happen, one line each, until it is stopped
 ///
-/// In a pipe and with --json every line is a JSON object. Changes by other programs are shown too.
+/// In a pipe and with --json every line is a JSON object. Changes by other programs are shown too. Who was interrupted goes on
+/// with --since and the last revision of which the line with "last":true has come.
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// Begin with what happened after this revision; with what happens from now on where none is given
@@ -24,8 +25,19 @@ pub(crate) struct Watch {
     since: Option<Revision>,
 }
 
-/// How often we look whether anybody still reads what we write.
-const LOOK_FOR_READER: Duration = Duration::from_millis(500);
+/// What there is to wait for.
+enum Word {
+    Happened(Event),
+    ReaderLeft,
+}
+
+/// A line in a pipe: the entry, and whether the commit it belongs to is told in full with it.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    entry: EntryShape<'a>,
+    last: bool,
+}
 
 impl Watch {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
@@ -35,10 +47,11 @@ impl Watch {
             Some(revision) => revision,
             None => store.read(yard.list_id())?.revision(),
         };
-        let (sender, receiver) = mpsc::channel::<Event>();
+        let (sender, receiver) = mpsc::channel::<Word>();
+        let left = sender.clone();
         let listener = move |event: &Event| {
             // The receiver lives as long as the subscription; past it nobody wants to know.
-            let _ = sender.send(event.clone());
+            let _ = sender.send(Word::Happened(event.clone()));
         };
         // What the dead held comes back as soon as they are dead, and not when somebody next writes.
         let _warden = Warden::over(&yard)?;
@@ -50,25 +63,22 @@ impl Watch {
             output.line(&line)?;
             output.flush()?;
         }
-        loop {
-            match receiver.recv_timeout(LOOK_FOR_READER) {
-                Ok(event) => tell(&event, output)?,
-                Err(mpsc::RecvTimeoutError::Timeout) if output.has_reader() => {}
-                Err(_) => return Ok(Exit::Done),
-            }
+        when_reader_leaves(move || drop(left.send(Word::ReaderLeft)));
+        while let Ok(Word::Happened(event)) = receiver.recv() {
+            tell(&event, output)?;
         }
+        Ok(Exit::Done)
     }
 }
 
 fn tell(event: &Event, output: &mut Output) -> Result<(), Problem> {
-    for entry in &event.entries {
+    for (number, entry) in event.entries.iter().enumerate() {
         if output.is_terminal() {
             let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
             output.line(&entry_line(entry, &Look { now, ..output.look() }))?;
         } else {
-            output.document(EntryShape(entry))?;
+            output.document(Told { entry: EntryShape(entry), last: number + 1 == event.entries.len() })?;
         }
-        output.flush()?;
     }
-    Ok(())
+    Ok(output.flush()?)
 }

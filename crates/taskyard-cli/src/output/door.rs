@@ -149,11 +149,6 @@ impl Output {
         Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Tells whether anybody can still read what we write.
-    pub(crate) fn has_reader(&self) -> bool {
-        reader_is_there()
-    }
-
     /// Sends everything on its way.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.stdout.flush()
@@ -235,24 +230,4 @@ pub(crate) fn with_commands(text: &str, tone: Tone) -> Line {
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = || text.trim_end().lines();
     lines().skip(lines().count().saturating_sub(MOST_LINES))
-}
-
-/// Looks whether the other end of stdout is still open.
-#[cfg(unix)]
-fn reader_is_there() -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-    let stdout = io::stdout();
-    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    match poll(&mut polled, Some(&at_once)) {
-        Ok(_) => !polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL),
-        Err(_) => true,
-    }
-}
-
-/// Looks whether the other end of stdout is still open; elsewhere the next write will tell.
-#[cfg(not(unix))]
-fn reader_is_there() -> bool {
-    true
 }

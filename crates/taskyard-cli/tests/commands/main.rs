@@ -7,6 +7,7 @@ mod bad_files;
 #[cfg(unix)]
 mod bad_places;
 mod cancel;
+mod claim;
 mod clear;
 mod completions;
 mod config;
@@ -28,6 +29,8 @@ mod man;
 mod merge;
 mod ready;
 mod reference;
+mod release;
+mod renew;
 mod reopen;
 mod restore;
 mod search;

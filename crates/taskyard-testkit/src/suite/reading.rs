@@ -1,6 +1,6 @@
 //! Looking at lists.
 
-use taskyard::core::{ListId, Rules, Status, TaskId};
+use taskyard::core::{ListId, Rules, Status, Task, TaskId};
 use taskyard::store::Lookup;
 
 use super::samples::{Open, id, list, task};
@@ -48,6 +48,29 @@ pub fn tasks_come_by_rising_number(open: &Open) {
     let tasks = opened.store.read(&list()).unwrap().tasks().unwrap();
     let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "10", "12x", "abc"]);
+}
+
+/// Tasks that wait are found whether the task they wait for knows of them or not, and as they will be after the commit.
+pub fn who_waits_for_a_task_is_found_by_their_own_word(open: &Open) {
+    let opened = open(Rules::Strict);
+    let waiting =
+        |number: u64, on: &[u64]| Task { blocked_by: on.iter().copied().map(id).collect(), ..task(number, "waits") };
+    commit(&*opened.store, &list(), |txn| {
+        txn.put(Task { blocks: vec![id(2), id(9)], ..waiting(1, &[1]) }).unwrap();
+        for task in [waiting(10, &[1]), waiting(3, &[2, 1]), waiting(2, &[]), waiting(4, &[11]), waiting(5, &[1])] {
+            txn.put(task).unwrap();
+        }
+    });
+    let numbers = |found: Vec<Task>| found.iter().filter_map(|task| task.id.as_number()).collect::<Vec<_>>();
+    let snapshot = opened.store.read(&list()).unwrap();
+    assert_eq!(numbers(snapshot.waiting_for(&id(1)).unwrap()), [1, 3, 5, 10]);
+    assert_eq!(numbers(snapshot.waiting_for(&id(77)).unwrap()), [0; 0]);
+    let mut txn = opened.store.write(&list()).unwrap();
+    assert_eq!(numbers(txn.waiting_for(&id(1)).unwrap()), [1, 3, 5, 10]);
+    txn.put(waiting(2, &[1])).unwrap();
+    txn.put(waiting(3, &[])).unwrap();
+    txn.remove(&id(5)).unwrap();
+    assert_eq!(numbers(txn.waiting_for(&id(1)).unwrap()), [1, 2, 10]);
 }
 
 /// Lists are told by name with what they hold; internal tasks are not counted.

@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use taskyard::core::{Event, Revision, Rules, Task, TaskId};
+use taskyard::core::{Entry, Event, Revision, Rules, Task, TaskId};
 use taskyard::store::{HistoryQuery, Listener, Subscription};
 
 use super::samples::{Open, id, list, task};
-use crate::{Opened, PATIENCE, commit};
+use crate::{Opened, PATIENCE, Random, Scale, commit};
 
 fn listen(opened: &Opened, since: u64) -> (Subscription, Receiver<Event>) {
     let (listener, heard) = sending();
@@ -119,4 +119,58 @@ pub fn what_is_told_is_what_the_journal_holds(open: &Open) {
     assert_eq!(told, event);
     assert_eq!(told.list, list());
     assert_eq!(told.entries, opened.store.history(&list(), &HistoryQuery::default()).unwrap());
+}
+
+/// Wherever in the journal and whenever one begins to listen, everything from there on is told, once and in order.
+pub fn subscriptions_begun_at_any_revision_while_others_write_yield_the_journal(open: &Open) {
+    const WRITERS: u64 = 4;
+    let opened = open(Rules::Strict);
+    let rounds = Scale::from_environment(0.1).of(500) as u64;
+    let mut random = Random::new(4);
+    let mut listeners = Vec::new();
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let opened = &opened;
+                scope.spawn(move || (0..rounds).for_each(|round| change(opened, writer, round)))
+            })
+            .collect();
+        while !writers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let newest = opened.store.read(&list()).unwrap().revision().0;
+            // Before the newest, so that there is something to tell whatever the writers do.
+            let since = random.below(usize::try_from(newest).unwrap()) as u64;
+            let (subscription, heard) = listen(&opened, since);
+            let first = heard.recv_timeout(PATIENCE).expect("a commit was not told");
+            // Some stay to the end, some are there for a moment only.
+            let staying = (random.below(3) == 0 && listeners.len() < 20).then_some(subscription);
+            listeners.push((since, first, heard, staying));
+        }
+    });
+    let journal = opened.store.history(&list(), &HistoryQuery::default()).unwrap();
+    let newest = journal.last().unwrap().revision;
+    assert!(newest.0 >= WRITERS * rounds);
+    for (since, first, heard, staying) in listeners {
+        let mut told: Vec<Event> = std::iter::once(first).chain(heard.try_iter()).collect();
+        while staying.is_some() && told.last().is_none_or(|event| event.revision < newest) {
+            told.push(heard.recv_timeout(PATIENCE).expect("the end of the journal was not told"));
+        }
+        let entries: Vec<Entry> = told.into_iter().flat_map(|event| event.entries).collect();
+        let until = entries.last().map_or(Revision(since), |entry| entry.revision);
+        let expected = journal.iter().filter(|entry| entry.revision.0 > since && entry.revision <= until);
+        assert!(entries.iter().eq(expected), "from {since} to {until}: {entries:?}");
+    }
+}
+
+/// Changes two tasks of this writer's in one commit, and sometimes removes them.
+fn change(opened: &Opened, writer: u64, round: u64) {
+    let ids = [writer * 2 + 1, writer * 2 + 2];
+    commit(&*opened.store, &list(), |txn| {
+        for number in ids {
+            if round % 7 == 6 {
+                txn.remove(&id(number)).unwrap();
+            } else {
+                txn.put(task(number, &format!("round {round}"))).unwrap();
+            }
+        }
+    });
 }

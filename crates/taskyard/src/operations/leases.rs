@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::departing::{Departure, departure_notice, given_back};
 use taskyard_core::rules::leasing::{LeaseState, holds, judge_write, renewed};
+use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Op, Remark, Task, TaskId};
 
 use super::halt::Halt;
 use crate::leases::World;
-use crate::store::{Lookup, Signature, StoreError, Txn};
+use crate::store::{Lookup, Signature, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
 
 /// Stages the end of leases that no longer count, those of one agent at a time, and returns what the commit is to be signed
@@ -65,14 +66,14 @@ pub(crate) fn show_life(txn: &mut dyn Txn, actor: &AgentName, world: &dyn World)
     Ok(())
 }
 
-/// Returns the leases of an agent that are worth renewing, renewed.
+/// Returns the leases of an agent that are alive and worth renewing, renewed. A lease that has ended stays so, whoever asks.
 pub(super) fn own_renewals(leases: Vec<Lease>, actor: &AgentName, world: &dyn World) -> Vec<Lease> {
     if leases.is_empty() {
         return leases;
     }
     let now = world.now();
     let own = leases.into_iter().filter(|lease| is_same_agent(lease.agent.as_str(), actor.as_str()));
-    own.filter_map(|lease| renewed(&lease, &now)).collect()
+    own.filter(|lease| world.judge(lease).is_alive()).filter_map(|lease| renewed(&lease, &now)).collect()
 }
 
 /// Returns the lease on a task that counts, in a transaction whose dead leases have ended.
@@ -95,6 +96,13 @@ impl Yard {
             judge_write(task, lease, self.actor(), self.proof(), self.rules())?;
         }
         Ok(())
+    }
+
+    /// Looks without a lock whether a lease forbids a change of a task.
+    pub(super) fn forbidden_by_lease(&self, list: &dyn Snapshot, task: &Task) -> Result<Option<Refusal>, StoreError> {
+        let counts = |lease: &Lease| holds(lease, task) && self.world().judge(lease).is_alive();
+        let lease = list.leases()?.into_iter().find(counts);
+        Ok(judge_write(task, lease.as_ref(), self.actor(), self.proof(), self.rules()).err())
     }
 
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.

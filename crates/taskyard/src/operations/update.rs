@@ -13,7 +13,7 @@ use super::edges::{
 };
 use super::halt::Halt;
 use super::workbench::Workbench;
-use crate::store::Txn;
+use crate::store::{StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// How often a change begins again because somebody reopened the task while hooks were asked.
@@ -70,6 +70,10 @@ impl Yard {
                 return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
             }
             let seen = if self.hooks().is_some() { list.find(id)?.task() } else { None };
+            // Nobody is asked about a change that is not this agent's to make.
+            if let Some(refusal) = seen.as_ref().map_or(Ok(None), |task| self.forbidden_by_lease(&*list, task))? {
+                return Ok(Outcome::Refused(refusal));
+            }
             drop(list);
             let consulted = self.consult(seen.as_ref(), &update)?;
             if let Consulted::Refused(refusal) = consulted {
@@ -199,24 +203,32 @@ fn consequences(bench: &mut Workbench<'_>, before: &Task, after: &Task, rules: R
     let open_blockers = bench.open_blockers(after)?;
     match judge_transition(before, after.status, &open_blockers, rules)? {
         Some(Transition::Complete) => {
-            for id in &after.blocks {
-                let Some(dependent) = bench.find(id)?.cloned() else { continue };
+            for id in dependents(bench, after, rules)? {
+                let Some(dependent) = bench.find(&id)?.cloned() else { continue };
                 if is_freed(&dependent, &after.id, &bench.open_blockers(&dependent)?) {
-                    updated.now_ready.push(id.clone());
+                    updated.now_ready.push(id);
                 }
             }
             updated.open_blockers = open_blockers;
         }
         Some(Transition::Reopen) => {
-            for id in &after.blocks {
-                if bench.find(id)?.is_some_and(started_too_early) {
-                    updated.dependents_started.push(id.clone());
+            for id in dependents(bench, after, rules)? {
+                if bench.find(&id)?.is_some_and(started_too_early) {
+                    updated.dependents_started.push(id);
                 }
             }
         }
         Some(Transition::Start | Transition::PutBack) | None => {}
     }
     Ok(updated)
+}
+
+/// Returns the tasks that wait for a task. The client believes the task alone; an edge may be written on the other side only.
+fn dependents(bench: &mut Workbench<'_>, task: &Task, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+    match rules {
+        Rules::Strict => bench.waiting_for(&task.id),
+        Rules::Client(_) => Ok(task.blocks.clone()),
+    }
 }
 
 /// Takes `metadata.cancelled` away with the status it belonged to, unless the patch says something of it.

@@ -61,6 +61,21 @@ impl<'a> Workbench<'a> {
         Ok(open)
     }
 
+    /// Returns the tasks that wait for a task, by rising number: as they were found, with the changes made to them.
+    pub(super) fn waiting_for(&mut self, blocker: &TaskId) -> Result<Vec<TaskId>, StoreError> {
+        let mut ids: BTreeSet<TaskId> = self.changed.clone();
+        for task in self.txn.waiting_for(blocker)? {
+            ids.insert(task.id.clone());
+            // What is on the bench already may have changed there.
+            self.pieces.entry(task.id.clone()).or_insert_with(|| Piece::Task(Box::new(task)));
+        }
+        let waits = |id: &TaskId| match self.pieces.get(id) {
+            Some(Piece::Task(task)) => task.blocked_by.contains(blocker),
+            Some(Piece::Missing | Piece::Unreadable(_)) | None => false,
+        };
+        Ok(ids.into_iter().filter(waits).collect())
+    }
+
     /// Puts a new or changed task on the bench.
     pub(super) fn put(&mut self, task: Task) {
         self.changed.insert(task.id.clone());

@@ -71,6 +71,14 @@ pub trait Snapshot: Debug {
     /// Returns every readable task, by rising number.
     fn tasks(&self) -> Result<Vec<Task>, StoreError>;
 
+    /// Returns the tasks that wait for this one, by rising number: those whose `blocked_by` names it, whether it knows of
+    /// them or not. A store may find them in less time than it takes to look at all.
+    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        let mut tasks = self.tasks()?;
+        tasks.retain(|task| task.blocked_by.contains(blocker));
+        Ok(tasks)
+    }
+
     /// Returns what lies among the tasks and is none, by name.
     fn problems(&self) -> Result<Vec<Problem>, StoreError>;
 

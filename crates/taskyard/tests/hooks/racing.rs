@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use taskyard::core::{Entry, ListId, Op, Revision, Status};
+use taskyard::core::{Entry, Lease, ListId, Op, Revision, Status};
 use taskyard::store::{
     HistoryQuery, ListInfo, Listener, Litter, MemoryStore, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
 };
@@ -40,6 +40,14 @@ impl Store for Interrupted {
             meanwhile(&self.store, list);
         }
         self.store.write(list)
+    }
+
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
+        self.store.try_write(list)
+    }
+
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        self.store.renew(list, leases)
     }
 
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {

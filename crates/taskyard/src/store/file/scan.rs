@@ -54,17 +54,7 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
         return Ok(scan);
     };
     let looking = Looking { place, directory: directory.as_fd(), journal };
-    let size_hint = journal.map_or(0, |journal| journal.known_count().unwrap_or(0));
-    let (mut looks, (revision, known)) = if size_hint < WORTH_A_THREAD {
-        (look_at_all(directory.as_fd(), place)?, remembered(journal)?)
-    } else {
-        thread::scope(|scope| {
-            let looks = scope.spawn(|| look_at_all(directory.as_fd(), place));
-            let known = remembered(journal)?;
-            let died = |_| StoreError::io("cannot list", &place.directory)(io::ErrorKind::Other.into());
-            Ok::<_, StoreError>((looks.join().map_err(died)??, known))
-        })?
-    };
+    let (mut looks, (revision, known)) = look_while(place, directory.as_fd(), journal, || remembered(journal))?;
     let mut scan = Scan { revision, seen, ..Scan::default() };
     scan.tasks.reserve(looks.len());
     // In the order of the known, which is nearly the order of the numbers.
@@ -87,6 +77,25 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     scan.problems.sort_by(|one, two| one.task.cmp(&two.task));
     scan.changes.sort_by(|one, two| one.task.cmp(&two.task));
     Ok(scan)
+}
+
+/// Looks at every file while something is remembered of them, on two threads where they are many.
+pub(super) fn look_while<T>(
+    place: &Place,
+    directory: BorrowedFd<'_>,
+    journal: Option<&Journal>,
+    remember: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<(HashMap<TaskId, Look>, T), StoreError> {
+    let size_hint = journal.map_or(0, |journal| journal.known_count().unwrap_or(0));
+    if size_hint < WORTH_A_THREAD {
+        return Ok((look_at_all(directory, place)?, remember()?));
+    }
+    thread::scope(|scope| {
+        let looks = scope.spawn(|| look_at_all(directory, place));
+        let remembered = remember()?;
+        let died = |_| StoreError::io("cannot list", &place.directory)(io::ErrorKind::Other.into());
+        Ok((looks.join().map_err(died)??, remembered))
+    })
 }
 
 /// What is looked at, and what is known of it.

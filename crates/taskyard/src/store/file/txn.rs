@@ -11,6 +11,7 @@ use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
 
 use super::commit;
+use super::dependents;
 use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::handle::Handle;
@@ -189,6 +190,16 @@ impl Snapshot for FileTxn {
             return Ok(Vec::new());
         }
         Ok(self.staged_leases()?.all())
+    }
+
+    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        let (place, directory) = (&self.turn.place, self.turn.directory.as_fd());
+        let mut tasks = dependents::waiting_for(blocker, place, directory, self.journal())?;
+        tasks.retain(|task| !self.staged.contains_key(&task.id));
+        let staged = self.staged.iter().filter_map(|(id, staged)| staged.after.as_ref()?.task(id).ok());
+        tasks.extend(staged.filter(|task| task.blocked_by.contains(blocker)));
+        tasks.sort_by(|one, two| one.id.cmp(&two.id));
+        Ok(tasks)
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {

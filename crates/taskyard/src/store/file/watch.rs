@@ -1,22 +1,26 @@
 //! Following a list: the kernel tells that something moved, the journal tells what.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use taskyard_core::{Entry, Event, Revision};
 
 use super::handle::Handle;
+use super::places_watched::PlacesWatched;
 use crate::store::{HistoryQuery, Listener, StoreError, Subscription};
 
 /// A burst of changes is looked at together.
 const BURST: Duration = Duration::from_millis(3);
 /// A long burst is looked at now and then all the same.
 const LONGEST_BURST: Duration = Duration::from_millis(50);
+/// Whoever keeps us from recording something may do so for long, suspended say: then it is enough to try this often.
+const SLOWEST_TRY: Duration = Duration::from_secs(5);
+
+/// Where the kernel does not tell us that something moved, because it watches too much already, we look this often.
+const UNTOLD: Duration = Duration::from_secs(1);
 
 enum Word {
     Moved,
@@ -26,10 +30,11 @@ enum Word {
 /// Calls the listener for every commit after `since`, until the subscription is dropped.
 pub(super) fn watch(handle: Arc<Handle>, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
     let (sender, receiver) = channel();
-    let watcher = watcher(&handle, sender.clone())?;
+    let moved = sender.clone();
+    let places = PlacesWatched::new(&handle.place, move || drop(moved.send(Word::Moved)))?;
     let thread = thread::Builder::new()
         .name("taskyard-watch".to_owned())
-        .spawn(move || follow(&handle, watcher, &receiver, since, &to))
+        .spawn(move || follow(&handle, places, &receiver, since, &to))
         .map_err(StoreError::io("cannot watch", "."))?;
     Ok(Subscription::new(move || {
         let _ = sender.send(Word::End);
@@ -40,21 +45,27 @@ pub(super) fn watch(handle: Arc<Handle>, since: Revision, to: Listener) -> Resul
     }))
 }
 
-fn follow(handle: &Handle, mut watcher: RecommendedWatcher, receiver: &Receiver<Word>, since: Revision, to: &Listener) {
+fn follow(handle: &Handle, mut places: PlacesWatched, receiver: &Receiver<Word>, since: Revision, to: &Listener) {
     let mut told = since;
-    let mut watched = add_paths(&mut watcher, handle);
+    let mut next_try = LONGEST_BURST;
     loop {
+        // Before looking, so that nothing can move between the look and the watching.
+        let is_told = places.keep_up(&handle.place);
+        // What is journaled already need not wait until the files have been looked at.
+        tell(handle, &mut told, to);
         let is_complete = handle.observe().unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot look at the list");
             true
         });
         tell(handle, &mut told, to);
         // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
-        let word = if is_complete {
-            receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            receiver.recv_timeout(LONGEST_BURST)
+        let word = match (is_complete, is_told) {
+            (true, true) => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            (true, false) => receiver.recv_timeout(UNTOLD),
+            (false, _) => receiver.recv_timeout(next_try),
         };
+        let nothing_moved = matches!(word, Err(RecvTimeoutError::Timeout));
+        next_try = if nothing_moved { (next_try * 2).min(SLOWEST_TRY) } else { LONGEST_BURST };
         match word {
             Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
             Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return,
@@ -66,9 +77,6 @@ fn follow(handle: &Handle, mut watcher: RecommendedWatcher, receiver: &Receiver<
                 Ok(Word::End) => return,
                 Err(_) => break,
             }
-        }
-        if !watched {
-            watched = add_paths(&mut watcher, handle);
         }
     }
 }
@@ -99,30 +107,4 @@ fn events(handle: &Handle, entries: Vec<Entry>) -> Vec<Event> {
         }
     }
     events
-}
-
-fn watcher(handle: &Handle, sender: Sender<Word>) -> Result<RecommendedWatcher, StoreError> {
-    let failed = |error: notify::Error| {
-        StoreError::io("cannot watch", &handle.place.directory)(std::io::Error::other(error.to_string()))
-    };
-    notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
-        let is_only_a_look = matches!(&event, Ok(event) if event.kind.is_access());
-        if !is_only_a_look {
-            let _ = sender.send(Word::Moved);
-        }
-    })
-    .map_err(failed)
-}
-
-/// Watches the list and our memory of it, or the nearest directories above them that exist. Returns whether both are there.
-fn add_paths(watcher: &mut RecommendedWatcher, handle: &Handle) -> bool {
-    let mut is_complete = true;
-    for path in [Some(&handle.place.directory), handle.place.sidecar.as_ref()].into_iter().flatten() {
-        let nearest = path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-        is_complete &= nearest == path;
-        if let Err(error) = watcher.watch(nearest, RecursiveMode::NonRecursive) {
-            tracing::warn!(%error, path = %nearest.display(), "cannot watch");
-        }
-    }
-    is_complete
 }

@@ -51,6 +51,16 @@ impl Staging {
         all
     }
 
+    /// Returns the tasks that wait for a task, by rising number.
+    pub(super) fn waiting_for(&self, blocker: &TaskId) -> Vec<Task> {
+        let waits = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(|task| task.blocked_by.contains(blocker));
+        let unchanged = self.base.tasks.values().filter(waits).filter(|kept| !self.staged.contains_key(&kept.id));
+        let staged = self.staged.values().flatten().filter(waits);
+        let mut tasks: Vec<Task> = unchanged.chain(staged).filter_map(|kept| kept.task.clone().ok()).collect();
+        tasks.sort_by(|one, two| one.id.cmp(&two.id));
+        tasks
+    }
+
     pub(super) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), CannotStage> {
         let over = self.writable(&task.id)?.map(|kept| &kept.image);
         let image = native::write(over, task, rules).map_err(CannotStage::TooLarge)?;

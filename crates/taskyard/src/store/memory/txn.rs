@@ -51,6 +51,10 @@ impl Snapshot for MemoryTxn {
         Ok(self.staging.leases.all())
     }
 
+    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.waiting_for(blocker))
+    }
+
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.turn.cell().list)).collect())
     }

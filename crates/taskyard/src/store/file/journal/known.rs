@@ -27,6 +27,16 @@ pub(in crate::store::file) struct KnownTask {
     pub(in crate::store::file) task: Result<Task, Unreadable>,
 }
 
+/// A file as it was last seen, and the task in it where that was wanted and there is one.
+#[derive(Debug)]
+pub(in crate::store::file) struct KnownPrint {
+    pub(in crate::store::file) id: TaskId,
+    pub(in crate::store::file) print: Fingerprint,
+    pub(in crate::store::file) seen: i64,
+    /// Apart, since most are not wanted.
+    pub(in crate::store::file) task: Option<Box<Task>>,
+}
+
 impl Journal {
     /// Returns the last known state of one file.
     pub(in crate::store::file) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
@@ -54,6 +64,23 @@ impl Journal {
                 let id = task_id(row.get_ref(0)?);
                 let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
                 Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, id })
+            })
+            .map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns every known file with its fingerprint, and the task in it where its contents are wanted.
+    pub(in crate::store::file) fn known_where(
+        &self,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<KnownPrint>, StoreError> {
+        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let rows = statement
+            .query_map([], |row| {
+                let id = task_id(row.get_ref(0)?);
+                let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
+                let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
+                Ok(KnownPrint { print: print(row)?, seen: row.get(4)?, task, id })
             })
             .map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
