@@ -29,6 +29,8 @@ use crate::signals;
 ///
 /// The lease ends with this process, however that ends: what it was working on is free again at once. Ctrl-C takes nothing more,
 /// ends the commands and gives their tasks back; a second Ctrl-C kills them.
+///
+/// Exits with 0 when everything it took was completed, with 3 when something was given up or lost.
 #[derive(Debug, Args)]
 pub(crate) struct Work {
     /// How many to run at the same time; the workers are called NAME-1, NAME-2 and so on

@@ -30,8 +30,9 @@ struct Live {
 impl<'a> WorkDisplay<'a> {
     /// Begins to show.
     pub(super) fn on(output: &'a mut Output) -> Self {
-        let is_live = output.can_move_the_cursor() && !output.is_quiet();
-        let live = is_live.then(|| Live::new(output.look().unicode));
+        let is_watched = output.is_terminal() && !output.is_quiet();
+        // A terminal that cannot redraw its lines gets one after the other.
+        let live = is_watched.then(|| Live::new(output.look().unicode)).filter(|live| !live.all.is_hidden());
         Self { output, live }
     }
 
@@ -44,10 +45,8 @@ impl<'a> WorkDisplay<'a> {
             return Ok(());
         }
         match event {
-            WorkEvent::Notice(notice) => return self.aside(|output| output.warn(&notice.to_string())),
-            WorkEvent::NotUpdated(refusal) => {
-                return self.aside(|output| output.warn(&format!("not done as a hook wanted: {refusal}")));
-            }
+            WorkEvent::Notice(notice) => return self.warn(&notice.to_string()),
+            WorkEvent::NotUpdated(refusal) => return self.warn(&format!("not done as a hook wanted: {refusal}")),
             _ => {}
         }
         let Some(line) = self.line(event) else { return Ok(()) };
@@ -72,11 +71,14 @@ impl<'a> WorkDisplay<'a> {
         }
     }
 
-    /// Writes to stderr without leaving the lines of busy workers in between.
-    fn aside(&mut self, write: impl FnOnce(&mut Output) -> io::Result<()>) -> io::Result<()> {
+    fn warn(&mut self, text: &str) -> io::Result<()> {
         match &self.live {
-            Some(live) => live.all.suspend(|| write(self.output)),
-            None => write(self.output),
+            // On stderr it would come between the lines of busy workers.
+            Some(live) => {
+                let line = Line::new().with(Tone::Warning, "warning: ").with(Tone::Plain, text);
+                live.all.println(self.output.painted(&line))
+            }
+            None => self.output.warn(text),
         }
     }
 

@@ -50,11 +50,6 @@ impl Output {
         self.terminal.look
     }
 
-    /// Tells whether a person sits at the other end of a terminal that can redraw lines.
-    pub(crate) fn can_move_the_cursor(&self) -> bool {
-        self.is_terminal() && !self.terminal.is_dumb
-    }
-
     /// Returns a line as it is written, in colours where there are any.
     pub(crate) fn painted(&self, line: &Line) -> String {
         let text = if self.terminal.color { ansi(line) } else { line.to_string() };

@@ -24,8 +24,6 @@ pub(crate) enum ColorChoice {
 pub(crate) struct Terminal {
     /// Whether stdout is a terminal.
     pub(crate) is_terminal: bool,
-    /// Whether the terminal can do no more than write line after line.
-    pub(crate) is_dumb: bool,
     /// Whether stdout gets colours.
     pub(crate) color: bool,
     /// Whether stderr gets colours.
@@ -55,7 +53,6 @@ impl Terminal {
         let error_terminal = std::io::stderr().is_terminal();
         Self {
             is_terminal,
-            is_dumb: dumb,
             color: wanted(is_terminal),
             error_color: wanted(error_terminal),
             error_width: error_terminal.then(|| width(columns_of(std::io::stderr()), environment)),

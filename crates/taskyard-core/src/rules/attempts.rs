@@ -39,11 +39,8 @@ pub fn with_note(task: &Task, note: &Note) -> Task {
     let noted = json!({ "at": note.at.to_string(), "author": note.author.as_str(), "text": note.text });
     match notes {
         Value::Array(notes) => notes.push(noted),
-        Value::Null => *notes = Value::Array(vec![noted]),
-        other => {
-            let first = other.take();
-            *other = Value::Array(vec![first, noted]);
-        }
+        empty @ Value::Null => *empty = Value::Array(vec![noted]),
+        other => *other = Value::Array(vec![other.take(), noted]),
     }
     task
 }
