@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, NewTask};
-use taskyard_testkit::{Home, Ran, Rival, Scale, is_consistent_journal, leftovers};
+use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, is_consistent_journal, leftovers};
 
 /// The agent of the Node process.
 const NODE: &str = "node";
@@ -147,6 +147,66 @@ fn of_many_commands_at_once_one_wins_each_task() {
             assert!(owner.is_none_or(|owner| winners.iter().any(|(_, winner)| winner == owner)), "{answer}");
         }
     }
+}
+
+/// Where a claim of ours stops when it is in the journal and not in the file.
+const BETWEEN: [&str; 3] = ["journal: written", "journal: flushed", "file: before"];
+
+#[test]
+fn a_claim_that_was_suspended_past_its_locks_yields_to_the_rival_who_won_meanwhile() {
+    side_by_side(&BETWEEN, |step| {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        home.ask("create A");
+        let sleeper = Suspended::at(&home, step, "claim 1 --as ours --json");
+        claim_as_a_patient_client(&home);
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(3), "{step}: {ran:?}");
+        let answer = ran.json();
+        assert_eq!((&answer["reason"], &answer["owner"]), (&json!("already_claimed"), &json!(NODE)), "{step}");
+        is_the_rivals(&home, step);
+    });
+}
+
+#[test]
+fn a_claim_whose_process_was_killed_yields_to_the_rival_who_won_before_it_was_finished() {
+    side_by_side(&BETWEEN, |step| {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        home.ask("create A");
+        assert!(home.run_with(&format!("{step}=kill"), "claim 1 --as ours").was_killed());
+        claim_as_a_patient_client(&home);
+        is_the_rivals(&home, step);
+    });
+}
+
+/// Claims task 1 the client's way, as often as it takes until the locks of whoever sleeps or is dead have gone stale.
+fn claim_as_a_patient_client(home: &Home) {
+    let directory = Value::from(home.list("L").to_str().unwrap());
+    let mut rival = Rival::script(&format!(
+        "for (;;) try {{ console.log(JSON.stringify(await store.claim({directory}, '1', '{NODE}'))); break; }} \
+         catch (error) {{ if (error.code !== 'ELOCKED') throw error; }}"
+    ));
+    let answer = rival.json().expect("the rival gets its turn");
+    assert_eq!(answer["task"]["owner"], json!(NODE), "{answer}");
+    assert_eq!(rival.end().code, Some(0));
+}
+
+fn is_the_rivals(home: &Home, step: &str) {
+    home.ask("list");
+    assert_eq!(home.present()["1"]["owner"], json!(NODE), "{step}");
+    let refused = home.run("claim 1 --as another --json");
+    assert_eq!((refused.code, &refused.json()["owner"]), (Some(3), &json!(NODE)), "{step}: {refused:?}");
+    let late = home.run("done 1 --token 1 --as ours --json");
+    assert_eq!(late.code, Some(3), "{step}: {late:?}");
+    assert_eq!(leftovers(&home.list("L")), Vec::<String>::new(), "{step}");
+    is_consistent_journal(&home.ask("history"), &home.present()).unwrap();
+}
+
+fn side_by_side<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(|| check(*case));
+        }
+    });
 }
 
 fn is_told_why(answer: &Value, is_for_the_next: bool) {

@@ -89,9 +89,20 @@ impl LeasePlayer {
             LeaseStep::Delete { task, agent } => self.write(task, agent, None, before, |yard, task| {
                 yard.delete(std::slice::from_ref(task)).unwrap().map(drop)
             }),
-            LeaseStep::Undo { revision } => {
+            LeaseStep::Undo { revision, agent, force } => {
                 let revision = Revision(u64::from(revision) % before.revision.0.max(1) + 1);
-                came(&self.yard.undo(UndoRange::One(revision)).unwrap())
+                let agent = Self::agent(agent);
+                let yard = self.yard.acting_as(agent.clone());
+                let yard = if force { yard.overruling() } else { yard };
+                let undone = yard.undo(UndoRange::One(revision)).unwrap();
+                if let (Outcome::Done(undone), false) = (&undone, force) {
+                    for (task, _) in &undone.tasks {
+                        let lease = before.counting(task).map(|lease| lease.agent.as_str());
+                        let is_own = lease.is_none_or(|holder| is_same_agent(holder, agent.as_str()));
+                        assert!(is_own, "{agent} took back what {lease:?} works on");
+                    }
+                }
+                self.acts(&agent, &undone)
             }
             LeaseStep::Depart { agent } => {
                 let agent = Self::agent(agent);

@@ -48,6 +48,8 @@ pub(super) enum LeaseStep {
     },
     Undo {
         revision: u8,
+        agent: u8,
+        force: bool,
     },
     Depart {
         agent: u8,
@@ -109,7 +111,8 @@ fn step() -> impl Strategy<Value = LeaseStep> {
             .prop_map(|(task, agent, proof)| LeaseStep::Done { task, agent, proof }),
         2 => (pick(), pick()).prop_map(|(task, agent)| LeaseStep::Delete { task, agent }),
         2 => (pick(), pick()).prop_map(|(task, agent)| LeaseStep::Reopen { task, agent }),
-        5 => pick().prop_map(|revision| LeaseStep::Undo { revision }),
+        5 => (pick(), pick(), any::<bool>())
+            .prop_map(|(revision, agent, force)| LeaseStep::Undo { revision, agent, force }),
         2 => pick().prop_map(|agent| LeaseStep::Depart { agent }),
         4 => pick().prop_map(|agent| LeaseStep::Look { agent }),
         4 => (pick(), any::<Option<u8>>(), status)

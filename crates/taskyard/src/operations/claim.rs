@@ -114,7 +114,7 @@ impl Yard {
             return Ok(ClaimOutcome::Refused { refusal, task });
         }
         let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt(txn, id, claim)?))?;
-        Ok(concluded(outcome))
+        self.confirmed(concluded(outcome))
     }
 
     /// Takes the task that comes next: one the agent has already, else the best that is ready.
@@ -127,9 +127,15 @@ impl Yard {
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
             let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt_first(txn, &candidates, claim)?))?;
-            match concluded(outcome) {
-                // Others were faster with all of them; there may be something new.
-                ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { .. }, .. } => {}
+            match self.confirmed(concluded(outcome))? {
+                // Others were faster with all of them, or with the one we had; there may be something new.
+                ClaimOutcome::Refused {
+                    refusal:
+                        ClaimRefusal::NothingReady { .. }
+                        | ClaimRefusal::AlreadyClaimed { .. }
+                        | ClaimRefusal::AlreadyResolved,
+                    ..
+                } => {}
                 answer => return Ok(answer),
             }
         }
@@ -138,7 +144,7 @@ impl Yard {
                 Ok(candidates) => Ok(self.attempt_first(txn, &candidates, claim)?),
                 Err(refusal) => Ok(Err((refusal, None))),
             })?;
-        Ok(concluded(outcome))
+        self.confirmed(concluded(outcome))
     }
 
     /// Takes the task that comes next, sleeping until there is one, until the moment given, or until the alarm is stopped.
@@ -160,6 +166,23 @@ impl Yard {
                 Woken::TimedOut | Woken::Stopped => return Ok(answer),
             }
         }
+    }
+
+    /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has
+    /// lost to whoever took the task meanwhile: that one was told so first, and the file is theirs.
+    fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
+        let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
+        let Lookup::Found(task, _) = self.store().read(self.list_id())?.find(&claimed.task.id)? else {
+            return Ok(outcome);
+        };
+        let refusal = match task.owner() {
+            Some(owner) if is_same_agent(owner, self.actor().as_str()) => return Ok(outcome),
+            Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned() },
+            None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
+            // It was ours for a moment, and was given back since.
+            None => return Ok(outcome),
+        };
+        Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
     }
 
     fn claimant(&self, claim: &Claim) -> Claimant {
