@@ -84,3 +84,41 @@ fn first_end(leases: &[Lease], now: &Moment) -> Option<Duration> {
 fn failed(error: std::io::Error) -> Error {
     StoreError::io("cannot wait for changes of", ".")(error).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use taskyard_core::{AgentName, Holder, ListId, Rules, TaskId};
+
+    use super::{Alarm, Woken};
+    use crate::Yard;
+    use crate::leases::{ThisMachine, World as _};
+    use crate::operations::{Claim, NewTask};
+    use crate::store::MemoryStore;
+
+    #[test]
+    fn a_process_whose_lease_is_not_returned_does_not_keep_us_awake() {
+        let store = Arc::new(MemoryStore::new(Rules::Strict));
+        let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+        yard.create(NewTask { subject: "one".into(), ..NewTask::default() }).unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mark = ThisMachine::mark(child.id()).unwrap();
+        let holder = Some(Holder::Process(mark.clone()));
+        yard.claim(&TaskId::number(1), &Claim { holder, ..Claim::default() }).unwrap();
+        child.kill().unwrap();
+        while ThisMachine.is_running(&mark) {
+            std::thread::yield_now();
+        }
+        let mut alarm = Alarm::set(&yard).unwrap();
+        let until = Instant::now() + Duration::from_millis(300);
+        let mut woken = 0;
+        while woken < 50 && alarm.wait(&yard, Some(until)).unwrap() == Woken::LookAgain {
+            woken += 1;
+        }
+        assert!((1..50).contains(&woken), "woken {woken} times");
+        child.wait().unwrap();
+    }
+}

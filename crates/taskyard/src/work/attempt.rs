@@ -14,7 +14,11 @@ use super::report::{Conclusion, WorkError};
 use super::site::Site;
 use super::{Ended, Failure, WorkEvent, Worker};
 use crate::operations::{StopAnswer, Stopped};
+use crate::store::StoreError;
 use crate::{Error, Outcome as Done};
+
+/// How often a write is tried that others keep from happening: it may be all that is left to do after hours of work.
+const INSISTENCE: u32 = 5;
 
 /// One attempt of a worker at a task.
 pub(super) struct Attempt {
@@ -60,7 +64,8 @@ impl Attempt {
 
     /// Gives the task back because we are stopping.
     pub(super) fn interrupted(&self) -> Result<Conclusion, Error> {
-        match self.hold.yard.give_back_interrupted(&self.task.id, "interrupted: `taskyard work` was stopped")? {
+        let reason = "interrupted: `taskyard work` was stopped";
+        match insist(|| self.hold.yard.give_back_interrupted(&self.task.id, reason))? {
             Done::Done(released) => {
                 self.site.tell(WorkEvent::Interrupted(self.over(released.task)));
                 Ok(Conclusion::Interrupted)
@@ -124,7 +129,7 @@ impl Attempt {
     }
 
     fn complete(&self) -> Result<Conclusion, Error> {
-        let done = self.hold.yard.done(&self.task.id);
+        let done = insist(|| self.hold.yard.done(&self.task.id));
         self.site.tell_notices();
         match done? {
             Done::Done(updated) => {
@@ -138,7 +143,7 @@ impl Attempt {
 
     fn give_back(&self, failure: Failure, output: &str) -> Result<Conclusion, Error> {
         let reason = [&failure.to_string(), failure.said().unwrap_or(output)].map(str::trim_end).join("\n");
-        match self.hold.yard.give_back_failed(&self.task.id, reason.trim_end())? {
+        match insist(|| self.hold.yard.give_back_failed(&self.task.id, reason.trim_end()))? {
             Done::Done(released) if self.number > self.site.order.retries => {
                 self.site.tell(WorkEvent::GaveUp(self.over(released.task), failure));
                 Ok(Conclusion::GaveUp)
@@ -207,4 +212,20 @@ impl Attempt {
             took: self.started.elapsed(),
         }
     }
+}
+
+/// Writes, and tries again where others were in the way.
+fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 1..INSISTENCE {
+        match write() {
+            Err(
+                error @ (Error::TooManyConflicts { .. }
+                | Error::Store(
+                    StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Conflict { .. },
+                )),
+            ) => tracing::warn!(%error, "trying again"),
+            answer => return answer,
+        }
+    }
+    write()
 }

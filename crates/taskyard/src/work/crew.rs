@@ -164,7 +164,9 @@ impl Crew {
     /// Sleeps until something happens, and looks whether everybody still has what they work on.
     fn sleep(&self, alarm: &mut Alarm) -> Result<(), Error> {
         alarm.wait(&self.site.yard, None)?;
-        self.site.yard.return_ended_leases()?;
+        if let Err(error) = self.site.yard.return_ended_leases() {
+            tracing::warn!(%error, "leases that have ended are not recorded");
+        }
         for member in &self.members {
             if let State::Busy(nudge, _) = &member.state {
                 nudge.look();
