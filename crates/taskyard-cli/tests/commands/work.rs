@@ -30,7 +30,7 @@ fn what_a_command_writes_cannot_steer_the_terminal() {
 fn a_command_that_cannot_be_started_is_told_once_and_costs_nothing() {
     Test::new()
         .list("1 pending; 2 pending")
-        .run("work -j 2 --quiet -- no-such-program")
+        .run("work -j 2 -- no-such-program")
         .run("work --json -- no-such-program")
         .run("list")
         .meanwhile(|place| {

@@ -86,28 +86,12 @@ impl Program {
             return Ok(Ending::Cancelled);
         }
         let (tell, hear) = mpsc::channel();
-        let (mut running, mut readers) = self.begin(stdout, stderr, &tell)?;
+        let mut running = Running::start(self)?;
+        let mut readers = running.attend(&self.stdin, stdout, stderr, &tell)?;
         let _woken = cancel.on_cancel(move || drop(tell.send(News::Cancelled)));
         let ending = running.end(self.timeout, &hear, &mut readers)?;
         readers.hear_last_words(&hear);
         Ok(ending)
-    }
-
-    /// Starts the command, with somebody to feed it, to read what it writes, and to tell of its end.
-    pub(super) fn begin(&self, stdout: Sink, stderr: Sink, tell: &Sender<News>) -> io::Result<(Running, Readers)> {
-        let mut running = Running::start(self)?;
-        if let Some(stdin) = running.child.stdin.take() {
-            feed(stdin, self.stdin.clone())?;
-        }
-        let mut readers = Readers::default();
-        if let Some(pipe) = running.child.stdout.take() {
-            readers.drain(pipe, stdout, tell.clone())?;
-        }
-        if let Some(pipe) = running.child.stderr.take() {
-            readers.drain(pipe, stderr, tell.clone())?;
-        }
-        running.watch(tell.clone())?;
-        Ok((running, readers))
     }
 
     pub(super) fn command(&self) -> Command {
@@ -148,7 +132,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    fn start(program: &Program) -> io::Result<Self> {
+    pub(super) fn start(program: &Program) -> io::Result<Self> {
         let mut command = program.command();
         Ok(Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
     }
@@ -156,6 +140,28 @@ impl Running {
     /// Takes a command that leads a process group of its own.
     pub(super) fn of(child: Child) -> Self {
         Self { group: Pid::from_child(&child), child, is_reaped: false }
+    }
+
+    /// Has somebody feed the command, read what it writes, and tell of its end.
+    pub(super) fn attend(
+        &mut self,
+        stdin: &[u8],
+        stdout: Sink,
+        stderr: Sink,
+        tell: &Sender<News>,
+    ) -> io::Result<Readers> {
+        if let Some(pipe) = self.child.stdin.take() {
+            feed(pipe, stdin.to_vec())?;
+        }
+        let mut readers = Readers::default();
+        if let Some(pipe) = self.child.stdout.take() {
+            readers.drain(pipe, stdout, tell.clone())?;
+        }
+        if let Some(pipe) = self.child.stderr.take() {
+            readers.drain(pipe, stderr, tell.clone())?;
+        }
+        self.watch(tell.clone())?;
+        Ok(readers)
     }
 
     /// Tells when the command has ended. It stays unreaped, so that its number, which is the group's, cannot be given to

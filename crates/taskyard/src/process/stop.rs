@@ -60,13 +60,22 @@ impl Stop {
 
 impl Program {
     /// Runs the command to its end, as [`Program::run`] does; when it is to stop, everything in its process group gets
-    /// SIGTERM, and SIGKILL when that has not helped after five seconds.
-    pub fn run_until_stopped(&self, stdout: Sink, stderr: Sink, stop: &Stop) -> io::Result<Ending> {
+    /// SIGTERM, and SIGKILL when that has not helped after five seconds. `started` is called once it has been started, before
+    /// anything it writes is passed on.
+    pub fn run_until_stopped(
+        &self,
+        stdout: Sink,
+        stderr: Sink,
+        stop: &Stop,
+        started: impl FnOnce(),
+    ) -> io::Result<Ending> {
         if stop.asked.is_cancelled() {
             return Ok(Ending::Cancelled);
         }
         let (tell, hear) = mpsc::channel();
-        let (mut running, mut readers) = self.begin(stdout, stderr, &tell)?;
+        let mut running = Running::start(self)?;
+        started();
+        let mut readers = running.attend(&self.stdin, stdout, stderr, &tell)?;
         let (ask, kill) = (tell.clone(), tell);
         let _asked = stop.asked.on_cancel(move || drop(ask.send(News::Asked)));
         let _killed = stop.killed.on_cancel(move || drop(kill.send(News::Cancelled)));
@@ -138,7 +147,8 @@ mod tests {
         let (stop, said) = (Stop::new(), Captured::beginning(100));
         let ask = stop.clone();
         let program = shell("trap 'echo goodbye >&2; exit 0' TERM; echo up; while :; do sleep 0.01; done");
-        let ending = program.run_until_stopped(at_first_word(move || ask.ask()), said.sink(), &stop.part()).unwrap();
+        let ending =
+            program.run_until_stopped(at_first_word(move || ask.ask()), said.sink(), &stop.part(), || {}).unwrap();
         assert_eq!(ending, Ending::Cancelled);
         assert!(said.text().ends_with("goodbye\n"), "{}", said.text());
     }
@@ -149,7 +159,7 @@ mod tests {
         let started = Instant::now();
         let kill = stop.clone();
         let program = shell("trap '' TERM; sleep 60 & echo $!; echo up >&2; wait; sleep 60");
-        let ending = program.run_until_stopped(said.sink(), at_first_word(move || kill.kill()), &stop).unwrap();
+        let ending = program.run_until_stopped(said.sink(), at_first_word(move || kill.kill()), &stop, || {}).unwrap();
         assert_eq!(ending, Ending::Cancelled);
         assert!(started.elapsed() < Duration::from_secs(30));
         let pid: u32 = said.text().trim().parse().unwrap();
@@ -162,9 +172,14 @@ mod tests {
     fn what_was_stopped_before_does_not_begin_and_a_part_does_not_stop_the_whole() {
         let stop = Stop::new();
         stop.part().kill();
-        let ending = |stop: &Stop| shell("exit 3").run_until_stopped(Box::new(|_| {}), Box::new(|_| {}), stop).unwrap();
-        assert_eq!(ending(&stop), Ending::Exited(3));
+        let ending = |stop: &Stop| {
+            let mut has_started = false;
+            let sink = || -> Sink { Box::new(|_| {}) };
+            let ending = shell("exit 3").run_until_stopped(sink(), sink(), stop, || has_started = true).unwrap();
+            (ending, has_started)
+        };
+        assert_eq!(ending(&stop), (Ending::Exited(3), true));
         stop.ask();
-        assert_eq!(ending(&stop.part()), Ending::Cancelled);
+        assert_eq!(ending(&stop.part()), (Ending::Cancelled, false));
     }
 }

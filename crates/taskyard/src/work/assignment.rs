@@ -60,12 +60,6 @@ impl Assignment {
     /// Runs the command, and completes the task or gives it back.
     pub(super) fn carry_out(self) -> Outcome {
         let Self { attempt, is_resumed, stop, keeper } = self;
-        attempt.site.tell(WorkEvent::Started {
-            worker: attempt.worker.name.clone(),
-            task: Box::new(attempt.task.clone()),
-            attempt: attempt.number,
-            is_resumed,
-        });
         let briefing = Briefing {
             task: &attempt.task,
             token: attempt.hold.token,
@@ -76,7 +70,14 @@ impl Assignment {
         let program = briefing.program(&attempt.site.order);
         let tail = Tail::default();
         let sink = || tail.sink(&attempt.task.id, &attempt.site.listener);
-        let ending = program.run_until_stopped(sink(), sink(), &stop);
+        let ending = program.run_until_stopped(sink(), sink(), &stop, || {
+            attempt.site.tell(WorkEvent::Started {
+                worker: attempt.worker.name.clone(),
+                task: Box::new(attempt.task.clone()),
+                attempt: attempt.number,
+                is_resumed,
+            });
+        });
         let lost = keeper.finish();
         match (ending, lost) {
             (Err(source), _) => attempt.could_not_start(source),

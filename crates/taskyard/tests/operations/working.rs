@@ -94,7 +94,8 @@ fn whoever_is_asked_to_stop_gives_back_and_takes_nothing_more() {
 fn a_program_that_is_not_there_ends_the_work_and_gives_the_task_back() {
     let yard = yard("1 pending; 2 pending");
     let order = Order { program: "/no/such/program".into(), ..order("") };
-    let (_, report) = work(&yard, order, |_, _| {});
+    let (told, report) = work(&yard, order, |_, _| {});
+    assert_eq!(told, [] as [&str; 0]);
     assert!(matches!(report, Err(WorkError::CannotStart { program, .. }) if program == "/no/such/program"));
     let task = yard.show(&id(1)).unwrap().done().unwrap().task;
     assert_eq!((task.status, task.owner(), task.meta("attempts")), (Status::Pending, None, None));
