@@ -110,13 +110,22 @@ impl Work {
         conclude(&result?, output)
     }
 
+    /// Returns the name the workers are called by. A person's own tasks are not theirs to go on with.
+    fn name(&self, context: &Context) -> Result<AgentName, Problem> {
+        let actor = context.actor()?;
+        Ok(match context.named_agent() {
+            Some(_) => actor,
+            None => AgentName::new(format!("{actor}-work")).unwrap_or(actor),
+        })
+    }
+
     fn order(&self, context: &Context) -> Result<Order, Problem> {
         let config = context.config()?;
         let ttl = self.ttl.or(config.lease()).unwrap_or(DEFAULT_LEASE);
         if ttl < SHORTEST_LEASE {
             return Err(Problem::usage("bad_ttl", "a lease must live for 100 ms at least"));
         }
-        let actor = context.actor()?;
+        let actor = self.name(context)?;
         let worker = |name: AgentName| {
             let mut roles = self.roles.clone();
             roles.extend(config.roles(&actor).iter().cloned());
