@@ -41,7 +41,7 @@ pub(crate) enum Target {
         /// What is wanted.
         target: f64,
     },
-    /// Ours, 95 times of 100.
+    /// Ours.
     AtMost {
         /// What was measured.
         milliseconds: f64,

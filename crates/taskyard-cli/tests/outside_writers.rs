@@ -18,7 +18,8 @@ use taskyard::Yard;
 use taskyard::core::{AgentName, ListId};
 use taskyard::operations::Filter;
 use taskyard_testkit::{
-    Home, Ran, Rival, Scale, Tasks, is_consistent_journal, leftovers, rewrite_in_place, write_in_place,
+    Home, Ran, Rival, Scale, Tasks, is_consistent_journal, leftovers, make_first_format, rewrite_in_place,
+    write_in_place,
 };
 
 const TASKS: usize = 20;
@@ -203,19 +204,37 @@ fn reading_works_where_the_data_directory_is_read_only() {
     let home = home_with_edges();
     rewrite_in_place(&home.task_file("1"), "hand");
     read_only(home.path());
-    let mut command = home.command("list --json");
-    if is_root() {
-        // Nothing is read-only to root.
-        command.uid(65534).gid(65534);
-    }
-    shows_four(&Ran::from(command.output().unwrap()));
-    let mut command = home.command("show 1 --json");
-    if is_root() {
-        command.uid(65534).gid(65534);
-    }
-    let shown = Ran::from(command.output().unwrap());
+    shows_four(&run_held_back(&home, "list --json"));
+    let shown = run_held_back(&home, "show 1 --json");
     assert_eq!(shown.json()["task"]["metadata"]["hand"], json!(true), "{shown:?}");
     writable(home.path());
+}
+
+#[test]
+fn a_journal_of_the_first_format_is_read_where_it_cannot_be_upgraded() {
+    let home = home_with_edges();
+    let history = home.ask("history");
+    make_first_format(&home.sidecar("L"));
+    read_only(home.path());
+    shows_four(&run_held_back(&home, "list --json"));
+    assert_eq!(run_held_back(&home, "history --json").json(), history);
+    let refused = run_held_back(&home, "claim 1 --json");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    writable(home.path());
+    assert_eq!(home.ask("claim 1")["token"], json!(1));
+    assert_eq!(
+        home.ask("history")["entries"].as_array().unwrap().len(),
+        history["entries"].as_array().unwrap().len() + 1
+    );
+}
+
+/// Runs a command that permissions hold back: nothing is read-only to root.
+fn run_held_back(home: &Home, words: &str) -> Ran {
+    let mut command = home.command(words);
+    if is_root() {
+        command.uid(65534).gid(65534);
+    }
+    Ran::from(command.output().unwrap())
 }
 
 fn shows_four(ran: &Ran) {

@@ -109,7 +109,7 @@ fn wait_for_calm(process: u32) -> [u64; 2] {
     let started = Instant::now();
     let mut before = spent(process);
     loop {
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(400));
         let now = spent(process);
         if now == before {
             return now;

@@ -18,12 +18,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 pub mod build;
+pub mod contest;
 pub mod graphs;
 pub mod properties;
 pub mod suite;
 
 mod home;
 mod listing;
+mod old_journal;
 mod opened;
 mod patience;
 mod random;
@@ -31,9 +33,11 @@ mod rivals;
 mod scale;
 mod staging;
 mod suspended;
+mod turned_world;
 
 pub use home::{Home, Ran};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
+pub use old_journal::{make_first_format, set_format};
 pub use opened::Opened;
 pub use patience::{PATIENCE, finishes};
 pub use random::Random;
@@ -42,3 +46,4 @@ pub use scale::Scale;
 pub use staging::{commit, images, signature};
 pub use suspended::Suspended;
 pub use taskyard::core::Rules;
+pub use turned_world::TurnedWorld;

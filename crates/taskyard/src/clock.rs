@@ -1,5 +1,6 @@
 //! The two clocks: one that people read, one that only goes forward.
 
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -34,7 +35,8 @@ pub(crate) fn boot_id() -> String {
     if let Some(id) = crate::store::failpoint::boot_id() {
         return id.to_owned();
     }
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_else(|_| "unknown".to_owned())
+    // A process lives in one run of the machine, and every lease is judged by this.
+    static BOOT: OnceLock<String> = OnceLock::new();
+    let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    BOOT.get_or_init(|| read().map(|id| id.trim().to_owned()).unwrap_or_else(|_| "unknown".to_owned())).clone()
 }

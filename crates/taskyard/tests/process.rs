@@ -93,3 +93,13 @@ fn a_directory_that_is_not_there_is_an_error() {
     let program = Program { directory: PathBuf::from("/not/there"), ..shell("true") };
     assert!(program.run_captured(10, &Cancel::new()).is_err());
 }
+
+#[test]
+fn what_a_command_leaves_behind_may_talk_for_ever() {
+    let program = shell("(while :; do echo again; sleep 0.02; done) & echo $!");
+    let finished = finishes(move || program.run_captured(1000, &Cancel::new()).unwrap());
+    let pid = finished.stdout.lines().find_map(|line| line.parse().ok()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(finished.ending, Ending::Exited(0));
+}

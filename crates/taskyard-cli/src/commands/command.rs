@@ -38,6 +38,7 @@ use super::update::Update;
 use super::use_list::Use;
 use super::watch::Watch;
 use super::where_is::Where;
+use super::work::Work;
 use crate::arguments::Globals;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -91,6 +92,7 @@ pub(crate) enum Command {
     Undo(Undo),
     Restore(Restore),
     Watch(Watch),
+    Work(Box<Work>),
     Lists(Lists),
     Where(Where),
     Use(Use),
@@ -113,6 +115,11 @@ impl Command {
             self,
             Self::Where(_) | Self::Use(_) | Self::Todo(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_)
         )
+    }
+
+    /// Tells whether the command listens to signals itself, because it has programs to stop.
+    pub(crate) fn stops_itself(&self) -> bool {
+        matches!(self, Self::Work(_))
     }
 
     /// Does what was asked.
@@ -141,6 +148,7 @@ impl Command {
             Self::Undo(command) => command.run(context, output),
             Self::Restore(command) => command.run(context, output),
             Self::Watch(command) => command.run(context, output),
+            Self::Work(command) => command.run(context, output),
             Self::Lists(command) => command.run(context, output),
             Self::Where(command) => command.run(context, output),
             Self::Use(command) => command.run(context, output),

@@ -38,5 +38,7 @@ mod update;
 mod use_list;
 mod watch;
 mod where_is;
+mod work;
+mod work_display;
 
 pub(crate) use command::Arguments;

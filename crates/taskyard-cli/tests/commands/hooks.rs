@@ -80,6 +80,15 @@ fn hooks_are_told_of_the_team() {
         .snapshot();
 }
 
+#[test]
+fn a_hook_blocks_though_whoever_started_us_does_not_care_for_children() {
+    let test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", "exit 2"));
+    let mut command = test.command("/usr/bin/env");
+    command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_taskyard"), "done", "1"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
 /// Starts a command whose hook hangs, sends it a signal there, and returns its exit code.
 fn stopped_in_a_hook(test: &Test, words: &[&str], signal: &str) -> Option<i32> {
     let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));

@@ -53,3 +53,5 @@ mod use_list;
 mod version;
 mod watch;
 mod where_is;
+#[cfg(unix)]
+mod work;

@@ -4,6 +4,7 @@ pub mod committing;
 pub mod contention;
 pub mod history;
 pub mod images;
+pub mod leasing;
 pub mod numbering;
 pub mod pairs;
 pub mod reading;

@@ -81,6 +81,21 @@ macro_rules! store_suite {
             pairs_in_opposite_directions_do_not_wait_for_each_other
             one_list_is_no_pair
         }
+        $crate::store_tests! { leasing
+            a_lease_is_kept_as_it_was_given
+            tokens_only_grow
+            the_token_of_a_lease_that_ended_at_once_is_used_up
+            the_newest_lease_of_a_task_is_the_only_one
+            a_dropped_transaction_grants_nothing
+            leases_are_seen_in_their_transaction_first
+            a_lease_ends_with_what_it_stood_for
+            a_lease_outlives_other_changes_of_its_task
+            a_lease_ends_when_its_task_moves_to_another_list
+            a_commit_with_only_leases_is_no_revision
+            a_renewal_is_for_one_token
+            a_renewal_waits_for_no_transaction
+            who_does_not_wait_gets_no_second_transaction
+        }
         $crate::store_tests! { contention
             eight_threads_get_different_numbers
             eight_threads_lose_no_change

@@ -122,7 +122,7 @@ impl HookSetup {
                 command: hook.command.clone(),
                 arguments: hook.args.clone(),
                 matcher: hook.matcher.clone(),
-                timeout: hook.timeout.unwrap_or(TIMEOUT),
+                timeout: hook.timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(TIMEOUT),
                 is_async: hook.is_async,
                 stdin: hook.stdin,
                 source: HookSource { path: layer.path.clone(), origin: layer.origin },

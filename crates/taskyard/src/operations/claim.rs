@@ -1,10 +1,13 @@
 //! Taking a task: exactly one of all who want it gets it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::attempts::is_given_up;
 use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
+use taskyard_core::rules::leasing::holds;
+use taskyard_core::rules::listing::OpenTasks;
 use taskyard_core::{Holder, Lease, Op, ProcessMark, Revision, Status, Task, TaskId};
 
 use super::leases::lease_on;
@@ -16,8 +19,9 @@ use crate::{Error, Yard};
 /// How long a lease lives where nothing else is said.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(3600);
 
-/// How often the list is looked at anew when others were faster with everything that was ready.
-const LOOKS: u32 = 64;
+/// How often the list is looked at without a lock when others were faster with everything that was ready. After that it is
+/// looked at under the lock, where nobody can be faster.
+const LOOKS: u32 = 4;
 
 /// How a task is to be taken.
 #[derive(Clone, Debug)]
@@ -36,6 +40,15 @@ pub struct Claim {
     pub holder: Option<Holder>,
     /// Tasks that are not wanted this time.
     pub passed_over: HashSet<TaskId>,
+    /// How many more attempts a task gets that failed the first time; none: as many as it takes.
+    pub retries: Option<u64>,
+}
+
+impl Claim {
+    /// Tells whether a task failed too often to come next.
+    fn gives_up(&self, task: &Task) -> bool {
+        self.retries.is_some_and(|retries| is_given_up(task, retries))
+    }
 }
 
 impl Default for Claim {
@@ -48,7 +61,15 @@ impl Default for Claim {
             ttl: Some(DEFAULT_LEASE),
             holder: None,
             passed_over: HashSet::new(),
+            retries: None,
         }
+    }
+}
+
+impl Claim {
+    /// Tells whether what else the agent has to do may be a reason against it.
+    fn depends_on_load(&self) -> bool {
+        self.only_when_idle || self.limit.is_some()
     }
 }
 
@@ -93,27 +114,37 @@ impl Yard {
             return Ok(ClaimOutcome::Refused { refusal, task });
         }
         let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt(txn, id, claim)?))?;
-        Ok(concluded(outcome))
+        self.confirmed(concluded(outcome))
     }
 
     /// Takes the task that comes next: one the agent has already, else the best that is ready.
     pub fn claim_next(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
-        let mut refused = ClaimRefusal::NothingReady { for_others: 0 };
         for _ in 0..LOOKS {
-            let candidates = match self.candidates(claim)? {
+            self.return_ended_leases()?;
+            let reading = self.look()?;
+            let candidates = match self.candidates(&reading.tasks, &reading.leases, claim) {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
             let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt_first(txn, &candidates, claim)?))?;
-            match concluded(outcome) {
-                // Others were faster with all of them; there may be something new.
-                ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { for_others }, .. } => {
-                    refused = ClaimRefusal::NothingReady { for_others };
-                }
+            match self.confirmed(concluded(outcome))? {
+                // Others were faster with all of them, or with the one we had; there may be something new.
+                ClaimOutcome::Refused {
+                    refusal:
+                        ClaimRefusal::NothingReady { .. }
+                        | ClaimRefusal::AlreadyClaimed { .. }
+                        | ClaimRefusal::AlreadyResolved,
+                    ..
+                } => {}
                 answer => return Ok(answer),
             }
         }
-        Ok(ClaimOutcome::Refused { refusal: refused, task: None })
+        let outcome =
+            self.transact(Op::Claim, |txn, _| match self.candidates(&txn.tasks()?, &txn.leases()?, claim) {
+                Ok(candidates) => Ok(self.attempt_first(txn, &candidates, claim)?),
+                Err(refusal) => Ok(Err((refusal, None))),
+            })?;
+        self.confirmed(concluded(outcome))
     }
 
     /// Takes the task that comes next, sleeping until there is one, until the moment given, or until the alarm is stopped.
@@ -135,6 +166,23 @@ impl Yard {
                 Woken::TimedOut | Woken::Stopped => return Ok(answer),
             }
         }
+    }
+
+    /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has
+    /// lost to whoever took the task meanwhile: that one was told so first, and the file is theirs.
+    fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
+        let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
+        let Lookup::Found(task, _) = self.store().read(self.list_id())?.find(&claimed.task.id)? else {
+            return Ok(outcome);
+        };
+        let refusal = match task.owner() {
+            Some(owner) if is_same_agent(owner, self.actor().as_str()) => return Ok(outcome),
+            Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned() },
+            None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
+            // It was ours for a moment, and was given back since.
+            None => return Ok(outcome),
+        };
+        Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
     }
 
     fn claimant(&self, claim: &Claim) -> Claimant {
@@ -159,30 +207,44 @@ impl Yard {
                 return Ok(None);
             }
         }
-        let blockers = open_blockers(&*list, &task)?;
-        let refusal = judge_claim(&task, &blockers, &self.claimant(claim), self.rules()).err();
-        Ok(refusal.map(|refusal| (refusal, Some(task))))
+        let claimant = self.claimant(claim);
+        if let Err(refusal) = judge_claim(&task, &open_blockers(&*list, &task)?, &claimant, self.rules()) {
+            return Ok(Some((refusal, Some(task))));
+        }
+        if !claim.depends_on_load() {
+            return Ok(None);
+        }
+        // What else the agent has is only a reason where the task could be had at that same moment.
+        let tasks = list.tasks()?;
+        let Some(task) = tasks.iter().find(|other| other.id == task.id) else { return Ok(None) };
+        let blockers = OpenTasks::of(&tasks).blockers(task);
+        let could_be_had = judge_claim(task, &blockers, &claimant, self.rules()).is_ok();
+        let refusal = judge_load(&tasks, &task.id, &claimant, self.rules()).err().filter(|_| could_be_had);
+        Ok(refusal.map(|refusal| (refusal, Some(Box::new(task.clone())))))
     }
 
-    /// Returns what the agent could take next, as the list is at this moment.
-    fn candidates(&self, claim: &Claim) -> Result<Result<Vec<Candidate>, ClaimRefusal>, Error> {
-        self.return_ended_leases()?;
-        let reading = self.look()?;
+    /// Returns what the agent could take next of a list as it was read.
+    fn candidates(&self, tasks: &[Task], leases: &[Lease], claim: &Claim) -> Result<Vec<Candidate>, ClaimRefusal> {
         let claimant = self.claimant(claim);
-        if claim.only_when_idle
-            && let Err(refusal) = judge_load(&reading.tasks, &TaskId::stored(""), &claimant, self.rules())
-        {
-            return Ok(Err(refusal));
+        if claim.only_when_idle {
+            judge_load(tasks, &TaskId::stored(""), &claimant, self.rules())?;
         }
         let mut passed_over = claim.passed_over.clone();
-        let held_elsewhere = reading.leases.iter().filter(|lease| is_held_by_another(lease, claim.holder.as_ref()));
-        passed_over.extend(held_elsewhere.map(|lease| lease.task.clone()));
-        Ok(candidates(&reading.tasks, &claimant, &passed_over, self.rules()))
+        let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+        let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
+        let held_elsewhere = leases.iter().filter(|lease| is_held_by_another(lease, claim.holder.as_ref()));
+        passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
+        passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
+        candidates(tasks, &claimant, &passed_over, self.rules())
     }
 
     /// Takes the first of these that can still be taken.
     fn attempt_first(&self, txn: &mut dyn Txn, candidates: &[Candidate], claim: &Claim) -> Result<Attempt, StoreError> {
         for candidate in candidates {
+            // It may have failed once more since we looked.
+            if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task)) {
+                continue;
+            }
             match self.attempt(txn, &candidate.task, claim)? {
                 Ok(claimed) => return Ok(Ok(Claimed { why: Some(candidate.why.clone()), ..claimed })),
                 Err((refusal @ ClaimRefusal::AgentBusy { .. }, _)) => return Ok(Err((refusal, None))),
@@ -200,7 +262,7 @@ impl Yard {
         if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
             return Ok(Err((refusal, Some(task))));
         }
-        if (claim.only_when_idle || claim.limit.is_some())
+        if claim.depends_on_load()
             && let Err(refusal) = judge_load(&txn.tasks()?, &task.id, &claimant, self.rules())
         {
             return Ok(Err((refusal, Some(task))));
@@ -217,8 +279,10 @@ impl Yard {
         let lease = match present {
             // The same agent asks again: it has the task, and its token goes on counting.
             Some(lease) if claim.holder.is_none() || lease.holder == claim.holder => {
-                let ends = lease.ttl.map(|ttl| self.world().now().after(ttl));
-                let lease = Lease { ends, ..lease };
+                // One that outlived its connection has an end but no time of its own to begin anew.
+                let ttl = lease.ttl.or(lease.ends.as_ref().and(claim.ttl));
+                let ends = ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
+                let lease = Lease { ttl, ends, ..lease };
                 txn.set_lease(lease.clone())?;
                 lease
             }

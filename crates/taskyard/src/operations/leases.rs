@@ -66,14 +66,16 @@ pub(crate) fn show_life(txn: &mut dyn Txn, actor: &AgentName, world: &dyn World)
     Ok(())
 }
 
-/// Returns the leases of an agent that are worth renewing, renewed.
+/// Returns the leases of an agent that are alive and worth renewing, renewed. A lease that has ended stays so, whoever asks.
 pub(super) fn own_renewals(leases: Vec<Lease>, actor: &AgentName, world: &dyn World) -> Vec<Lease> {
     if leases.is_empty() {
         return leases;
     }
     let now = world.now();
-    let own = leases.into_iter().filter(|lease| is_same_agent(lease.agent.as_str(), actor.as_str()));
-    own.filter_map(|lease| renewed(&lease, &now)).collect()
+    // A lease that lives with a process is renewed by that process: another of the same name says nothing of it.
+    let is_own = |lease: &Lease| is_same_agent(lease.agent.as_str(), actor.as_str()) && lease.holder.is_none();
+    let own = leases.into_iter().filter(is_own);
+    own.filter(|lease| world.judge(lease).is_alive()).filter_map(|lease| renewed(&lease, &now)).collect()
 }
 
 /// Returns the lease on a task that counts, in a transaction whose dead leases have ended.

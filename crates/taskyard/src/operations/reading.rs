@@ -45,9 +45,8 @@ impl Yard {
             return false;
         }
         let own = own_renewals(leases.to_vec(), self.actor(), self.world());
-        let alive: Vec<Lease> = own.into_iter().filter(|lease| self.world().judge(lease).is_alive()).collect();
-        if !alive.is_empty()
-            && let Err(error) = self.store().renew(self.list_id(), &alive)
+        if !own.is_empty()
+            && let Err(error) = self.store().renew(self.list_id(), &own)
         {
             tracing::debug!(%error, "leases are not renewed by looking");
         }

@@ -41,7 +41,8 @@ impl Yard {
             self.proving(token).respect_lease(txn, &task)?;
             let lease = lease_on(txn, &task)?.ok_or_else(|| stale(&task, token))?;
             let ttl = ttl.or(lease.ttl);
-            let lease = Lease { ttl, ends: ttl.map(|ttl| self.world().now().after(ttl)), ..lease };
+            let ends = ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
+            let lease = Lease { ttl, ends, ..lease };
             txn.set_lease(lease.clone())?;
             Ok((task, lease))
         })?;

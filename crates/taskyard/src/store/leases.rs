@@ -12,6 +12,7 @@ use super::NewLease;
 pub(super) struct StagedLeases {
     leases: BTreeMap<TaskId, Lease>,
     last_token: Token,
+    has_granted: bool,
     changed: BTreeMap<TaskId, Option<Lease>>,
 }
 
@@ -19,7 +20,7 @@ impl StagedLeases {
     /// Takes the leases there are, and the last token that was given out.
     pub(super) fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
         let leases = leases.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
-        Self { leases, last_token, changed: BTreeMap::new() }
+        Self { leases, last_token, has_granted: false, changed: BTreeMap::new() }
     }
 
     /// Returns the leases as they will be, by task.
@@ -32,6 +33,11 @@ impl StagedLeases {
         self.last_token
     }
 
+    /// Tells whether a token was given out, whatever became of its lease.
+    pub(super) fn has_granted(&self) -> bool {
+        self.has_granted
+    }
+
     /// Returns what changed: each lease as it will be, none where it goes.
     pub(super) fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
         &self.changed
@@ -40,6 +46,7 @@ impl StagedLeases {
     /// Gives a lease out.
     pub(super) fn grant(&mut self, new: NewLease) -> Lease {
         self.last_token = Token(self.last_token.0 + 1);
+        self.has_granted = true;
         let NewLease { task, agent, taken, ttl, ends, holder } = new;
         let lease = Lease { task, agent, token: self.last_token, taken, ttl, ends, holder };
         self.put(lease.clone());

@@ -1,10 +1,18 @@
+use std::fs;
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{ClientVersion, Op, Rules, Status};
-use taskyard::operations::{OwnerChange, Patch, UndoRange, Update};
+use taskyard::hooks::Hooks;
+use taskyard::operations::{OwnerChange, Patch, UndoRange, Update, Updated};
+use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Signature, Txn};
+use taskyard::{Error, Outcome, Yard};
+use taskyard_testkit::build;
 
-use crate::place::{Place, feedback, find, id, new, status};
+use crate::place::{Place, feedback, find, id, new, refused, status, wait_until};
 
 fn completing() -> Update {
     Update { patch: Patch { status: Some(Status::Completed), ..Patch::default() }, ..Update::default() }
@@ -89,7 +97,9 @@ fn arguments_reach_a_program_without_a_shell() {
     let place = Place::new().settings(
         r#"{"hooks":{"TaskCompleted":[{"hooks":[{"type":"command","command":"touch","args":["a b","$HOME"]}]}]}}"#,
     );
+    let place = place.config("[[hooks.TaskCompleted]]\ncommand = \"touch\"\nargs = [\"c d\"]");
     place.yard("1 pending").done(&id(1)).unwrap().done().unwrap();
+    assert!(place.path("project/c d").exists());
     assert!(place.path("project/a b").exists() && place.path("project/$HOME").exists());
 }
 
@@ -130,11 +140,7 @@ fn taking_back_a_reopening_asks_nobody() {
 fn a_yard_without_hooks_asks_nobody() {
     let place = Place::new().hooks("TaskCompleted", &["exit 2"]);
     let yard = place.yard("1 pending");
-    let bare = taskyard::Yard::new(
-        std::sync::Arc::new(taskyard::store::MemoryStore::new(Rules::Strict)),
-        yard.list_id().clone(),
-        yard.actor().clone(),
-    );
+    let bare = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), yard.list_id().clone(), yard.actor().clone());
     bare.create(new("x")).unwrap().done().unwrap();
     bare.done(&id(1)).unwrap().done().unwrap();
 }
@@ -143,27 +149,23 @@ fn a_yard_without_hooks_asks_nobody() {
 const WAITING: &str = "touch asked; while [ ! -e go ]; do sleep 0.01; done";
 
 /// Completes task 1 while its hook waits, and changes the list in the meantime.
-fn done_while(
-    place: &Place,
-    line: &str,
-    meanwhile: impl FnOnce(&taskyard::Yard),
-) -> (taskyard::Yard, Result<taskyard::Outcome<taskyard::operations::Updated>, taskyard::Error>) {
+fn done_while(place: &Place, line: &str, meanwhile: impl FnOnce(&Yard)) -> (Yard, Result<Outcome<Updated>, Error>) {
     let yard = place.yard(line);
-    let working = std::thread::spawn({
+    let working = thread::spawn({
         let yard = yard.clone();
         move || yard.done(&id(1))
     });
-    crate::place::wait_until("the hook runs", || place.path("project/asked").exists());
+    wait_until("the hook runs", || place.path("project/asked").exists());
     // Nobody holds a lock: whatever happens now happens at once.
     meanwhile(&yard);
-    std::fs::write(place.path("project/go"), "").unwrap();
+    fs::write(place.path("project/go"), "").unwrap();
     (yard, working.join().unwrap())
 }
 
-fn elsewhere(yard: &taskyard::Yard, op: Op, change: impl FnOnce(&mut dyn taskyard::store::Txn)) {
+fn elsewhere(yard: &Yard, op: Op, change: impl FnOnce(&mut dyn Txn)) {
     let mut txn = yard.store().write(yard.list_id()).unwrap();
     change(&mut *txn);
-    txn.commit(&taskyard::store::Signature::new(yard.actor().clone(), op)).unwrap();
+    txn.commit(&Signature::new(yard.actor().clone(), op)).unwrap();
 }
 
 #[test]
@@ -186,8 +188,8 @@ fn a_task_removed_while_the_hook_runs_stays_removed() {
     let (yard, outcome) = done_while(&place, "1 pending", |yard| {
         elsewhere(yard, Op::RemovedElsewhere, |txn| txn.remove(&id(1)).unwrap());
     });
-    let refusal = crate::place::refused(outcome);
-    assert!(matches!(refusal, taskyard::core::rules::refusal::Refusal::NoSuchTask { .. }), "{refusal}");
+    let refusal = refused(outcome);
+    assert!(matches!(refusal, Refusal::NoSuchTask { .. }), "{refusal}");
     assert!(find(&yard, 1).is_none());
 }
 
@@ -210,18 +212,17 @@ fn a_hook_may_change_the_task_it_judges() {
     // The same through the file store, where the hook is another writer with locks of its own.
     let place = Place::new();
     let tasks = place.path("tasks");
-    taskyard_testkit::build::write_files(&tasks.join("L"), "1 pending; 2 pending <- 1");
+    build::write_files(&tasks.join("L"), "1 pending; 2 pending <- 1");
     let edit = format!(
         "sed 's/\"subject\": \"task 1\"/\"subject\": \"edited\"/' '{0}/L/1.json' > e && cp e '{0}/L/1.json'",
         tasks.display()
     );
     let place = place.hooks("TaskCompleted", &[&edit]);
-    let options = taskyard::store::FileStoreOptions { tasks, data: Some(place.path("data")), rules: Rules::Strict };
+    let options = FileStoreOptions { tasks, data: Some(place.path("data")), rules: Rules::Strict };
     let memory = place.yard("");
-    let hooks = taskyard::hooks::Hooks::new(place.setup(), place.cancel.clone());
-    let store = std::sync::Arc::new(taskyard::store::FileStore::open(options));
-    let yard = taskyard::Yard::new(store, memory.list_id().clone(), memory.actor().clone())
-        .with_hooks(std::sync::Arc::new(hooks));
+    let hooks = Hooks::new(place.setup(), place.cancel.clone());
+    let store = Arc::new(FileStore::open(options));
+    let yard = Yard::new(store, memory.list_id().clone(), memory.actor().clone()).with_hooks(Arc::new(hooks));
     let updated = yard.done(&id(1)).unwrap().done().unwrap();
     assert_eq!((updated.task.subject.as_str(), updated.task.status), ("edited", Status::Completed));
     assert_eq!(updated.now_ready, [id(2)]);

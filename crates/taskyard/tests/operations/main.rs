@@ -5,6 +5,7 @@ mod creating;
 mod deleting;
 mod depending;
 mod doctoring;
+mod leasing;
 mod looking;
 mod merging;
 mod moving;
@@ -13,6 +14,7 @@ mod sessions;
 mod telling;
 mod undoing;
 mod updating;
+mod working;
 
 use std::sync::Arc;
 

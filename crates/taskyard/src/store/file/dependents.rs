@@ -39,7 +39,9 @@ pub(super) fn waiting_for(
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
         };
         match look {
-            Some(look) if known.print == look.print && known.print.is_settled(known.seen) => found.extend(known.task),
+            Some(look) if known.print == look.print && known.print.is_settled(known.seen) => {
+                found.extend(known.task.map(|task| *task))
+            }
             Some(_) => changed.push(known.id),
             None => {}
         }

@@ -107,9 +107,14 @@ impl Handle {
 
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
     pub(super) fn try_take_turn(&self) -> Result<Option<(Turn, Journal)>, StoreError> {
+        // Opening it makes the place that the queue is in.
+        let journal = self.journal()?;
         match Turn::try_take(&self.place, &self.queue_file()?) {
-            Ok(Some(turn)) => self.settled(turn, self.journal()?).map(Some),
-            Ok(None) | Err(StoreError::Locked { .. } | StoreError::Busy { .. }) => Ok(None),
+            Ok(Some(turn)) => self.settled(turn, journal).map(Some),
+            Ok(None) | Err(StoreError::Locked { .. } | StoreError::Busy { .. }) => {
+                self.give_back(journal);
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }

@@ -33,7 +33,8 @@ pub(in crate::store::file) struct KnownPrint {
     pub(in crate::store::file) id: TaskId,
     pub(in crate::store::file) print: Fingerprint,
     pub(in crate::store::file) seen: i64,
-    pub(in crate::store::file) task: Option<Task>,
+    /// Apart, since most are not wanted.
+    pub(in crate::store::file) task: Option<Box<Task>>,
 }
 
 impl Journal {
@@ -78,7 +79,7 @@ impl Journal {
             .query_map([], |row| {
                 let id = task_id(row.get_ref(0)?);
                 let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
-                let task = if is_wanted(content) { native::read(&id, content).ok() } else { None };
+                let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
                 Ok(KnownPrint { print: print(row)?, seen: row.get(4)?, task, id })
             })
             .map_err(self.failed("read"))?;

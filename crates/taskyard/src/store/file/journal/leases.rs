@@ -44,8 +44,7 @@ impl Journal {
                 }
             }
         }
-        let is_granted = |lease: &Lease| lease.token == leases.last_token();
-        if leases.changed().values().flatten().any(is_granted) {
+        if leases.has_granted() {
             self.set_fact(TOKEN, leases.last_token().0.cast_signed())?;
         }
         Ok(())

@@ -1,0 +1,123 @@
+//! Each task goes to exactly one of all who want it, and every loser is told the true reason.
+//!
+//! Full scale, 100,000 attempts on each store: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-testkit --test one_winner`.
+//! A million: `TASKYARD_TEST_SCALE=10 cargo test --release -p taskyard-testkit --test one_winner -- --nocapture`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![allow(clippy::print_stderr, reason = "the rate is what one wants to know of a long run")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard::core::{AgentName, ListId, Rules};
+use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery, MemoryStore};
+use taskyard::{Store, Yard};
+use taskyard_testkit::Scale;
+use taskyard_testkit::contest::{Attempt, Contestant, judge, prepare};
+
+const ATTEMPTS: usize = 100_000;
+const PROCESSES: usize = 32;
+const THREADS: usize = 256;
+
+#[test]
+fn of_32_processes_on_the_file_store_one_wins_each_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tasks, data) = (folder.path().join("tasks"), folder.path().join("data"));
+    let options = FileStoreOptions { tasks: tasks.clone(), data: Some(data.clone()), rules: Rules::Strict };
+    let yard = contested(Arc::new(FileStore::open(options)), PROCESSES);
+    let attempts = Scale::from_environment(0.02).of(ATTEMPTS).div_ceil(PROCESSES);
+    let mut contestants: Vec<Claimer> = (0..PROCESSES)
+        .map(|number| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_claimer"));
+            command.arg(&tasks).arg(&data).arg(yard.list_id().as_str());
+            command.arg(number.to_string()).arg(attempts.to_string());
+            Claimer::start(command)
+        })
+        .collect();
+    contestants.iter_mut().for_each(Claimer::wait_until_ready);
+    let started = Instant::now();
+    contestants.iter_mut().for_each(Claimer::let_go);
+    let readers: Vec<_> = contestants.into_iter().map(|claimer| thread::spawn(|| claimer.attempts())).collect();
+    let made = readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
+    one_won_each(&yard, made, PROCESSES * attempts, started.elapsed());
+}
+
+#[test]
+fn of_256_threads_on_the_memory_store_one_wins_each_task() {
+    let yard = contested(Arc::new(MemoryStore::new(Rules::Strict)), THREADS);
+    let attempts = Scale::from_environment(0.03).of(ATTEMPTS).div_ceil(THREADS);
+    let together = Barrier::new(THREADS);
+    let started = Instant::now();
+    let compete = &|number| {
+        let contestant = Contestant::new(&yard, number);
+        together.wait();
+        contestant.compete(attempts)
+    };
+    let made = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|number| scope.spawn(move || compete(number))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    one_won_each(&yard, made, THREADS * attempts, started.elapsed());
+}
+
+/// Returns a yard with fewer tasks than there are contestants.
+fn contested(store: Arc<dyn Store>, contestants: usize) -> Yard {
+    let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("contest").unwrap());
+    prepare(&yard, contestants * 3 / 4);
+    yard
+}
+
+fn one_won_each(yard: &Yard, made: Vec<Attempt>, expected: usize, elapsed: Duration) {
+    let journal = yard.store().history(yard.list_id(), &HistoryQuery::default()).unwrap();
+    let verdict = judge(made, journal);
+    let rate = expected as f64 / elapsed.as_secs_f64();
+    eprintln!("{rate:.0} attempts per second: {verdict:?}");
+    assert_eq!(verdict.attempts(), expected);
+    assert!(verdict.won > expected / 50, "hardly anything was won: {verdict:?}");
+    assert!(verdict.won < expected / 2, "hardly anything was contested: {verdict:?}");
+    let reasons = ["already_claimed", "already_resolved", "task_not_found", "blocked", "agent_busy", "nothing_ready"];
+    for reason in reasons.into_iter().chain(["not_allowed"]) {
+        assert!(verdict.lost.contains_key(reason), "nobody was told {reason}, so nothing is known of it: {verdict:?}");
+    }
+}
+
+/// A process that wants tasks.
+struct Claimer {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Claimer {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    fn wait_until_ready(&mut self) {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+    }
+
+    fn let_go(&mut self) {
+        self.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    }
+
+    fn attempts(mut self) -> Vec<Attempt> {
+        let mut lines = String::new();
+        self.output.read_to_string(&mut lines).unwrap();
+        assert!(self.child.wait().unwrap().success(), "a claimer failed; its complaint is above");
+        lines.lines().map(|line| Attempt::from_json(&serde_json::from_str(line).unwrap())).collect()
+    }
+}
+
+impl Drop for Claimer {
+    /// A test that fails leaves no process behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

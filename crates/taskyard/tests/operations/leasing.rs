@@ -1,0 +1,192 @@
+//! How long a lease lives, and what it stands for when other programs and other clocks have their say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use taskyard::Yard;
+use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Status, Task, Token};
+use taskyard::leases::World;
+use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Claimed, MergeWhich, UndoRange};
+use taskyard_testkit::TurnedWorld;
+
+use super::{done, elsewhere, id, refused, task, yard};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn in_a_world(line: &str) -> (Yard, Arc<TurnedWorld>) {
+    let world = Arc::new(TurnedWorld::default());
+    (yard(line).in_world(Arc::clone(&world) as Arc<dyn World>), world)
+}
+
+fn for_a_minute() -> Claim {
+    Claim { ttl: Some(MINUTE), ..Claim::default() }
+}
+
+fn claimed(outcome: ClaimOutcome) -> Claimed {
+    match outcome {
+        ClaimOutcome::Claimed(claimed) => *claimed,
+        ClaimOutcome::Refused { refusal, .. } => panic!("{refusal}"),
+    }
+}
+
+fn reason(outcome: ClaimOutcome) -> ClaimRefusal {
+    match outcome {
+        ClaimOutcome::Refused { refusal, .. } => refusal,
+        ClaimOutcome::Claimed(claimed) => panic!("{claimed:?}"),
+    }
+}
+
+fn as_ben(yard: &Yard) -> Yard {
+    yard.acting_as(AgentName::new("ben").unwrap())
+}
+
+#[test]
+fn looking_renews_a_lease_that_is_alive() {
+    let (yard, world) = in_a_world("1 pending");
+    claimed(yard.claim(&id(1), &for_a_minute()).unwrap());
+    for _ in 0..3 {
+        world.pass(MINUTE * 3 / 4);
+        yard.list(&Default::default()).unwrap();
+        assert_eq!(task(&yard, 1).owner(), Some("ana"));
+    }
+    assert!(matches!(
+        reason(as_ben(&yard).claim(&id(1), &for_a_minute()).unwrap()),
+        ClaimRefusal::AlreadyClaimed { .. }
+    ));
+}
+
+#[test]
+fn looking_does_not_bring_a_lease_back_that_has_ended() {
+    let (yard, world) = in_a_world("1 pending");
+    let token = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).lease.token;
+    world.pass(MINUTE);
+    // Somebody is writing, so that whoever looks cannot record the end.
+    let writing = yard.store().write(yard.list_id()).unwrap();
+    yard.list(&Default::default()).unwrap();
+    drop(writing);
+    assert_eq!(yard.live_leases().unwrap(), []);
+    assert!(matches!(refused(yard.proving(token).done(&id(1))), Refusal::StaleToken { .. }));
+    let now = task(&yard, 1);
+    assert_eq!((now.status, now.owner()), (Status::Pending, None));
+}
+
+#[test]
+fn a_lease_that_outlived_its_connection_still_has_an_end_when_it_is_asked_for_again() {
+    for ask_again in [claim_again as fn(&Yard, Token) -> Lease, renew] {
+        let (yard, world) = in_a_world("1 pending");
+        let process = world.start_process();
+        let holder = Some(Holder::Connection { process: process.clone(), grace: MINUTE });
+        let lease = claimed(yard.claim(&id(1), &Claim { ttl: None, holder, ..Claim::default() }).unwrap()).lease;
+        world.end_process(&process);
+        yard.return_ended_leases().unwrap();
+        assert_eq!(ask_again(&yard, lease.token).token, lease.token);
+        world.pass(MINUTE * 600);
+        yard.return_ended_leases().unwrap();
+        assert_eq!(task(&yard, 1).owner(), None);
+    }
+}
+
+fn claim_again(yard: &Yard, _: Token) -> Lease {
+    claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).lease
+}
+
+fn renew(yard: &Yard, token: Token) -> Lease {
+    done(yard.renew(&id(1), token, None)).1
+}
+
+#[test]
+fn a_task_another_program_freed_is_next_although_its_old_holder_lives() {
+    let (yard, world) = in_a_world("1 pending");
+    let holding = |process| Claim { ttl: None, holder: Some(Holder::Process(process)), ..Claim::default() };
+    claimed(yard.claim_next(&holding(world.start_process())).unwrap());
+    // The client writes files; no lease ends with that.
+    let lease = yard.lease(&id(1)).unwrap().unwrap();
+    elsewhere(&yard, Op::ChangedElsewhere, |txn| {
+        txn.put(Task { owner: None, status: Status::Pending, ..task_without(1) }).unwrap();
+    });
+    elsewhere(&yard, Op::ChangedElsewhere, |txn| {
+        txn.grant(taskyard::store::NewLease {
+            task: lease.task.clone(),
+            agent: lease.agent.clone(),
+            taken: lease.taken,
+            ttl: lease.ttl,
+            ends: lease.ends.clone(),
+            holder: lease.holder.clone(),
+        })
+        .unwrap();
+    });
+    let won = claimed(as_ben(&yard).claim_next(&holding(world.start_process())).unwrap());
+    assert_eq!((won.task.id, won.task.owner), (id(1), Some("ben".into())));
+}
+
+fn task_without(number: u64) -> Task {
+    Task::new(id(number), "free again")
+}
+
+#[test]
+fn a_late_writer_learns_who_has_the_task_now() {
+    let (yard, world) = in_a_world("1 pending");
+    let token = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).lease.token;
+    world.pass(MINUTE);
+    let ben = claimed(as_ben(&yard).claim_next(&for_a_minute()).unwrap());
+    assert!(ben.lease.token > token);
+    let late = refused(yard.proving(token).done(&id(1)));
+    assert_eq!(late.to_string(), format!("token {token} no longer counts for task 1: ben has it now"));
+    assert!(matches!(refused(yard.done(&id(1))), Refusal::Leased { .. }));
+}
+
+#[test]
+fn a_clock_that_people_set_neither_ends_nor_prolongs_a_lease() {
+    const DAY: i64 = 86_400_000;
+    for by in [DAY, -DAY] {
+        let (yard, world) = in_a_world("1 pending");
+        claimed(yard.claim(&id(1), &for_a_minute()).unwrap());
+        world.set_wall_clock(by);
+        world.pass(MINUTE - Duration::from_millis(1));
+        as_ben(&yard).return_ended_leases().unwrap();
+        assert_eq!(task(&yard, 1).owner(), Some("ana"));
+        world.pass(Duration::from_millis(1));
+        as_ben(&yard).return_ended_leases().unwrap();
+        assert_eq!(task(&yard, 1).owner(), None);
+    }
+}
+
+#[test]
+fn what_a_restart_of_the_machine_ends() {
+    let (yard, world) = in_a_world("1 pending; 2 pending");
+    claimed(yard.claim(&id(1), &for_a_minute()).unwrap());
+    let holder = Some(Holder::Process(world.start_process()));
+    claimed(yard.claim(&id(2), &Claim { ttl: None, holder, ..Claim::default() }).unwrap());
+    // Less than the minute and the margin of 30 seconds.
+    world.restart(MINUTE * 5 / 4);
+    as_ben(&yard).return_ended_leases().unwrap();
+    assert_eq!((task(&yard, 1).owner(), task(&yard, 2).owner()), (Some("ana"), None));
+    world.pass(MINUTE / 4);
+    as_ben(&yard).return_ended_leases().unwrap();
+    assert_eq!(task(&yard, 1).owner(), None);
+}
+
+#[test]
+fn what_somebody_works_on_is_not_taken_back_by_another() {
+    let (yard, _) = in_a_world("1 pending");
+    let taken = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).revision.unwrap();
+    let ben = as_ben(&yard);
+    assert!(matches!(refused(ben.undo(UndoRange::One(taken))), Refusal::Leased { .. }));
+    done(ben.overruling().undo(UndoRange::One(taken)));
+    assert_eq!((task(&yard, 1).owner(), yard.live_leases().unwrap()), (None, vec![]));
+    let again = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).revision.unwrap();
+    done(yard.undo(UndoRange::One(again)));
+}
+
+#[test]
+fn what_somebody_works_on_is_not_moved_away() {
+    let ana = yard("1 pending");
+    claimed(ana.claim(&id(1), &Claim::default()).unwrap());
+    let ben = as_ben(&ana);
+    let away = ListId::new("away").unwrap();
+    let moved = |yard: &Yard| yard.merge(yard.list_id(), &away, MergeWhich::All);
+    assert!(matches!(refused(moved(&ben)), Refusal::Leased { .. }));
+    assert_eq!(done(moved(&ben.overruling())).tasks.len(), 1);
+    assert_eq!(ben.live_leases().unwrap(), []);
+}
