@@ -8,6 +8,7 @@ use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
 use taskyard::machine::MachineError;
+use taskyard::todos::TodoError;
 use taskyard::work::WorkError;
 use taskyard::{Error, StoreError};
 
@@ -110,6 +111,13 @@ impl From<Error> for Problem {
                 .detail("task", task.as_str())
                 .detail("attempts", attempts),
             Error::Cancelled => Self::new(Exit::Stopped, "cancelled", message),
+            Error::Todos(TodoError::Io { path, source, .. }) => {
+                let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
+                match advice(&source) {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                }
+            }
         }
     }
 }

@@ -17,6 +17,7 @@
 pub mod dialect;
 pub mod render;
 pub mod rules;
+pub mod tools;
 
 mod agent;
 mod assignee;
@@ -30,6 +31,7 @@ mod status;
 mod task;
 mod task_id;
 mod timestamp;
+mod todo;
 
 pub use agent::AgentName;
 pub use assignee::Assignee;
@@ -43,3 +45,4 @@ pub use status::{Status, UnknownStatus};
 pub use task::{Metadata, Priority, Task, UnknownPriority};
 pub use task_id::{BadTaskId, TaskId};
 pub use timestamp::Timestamp;
+pub use todo::Todo;

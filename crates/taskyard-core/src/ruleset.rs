@@ -66,4 +66,12 @@ impl Rules {
     pub const fn is_client(self) -> bool {
         matches!(self, Self::Client(_))
     }
+
+    /// Returns the client whose forms and words are used: in our own rules the newest one's.
+    pub fn client_version(self) -> ClientVersion {
+        match self {
+            Self::Strict => ClientVersion::default(),
+            Self::Client(version) => version,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use taskyard_core::TaskId;
 
 use crate::store::StoreError;
+use crate::todos::TodoError;
 
 /// Why an operation gave no answer. A refusal by a rule is not an error: see [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]
@@ -21,4 +22,7 @@ pub enum Error {
     /// The operation was cancelled while hooks or checks ran. Nothing has changed.
     #[error("stopped while hooks ran; nothing was changed")]
     Cancelled,
+    /// A todo list could not be read or written.
+    #[error(transparent)]
+    Todos(#[from] TodoError),
 }

@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod calls;
 pub mod config;
 pub mod events;
 pub mod hooks;
@@ -36,6 +37,7 @@ pub mod machine;
 pub mod operations;
 pub mod process;
 pub mod store;
+pub mod todos;
 pub mod work;
 
 mod clock;

@@ -30,6 +30,7 @@ use super::search::Search;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
+use super::todo::Todo;
 use super::trust::Trust;
 use super::undepend::Undepend;
 use super::undo::Undo;
@@ -97,6 +98,7 @@ pub(crate) enum Command {
     Use(Use),
     Adopt(Adopt),
     Merge(Merge),
+    Todo(Todo),
     Doctor(Doctor),
     Gc(Gc),
     Hook(Hook),
@@ -109,7 +111,10 @@ pub(crate) enum Command {
 impl Command {
     /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
     pub(crate) fn may_hold_locks(&self) -> bool {
-        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_))
+        !matches!(
+            self,
+            Self::Where(_) | Self::Use(_) | Self::Todo(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_)
+        )
     }
 
     /// Tells whether the command listens to signals itself, because it has programs to stop.
@@ -149,6 +154,7 @@ impl Command {
             Self::Use(command) => command.run(context, output),
             Self::Adopt(command) => command.run(context, output),
             Self::Merge(command) => command.run(context, output),
+            Self::Todo(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),

@@ -30,6 +30,7 @@ mod search;
 mod show;
 mod start;
 mod stats;
+mod todo;
 mod trust;
 mod undepend;
 mod undo;

@@ -42,6 +42,7 @@ mod stats;
 #[cfg(unix)]
 mod terminal;
 mod test;
+mod todo;
 #[cfg(unix)]
 mod trust;
 mod undepend;

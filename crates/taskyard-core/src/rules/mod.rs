@@ -26,6 +26,7 @@ pub mod refusal;
 pub mod restoring;
 pub mod searching;
 pub mod statistics;
+pub mod todos;
 pub mod transitions;
 pub mod undoing;
 pub mod unfinished;

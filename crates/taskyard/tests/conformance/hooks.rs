@@ -58,7 +58,7 @@ fn replay(case: &Case) {
     for (number, step) in recording.steps.iter().enumerate() {
         let told = format!("step {number}: {} {}", step.tool, step.input);
         if left_out(step, recording.client).is_none() {
-            let answer = tools::call(&place.yard, recording.client, step);
+            let answer = tools::call(&place.yard, step);
             assert_eq!(answer.text.replace(&hook, "$HOOK"), step.text, "{told}");
             assert_eq!(answer.is_error, step.is_error, "{told}");
             replayed += 1;

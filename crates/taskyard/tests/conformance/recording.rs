@@ -43,7 +43,7 @@ impl Recording {
     pub(crate) fn list(&self) -> &str {
         let paths = self.disk_before.keys().chain(self.steps.iter().flat_map(|step| step.disk.keys()));
         let mut names = paths.filter_map(|path| path.strip_prefix("tasks/")?.split('/').next());
-        names.next().unwrap()
+        names.next().unwrap_or("L1")
     }
 }
 
@@ -55,7 +55,7 @@ impl Step {
             input: step["input"].clone(),
             is_error: step["is_error"].as_bool().unwrap(),
             // Where the client had no answer yet, the recording says null.
-            text: step["text"].as_str().unwrap_or_default().to_owned(),
+            text: unwrapped(step["text"].as_str().unwrap_or_default()).to_owned(),
             structured: step["structured"].clone(),
             disk: step.get("disk").and_then(Value::as_object).cloned().unwrap_or_default(),
         }
@@ -65,6 +65,12 @@ impl Step {
     pub(crate) fn change(&self, disk: &mut Disk) {
         apply(&self.disk, disk);
     }
+}
+
+/// Returns a text without the tag that the client puts around what a tool refuses.
+fn unwrapped(text: &str) -> &str {
+    let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
+    inner.unwrap_or(text)
 }
 
 fn apply(changes: &Map<String, Value>, disk: &mut Disk) {

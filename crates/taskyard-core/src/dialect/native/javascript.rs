@@ -31,10 +31,15 @@ fn normalized_number(number: &Number) -> Value {
 }
 
 fn normalized_object(object: &Map<String, Value>) -> Map<String, Value> {
+    keys(object).into_iter().map(|key| (key.clone(), normalized(&object[key]))).collect()
+}
+
+/// Returns the keys of an object in the order JavaScript goes through them: array indices first.
+pub fn keys(object: &Map<String, Value>) -> Vec<&String> {
     let mut indices: Vec<(u32, &String)> = object.keys().filter_map(|key| Some((array_index(key)?, key))).collect();
     indices.sort_unstable();
     let names = object.keys().filter(|key| array_index(key).is_none());
-    indices.iter().map(|(_, key)| *key).chain(names).map(|key| (key.clone(), normalized(&object[key]))).collect()
+    indices.into_iter().map(|(_, key)| key).chain(names).collect()
 }
 
 /// Returns the key as an array index (`0` to 2³² − 2, in canonical form), which JavaScript objects list first.

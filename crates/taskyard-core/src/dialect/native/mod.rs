@@ -7,7 +7,7 @@ mod reading;
 mod shape;
 mod writing;
 
-pub use javascript::{next_number, parse_int, stringify};
+pub use javascript::{keys, next_number, parse_int, stringify};
 pub use reading::{Unreadable, read};
 pub use shape::Shape;
 pub use writing::{TooLarge, write};

@@ -1,0 +1,235 @@
+//! Checking a value against a shape, finding what zod 4 finds, in its order.
+
+use serde_json::{Map, Value};
+
+use super::issue::{Issue, Received, Step, Wrong};
+use super::shape::{Field, Object, Shape, Unknown};
+use crate::dialect::native;
+
+/// Returns the fields of an input that is as it should be, or all that is wrong with it.
+pub fn check(object: &Object, input: &Value) -> Result<Map<String, Value>, Vec<Issue>> {
+    let mut check = Check::default();
+    match check.object(object, Some(input)) {
+        Value::Object(fields) if check.issues.is_empty() => Ok(fields),
+        _ => Err(check.issues),
+    }
+}
+
+/// A check on its way through a value. What it returns counts only where it found no issue.
+#[derive(Default)]
+struct Check {
+    path: Vec<Step>,
+    issues: Vec<Issue>,
+}
+
+impl Check {
+    fn shape(&mut self, shape: &Shape, value: Option<&Value>) -> Value {
+        match (shape, value) {
+            (Shape::Text, Some(value @ Value::String(_))) | (Shape::Flag, Some(value @ Value::Bool(_))) => {
+                value.clone()
+            }
+            (Shape::FilledText(message), value) => self.filled_text(message, value),
+            (Shape::Number { minimum, maximum }, Some(value @ Value::Number(_))) => {
+                self.range(*minimum, *maximum, value);
+                value.clone()
+            }
+            (Shape::Choice(words), value) => self.word(words, value),
+            (Shape::Word(word), value) => self.word(&[*word], value),
+            (Shape::AnyOf(shapes), value) => self.any_of(shapes, value),
+            (Shape::List(shape), Some(Value::Array(items))) => {
+                let checked = |(index, item)| self.within(Step::Index(index), |check| check.shape(shape, Some(item)));
+                Value::Array(items.iter().enumerate().map(checked).collect())
+            }
+            (Shape::Record, Some(Value::Object(object))) => {
+                // JavaScript would set the prototype with this key, so zod passes it over.
+                let kept = object.iter().filter(|(key, _)| *key != "__proto__");
+                Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+            }
+            (Shape::Object(object), value) => self.object(object, value),
+            (Shape::Text, value) => self.wrong_type("string", value),
+            (Shape::Flag, value) => self.wrong_type("boolean", value),
+            (Shape::Number { .. }, value) => self.wrong_type("number", value),
+            (Shape::List(_), value) => self.wrong_type("array", value),
+            (Shape::Record, value) => self.wrong_type("record", value),
+        }
+    }
+
+    /// zod looks at the length of everything that has one, also of what is no text.
+    fn filled_text(&mut self, message: &str, value: Option<&Value>) -> Value {
+        let checked = self.shape(&Shape::Text, value);
+        let empty = match value {
+            Some(Value::String(text)) => text.is_empty().then_some("string"),
+            Some(Value::Array(items)) => items.is_empty().then_some("array"),
+            Some(Value::Object(object)) => {
+                let length = object.get("length");
+                length.filter(|length| length.as_f64().is_none_or(|length| length < 1.0)).map(|_| "unknown")
+            }
+            _ => None,
+        };
+        if let Some(origin) = empty {
+            self.found(Wrong::TooSmall { origin, minimum: 1, message: message.to_owned() });
+        }
+        checked
+    }
+
+    /// Checks the fields in their order, then looks for keys that are none.
+    fn object(&mut self, object: &Object, value: Option<&Value>) -> Value {
+        let Some(Value::Object(given)) = value else { return self.wrong_type("object", value) };
+        let mut checked = Map::new();
+        for field in object.fields {
+            if let Some(value) = self.field(field, given.get(field.name)) {
+                checked.insert(field.name.to_owned(), value);
+            }
+        }
+        if object.unknown == Unknown::Refused {
+            let is_unknown = |key: &&String| !object.fields.iter().any(|field| field.name == **key);
+            let unknown: Vec<String> = native::keys(given).into_iter().filter(is_unknown).cloned().collect();
+            if !unknown.is_empty() {
+                self.found(Wrong::UnknownKeys(unknown));
+            }
+        }
+        Value::Object(checked)
+    }
+
+    fn field(&mut self, field: &Field, value: Option<&Value>) -> Option<Value> {
+        if value.is_none() && !field.is_required {
+            return None;
+        }
+        Some(self.within(Step::Key(field.name.to_owned()), |check| check.shape(&field.shape, value)))
+    }
+
+    /// A word that is missing or of another type is, to zod, none of the words like any other.
+    fn word(&mut self, words: &[&'static str], value: Option<&Value>) -> Value {
+        match value {
+            Some(Value::String(word)) if words.contains(&word.as_str()) => Value::String(word.clone()),
+            _ => {
+                self.found(Wrong::Value(words.to_vec()));
+                Value::Null
+            }
+        }
+    }
+
+    fn any_of(&mut self, shapes: &[Shape], value: Option<&Value>) -> Value {
+        let mut branches = Vec::with_capacity(shapes.len());
+        for shape in shapes {
+            let mut branch = Self::default();
+            let checked = branch.shape(shape, value);
+            if branch.issues.is_empty() {
+                return checked;
+            }
+            branches.push(branch.issues);
+        }
+        self.found(Wrong::Union(branches));
+        Value::Null
+    }
+
+    fn range(&mut self, minimum: i64, maximum: i64, value: &Value) {
+        let number = value.as_f64().unwrap_or(f64::NAN);
+        if number < minimum as f64 {
+            let message = format!("Too small: expected number to be >={minimum}");
+            self.found(Wrong::TooSmall { origin: "number", minimum, message });
+        }
+        if number > maximum as f64 {
+            let message = format!("Too big: expected number to be <={maximum}");
+            self.found(Wrong::TooBig { origin: "number", maximum, message });
+        }
+    }
+
+    fn wrong_type(&mut self, expected: &'static str, value: Option<&Value>) -> Value {
+        self.found(Wrong::Type { expected, received: Received::of(value) });
+        Value::Null
+    }
+
+    fn within<T>(&mut self, step: Step, check: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(step);
+        let checked = check(self);
+        self.path.pop();
+        checked
+    }
+
+    fn found(&mut self, wrong: Wrong) {
+        self.issues.push(Issue { path: self.path.clone(), wrong });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::check;
+    use crate::tools::schema::{Field, Object, Shape, Unknown};
+
+    const ITEM: Object = Object {
+        fields: &[
+            Field::required("name", Shape::FilledText("Name cannot be empty")),
+            Field::required("kind", Shape::Choice(&["a", "b"])),
+            Field::optional("rows", Shape::List(&Shape::List(&Shape::Text))),
+        ],
+        unknown: Unknown::Dropped,
+    };
+    const INPUT: Object = Object {
+        fields: &[
+            Field::optional("items", Shape::List(&Shape::Object(ITEM))),
+            Field::optional("time", Shape::Number { minimum: 0, maximum: 10 }),
+            Field::optional("state", Shape::AnyOf(&[Shape::Choice(&["on", "off"]), Shape::Word("gone")])),
+            Field::optional("more", Shape::Record),
+            Field::optional("now", Shape::Flag),
+        ],
+        unknown: Unknown::Refused,
+    };
+
+    /// Returns where what is wrong: `code place message`.
+    fn issues(input: Value) -> Vec<String> {
+        let told = |issue: &super::Issue| {
+            let json = issue.to_json();
+            format!("{} {} {}", json["code"].as_str().unwrap(), issue.place(), json["message"].as_str().unwrap())
+        };
+        check(&INPUT, &input).unwrap_err().iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_is_as_it_should_be_comes_back_in_the_order_of_the_fields() {
+        let input = json!({ "more": {"a": [null]}, "time": 10, "state": "gone", "items": [
+            {"extra": 1, "rows": [["x"], []], "kind": "b", "name": "n"}] });
+        let checked = check(&INPUT, &input).unwrap();
+        let text =
+            r#"{"items":[{"name":"n","kind":"b","rows":[["x"],[]]}],"time":10,"state":"gone","more":{"a":[null]}}"#;
+        assert_eq!(serde_json::to_string(&checked).unwrap(), text);
+    }
+
+    #[test]
+    fn every_issue_is_found_in_the_order_of_the_fields_and_unknown_keys_last() {
+        let input = json!({ "zz": 1, "2": 1, "1": 1, "now": "yes", "more": [], "time": -1, "items": [
+            {"name": "", "kind": "c", "rows": [["x", 1], 5]}, {"name": null}, "x"] });
+        assert_eq!(
+            issues(input),
+            [
+                "too_small items[0].name Name cannot be empty",
+                "invalid_value items[0].kind Invalid option: expected one of \"a\"|\"b\"",
+                "invalid_type items[0].rows[0][1] Invalid input: expected string, received number",
+                "invalid_type items[0].rows[1] Invalid input: expected array, received number",
+                "invalid_type items[1].name Invalid input: expected string, received null",
+                "invalid_value items[1].kind Invalid option: expected one of \"a\"|\"b\"",
+                "invalid_type items[2] Invalid input: expected object, received string",
+                "too_small time Too small: expected number to be >=0",
+                "invalid_type more Invalid input: expected record, received array",
+                "invalid_type now Invalid input: expected boolean, received string",
+                "unrecognized_keys  Unrecognized keys: \"1\", \"2\", \"zz\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_union_tells_what_each_of_its_shapes_found() {
+        assert_eq!(issues(json!({ "state": 5 })), ["invalid_union state Invalid input"]);
+        let found = check(&INPUT, &json!({ "state": "x" })).unwrap_err()[0].to_json();
+        assert_eq!(found["errors"][1][0]["message"], "Invalid input: expected \"gone\"");
+        assert_eq!(found["errors"][0][0]["path"], json!([]));
+    }
+
+    #[test]
+    fn what_is_no_object_is_one_issue_without_a_place() {
+        assert_eq!(issues(json!([1])), ["invalid_type  Invalid input: expected object, received array"]);
+        assert_eq!(issues(Value::Null), ["invalid_type  Invalid input: expected object, received null"]);
+    }
+}

@@ -1,0 +1,80 @@
+//! How input is described.
+
+/// What a value has to be.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// A text.
+    Text,
+    /// A text that is not empty, and what is said where it is.
+    FilledText(&'static str),
+    /// True or false.
+    Flag,
+    /// A number in a range.
+    Number {
+        /// The least it may be.
+        minimum: i64,
+        /// The most it may be.
+        maximum: i64,
+    },
+    /// One of several words.
+    Choice(&'static [&'static str]),
+    /// This word and no other.
+    Word(&'static str),
+    /// What any of these takes; the first that does decides.
+    AnyOf(&'static [Shape]),
+    /// A list of such values.
+    List(&'static Shape),
+    /// An object with any keys and values.
+    Record,
+    /// An object with these fields.
+    Object(Object),
+}
+
+/// An object with named fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// The fields, in the order in which they are checked.
+    pub fields: &'static [Field],
+    /// What becomes of other keys.
+    pub unknown: Unknown,
+}
+
+/// What becomes of keys that an object does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// They are an issue.
+    Refused,
+    /// They are left out.
+    Dropped,
+}
+
+/// One field of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its key.
+    pub name: &'static str,
+    /// What it has to be.
+    pub shape: Shape,
+    /// Whether it has to be there.
+    pub is_required: bool,
+    /// What there is to say of it that its name does not.
+    pub description: &'static str,
+}
+
+impl Field {
+    /// Returns a field that has to be there.
+    pub const fn required(name: &'static str, shape: Shape) -> Self {
+        Self { name, shape, is_required: true, description: "" }
+    }
+
+    /// Returns a field that may be left out.
+    pub const fn optional(name: &'static str, shape: Shape) -> Self {
+        Self { name, shape, is_required: false, description: "" }
+    }
+
+    /// Says something of the field.
+    #[must_use]
+    pub const fn saying(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+}

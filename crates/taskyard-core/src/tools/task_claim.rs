@@ -1,0 +1,257 @@
+//! `TaskClaim`
+
+use serde_json::{Map, Value, json};
+
+use super::refusing::Surroundings;
+use super::repairing::{task_id, with_task_id};
+use super::schema::{Field, Object, Shape, Unknown};
+use super::task_get::page;
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::dialect::native;
+use crate::render::escaping;
+use crate::rules::claiming::ClaimRefusal;
+use crate::rules::gate::System;
+use crate::{Assignee, Lease, Rules, Status, Task, TaskId};
+
+/// Takes a task.
+pub const TOOL: Tool = Tool {
+    name: "TaskClaim",
+    description: "Take a task to work on, so that no other agent does: the one named, or without taskId the best that is \
+        ready (or the one you already have). Use it to get your next task and before you work on any task of a shared list; \
+        it sets owner and in_progress. Exactly one agent wins. The answer holds the task's text, or says why not and what \
+        to do instead.",
+    input: Object {
+        fields: &[
+            Field::optional("taskId", Shape::Text),
+            Field::optional("reserve", Shape::Flag).saying("Only become owner; do not start yet"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::SETTLES,
+    set: ToolSet::Core,
+    system: System::Tasks,
+};
+
+/// So many notes of those who had the task before are shown.
+const NOTES: usize = 3;
+
+/// Which task is wanted, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskClaim {
+    /// The task; none: whichever comes next.
+    pub task: Option<TaskId>,
+    /// Whether the agent is only to be the owner, and not to begin.
+    pub reserve: bool,
+}
+
+/// A task that was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Won<'a> {
+    /// The task as it is now.
+    pub task: &'a Task,
+    /// The right to it.
+    pub lease: &'a Lease,
+    /// Whether the agent had it already.
+    pub is_resumed: bool,
+    /// Why this one, where it was chosen.
+    pub why: Option<&'a str>,
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
+    let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
+    let task = fields.text("taskId").map(|text| task_id(text, rules));
+    Ok(TaskClaim { task, reserve: fields.take("reserve") == Some(Value::Bool(true)) })
+}
+
+/// Returns the answer where the agent has the task.
+pub fn won(won: &Won<'_>) -> Answer {
+    let Won { task, lease, is_resumed, why } = *won;
+    let mut text = match (is_resumed, why) {
+        (true, _) => "You already have this task.\n".to_owned(),
+        (false, Some(why)) => format!("Claimed ({why}).\n"),
+        (false, None) => "Claimed.\n".to_owned(),
+    };
+    text.push_str(&page(task));
+    for note in notes(task) {
+        text.push_str(&format!("\nNote: {note}"));
+    }
+    let until = lease.ends.as_ref().map(|end| format!(" until {}, longer with every call you make", end.wall));
+    text.push_str(&format!("\n\nYours{} (token {}).", until.unwrap_or_default(), lease.token));
+    if task.status == Status::Pending {
+        text.push_str(" Reserved, not started: set status in_progress with TaskUpdate when you begin.");
+    }
+    text.push_str(&format!(
+        " When it is done, call TaskUpdate with taskId \"{id}\" and status \"completed\". If you cannot finish it, call \
+         TaskRelease with taskId \"{id}\" and the reason.",
+        id = task.id
+    ));
+    let structured = json!({
+        "claimed": true,
+        "task": native::Shape(task),
+        "token": lease.token.0,
+        "expiresAt": lease.ends.as_ref().map(|end| end.wall.to_string()),
+        "resumed": is_resumed,
+        "why": why,
+    });
+    Answer::new(text, structured)
+}
+
+/// Returns what those who had the task before noted, the newest last.
+fn notes(task: &Task) -> Vec<String> {
+    let notes = task.meta("notes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let newest = &notes[notes.len().saturating_sub(NOTES)..];
+    let told = |note: &Value| {
+        let text = note.as_str().or_else(|| note.get("text")?.as_str())?;
+        let author = note.get("author").and_then(Value::as_str).map(|author| format!(" ({author})"));
+        Some(escaping::one_line(&format!("{text}{}", author.unwrap_or_default())).into_owned())
+    };
+    newest.iter().filter_map(told).collect()
+}
+
+/// Returns the answer where it does not. That nothing is ready is an answer, everything else an error.
+pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, around: &Surroundings<'_>) -> Answer {
+    let named = id.map_or_else(|| "The task".to_owned(), |id| format!("Task #{id}"));
+    let next = || format!("{} Call TaskClaim without taskId to take the best.", around.instead());
+    let text = match refusal {
+        ClaimRefusal::TaskNotFound => format!("{named} not found. TaskList shows every task. {}", next()),
+        ClaimRefusal::AlreadyClaimed { by } => {
+            let by = escaping::one_line(by);
+            format!("{named} is not yours: {by} has it. Leave it to {by}. {}", next())
+        }
+        ClaimRefusal::AlreadyResolved => format!("{named} is already completed. {}", next()),
+        ClaimRefusal::Blocked { by } => {
+            format!("{named} cannot be claimed yet: it waits for {}. {}", around.named(by), next())
+        }
+        ClaimRefusal::AgentBusy { with } => format!(
+            "Not claimed: you are not finished with {}. Complete it with TaskUpdate or give it back with TaskRelease, then \
+             call TaskClaim again.",
+            around.named(with)
+        ),
+        ClaimRefusal::NotAllowed { .. } => format!("{named} is not for you: {refusal}. {}", next()),
+        ClaimRefusal::NothingReady { for_others } => nothing_ready(*for_others, around),
+    };
+    let structured = structured(refusal, task);
+    match refusal {
+        ClaimRefusal::NothingReady { .. } => Answer::new(text, structured),
+        _ => Answer::error(text).with(structured),
+    }
+}
+
+fn nothing_ready(for_others: usize, around: &Surroundings<'_>) -> String {
+    let others =
+        if for_others > 0 { format!(" {for_others} ready for other agents or roles only.") } else { String::new() };
+    match around.open() {
+        (0, 0) => "Nothing is left to do: no task is open.".to_owned(),
+        (in_progress, pending) => format!(
+            "Nothing is ready for you now: {in_progress} in progress, {pending} pending and waiting or taken.{others} Do not \
+             start those. Call TaskClaim again when something is completed, or stop here."
+        ),
+    }
+}
+
+fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
+    let ids = |ids: &[TaskId]| json!(ids.iter().map(TaskId::as_str).collect::<Vec<_>>());
+    let mut told = Map::new();
+    told.insert("claimed".to_owned(), false.into());
+    told.insert("reason".to_owned(), refusal.as_str().into());
+    let more = match refusal {
+        ClaimRefusal::AlreadyClaimed { by } => Some(("owner", json!(by))),
+        ClaimRefusal::Blocked { by } => Some(("blockedBy", ids(by))),
+        ClaimRefusal::AgentBusy { with } => Some(("busyWith", ids(with))),
+        ClaimRefusal::NotAllowed { only_for } => {
+            Some(("assignableTo", only_for.iter().map(Assignee::to_string).collect()))
+        }
+        ClaimRefusal::NothingReady { for_others } => Some(("forOthers", json!(for_others))),
+        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved => None,
+    };
+    told.extend(more.map(|(key, value)| (key.to_owned(), value)));
+    told.extend(task.map(|task| ("task".to_owned(), json!(native::Shape(task)))));
+    Value::Object(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{TaskClaim, Won, lost, read, won};
+    use crate::rules::claiming::ClaimRefusal;
+    use crate::tools::Surroundings;
+    use crate::{AgentName, Lease, Moment, Rules, Status, Task, TaskId, Timestamp, Token};
+
+    fn lease() -> Lease {
+        let wall = Timestamp(1_794_704_523_000);
+        Lease {
+            task: TaskId::number(7),
+            agent: AgentName::new("ana").unwrap(),
+            token: Token(12),
+            taken: Timestamp(0),
+            ttl: None,
+            ends: Some(Moment { wall, boot: "b".into(), since_boot: 0 }),
+            holder: None,
+        }
+    }
+
+    fn refused(id: Option<u64>, refusal: &ClaimRefusal, tasks: &[Task]) -> super::Answer {
+        let agent = AgentName::new("ana").unwrap();
+        let around = Surroundings { tasks, agent: &agent, roles: &[], rules: Rules::Strict };
+        lost(id.map(TaskId::number).as_ref(), refusal, None, &around)
+    }
+
+    #[test]
+    fn a_task_is_named_or_left_to_the_list() {
+        let next = TaskClaim { task: None, reserve: false };
+        assert_eq!(read(&json!({}), Rules::Strict), Ok(next));
+        let named = TaskClaim { task: Some(TaskId::number(7)), reserve: true };
+        assert_eq!(read(&json!({ "id": "#7", "reserve": true }), Rules::Strict), Ok(named));
+        assert!(read(&json!({ "taskId": null }), Rules::Strict).is_err());
+    }
+
+    #[test]
+    fn a_won_claim_has_the_text_the_token_the_notes_and_what_to_do_when_done() {
+        let notes = json!({ "notes": ["by hand", {"at": "x", "author": "ben", "text": "no\nnetwork"}] });
+        let task = Task {
+            description: "All of it".into(),
+            status: Status::InProgress,
+            metadata: notes.as_object().cloned(),
+            ..Task::new(TaskId::number(7), "Write")
+        };
+        let answer = won(&Won { task: &task, lease: &lease(), is_resumed: false, why: Some("unblocks 2 tasks") });
+        assert_eq!(
+            answer.text,
+            "Claimed (unblocks 2 tasks).\nTask #7: Write\nStatus: in_progress\nDescription: All of it\nNote: by hand\n\
+             Note: no\\nnetwork (ben)\n\nYours until 2026-11-15T01:02:03.000Z, longer with every call you make (token 12). \
+             When it is done, call TaskUpdate with taskId \"7\" and status \"completed\". If you cannot finish it, call \
+             TaskRelease with taskId \"7\" and the reason."
+        );
+        assert_eq!(answer.structured.unwrap()["token"], 12);
+    }
+
+    #[test]
+    fn a_lost_claim_gives_the_reason_and_what_to_do_now() {
+        let tasks = [
+            Task { owner: Some("ben".into()), ..Task::new(TaskId::number(7), "Write") },
+            Task::new(TaskId::number(8), "Test"),
+        ];
+        let answer = refused(Some(7), &ClaimRefusal::AlreadyClaimed { by: "ben".into() }, &tasks);
+        assert_eq!(
+            answer.text,
+            "Task #7 is not yours: ben has it. Leave it to ben. Ready instead: #8 Test. Call TaskClaim without taskId to take \
+             the best."
+        );
+        assert!(answer.is_error);
+        let busy = refused(None, &ClaimRefusal::AgentBusy { with: vec![TaskId::number(7)] }, &tasks);
+        assert!(busy.text.starts_with("Not claimed: you are not finished with #7 Write (pending, ben)."));
+        assert_eq!(busy.structured.unwrap(), json!({ "claimed": false, "reason": "agent_busy", "busyWith": ["7"] }));
+    }
+
+    #[test]
+    fn that_nothing_is_ready_is_no_error_and_says_whether_to_wait() {
+        let nothing = ClaimRefusal::NothingReady { for_others: 1 };
+        let waiting = [Task { owner: Some("ben".into()), ..Task::new(TaskId::number(7), "Write") }];
+        let answer = refused(None, &nothing, &waiting);
+        assert!(!answer.is_error);
+        assert!(answer.text.contains("0 in progress, 1 pending"), "{}", answer.text);
+        assert_eq!(refused(None, &nothing, &[]).text, "Nothing is left to do: no task is open.");
+    }
+}

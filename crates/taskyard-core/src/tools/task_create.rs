@@ -1,0 +1,199 @@
+//! `TaskCreate`
+
+use serde_json::{Map, Value, json};
+
+use super::refusing::{Surroundings, explain};
+use super::repairing::{is_repaired, rename};
+use super::schema::{Field, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::rules::gate::System;
+use crate::rules::refusal::Refusal;
+use crate::{ClientVersion, Metadata, Rules, Task};
+
+/// Adds a task.
+pub const TOOL: Tool = Tool {
+    name: "TaskCreate",
+    description: "Add one task to the shared task list. Use it to plan work of three or more steps, for each of several \
+        things asked for at once, and for work found on the way. Not for a single quick thing: just do that. One call per \
+        task; it starts pending and unowned. Set the order afterwards with TaskUpdate addBlockedBy. Check TaskList first \
+        so that nothing is listed twice.",
+    input: Object {
+        fields: &[
+            Field::required("subject", Shape::Text).saying("Brief title, imperative: \"Run the tests\""),
+            Field::required("description", Shape::Text)
+                .saying("What to do and when it is done, enough for another agent"),
+            Field::optional("activeForm", Shape::Text).saying("Shown while in progress: \"Running the tests\""),
+            Field::optional("metadata", Shape::Record),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::ADDS,
+    set: ToolSet::Core,
+    system: System::Tasks,
+};
+
+/// The keys the tool takes.
+const KNOWN: [&str; 4] = ["subject", "description", "activeForm", "metadata"];
+/// Other words for `subject`, best first.
+const SUBJECTS: [&str; 4] = ["title", "name", "content", "task"];
+
+const SEVERAL: &str = "TaskCreate creates ONE task per call and has no `tasks` or `todos` parameter. Call TaskCreate once per \
+    task, passing `subject` (a brief title) and `description` (what needs to be done) as top-level string parameters.";
+const AGENT: &str = "This call used Agent-tool parameters (`prompt`/`subagent_type`). TaskCreate adds an item to the task list \
+    and takes `subject` and `description` string parameters. To delegate work to a subagent, use the Agent tool instead.";
+
+/// A task to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskCreate {
+    /// The title.
+    pub subject: String,
+    /// What there is to do.
+    pub description: String,
+    /// What is being done, while it is being done.
+    pub active_form: Option<String>,
+    /// What else is kept with it.
+    pub metadata: Option<Metadata>,
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
+    let (repaired, hint) = match input {
+        Value::Object(given) if is_repaired(rules) => match repair(given) {
+            Ok(repaired) => (Value::Object(repaired), None),
+            Err(hint) => (input.clone(), Some(hint)),
+        },
+        _ => (input.clone(), None),
+    };
+    let mut fields = TOOL.check(&repaired, hint, rules)?;
+    Ok(TaskCreate {
+        subject: fields.required_text("subject"),
+        description: fields.required_text("description"),
+        active_form: fields.text("activeForm"),
+        metadata: fields.record("metadata"),
+    })
+}
+
+/// Makes of an input what was probably meant, or says what to call instead.
+fn repair(given: &Map<String, Value>) -> Result<Map<String, Value>, &'static str> {
+    let mut input = unwrapped(given);
+    if ["tasks", "todos"].iter().any(|key| input.get(*key).is_some_and(Value::is_array)) {
+        return Err(SEVERAL);
+    }
+    if !input.contains_key("subject") && ["prompt", "subagent_type"].iter().any(|key| input.contains_key(*key)) {
+        return Err(AGENT);
+    }
+    for alias in SUBJECTS {
+        if input.get(alias).is_some_and(Value::is_string) {
+            rename(&mut input, alias, "subject");
+        }
+    }
+    rename(&mut input, "active_form", "activeForm");
+    input.retain(|key, value| match key.as_str() {
+        "activeForm" => value.is_string(),
+        "metadata" => value.is_object(),
+        key => KNOWN.contains(&key),
+    });
+    if let (Some(subject @ Value::String(_)), false) = (input.get("subject"), input.contains_key("description")) {
+        let subject = subject.clone();
+        input.insert("description".to_owned(), subject);
+    }
+    if let (Some(Value::String(description)), false) = (input.get("description"), input.contains_key("subject")) {
+        let subject = first_line(description).to_owned();
+        input.insert("subject".to_owned(), subject.into());
+    }
+    Ok(input)
+}
+
+/// Returns the task where it was wrapped in a key of its own.
+fn unwrapped(given: &Map<String, Value>) -> Map<String, Value> {
+    let mut input = given.clone();
+    if !input.contains_key("subject")
+        && let Some(Value::Object(task)) = input.get("task").cloned()
+    {
+        input.shift_remove("task");
+        input.extend(task);
+    }
+    input
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// Returns the answer where the task was made.
+pub fn created(task: &Task, rules: Rules) -> Answer {
+    let mut told = json!({ "id": task.id.as_str(), "subject": task.subject });
+    if rules.client_version() >= ClientVersion::V2_1_325 {
+        told["description"] = json!(task.description);
+    }
+    Answer::new(format!("Task #{} created successfully: {}", task.id, task.subject), json!({ "task": told }))
+}
+
+/// Returns the answer where it was not.
+pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
+    match refusal {
+        // The client has made the task by then and taken it away again: to it that is an error, in these words.
+        Refusal::HookBlocked { feedback, .. } => Answer::error(feedback),
+        refusal => Answer::error(explain(refusal, around)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{TaskCreate, read};
+    use crate::{ClientVersion, Rules};
+
+    const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);
+
+    fn task(subject: &str, description: &str) -> TaskCreate {
+        TaskCreate { subject: subject.into(), description: description.into(), active_form: None, metadata: None }
+    }
+
+    fn refusal(input: Value, rules: Rules) -> String {
+        read(&input, rules).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_was_meant_is_taken_in_strict_rules_and_by_the_newest_client() {
+        for (input, meant) in [
+            (json!({ "title": "t" }), task("t", "t")),
+            (json!({ "name": "n", "content": "c", "description": "d" }), task("n", "d")),
+            (json!({ "task": {"title": "t", "foo": 1}, "description": "d" }), task("t", "d")),
+            (json!({ "task": "t" }), task("t", "t")),
+            (json!({ "description": "\n  one \r\ntwo" }), task("one", "\n  one \r\ntwo")),
+            (json!({ "description": "" }), task("", "")),
+            (json!({ "subject": "s", "title": "t", "metadata": [1], "activeForm": null }), task("s", "s")),
+            (json!({ "subject": "s", "prompt": "p" }), task("s", "s")),
+        ] {
+            for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_325)] {
+                assert_eq!(read(&input, rules).as_ref(), Ok(&meant), "{input}");
+            }
+            assert!(read(&input, OLD).is_err(), "{input}");
+        }
+        let read = read(&json!({ "subject": "s", "active_form": "a", "metadata": {"k": 1} }), Rules::Strict).unwrap();
+        assert_eq!((read.active_form.as_deref(), read.metadata.unwrap().len()), (Some("a"), 1));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_a_hint() {
+        for (input, hint) in [
+            (json!({ "todos": [] }), Some("TaskCreate creates ONE task")),
+            (json!({ "subject": "a", "tasks": [1] }), Some("TaskCreate creates ONE task")),
+            (json!({ "subagent_type": "x", "description": "d" }), Some("This call used Agent-tool parameters")),
+            (json!({ "name": "bob", "prompt": "p" }), Some("This call used Agent-tool parameters")),
+            (json!({ "subject": 5, "foo": 1 }), None),
+            (json!({ "subject": "a", "description": null }), None),
+            (json!({ "title": 5 }), None),
+        ] {
+            let text = refusal(input.clone(), Rules::Strict);
+            let told = text.strip_prefix("InputValidationError: ").unwrap();
+            match hint {
+                Some(hint) => assert!(told.starts_with(hint), "{input}: {text}"),
+                None => assert!(told.starts_with("TaskCreate failed due to the following issue"), "{input}: {text}"),
+            }
+            assert!(!refusal(input, OLD).contains("ONE"));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `TaskRelease`
+
+use serde_json::{Value, json};
+
+use super::refusing::{Surroundings, explain};
+use super::repairing::{task_id, with_task_id};
+use super::schema::{Field, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::dialect::native;
+use crate::rules::gate::System;
+use crate::rules::refusal::Refusal;
+use crate::{Rules, Task, TaskId};
+
+/// Gives a task back.
+pub const TOOL: Tool = Tool {
+    name: "TaskRelease",
+    description: "Give back a task you claimed and cannot finish: it becomes pending and unowned, and others can take it. Say \
+        why, for the next agent. Not for finished work: complete that with TaskUpdate.",
+    input: Object {
+        fields: &[Field::required("taskId", Shape::Text), Field::optional("reason", Shape::Text)],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::ADDS,
+    set: ToolSet::Core,
+    system: System::Tasks,
+};
+
+/// Which task is given back, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRelease {
+    /// The task.
+    pub task: TaskId,
+    /// Why, for whoever takes it next.
+    pub reason: Option<String>,
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TaskRelease, InputError> {
+    let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
+    let task = task_id(fields.required_text("taskId"), rules);
+    Ok(TaskRelease { task, reason: fields.text("reason").filter(|reason| !reason.trim().is_empty()) })
+}
+
+/// Returns the answer where the task was given back, or was nobody's.
+pub fn released(task: &Task) -> Answer {
+    let text = format!(
+        "Task #{} given back: it is pending, and others can take it. Call TaskClaim without taskId for another task.",
+        task.id
+    );
+    Answer::new(text, json!({ "released": true, "task": native::Shape(task) }))
+}
+
+/// Returns the answer where it was not.
+pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
+    let text = explain(refusal, around);
+    Answer::error(text.as_str()).with(json!({ "released": false, "error": text }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{TaskRelease, read, refused, released};
+    use crate::rules::refusal::Refusal;
+    use crate::tools::Surroundings;
+    use crate::{AgentName, Rules, Task, TaskId};
+
+    #[test]
+    fn a_blank_reason_is_none() {
+        let release = |reason: Option<&str>| TaskRelease { task: TaskId::number(7), reason: reason.map(Into::into) };
+        let read = |input| read(&input, Rules::Strict).unwrap();
+        assert_eq!(read(json!({ "taskId": "7", "reason": " " })), release(None));
+        assert_eq!(read(json!({ "task_id": "7", "reason": "no network" })), release(Some("no network")));
+    }
+
+    #[test]
+    fn both_answers_say_what_to_do_now() {
+        let task = Task::new(TaskId::number(7), "Write");
+        assert!(released(&task).text.ends_with("Call TaskClaim without taskId for another task."));
+        let agent = AgentName::new("ana").unwrap();
+        let around = Surroundings { tasks: &[task], agent: &agent, roles: &[], rules: Rules::Strict };
+        let answer = refused(&Refusal::AlreadyCompleted { task: TaskId::number(7) }, &around);
+        assert!(answer.is_error && answer.text.contains("set its status to pending with TaskUpdate"));
+    }
+}

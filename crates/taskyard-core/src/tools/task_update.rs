@@ -1,0 +1,241 @@
+//! `TaskUpdate`
+
+use serde_json::{Value, json};
+
+use super::refusing::{Surroundings, explain};
+use super::repairing::{is_repaired, rename, task_id, with_task_id};
+use super::schema::{Field as Parameter, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::render::numbered;
+use crate::rules::gate::System;
+use crate::rules::patching::{Field, OwnerChange, Patch};
+use crate::rules::refusal::Refusal;
+use crate::{Rules, Status, TaskId};
+
+/// Changes a task.
+pub const TOOL: Tool = Tool {
+    name: "TaskUpdate",
+    description: "Change a task: status, text, owner, or its place in the order. Set in_progress when you begin and completed \
+        as soon as the work is entirely done (not with failing tests or open errors: keep it in_progress and add a task for \
+        what is in the way); deleted removes it for good. Where other agents share the list, take a task with TaskClaim \
+        instead of setting owner. Read it with TaskGet first if it may have changed.",
+    input: Object {
+        fields: &[
+            Parameter::required("taskId", Shape::Text),
+            Parameter::optional("subject", Shape::Text),
+            Parameter::optional("description", Shape::Text),
+            Parameter::optional("activeForm", Shape::Text),
+            Parameter::optional(
+                "status",
+                Shape::AnyOf(&[Shape::Choice(&["pending", "in_progress", "completed"]), Shape::Word("deleted")]),
+            ),
+            Parameter::optional("addBlocks", Shape::List(&Shape::Text)).saying("Ids of tasks that wait for this one"),
+            Parameter::optional("addBlockedBy", Shape::List(&Shape::Text)).saying("Ids of tasks this one waits for"),
+            Parameter::optional("owner", Shape::Text),
+            Parameter::optional("metadata", Shape::Record).saying("Keys to merge; null removes one"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::REPLACES,
+    set: ToolSet::Core,
+    system: System::Tasks,
+};
+
+/// What is to become of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskUpdate {
+    /// It goes; whatever else the call says does not matter.
+    Delete {
+        /// The task.
+        task: TaskId,
+    },
+    /// It changes.
+    Change {
+        /// The task.
+        task: TaskId,
+        /// The fields to change.
+        patch: Box<Patch>,
+        /// Tasks that shall wait for it.
+        add_blocks: Vec<TaskId>,
+        /// Tasks it shall wait for.
+        add_blocked_by: Vec<TaskId>,
+    },
+}
+
+/// What a change did.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed<'a> {
+    /// The fields that changed, in the order the client reports them.
+    pub updated: &'a [Field],
+    /// The status before and after, where it changed.
+    pub status_change: Option<(Status, Status)>,
+    /// The tasks that can start now because this one was completed.
+    pub now_ready: &'a [TaskId],
+    /// The open tasks this one was completed in spite of.
+    pub open_blockers: &'a [TaskId],
+    /// The tasks that wait for this one and were already started when it was reopened.
+    pub dependents_started: &'a [TaskId],
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
+    let mut input = with_task_id(input, rules);
+    if let Value::Object(input) = &mut input
+        && is_repaired(rules)
+    {
+        rename(input, "active_form", "activeForm");
+    }
+    let mut fields = TOOL.check(&input, None, rules)?;
+    let task = task_id(fields.required_text("taskId"), rules);
+    let status = fields.text("status");
+    if status.as_deref() == Some("deleted") {
+        return Ok(TaskUpdate::Delete { task });
+    }
+    let mut ids = |name| {
+        let ids = fields.list(name).into_iter();
+        ids.filter_map(|id| Some(task_id(id.as_str()?.to_owned(), rules))).collect()
+    };
+    Ok(TaskUpdate::Change {
+        task,
+        add_blocks: ids("addBlocks"),
+        add_blocked_by: ids("addBlockedBy"),
+        patch: Box::new(Patch {
+            subject: fields.text("subject"),
+            description: fields.text("description"),
+            active_form: fields.text("activeForm"),
+            status: status.and_then(|status| status.parse().ok()),
+            owner: fields.text("owner").map(|owner| owner_change(owner, rules)),
+            metadata: fields.record("metadata"),
+        }),
+    })
+}
+
+/// An empty name is nobody's. The client stores it as it is.
+fn owner_change(owner: String, rules: Rules) -> OwnerChange {
+    if owner.is_empty() && !rules.is_client() { OwnerChange::Clear } else { OwnerChange::Set(owner) }
+}
+
+/// Returns the answer where the task was changed, or was already as it should be.
+pub fn changed(id: &TaskId, changed: &Changed<'_>, rules: Rules) -> Answer {
+    let fields: Vec<&str> = changed.updated.iter().copied().map(Field::as_str).collect();
+    let mut structured = json!({ "success": true, "taskId": id.as_str(), "updatedFields": fields });
+    if let Some((from, to)) = changed.status_change {
+        structured["statusChange"] = json!({ "from": from.as_str(), "to": to.as_str() });
+    }
+    let mut text = format!("Updated task #{id} {}", fields.join(", "));
+    if !rules.is_client() {
+        text.push_str(&consequences(changed));
+    }
+    Answer::new(text, structured)
+}
+
+/// Says what a change means for other tasks. The client says nothing of it.
+fn consequences(changed: &Changed<'_>) -> String {
+    let mut text = String::new();
+    let [ready, open, started] = [changed.now_ready, changed.open_blockers, changed.dependents_started];
+    if !ready.is_empty() {
+        text.push_str(&format!("\nNow ready: {}. Take one with TaskClaim.", numbered(ready)));
+    }
+    if !open.is_empty() {
+        text.push_str(&format!("\nIt was completed although it waits for {}, still open.", numbered(open)));
+    }
+    if !started.is_empty() {
+        text.push_str(&format!("\nAlready started, and waiting for it again: {}.", numbered(started)));
+    }
+    text
+}
+
+/// Returns the answer where the task was removed.
+pub fn deleted(id: &TaskId, before: Status) -> Answer {
+    let change = json!({ "from": before.as_str(), "to": "deleted" });
+    let structured =
+        json!({ "success": true, "taskId": id.as_str(), "updatedFields": ["deleted"], "statusChange": change });
+    Answer::new(format!("Updated task #{id} deleted"), structured)
+}
+
+/// Returns the answer where nothing was done.
+pub fn refused(id: &TaskId, refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
+    let structured =
+        |error: &str| json!({ "success": false, "taskId": id.as_str(), "updatedFields": [], "error": error });
+    match refusal {
+        Refusal::NoSuchTask { .. } => Answer::new("Task not found", structured("Task not found")),
+        // To the client this is an answer like any other: its model reads what the hook says.
+        Refusal::HookBlocked { feedback, .. } if around.rules.is_client() => {
+            Answer::new(feedback.as_str(), structured(feedback))
+        }
+        refusal => {
+            let text = explain(refusal, around);
+            Answer::error(text.as_str()).with(structured(&text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Changed, TaskUpdate, changed, read};
+    use crate::rules::patching::{Field, OwnerChange};
+    use crate::{ClientVersion, Rules, Status, TaskId};
+
+    const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);
+    const NEW: Rules = Rules::Client(ClientVersion::V2_1_325);
+
+    #[test]
+    fn several_issues_are_told_in_the_clients_order_and_unions_by_the_newest_alone() {
+        let input = json!({ "status": "done", "owner": 5, "zz": 1, "addBlocks": ["1", 2, [3]], "metadata": null });
+        let lines = "InputValidationError: TaskUpdate failed due to the following issues:\n\
+                     The required parameter `taskId` is missing\n\
+                     An unexpected parameter `zz` was provided\n\
+                     The parameter `addBlocks[1]` type is expected as `string` but provided as `number`\n\
+                     The parameter `addBlocks[2]` type is expected as `string` but provided as `array`\n\
+                     The parameter `owner` type is expected as `string` but provided as `number`\n\
+                     The parameter `metadata` type is expected as `record` but provided as `null`";
+        assert_eq!(read(&input, OLD).unwrap_err().to_string(), lines);
+        let union = "\nThe parameter `status` matches none of the accepted forms";
+        assert_eq!(read(&input, NEW).unwrap_err().to_string(), format!("{lines}{union}"));
+        assert_eq!(read(&input, Rules::Strict).unwrap_err().to_string(), format!("{lines}{union}"));
+    }
+
+    #[test]
+    fn a_second_name_for_the_task_is_taken_only_where_the_first_is_missing() {
+        let task = |input, rules| match read(&input, rules) {
+            Ok(TaskUpdate::Change { task, .. } | TaskUpdate::Delete { task }) => Some(task),
+            Err(_) => None,
+        };
+        assert_eq!(task(json!({ "task_id": "4" }), NEW), Some(TaskId::number(4)));
+        assert_eq!(task(json!({ "task_id": "4" }), OLD), None);
+        assert_eq!(task(json!({ "taskId": "1", "id": "2" }), NEW), None);
+        assert_eq!(task(json!({ "taskId": "#1" }), NEW), Some(TaskId::stored("#1")));
+        assert_eq!(task(json!({ "taskId": "#1", "status": "deleted" }), Rules::Strict), Some(TaskId::number(1)));
+    }
+
+    #[test]
+    fn an_empty_owner_is_stored_by_the_client_and_cleared_by_us() {
+        let owner = |rules| match read(&json!({ "taskId": "1", "owner": "" }), rules) {
+            Ok(TaskUpdate::Change { patch, .. }) => patch.owner,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(owner(NEW), Some(OwnerChange::Set(String::new())));
+        assert_eq!(owner(Rules::Strict), Some(OwnerChange::Clear));
+    }
+
+    #[test]
+    fn what_a_change_means_for_others_is_told_in_strict_rules_alone() {
+        let (ready, open) = ([TaskId::number(8), TaskId::number(9)], [TaskId::number(2)]);
+        let done = Changed {
+            updated: &[Field::Status],
+            status_change: Some((Status::Pending, Status::Completed)),
+            now_ready: &ready,
+            open_blockers: &open,
+            dependents_started: &[],
+        };
+        let told = changed(&TaskId::number(7), &done, Rules::Strict).text;
+        assert_eq!(
+            told,
+            "Updated task #7 status\nNow ready: #8, #9. Take one with TaskClaim.\n\
+             It was completed although it waits for #2, still open."
+        );
+        assert_eq!(changed(&TaskId::number(7), &done, NEW).text, "Updated task #7 status");
+    }
+}

@@ -1,0 +1,118 @@
+//! `TodoWrite`
+
+use serde_json::{Value, json};
+
+use super::repairing::is_repaired;
+use super::schema::{Field, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::rules::gate::System;
+use crate::{Rules, Todo};
+
+/// Replaces the todo list.
+pub const TOOL: Tool = Tool {
+    name: "TodoWrite",
+    description: "Replace your todo list by this one; always send all items. Use it to plan and show work of three or more \
+        steps; not for a single quick thing. Keep exactly one item in_progress, and mark each completed as soon as it is \
+        entirely done. When all are completed, the list is cleared.",
+    input: Object { fields: &[Field::required("todos", Shape::List(&Shape::Object(ITEM)))], unknown: Unknown::Refused },
+    annotations: Annotations::REPLACES,
+    set: ToolSet::Core,
+    system: System::Todos,
+};
+
+/// What an item has to be. Models add keys of their own to it; they are not kept.
+const ITEM: Object = Object {
+    fields: &[
+        Field::required("content", Shape::FilledText("Content cannot be empty"))
+            .saying("Imperative: \"Run the tests\""),
+        Field::required("status", Shape::Choice(&["pending", "in_progress", "completed"])),
+        Field::required("activeForm", Shape::FilledText("Active form cannot be empty"))
+            .saying("Shown while in progress: \"Running the tests\""),
+    ],
+    unknown: Unknown::Dropped,
+};
+
+const MODIFIED: &str = "Todos have been modified successfully. Ensure that you continue to use the todo list to track your \
+    progress. Please proceed with the current tasks if applicable";
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<Vec<Todo>, InputError> {
+    let mut input = input.clone();
+    if let Some(Value::String(text)) = input.get("todos").filter(|_| is_repaired(rules))
+        && let Ok(todos @ Value::Array(_)) = serde_json::from_str(text)
+    {
+        input["todos"] = todos;
+    }
+    let mut fields = TOOL.check(&input, None, rules)?;
+    Ok(fields.list("todos").iter().filter_map(todo).collect())
+}
+
+/// Reads a list that was kept. Items that are none are passed over.
+pub fn read_kept(list: &Value) -> Vec<Todo> {
+    list.as_array().into_iter().flatten().filter_map(todo).collect()
+}
+
+fn todo(item: &Value) -> Option<Todo> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str);
+    let status = text("status")?.parse().ok()?;
+    Some(Todo { content: text("content")?.to_owned(), status, active_form: text("activeForm")?.to_owned() })
+}
+
+/// Returns a list as it is kept and shown to programs.
+pub fn shape(todos: &[Todo]) -> Value {
+    let item = |todo: &Todo| json!({ "content": todo.content, "status": todo.status.as_str(), "activeForm": todo.active_form });
+    todos.iter().map(item).collect()
+}
+
+/// Returns the answer, given the list before and the one that was given, whatever was kept of it.
+pub fn replaced(before: &[Todo], given: &[Todo]) -> Answer {
+    Answer::new(MODIFIED, json!({ "oldTodos": shape(before), "newTodos": shape(given) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{read, read_kept};
+    use crate::{ClientVersion, Rules};
+
+    const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);
+
+    fn refusal(input: Value, rules: Rules) -> String {
+        read(&input, rules).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_list_in_a_text_is_read_by_the_newest_client_alone() {
+        let text = r#"[{"content":"a","status":"pending","activeForm":"b","id":1}]"#;
+        assert_eq!(read(&json!({ "todos": text }), Rules::Strict).unwrap().len(), 1);
+        assert!(read(&json!({ "todos": text }), OLD).is_err());
+        for no_list in ["{}", "[", "5", ""] {
+            assert!(refusal(json!({ "todos": no_list }), Rules::Strict).ends_with("but provided as `string`"));
+        }
+        assert!(refusal(json!({ "todos": r#"[{"status":"x"}]"# }), Rules::Strict).contains("`todos[0].content`"));
+    }
+
+    #[test]
+    fn a_status_that_is_missing_is_a_wrong_value_to_the_client() {
+        let input = json!({ "todos": [{"content": "a", "activeForm": "b", "status": "pending"}, {"content": "a", "activeForm": "b"}] });
+        let text = refusal(input, OLD);
+        assert!(text.starts_with("InputValidationError: [\n  {\n    \"code\": \"invalid_value\""), "{text}");
+        let input = json!({ "todos": [{"content": 1, "status": "pending"}, {"status": "x", "activeForm": []}] });
+        assert_eq!(
+            refusal(input, OLD),
+            "InputValidationError: TodoWrite failed due to the following issues:\n\
+             The required parameter `todos[0].activeForm` is missing\n\
+             The required parameter `todos[1].content` is missing\n\
+             The parameter `todos[0].content` type is expected as `string` but provided as `number`\n\
+             The parameter `todos[1].activeForm` type is expected as `string` but provided as `array`"
+        );
+    }
+
+    #[test]
+    fn what_was_kept_is_read_as_far_as_it_is_a_list() {
+        let kept = json!([{"content": "a", "status": "pending", "activeForm": "b"}, {"content": "a"}, 5]);
+        assert_eq!(read_kept(&kept).len(), 1);
+        assert!(read_kept(&json!({})).is_empty());
+    }
+}

@@ -1,0 +1,110 @@
+//! What there is to know of a tool before it is called.
+
+use serde_json::{Map, Value};
+
+use super::input_error::InputError;
+use super::schema::{Object, check, json_schema};
+use crate::Rules;
+use crate::rules::gate::System;
+
+/// A tool that agents call.
+#[derive(Debug)]
+pub struct Tool {
+    /// The name it is called by.
+    pub name: &'static str,
+    /// When to use it and when not, for a model.
+    pub description: &'static str,
+    /// What it takes.
+    pub input: Object,
+    /// What a call may do.
+    pub annotations: Annotations,
+    /// The smallest set it is in.
+    pub set: ToolSet,
+    /// The system it belongs to.
+    pub system: System,
+}
+
+/// Which tools are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolSet {
+    /// Those every agent needs.
+    #[default]
+    Core,
+    /// All there are.
+    All,
+}
+
+/// What a call of a tool may do, as hints for whoever decides whether it is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may change or remove what is there, not only add to it.
+    pub destructive: bool,
+    /// The same call again changes nothing more.
+    pub idempotent: bool,
+}
+
+impl Annotations {
+    /// Those of a tool that only looks.
+    pub const LOOKS: Self = Self { read_only: true, destructive: false, idempotent: true };
+    /// Those of a tool that adds something with every call.
+    pub const ADDS: Self = Self { read_only: false, destructive: false, idempotent: false };
+    /// Those of a tool that brings something into a state, and takes nothing away.
+    pub const SETTLES: Self = Self { read_only: false, destructive: false, idempotent: true };
+    /// Those of a tool that may overwrite or remove.
+    pub const REPLACES: Self = Self { read_only: false, destructive: true, idempotent: true };
+}
+
+impl Tool {
+    /// Returns the JSON Schema of what it takes.
+    pub fn input_schema(&self) -> Value {
+        json_schema(&self.input)
+    }
+
+    /// Checks an input, which may have been repaired before.
+    pub(super) fn check(&self, input: &Value, hint: Option<&'static str>, rules: Rules) -> Result<Fields, InputError> {
+        let client = rules.client_version();
+        let checked = check(&self.input, input);
+        checked.map(Fields).map_err(|issues| InputError { tool: self.name, hint, issues, client })
+    }
+}
+
+/// The fields of an input that was found to be as it should be.
+pub(super) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Takes any value out.
+    pub(super) fn take(&mut self, name: &str) -> Option<Value> {
+        self.0.shift_remove(name)
+    }
+
+    /// Takes a text out.
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
+        match self.take(name)? {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Takes a text out that has to be there.
+    pub(super) fn required_text(&mut self, name: &str) -> String {
+        self.text(name).expect("the schema demands this text, and the input was checked against it")
+    }
+
+    /// Takes an object out.
+    pub(super) fn record(&mut self, name: &str) -> Option<Map<String, Value>> {
+        match self.take(name)? {
+            Value::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Takes a list out; empty where there is none.
+    pub(super) fn list(&mut self, name: &str) -> Vec<Value> {
+        match self.take(name) {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `TaskClaim`, `TaskRelease`
+
+use serde_json::Value;
+use taskyard_core::tools::task_claim::{TaskClaim, Won};
+use taskyard_core::tools::task_release::TaskRelease;
+use taskyard_core::tools::{Answer, task_claim, task_release};
+
+use super::Toolbox;
+use super::toolbox::NoAnswer;
+use crate::Outcome;
+use crate::operations::{Claim, ClaimOutcome};
+
+impl Toolbox {
+    pub(super) fn take(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let TaskClaim { task: id, reserve } = task_claim::read(input, self.yard.rules())?;
+        let claim = Claim { reserve, ..self.claim.clone() };
+        let outcome = match &id {
+            Some(id) => self.yard.claim(id, &claim)?,
+            None => self.yard.claim_next(&claim)?,
+        };
+        match outcome {
+            ClaimOutcome::Claimed(claimed) => Ok(task_claim::won(&Won {
+                task: &claimed.task,
+                lease: &claimed.lease,
+                is_resumed: claimed.is_resumed,
+                why: claimed.why.as_deref(),
+            })),
+            ClaimOutcome::Refused { refusal, task } => {
+                self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))
+            }
+        }
+    }
+
+    pub(super) fn release(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let TaskRelease { task, reason } = task_release::read(input, self.yard.rules())?;
+        let outcome = match reason {
+            Some(reason) => self.yard.give_back_interrupted(&task, &reason)?,
+            None => self.yard.release(&task)?,
+        };
+        match outcome {
+            Outcome::Done(released) => Ok(task_release::released(&released.task)),
+            Outcome::Refused(refusal) => self.explained(|around| task_release::refused(&refusal, around)),
+        }
+    }
+}

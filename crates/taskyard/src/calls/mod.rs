@@ -1,0 +1,10 @@
+//! Calls of tools: an input is read, one operation is called, and what came of it becomes the tool's answer. Every door that
+//! offers tools comes through here; how calls travel is not known here.
+
+mod claims;
+mod failing;
+mod tasks;
+mod toolbox;
+
+pub use failing::failed;
+pub use toolbox::Toolbox;

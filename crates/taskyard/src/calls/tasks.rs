@@ -1,0 +1,65 @@
+//! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`
+
+use serde_json::Value;
+use taskyard_core::tools::task_create::TaskCreate;
+use taskyard_core::tools::task_update::{Changed, TaskUpdate};
+use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update};
+
+use super::Toolbox;
+use super::toolbox::NoAnswer;
+use crate::Outcome;
+use crate::operations::{Filter, NewTask, Update};
+
+impl Toolbox {
+    pub(super) fn create(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let TaskCreate { subject, description, active_form, metadata } = task_create::read(input, self.yard.rules())?;
+        let new = NewTask { subject, description, active_form, metadata, ..NewTask::default() };
+        match self.yard.create(new)? {
+            Outcome::Done(created) => Ok(task_create::created(&created.task, self.yard.rules())),
+            Outcome::Refused(refusal) => self.explained(|around| task_create::refused(&refusal, around)),
+        }
+    }
+
+    pub(super) fn get(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let id = task_get::read(input, self.yard.rules())?;
+        match self.yard.show(&id)? {
+            Outcome::Done(shown) => Ok(task_get::found(&shown.task)),
+            Outcome::Refused(refusal) => self.explained(|around| task_get::refused(&refusal, around)),
+        }
+    }
+
+    pub(super) fn update(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        match task_update::read(input, self.yard.rules())? {
+            TaskUpdate::Delete { task } => match self.yard.delete(std::slice::from_ref(&task))? {
+                Outcome::Done(deleted) => {
+                    // Exactly one task was asked for, so exactly one was removed.
+                    let before = deleted.tasks.first().map(|task| task.status);
+                    Ok(task_update::deleted(&task, before.unwrap_or(taskyard_core::Status::Pending)))
+                }
+                Outcome::Refused(refusal) => self.explained(|around| task_update::refused(&task, &refusal, around)),
+            },
+            TaskUpdate::Change { task, patch, add_blocks, add_blocked_by } => {
+                let update = Update { patch: *patch, add_blocks, add_blocked_by, ..Update::default() };
+                match self.yard.update(&task, update)? {
+                    Outcome::Done(updated) => {
+                        let changed = Changed {
+                            updated: &updated.updated,
+                            status_change: updated.status_change,
+                            now_ready: &updated.now_ready,
+                            open_blockers: &updated.open_blockers,
+                            dependents_started: &updated.dependents_started,
+                        };
+                        Ok(task_update::changed(&task, &changed, self.yard.rules()))
+                    }
+                    Outcome::Refused(refusal) => self.explained(|around| task_update::refused(&task, &refusal, around)),
+                }
+            }
+        }
+    }
+
+    pub(super) fn list(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        task_list::read(input, self.yard.rules())?;
+        let everything = Filter { internal: true, ..Filter::default() };
+        Ok(task_list::listed(self.yard.list(&everything)?.tasks, self.yard.rules()))
+    }
+}

@@ -1,0 +1,98 @@
+//! The tools of one agent.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use taskyard_core::rules::gate::System;
+use taskyard_core::tools::{Answer, InputError, Surroundings, catalogue, todo_write};
+
+use crate::operations::{Claim, Filter};
+use crate::todos::TodoList;
+use crate::{Error, Yard};
+
+/// The tools of one agent: a yard it acts in, how its claims are made, and its todo list.
+#[derive(Clone, Debug)]
+pub struct Toolbox {
+    pub(super) yard: Yard,
+    pub(super) claim: Claim,
+    system: System,
+    todos: Arc<TodoList>,
+}
+
+impl Toolbox {
+    /// Returns the tools of the agent a yard acts as. Its todo list lives as long as this.
+    pub fn new(yard: Yard, system: System) -> Self {
+        Self { yard, claim: Claim::default(), system, todos: Arc::new(TodoList::in_memory()) }
+    }
+
+    /// Makes claims in another way: with other leases, roles or limits.
+    #[must_use]
+    pub fn claiming(self, claim: Claim) -> Self {
+        Self { claim, ..self }
+    }
+
+    /// Keeps the todo list elsewhere.
+    #[must_use]
+    pub fn with_todos(self, todos: Arc<TodoList>) -> Self {
+        Self { todos, ..self }
+    }
+
+    /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
+    /// [`super::failed`] makes an answer of that, too.
+    pub fn call(&self, name: &str, input: &Value) -> Result<Answer, Error> {
+        if catalogue::find(name).is_none_or(|tool| tool.system != self.system) {
+            return Ok(catalogue::not_available(name));
+        }
+        let answer = match name {
+            "TaskCreate" => self.create(input),
+            "TaskGet" => self.get(input),
+            "TaskUpdate" => self.update(input),
+            "TaskList" => self.list(input),
+            "TaskClaim" => self.take(input),
+            "TaskRelease" => self.release(input),
+            "TodoWrite" => self.write_todos(input),
+            name => Ok(catalogue::not_available(name)),
+        };
+        answer.or_else(|no_answer| match no_answer {
+            NoAnswer::Input(error) => Ok(error.into()),
+            NoAnswer::Failed(error) => Err(error),
+        })
+    }
+
+    fn write_todos(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let given = todo_write::read(input, self.yard.rules())?;
+        let replaced = self.todos.replace(&given).map_err(Error::from)?;
+        Ok(todo_write::replaced(&replaced.before, &given))
+    }
+
+    /// Looks at the list and explains with it why something was refused.
+    pub(super) fn explained(&self, explain: impl FnOnce(&Surroundings<'_>) -> Answer) -> Result<Answer, NoAnswer> {
+        let tasks = self.yard.list(&Filter { internal: true, ..Filter::default() })?.tasks;
+        Ok(explain(&Surroundings {
+            tasks: &tasks,
+            agent: self.yard.actor(),
+            roles: &self.claim.roles,
+            rules: self.yard.rules(),
+        }))
+    }
+}
+
+/// Why a call ended before the tool had an answer.
+pub(super) enum NoAnswer {
+    /// The input was wrong.
+    Input(InputError),
+    /// We could not find out.
+    Failed(Error),
+}
+
+impl From<InputError> for NoAnswer {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<Error> for NoAnswer {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -1,0 +1,56 @@
+//! The file of one agent's todo list, as 2.1.34 writes it. Specified in `docs/formats/tools.md`.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+use taskyard_core::Todo;
+use taskyard_core::dialect::native::{LARGEST, stringify};
+use taskyard_core::tools::todo_write::{read_kept, shape};
+
+use super::error::TodoError;
+
+/// Reads the list. What is not there, or is no list, is an empty one: the client takes it so, and the next call replaces it.
+pub(super) fn read(path: &Path) -> Result<Vec<Todo>, TodoError> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes)) {
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(error) => return Err(TodoError::io("cannot read", path)(error)),
+    }
+    let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    Ok(read_kept(&list))
+}
+
+/// Writes the list: whoever reads sees the old one or the new one, never a part.
+pub(super) fn write(path: &Path, todos: &[Todo]) -> Result<(), TodoError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(TodoError::io("cannot create", folder))?;
+    }
+    let temporary = temporary(path);
+    let written = write_new(&temporary, stringify(&shape(todos)).as_bytes());
+    let renamed = written.and_then(|()| fs::rename(&temporary, path));
+    renamed.map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        TodoError::io("cannot write", path)(error)
+    })
+}
+
+fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(contents)?;
+    file.sync_data()
+}
+
+/// Returns a name beside the file that no other writer uses. It does not end in `.json`: nobody takes it for a list.
+fn temporary(path: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.{count}.tmp", std::process::id()));
+    path.with_file_name(name)
+}

@@ -1,0 +1,200 @@
+//! Tools called by models, in strict rules: what is refused comes with what to do instead, and nothing changes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::{Value, json};
+use taskyard::Yard;
+use taskyard::calls::Toolbox;
+use taskyard::core::rules::gate::System;
+use taskyard::core::tools::{Answer, catalogue};
+use taskyard::core::{AgentName, ListId, Rules, Todo};
+use taskyard::operations::Claim;
+use taskyard::store::MemoryStore;
+use taskyard::todos::{TodoList, TodoLists};
+
+/// Returns the tools of two agents on one list.
+fn ana_and_ben() -> (Toolbox, Toolbox) {
+    let agent = |name| AgentName::new(name).unwrap();
+    let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap(), agent("ana"));
+    let ben = yard.acting_as(agent("ben"));
+    (Toolbox::new(yard, System::Tasks), Toolbox::new(ben, System::Tasks))
+}
+
+fn call(tools: &Toolbox, name: &str, input: Value) -> Answer {
+    tools.call(name, &input).unwrap()
+}
+
+fn text(tools: &Toolbox, name: &str, input: Value) -> String {
+    call(tools, name, input).text
+}
+
+/// Makes tasks of these titles.
+fn create(tools: &Toolbox, titles: &[&str]) {
+    for title in titles {
+        assert!(!call(tools, "TaskCreate", json!({ "subject": title, "description": "d" })).is_error);
+    }
+}
+
+#[test]
+fn every_tool_of_the_catalogue_is_answered() {
+    let (tasks, _) = ana_and_ben();
+    let yard =
+        Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+    let todos = Toolbox::new(yard, System::Todos);
+    for tool in catalogue::TOOLS {
+        let (on, off) = if tool.system == System::Tasks { (&tasks, &todos) } else { (&todos, &tasks) };
+        let unavailable = format!("Error: No such tool available: {}", tool.name);
+        assert_ne!(text(on, tool.name, json!({})), unavailable);
+        assert_eq!(text(off, tool.name, json!({})), unavailable);
+    }
+    assert_eq!(text(&tasks, "Nothing", json!({})), "Error: No such tool available: Nothing");
+}
+
+#[test]
+fn a_refused_start_and_a_refused_circle_change_nothing_and_say_what_to_do() {
+    let (ana, _) = ana_and_ben();
+    create(&ana, &["Design", "Build", "Docs"]);
+    text(&ana, "TaskUpdate", json!({ "taskId": "2", "addBlockedBy": ["#1"] }));
+    let refused = call(&ana, "TaskUpdate", json!({ "taskId": "2", "status": "in_progress", "subject": "x" }));
+    assert_eq!(
+        refused.text,
+        "Task #2 cannot start: it waits for #1 Design (pending). Nothing was changed. Ready instead: #1 Design, #3 Docs."
+    );
+    assert!(refused.is_error);
+    assert_eq!(refused.structured.unwrap()["success"], false);
+    let circle = text(&ana, "TaskUpdate", json!({ "taskId": "1", "addBlockedBy": ["2"] }));
+    assert!(circle.contains(": #1 waits for #2 waits for #1. Nothing was changed."), "{circle}");
+    assert_eq!(
+        text(&ana, "TaskList", json!({})),
+        "#1 [pending] Design\n#2 [pending] Build [blocked by #1]\n#3 [pending] Docs"
+    );
+    let done = text(&ana, "TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    assert_eq!(done, "Updated task #1 status\nNow ready: #2. Take one with TaskClaim.");
+}
+
+#[test]
+fn a_claimed_task_is_the_winners_alone_until_it_is_given_back_with_the_reason() {
+    let (ana, ben) = ana_and_ben();
+    create(&ana, &["Design", "Build"]);
+    let won = call(&ana, "TaskClaim", json!({ "taskId": "1" }));
+    assert!(won.text.starts_with("Claimed.\nTask #1: Design\nStatus: in_progress\n"), "{}", won.text);
+    assert_eq!(won.structured.unwrap()["claimed"], true);
+    let lost = call(&ben, "TaskClaim", json!({ "taskId": "1" }));
+    assert!(lost.is_error);
+    assert!(lost.text.starts_with("Task #1 is not yours: ana has it. Leave it to ana. Ready instead: #2 Build."));
+    let leased = call(&ben, "TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    assert!(leased.is_error);
+    assert!(leased.text.starts_with("Task #1 is taken: ana is working on it until "), "{}", leased.text);
+    let next = text(&ben, "TaskClaim", json!({}));
+    assert!(next.contains("Task #2: Build"), "{next}");
+
+    text(&ana, "TaskRelease", json!({ "taskId": "1", "reason": "no network here" }));
+    text(&ben, "TaskUpdate", json!({ "taskId": "2", "status": "completed" }));
+    let taken = text(&ben, "TaskClaim", json!({}));
+    assert!(taken.contains("Task #1: Design") && taken.contains("\nNote: no network here (ana)\n"), "{taken}");
+    let again = text(&ben, "TaskClaim", json!({}));
+    assert!(again.starts_with("You already have this task.\nTask #1: Design"), "{again}");
+    let nothing = call(&ana, "TaskClaim", json!({}));
+    assert!(!nothing.is_error);
+    assert!(nothing.text.starts_with("Nothing is ready for you now: 1 in progress, 0 pending"), "{}", nothing.text);
+}
+
+#[test]
+fn a_reserved_task_is_owned_and_not_begun_and_a_limit_is_kept() {
+    let (ana, _) = ana_and_ben();
+    create(&ana, &["Design", "Build"]);
+    let reserved = text(&ana, "TaskClaim", json!({ "taskId": "1", "reserve": true }));
+    assert!(reserved.contains("Reserved, not started"), "{reserved}");
+    assert_eq!(text(&ana, "TaskList", json!({})), "#1 [pending] Design (ana)\n#2 [pending] Build");
+    let limited = ana.claiming(Claim { limit: Some(1), ..Claim::default() });
+    text(&limited, "TaskClaim", json!({ "taskId": "1" }));
+    let busy = text(&limited, "TaskClaim", json!({ "taskId": "2" }));
+    assert!(busy.starts_with("Not claimed: you are not finished with #1 Design (in_progress, ana)."), "{busy}");
+}
+
+#[test]
+fn what_is_not_there_is_told_in_the_clients_words() {
+    let (ana, _) = ana_and_ben();
+    for (tool, input) in [
+        ("TaskGet", json!({ "taskId": "9" })),
+        ("TaskUpdate", json!({ "taskId": "9", "status": "deleted" })),
+        ("TaskUpdate", json!({ "taskId": "9", "owner": "ana" })),
+    ] {
+        let answer = call(&ana, tool, input);
+        assert_eq!((answer.text.as_str(), answer.is_error), ("Task not found", false), "{tool}");
+    }
+    assert!(text(&ana, "TaskClaim", json!({ "taskId": "9" })).starts_with("Task #9 not found."));
+    assert!(text(&ana, "TaskRelease", json!({ "taskId": "9" })).starts_with("Task #9 not found."));
+}
+
+#[test]
+fn a_long_list_is_cut_at_a_line_with_a_notice() {
+    let (ana, _) = ana_and_ben();
+    let title = "x".repeat(1000);
+    create(&ana, &vec![title.as_str(); 120]);
+    let shown = text(&ana, "TaskList", json!({}));
+    assert!(shown.len() <= 100_000);
+    let (lines, notice) = shown.rsplit_once('\n').unwrap();
+    assert!(lines.lines().all(|line| line.ends_with(&title)));
+    assert!(notice.starts_with(&format!("[{} more lines (", 120 - lines.lines().count())), "{notice}");
+}
+
+fn todos(contents: &[&str]) -> Vec<Todo> {
+    let todo = |content: &&str| Todo {
+        content: (*content).into(),
+        status: taskyard::core::Status::Pending,
+        active_form: "b".into(),
+    };
+    contents.iter().map(todo).collect()
+}
+
+#[test]
+fn todo_calls_of_one_agent_happen_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for lists in [TodoLists::in_memory(), TodoLists::in_folder(folder.path().join("todos"), "s")] {
+        let replaced: Vec<_> = thread::scope(|scope| {
+            let call = |number: usize| {
+                let list = lists.of("ana");
+                scope.spawn(move || list.replace(&todos(&[&number.to_string()])).unwrap())
+            };
+            let calls: Vec<_> = (0..20).map(call).collect();
+            calls.into_iter().map(|call| call.join().unwrap()).collect()
+        });
+        // Each call saw what exactly one other left, so before and after make one chain.
+        let mut before: Vec<_> =
+            replaced.iter().filter_map(|one| one.before.first()).map(|todo| &todo.content).collect();
+        before.sort();
+        before.dedup();
+        assert_eq!(before.len(), 19);
+        assert_eq!(lists.of("ben").read().unwrap(), []);
+    }
+    let left: Vec<_> =
+        fs::read_dir(folder.path().join("todos")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["s-agent-ana.json"]);
+}
+
+#[test]
+fn junk_in_the_file_of_a_todo_list_is_an_empty_list_and_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s-agent-a.json");
+    let item = r#"{"content":"a","status":"pending","activeForm":"b"}"#;
+    for (junk, read) in [("", 0), ("{", 0), ("null", 0), ("{\"todos\":1}", 0), ("\u{0}\u{1}", 0)] {
+        fs::write(&path, junk).unwrap();
+        let list = TodoList::in_file(path.clone());
+        assert_eq!(list.read().unwrap().len(), read, "{junk}");
+        list.begin().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), junk, "what is there is left alone until it is replaced");
+        assert_eq!(list.replace(&todos(&["x"])).unwrap().before, []);
+        assert_eq!(list.read().unwrap(), todos(&["x"]));
+    }
+    fs::write(&path, format!("[{item}, {{\"content\": 5}}, {item}]")).unwrap();
+    assert_eq!(TodoList::in_file(path.clone()).read().unwrap().len(), 2);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(TodoList::in_file(path.clone()).read().is_err());
+    assert!(TodoList::in_file(path).replace(&[]).is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+}
