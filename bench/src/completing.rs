@@ -68,7 +68,7 @@ fn open(home: &Home, shape: Shape) -> Result<Yard, Failure> {
     }
     rustix::fs::sync();
     sleep(SETTLED);
-    let yard = ours::yard(home)?;
+    let yard = ours::yard(home, "bench")?;
     let listed = yard.list(&Filter::default())?.tasks.len();
     if listed == TASKS { Ok(yard) } else { Err(format!("listed {listed} of {TASKS} tasks").into()) }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Failure;
 use crate::options::Options;
@@ -13,7 +13,7 @@ use crate::table::{Row, Target, per_second, tell};
 use crate::worker::Report;
 
 /// How many processes contend.
-const PROCESSES: usize = 32;
+pub(crate) const PROCESSES: usize = 32;
 
 /// Measures acknowledged creates per second: the library in so many processes, as many Node processes, and as many loops of
 /// one-shot commands.
@@ -82,11 +82,23 @@ impl Tally {
     }
 }
 
-/// Starts the processes, lets them go all at once when all are ready, and returns the acknowledged creates per second and how
-/// many failed.
+/// Lets processes create, and returns the acknowledged creates per second and how many failed.
 fn contend(home: &Home, command: impl Fn(&Home) -> Command) -> Result<(f64, usize), Failure> {
+    let (elapsed, reports) = let_go(home, PROCESSES, command)?;
+    let acknowledged = reports.iter().map(|report| report.acknowledged).sum();
+    expect_tasks(home, acknowledged)?;
+    let failed = reports.iter().map(|report| report.failed).sum();
+    Ok((acknowledged as f64 / elapsed.as_secs_f64(), failed))
+}
+
+/// Starts so many processes, lets them go all at once when all are ready, and returns how long they took and what they report.
+pub(crate) fn let_go(
+    home: &Home,
+    processes: usize,
+    command: impl Fn(&Home) -> Command,
+) -> Result<(Duration, Vec<Report>), Failure> {
     let mut contestants = Vec::new();
-    for _ in 0..PROCESSES {
+    for _ in 0..processes {
         contestants.push(Contestant::start(command(home))?);
     }
     for contestant in &mut contestants {
@@ -97,11 +109,7 @@ fn contend(home: &Home, command: impl Fn(&Home) -> Command) -> Result<(f64, usiz
         contestant.input.write_all(b"go\n")?;
     }
     let reports: Vec<Report> = contestants.into_iter().map(Contestant::finish).collect::<Result<_, _>>()?;
-    let elapsed = start.elapsed();
-    let acknowledged = reports.iter().map(|report| report.acknowledged).sum();
-    expect_tasks(home, acknowledged)?;
-    let failed = reports.iter().map(|report| report.failed).sum();
-    Ok((acknowledged as f64 / elapsed.as_secs_f64(), failed))
+    Ok((start.elapsed(), reports))
 }
 
 /// Runs `taskyard create` again and again in as many loops as there are processes elsewhere.

@@ -59,6 +59,17 @@ pub(crate) fn fill(directory: &Path, count: usize) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Fills a directory with new tasks.
+pub(crate) fn fill_with_new(directory: &Path, count: usize) -> Result<(), Failure> {
+    fs::create_dir_all(directory)?;
+    fs::write(directory.join(".lock"), "")?;
+    for number in 1..=count {
+        fs::write(directory.join(format!("{number}.json")), new_task(number))?;
+    }
+    rustix::fs::sync();
+    Ok(())
+}
+
 fn fresh(number: usize) -> Document {
     Document {
         id: number.to_string(),

@@ -36,6 +36,8 @@ pub(crate) struct Scale {
     pub(crate) graphs: &'static [(usize, usize)],
     /// How many tasks of a long list are completed.
     pub(crate) completes: usize,
+    /// How many tasks each of the contending processes claims, and how often all of that.
+    pub(crate) claimed: (usize, usize),
 }
 
 const FULL: Scale = Scale {
@@ -45,6 +47,7 @@ const FULL: Scale = Scale {
     contended: (50, 5),
     graphs: &[(10_000, 51), (100_000, 11)],
     completes: 100,
+    claimed: (50, 3),
 };
 const QUICK: Scale = Scale {
     lists: &[(10_000, 7)],
@@ -53,6 +56,7 @@ const QUICK: Scale = Scale {
     contended: (20, 1),
     graphs: &[(10_000, 11)],
     completes: 20,
+    claimed: (20, 1),
 };
 
 /// Reads the words after `suite`.

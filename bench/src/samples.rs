@@ -29,6 +29,11 @@ impl Samples {
         self.at(0.95)
     }
 
+    /// Returns the one that 99 of 100 do not exceed.
+    pub(crate) fn p99(&self) -> f64 {
+        self.at(0.99)
+    }
+
     /// Returns the average.
     pub(crate) fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64

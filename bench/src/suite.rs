@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{completing, contending, creating, listing, ranking, starting};
+use crate::{claiming, completing, contending, creating, listing, ranking, starting};
 
 /// Makes a measurement.
 enum Measure {
@@ -17,13 +17,14 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 6] = [
+const MEASURES: [(&str, Measure); 7] = [
     ("list", Measure::In(listing::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
     ("rank", Measure::Anywhere(ranking::measure)),
     ("complete", Measure::In(completing::measure)),
     ("contend", Measure::In(contending::measure)),
+    ("claim", Measure::In(claiming::measure)),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.

@@ -1,4 +1,4 @@
-//! One of many processes that create in one list at once, and what such a process reports.
+//! One of many processes that work on one list at once, and what such a process reports.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -15,10 +15,10 @@ pub(crate) trait Creator {
     fn create(&mut self) -> Result<Duration, Failure>;
 }
 
-/// What a process that created tasks says at its end. The Node rival says the same.
+/// What such a process says at its end. The Node rival says the same.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Report {
-    /// How many creates were acknowledged.
+    /// How many of its changes were acknowledged.
     pub(crate) acknowledged: usize,
     /// How many failed.
     pub(crate) failed: usize,
@@ -26,8 +26,8 @@ pub(crate) struct Report {
     pub(crate) microseconds: Vec<f64>,
 }
 
-/// Says "ready", waits for a line, creates so many tasks, and reports.
-pub(crate) fn run(mut creator: impl Creator, count: &str) -> Result<ExitCode, Failure> {
+/// Says "ready", waits for a line, does its work so often, and reports.
+pub(crate) fn run(mut work: impl FnMut() -> Result<Duration, Failure>, count: &str) -> Result<ExitCode, Failure> {
     let count: usize = count.parse()?;
     let mut out = io::stdout();
     writeln!(out, "ready")?;
@@ -35,10 +35,10 @@ pub(crate) fn run(mut creator: impl Creator, count: &str) -> Result<ExitCode, Fa
     io::stdin().lock().read_line(&mut String::new())?;
     let mut report = Report::default();
     for _ in 0..count {
-        match creator.create() {
+        match work() {
             Ok(time) => report.microseconds.push(time.as_secs_f64() * 1e6),
             Err(failure) => {
-                tell(&format!("a create failed: {failure}"));
+                tell(&format!("a change failed: {failure}"));
                 report.failed += 1;
             }
         }

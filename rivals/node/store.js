@@ -1,7 +1,7 @@
 // A task list kept the way the newest client (2.1.325) keeps it. What it locks, and what it does not:
 //   create, reset   the list's `.lock`
 //   update, block   `<id>.json` of each task written, around reading it again, merging and writing
-//   claim           `<id>.json`
+//   claim           `<id>.json`; with the check for other work the list's `.lock` instead
 //   delete          nothing; the mark is raised first, then the file goes, then each dependent is rewritten under its own lock
 // The merge of metadata is computed before the lock is taken, so two updates of one task's metadata can lose one another.
 // A lock that stays held for 2.66 s rejects with code ELOCKED.
@@ -65,15 +65,36 @@ async function claim(directory, id, agent) {
   if (!fs.existsSync(files.taskFile(directory, id))) return { reason: 'task_not_found' };
   return withLock(files.taskFile(directory, id), () => {
     const task = files.read(directory, id);
-    if (task === null) return { reason: 'task_not_found' };
-    if (task.owner && task.owner !== agent) return { reason: 'already_claimed' };
-    if (task.status === 'completed') return { reason: 'already_resolved' };
-    const open = new Set(list(directory).filter((other) => other.status !== 'completed').map((other) => other.id));
-    if (task.blockedBy.some((blocker) => open.has(blocker))) return { reason: 'blocked' };
-    const claimed = { ...task, owner: agent };
-    files.write(directory, claimed);
-    return { task: claimed };
+    const reason = hindrance(task, agent, () => list(directory));
+    return reason === undefined ? take(directory, task, agent) : { reason };
   });
+}
+
+/** The same with a check that the agent has no other open task: under the list's lock, and not under the task's. */
+function claimWhenIdle(directory, id, agent) {
+  return withLock(listLock(directory), () => {
+    const tasks = list(directory);
+    const task = tasks.find((other) => other.id === id) ?? null;
+    const reason = hindrance(task, agent, () => tasks);
+    if (reason !== undefined) return { reason };
+    const isBusy = tasks.some((other) => other.status !== 'completed' && other.owner === agent && other.id !== id);
+    return isBusy ? { reason: 'agent_busy' } : take(directory, task, agent);
+  });
+}
+
+/** Returns why an agent cannot have a task, in the client's order of reasons; undefined where it can. */
+function hindrance(task, agent, everyTask) {
+  if (task === null) return 'task_not_found';
+  if (task.owner && task.owner !== agent) return 'already_claimed';
+  if (task.status === 'completed') return 'already_resolved';
+  const open = new Set(everyTask().filter((other) => other.status !== 'completed').map((other) => other.id));
+  return task.blockedBy.some((blocker) => open.has(blocker)) ? 'blocked' : undefined;
+}
+
+function take(directory, task, agent) {
+  const claimed = { ...task, owner: agent };
+  files.write(directory, claimed);
+  return { task: claimed };
 }
 
 /** Removes every task, as the interactive client does 5 s after the last one was completed. Numbers are not given out again. */
@@ -102,4 +123,4 @@ function merged(before = {}, changes) {
   return Object.fromEntries(Object.entries({ ...before, ...changes }).filter(([key]) => changes[key] !== null));
 }
 
-module.exports = { block, claim, create, get, list, remove, reset, update };
+module.exports = { block, claim, claimWhenIdle, create, get, list, remove, reset, update };

@@ -12,6 +12,7 @@ use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::process::Cancel;
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
+use taskyard::todos::{TodoList, TodoLists};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
@@ -106,6 +107,16 @@ impl Context {
         let user = || self.environment.user.as_deref().and_then(AgentName::new);
         let someone = || AgentName::new("someone").ok_or_else(|| Problem::usage("bad_agent", "--as needs a name"));
         named.or_else(session).or_else(user).map_or_else(someone, Ok)
+    }
+
+    /// Returns the todo list of whoever acts, and the name of its agent: in a session of the client that session's, of the agent
+    /// that was named, else of the session itself.
+    pub(crate) fn todos(&self) -> Result<(Arc<TodoList>, String), Problem> {
+        let folder = places::client_config(&self.environment)?.join("todos");
+        let actor = self.actor()?;
+        let session = self.environment.client_session.as_deref().unwrap_or(actor.as_str());
+        let agent = self.named_agent().unwrap_or(session);
+        Ok((TodoLists::in_folder(folder, session).of(agent), agent.to_owned()))
     }
 
     /// Returns the rules in force.

@@ -9,6 +9,7 @@ use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
 use taskyard::machine::MachineError;
 use taskyard::todos::TodoError;
+use taskyard::work::WorkError;
 use taskyard::{Error, StoreError};
 
 use crate::exit::Exit;
@@ -161,6 +162,18 @@ impl From<StoreError> for Problem {
             StoreError::Unfinished { path, .. } => Self::new(Exit::CouldNot, "unfinished", message)
                 .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")
                 .detail("path", path.display().to_string()),
+        }
+    }
+}
+
+impl From<WorkError> for Problem {
+    fn from(error: WorkError) -> Self {
+        let message = error.to_string();
+        match error {
+            WorkError::Yard(error) => error.into(),
+            WorkError::CannotStart { program, .. } => Self::new(Exit::CouldNot, "cannot_start", message)
+                .hint("nothing was counted against the tasks; a line for the shell is run with `-- sh -c LINE`")
+                .detail("program", program),
         }
     }
 }

@@ -43,6 +43,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let cancel = Cancel::new();
     if command.may_hold_locks() {
         signals::hear_of_children();
+    }
+    if command.may_hold_locks() && !command.stops_itself() {
         signals::end_in_order_when_stopped(cancel.clone());
     }
     let terminal = Terminal::detect(globals.color, &environment, now());

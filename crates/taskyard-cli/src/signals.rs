@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use taskyard::process::Cancel;
+use taskyard::process::{Cancel, Stop};
 
 /// The signal that asked us to stop; zero where none did.
 static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
@@ -69,6 +69,29 @@ pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
 /// Gives every lock back when the process is asked to stop; other systems know no such signals.
 #[cfg(not(unix))]
 pub(crate) fn end_in_order_when_stopped(_cancel: Cancel) {}
+
+/// Stops what we started when the process is asked to stop: the first signal asks, the second kills, and a third ends us as we
+/// are.
+#[cfg(unix)]
+pub(crate) fn stop_in_steps(stop: Stop) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    thread("signals", move || {
+        for (number, signal) in signals.forever().enumerate() {
+            STOPPED_BY.store(signal, Ordering::SeqCst);
+            match number {
+                0 => stop.ask(),
+                1 => stop.kill(),
+                _ => end(signal),
+            }
+        }
+    });
+}
+
+/// Stops what we started when the process is asked to stop; other systems know no such signals.
+#[cfg(not(unix))]
+pub(crate) fn stop_in_steps(_stop: Stop) {}
 
 /// Tells whether the system asked us to stop.
 pub(crate) fn was_stopped() -> bool {

@@ -6,6 +6,13 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
 
+impl Timestamp {
+    /// Reads a moment as it is written here, or with any other offset; none where it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.parse::<jiff::Timestamp>().ok().map(|moment| Self(moment.as_millisecond()))
+    }
+}
+
 impl fmt::Display for Timestamp {
     /// Writes `2026-11-15T01:02:03.000Z`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,6 +25,13 @@ impl fmt::Display for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::Timestamp;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let moment = Timestamp(1_794_704_523_042);
+        assert_eq!(Timestamp::parse(&moment.to_string()), Some(moment));
+        assert_eq!(Timestamp::parse("soon"), None);
+    }
 
     #[test]
     fn a_moment_is_written_with_three_digits_and_a_z() {

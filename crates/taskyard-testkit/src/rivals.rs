@@ -1,9 +1,9 @@
 //! The Node programs that keep lists as the client does.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
@@ -13,6 +13,7 @@ use crate::home::Ran;
 #[derive(Debug)]
 pub struct Rival {
     child: Option<Child>,
+    input: Option<ChildStdin>,
     lines: BufReader<ChildStdout>,
 }
 
@@ -21,7 +22,20 @@ impl Rival {
     pub fn start(program: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new("node");
         command.arg(install_rivals().join(program)).args(arguments);
-        Self::spawn(command)
+        Self::spawn(command, Stdio::null())
+    }
+
+    /// Starts one of the programs that do what they are told.
+    pub fn start_listening(program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new("node");
+        command.arg(install_rivals().join(program)).args(arguments);
+        Self::spawn(command, Stdio::piped())
+    }
+
+    /// Tells it something, on a line.
+    pub fn tell(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("it was started to listen");
+        input.write_all(format!("{line}\n").as_bytes()).expect("a rival that listens takes a line");
     }
 
     /// Starts a few lines of JavaScript that see the client's store as `store`, its files as `files` and its locks as
@@ -33,14 +47,14 @@ impl Rival {
             format!("{}{}{} (async () => {{ {body} }})()", module("store"), module("files"), module("locking"));
         let mut command = Command::new("node");
         command.args(["-e", &program]);
-        Self::spawn(command)
+        Self::spawn(command, Stdio::null())
     }
 
-    fn spawn(mut command: Command) -> Self {
-        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    fn spawn(mut command: Command, input: Stdio) -> Self {
+        let piped = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().expect("node can be started");
         let lines = BufReader::new(child.stdout.take().expect("its output is a pipe"));
-        Self { child: Some(child), lines }
+        Self { input: child.stdin.take(), child: Some(child), lines }
     }
 
     /// Waits for the next line it prints; none when it has ended.
@@ -57,6 +71,7 @@ impl Rival {
 
     /// Waits for its end; what it printed since the last line taken is in the answer.
     pub fn end(mut self) -> Ran {
+        self.input = None;
         let mut rest = String::new();
         while let Some(line) = self.line() {
             rest.push_str(&line);

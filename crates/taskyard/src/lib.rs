@@ -38,6 +38,7 @@ pub mod operations;
 pub mod process;
 pub mod store;
 pub mod todos;
+pub mod work;
 
 mod clock;
 mod error;

@@ -4,12 +4,32 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use taskyard::core::{AgentName, ListId, Rules, TaskId, Token};
+use taskyard::core::dialect::native;
+use taskyard::core::{AgentName, ListId, Rules, Task, TaskId, Token};
 use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery, StoreError};
 use taskyard::{Error, Yard};
-use taskyard_testkit::{build, images, make_first_format, set_format};
+use taskyard_testkit::properties::{Outside, leases_keep_their_promises};
+use taskyard_testkit::{Opened, build, images, make_first_format, set_format};
 use tempfile::TempDir;
+
+#[test]
+fn leases_keep_their_promises_whatever_happens() {
+    leases_keep_their_promises(files, 200);
+}
+
+fn files() -> (Opened, Outside) {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tasks");
+    let options =
+        FileStoreOptions { tasks: directory.clone(), data: Some(folder.path().join("data")), rules: Rules::Strict };
+    let outside = move |list: &ListId, task: &Task| {
+        let image = native::write(None, task, Rules::Strict).unwrap();
+        let file = directory.join(list.directory()).join(format!("{}.json", task.id.file_stem()));
+        std::fs::write(file, image.bytes()).unwrap();
+    };
+    (Opened::keeping(Arc::new(FileStore::open(options)), folder), Box::new(outside))
+}
 
 fn open(folder: &TempDir) -> Yard {
     let (tasks, data) = (folder.path().join("tasks"), Some(folder.path().join("data")));

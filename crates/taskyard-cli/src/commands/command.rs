@@ -32,6 +32,7 @@ use super::serve::Serve;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
+use super::todo::Todo;
 use super::trust::Trust;
 use super::undepend::Undepend;
 use super::undo::Undo;
@@ -39,6 +40,7 @@ use super::update::Update;
 use super::use_list::Use;
 use super::watch::Watch;
 use super::where_is::Where;
+use super::work::Work;
 use crate::arguments::Globals;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -92,11 +94,13 @@ pub(crate) enum Command {
     Undo(Undo),
     Restore(Restore),
     Watch(Watch),
+    Work(Box<Work>),
     Lists(Lists),
     Where(Where),
     Use(Use),
     Adopt(Adopt),
     Merge(Merge),
+    Todo(Todo),
     Doctor(Doctor),
     Gc(Gc),
     Hook(Hook),
@@ -111,7 +115,15 @@ pub(crate) enum Command {
 impl Command {
     /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
     pub(crate) fn may_hold_locks(&self) -> bool {
-        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_))
+        !matches!(
+            self,
+            Self::Where(_) | Self::Use(_) | Self::Todo(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_)
+        )
+    }
+
+    /// Tells whether the command listens to signals itself, because it has programs to stop.
+    pub(crate) fn stops_itself(&self) -> bool {
+        matches!(self, Self::Work(_))
     }
 
     /// Does what was asked.
@@ -140,11 +152,13 @@ impl Command {
             Self::Undo(command) => command.run(context, output),
             Self::Restore(command) => command.run(context, output),
             Self::Watch(command) => command.run(context, output),
+            Self::Work(command) => command.run(context, output),
             Self::Lists(command) => command.run(context, output),
             Self::Where(command) => command.run(context, output),
             Self::Use(command) => command.run(context, output),
             Self::Adopt(command) => command.run(context, output),
             Self::Merge(command) => command.run(context, output),
+            Self::Todo(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),

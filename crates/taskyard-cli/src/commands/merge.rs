@@ -25,6 +25,10 @@ pub(crate) struct Merge {
     /// Only what is not completed
     #[arg(long)]
     open: bool,
+
+    /// Overrule the leases of whoever is working on tasks that move
+    #[arg(long)]
+    force: bool,
 }
 
 impl Merge {
@@ -32,6 +36,7 @@ impl Merge {
         let (from, into) = (ListId::new(self.from)?, ListId::new(self.into)?);
         let which = if self.open { MergeWhich::Open } else { MergeWhich::All };
         let yard = context.yard()?.on(into.clone());
+        let yard = if self.force { yard.overruling() } else { yard };
         let merged = yard.merge(&from, &into, which)?.done()?;
         if output.is_json() {
             output.document(as_json(&merged, &from, &into))?;

@@ -32,6 +32,7 @@ mod serve;
 mod show;
 mod start;
 mod stats;
+mod todo;
 mod trust;
 mod undepend;
 mod undo;
@@ -39,5 +40,7 @@ mod update;
 mod use_list;
 mod watch;
 mod where_is;
+mod work;
+mod work_display;
 
 pub(crate) use command::Arguments;

@@ -50,9 +50,11 @@ impl Ready {
             output.advise("see what holds things up with `taskyard list --blocked`")?;
         }
         if !output.is_terminal() {
-            let lines =
-                ranked.iter().map(|ranked| Line::plain(&client_line(ranked.task.id.as_str(), &ranked.task, &[])));
-            output.lines(&lines.collect::<Vec<_>>())?;
+            for ranked in &ranked {
+                let line = client_line(ranked.task.id.as_str(), &ranked.task, &[]);
+                let why = if output.is_quiet() { String::new() } else { format!(" - {}", ranked.why) };
+                output.line(&Line::plain(&format!("{line}{why}")))?;
+            }
             return Ok(Exit::Done);
         }
         let look = output.look();

@@ -22,6 +22,10 @@ pub(crate) struct Undo {
     /// A revision (41) or a range of them (41..45), as `taskyard history` shows them
     #[arg(value_name = "REV", value_parser = parse_revisions)]
     revisions: Option<UndoRange>,
+
+    /// Overrule the leases of whoever is working on these tasks
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Serialize)]
@@ -34,7 +38,9 @@ struct Answer<'a> {
 
 impl Undo {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let undone = context.yard()?.undo(self.revisions.unwrap_or(UndoRange::Newest))?.done()?;
+        let yard = context.yard()?;
+        let yard = if self.force { yard.overruling() } else { yard };
+        let undone = yard.undo(self.revisions.unwrap_or(UndoRange::Newest))?.done()?;
         if output.is_json() {
             output.document(shape(&undone))?;
             return Ok(Exit::Done);

@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use taskyard::core::render::{Line, Look, Tone, entry_line};
 use taskyard::core::{Event, Revision, Timestamp};
+use taskyard::leases::Warden;
 
 use crate::arguments::parse_revision;
 use crate::context::Context;
@@ -52,6 +53,8 @@ impl Watch {
             // The receiver lives as long as the subscription; past it nobody wants to know.
             let _ = sender.send(Word::Happened(event.clone()));
         };
+        // What the dead held comes back as soon as they are dead, and not when somebody next writes.
+        let _warden = Warden::over(&yard)?;
         let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
         if output.is_terminal() && !output.is_quiet() {
             let mut line = Line::new().with(Tone::Dim, "watching ").with(Tone::Strong, yard.list_id().as_str());

@@ -50,10 +50,22 @@ impl Output {
         self.terminal.look
     }
 
+    /// Returns a line as it is written, in colours where there are any.
+    pub(crate) fn painted(&self, line: &Line) -> String {
+        let text = if self.terminal.color { ansi(line) } else { line.to_string() };
+        text.trim_end_matches(' ').to_owned()
+    }
+
     /// Writes a line of the answer.
     pub(crate) fn line(&mut self, line: &Line) -> io::Result<()> {
-        let text = if self.terminal.color { ansi(line) } else { line.to_string() };
-        writeln!(self.stdout, "{}", text.trim_end_matches(' '))
+        let text = self.painted(line);
+        writeln!(self.stdout, "{text}")
+    }
+
+    /// Writes a line beside the answer, on stderr.
+    pub(crate) fn aside(&self, line: &Line) -> io::Result<()> {
+        let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
+        writeln!(io::stderr().lock(), "{text}")
     }
 
     /// Writes lines of the answer.

@@ -42,6 +42,7 @@ mod stats;
 #[cfg(unix)]
 mod terminal;
 mod test;
+mod todo;
 #[cfg(unix)]
 mod trust;
 mod undepend;
@@ -52,3 +53,5 @@ mod use_list;
 mod version;
 mod watch;
 mod where_is;
+#[cfg(unix)]
+mod work;

@@ -20,6 +20,6 @@ pub use difference::{Change, difference};
 pub use entry_lines::{entry_line, entry_lines, op_in_words};
 pub use line::{Line, Span, Tone, cut_text};
 pub use look::{Look, state_in_words};
-pub use task_line::{client_line, numbered, task_line};
+pub use task_line::{client_line, numbered, task_line, todo_line};
 pub use task_page::{TaskPage, task_page};
 pub use wrapping::wrapped;

@@ -1,6 +1,6 @@
 //! One task on one line.
 
-use crate::{Priority, Status, Task, TaskId};
+use crate::{Priority, Status, Task, TaskId, Todo};
 
 use super::line::cut_text;
 use super::{Line, Look, Tone, escaping};
@@ -29,14 +29,32 @@ pub fn numbered(ids: &[TaskId]) -> String {
 ///
 /// `guides` is what stands before it (the branches of a tree); ids are padded to `id_width`, their `#` included.
 pub fn task_line(guides: &str, id_width: usize, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
-    let waiting = task.status.is_open() && !blockers.is_empty();
-    let mut before = Line::new().with(Tone::Dim, guides);
-    let (tone, mark) = look.mark(task);
-    before.push(if waiting && task.status == Status::Pending { Tone::Dim } else { tone }, mark);
-    before.push(Tone::Plain, " ");
+    let mut before = marked(guides, task, blockers, look);
     before.push(id_tone(task), &format!("{:id_width$}", format!("#{}", task.id)));
     before.push(Tone::Plain, " ");
+    titled(before, task, blockers, look)
+}
 
+/// Returns an item of a todo list as a task without an id is drawn, in the width of the display.
+pub fn todo_line(guides: &str, todo: &Todo, look: &Look) -> Line {
+    let active_form = Some(todo.active_form.clone());
+    let task = Task { status: todo.status, active_form, ..Task::new(TaskId::stored(""), todo.content.as_str()) };
+    titled(marked(guides, &task, &[], look), &task, &[], look)
+}
+
+fn is_waiting(task: &Task, blockers: &[TaskId]) -> bool {
+    task.status.is_open() && !blockers.is_empty()
+}
+
+fn marked(guides: &str, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
+    let (tone, mark) = look.mark(task);
+    let dims = is_waiting(task, blockers) && task.status == Status::Pending;
+    let tone = if dims { Tone::Dim } else { tone };
+    Line::new().with(Tone::Dim, guides).with(tone, mark).with(Tone::Plain, " ")
+}
+
+fn titled(before: Line, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
+    let waiting = is_waiting(task, blockers);
     let after = remarks(task, if waiting { blockers } else { &[] }, look);
     let title = escaping::one_line(&task.subject);
     let Some(width) = look.width else {

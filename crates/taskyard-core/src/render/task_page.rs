@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Entry, Lease, Task};
+use crate::{Entry, Lease, Task, Timestamp};
 
 use super::task_line::task_line;
 use super::wrapping::wrapped;
@@ -26,7 +26,7 @@ pub struct TaskPage<'a> {
 }
 
 /// The metadata that has lines of its own.
-const KNOWN: [&str; 5] = ["priority", "tags", "parent", "cancelled", "_internal"];
+const KNOWN: [&str; 6] = ["priority", "tags", "parent", "cancelled", "notes", "_internal"];
 
 /// Returns everything there is to say of one task.
 pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
@@ -68,6 +68,7 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     section("Waits for", page.open_blockers, look, &mut lines);
     section("Waiting for it", page.dependents, look, &mut lines);
     section("Parts", page.subtasks, look, &mut lines);
+    notes(task, look, &mut lines);
     if let Some(entry) = page.changed {
         let who = if entry.op.is_elsewhere() { String::new() } else { format!(" by {}", entry.actor) };
         let text = format!("  {}{who}, {} (revision {})", op_in_words(entry.op), look.time(entry.at), entry.revision);
@@ -135,6 +136,41 @@ fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
     lines.push(Line::new().with(Tone::Dim, &format!("  {name}")));
     let width = tasks.iter().map(|task| task.id.as_str().len() + 1).max().unwrap_or(0);
     lines.extend(tasks.iter().map(|task| task_line("    ", width, task, &[], look)));
+}
+
+/// Tells what was noted, each note with when and by whom where it says so.
+fn notes(task: &Task, look: &Look, lines: &mut Vec<Line>) {
+    let list = match task.meta("notes") {
+        None => return,
+        Some(Value::Array(notes)) => notes.as_slice(),
+        Some(other) => std::slice::from_ref(other),
+    };
+    if list.is_empty() {
+        return;
+    }
+    lines.push(Line::new());
+    lines.push(Line::new().with(Tone::Dim, "  Notes"));
+    for note in list {
+        let text = |key: &str| note.get(key).and_then(Value::as_str);
+        let when = text("at").map(|at| Timestamp::parse(at).map_or_else(|| at.to_owned(), |at| look.time(at)));
+        let head: Vec<String> = when.into_iter().chain(text("author").map(str::to_owned)).collect();
+        if !head.is_empty() {
+            lines.push(fitted(
+                Line::new().with(Tone::Dim, &format!("    {}", escaping::one_line(&head.join(", ")))),
+                look,
+            ));
+        }
+        let body = text("text").map_or_else(|| value_in_words(note), str::to_owned);
+        for paragraph in escaping::many_lines(body.trim_end()).lines() {
+            match look.width {
+                Some(width) => {
+                    let columns = width.saturating_sub(8).clamp(20, 100);
+                    lines.extend(wrapped(paragraph, columns).iter().map(|line| Line::plain(&format!("      {line}"))));
+                }
+                None => lines.push(Line::plain(&format!("      {paragraph}"))),
+            }
+        }
+    }
 }
 
 /// Returns a fact behind its name, on as many lines as it needs.

@@ -35,13 +35,13 @@ pub fn is_given_up(task: &Task, retries: u64) -> bool {
 pub fn with_note(task: &Task, note: &Note) -> Task {
     let mut task = task.clone();
     let metadata = task.metadata.get_or_insert_default();
-    let mut notes = match metadata.remove(NOTES) {
-        Some(Value::Array(notes)) => notes,
-        Some(Value::Null) | None => Vec::new(),
-        Some(other) => vec![other],
-    };
-    notes.push(json!({ "at": note.at.to_string(), "author": note.author.as_str(), "text": note.text }));
-    metadata.insert(NOTES.to_owned(), Value::Array(notes));
+    let notes = metadata.entry(NOTES).or_insert_with(|| Value::Array(Vec::new()));
+    let noted = json!({ "at": note.at.to_string(), "author": note.author.as_str(), "text": note.text });
+    match notes {
+        Value::Array(notes) => notes.push(noted),
+        empty @ Value::Null => *empty = Value::Array(vec![noted]),
+        other => *other = Value::Array(vec![other.take(), noted]),
+    }
     task
 }
 
@@ -103,5 +103,8 @@ mod tests {
         let texts: Vec<_> =
             twice.meta("notes").unwrap().as_array().unwrap().iter().map(|note| note["text"].clone()).collect();
         assert_eq!(texts, ["one", "two"]);
+        // The order of the keys stays.
+        let ordered = with_note(&task(json!({ "notes": [], "attempts": 1, "kind": "x" })), &note("one"));
+        assert!(ordered.metadata.unwrap().keys().eq(["notes", "attempts", "kind"]));
     }
 }

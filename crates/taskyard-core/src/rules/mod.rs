@@ -7,6 +7,7 @@ pub mod chains;
 pub mod claiming;
 pub mod departing;
 pub mod dependencies;
+pub mod fate;
 pub mod gate;
 pub mod health;
 pub mod hooking;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Task, TaskId};
+use crate::{Op, Status, Task, TaskId};
 
 /// Does to `now` what the change from `before` to `after` did: fields it changed take the new value, edges and metadata keys
 /// it added or removed are added or removed, and everything else stays as it is.
@@ -20,6 +20,20 @@ pub fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
         metadata: metadata(before, after, now),
         extra: keys(&before.extra, &after.extra, &now.extra),
     }
+}
+
+/// Does the same for what was done by `op`.
+///
+/// Who takes a task or gives it back decides on who has it. Somebody who took it or completed it meanwhile was told so, and
+/// keeps it: then only the rest of the change is made.
+pub fn rebase_by(op: Op, before: &Task, after: &Task, now: &Task) -> Task {
+    let rebased = rebase(before, after, now);
+    let is_about_having_it = matches!(op, Op::Claim | Op::Release | Op::Expire);
+    let is_decided = now.owner() != before.owner() || now.status == Status::Completed;
+    if is_about_having_it && is_decided {
+        return Task { owner: now.owner.clone(), status: now.status, ..rebased };
+    }
+    rebased
 }
 
 fn pick<T: Clone + PartialEq>(before: &T, after: &T, now: &T) -> T {
@@ -55,8 +69,8 @@ fn keys(before: &Map<String, Value>, after: &Map<String, Value>, now: &Map<Strin
 mod tests {
     use serde_json::json;
 
-    use super::rebase;
-    use crate::{Status, Task, TaskId};
+    use super::{rebase, rebase_by};
+    use crate::{Op, Status, Task, TaskId};
 
     #[test]
     fn what_we_changed_and_what_they_changed_both_hold() {
@@ -73,6 +87,21 @@ mod tests {
         assert_eq!((merged.subject.as_str(), merged.status), ("theirs", Status::Completed));
         assert_eq!(merged.blocks, [TaskId::number(3), TaskId::number(2)]);
         assert_eq!(serde_json::Value::from(merged.metadata.unwrap()), json!({"b": 2, "a": 1}));
+    }
+
+    #[test]
+    fn whoever_took_a_task_meanwhile_keeps_it() {
+        let before = Task::new(TaskId::number(1), "s");
+        let ours = Task { owner: Some("ana".into()), status: Status::InProgress, ..before.clone() };
+        let theirs = Task { owner: Some("ben".into()), subject: "theirs".into(), ..before.clone() };
+        assert_eq!(rebase_by(Op::Claim, &before, &ours, &theirs), theirs);
+        assert_eq!(rebase_by(Op::Expire, &ours, &before, &theirs), theirs);
+        assert_eq!(rebase_by(Op::Update, &before, &ours, &theirs).owner(), Some("ana"));
+        let done = Task { status: Status::Completed, ..before.clone() };
+        assert_eq!(rebase_by(Op::Claim, &before, &ours, &done), done);
+        let reworded = Task { subject: "theirs".into(), ..before.clone() };
+        let claimed = rebase_by(Op::Claim, &before, &ours, &reworded);
+        assert_eq!((claimed.owner(), claimed.subject.as_str()), (Some("ana"), "theirs"));
     }
 
     #[test]

@@ -7,16 +7,58 @@ use crate::{Error, StoreError};
 
 /// Returns the answer to a call that ended with an error.
 pub fn failed(error: &Error, rules: Rules) -> Answer {
-    match error {
+    let is_locked = matches!(error, Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. }));
+    if is_locked && rules.is_client() {
         // The client's own words, which its models know.
-        Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. }) if rules.is_client() => {
-            Answer::error("Lock file is already being held")
-        }
+        return Answer::error("Lock file is already being held");
+    }
+    Answer::error(format!("Error: {error}. {}", advice(error)))
+}
+
+fn advice(error: &Error) -> &'static str {
+    match error {
         Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Conflict { .. })
-        | Error::TooManyConflicts { .. } => Answer::error(format!("Error: {error}. Nothing was changed: call again.")),
-        Error::Store(StoreError::Unfinished { .. }) => {
-            Answer::error(format!("Error: {error}. Do not repeat the call: the change is not lost."))
+        | Error::TooManyConflicts { .. } => "Nothing was changed: call again.",
+        Error::Store(StoreError::Unfinished { .. }) => "Do not repeat the call: the change is not lost.",
+        Error::Store(StoreError::TooLarge { .. }) => {
+            "Nothing was changed: keep long texts in a file and name the file in the task."
         }
-        error => Answer::error(format!("Error: {error}. Repeating the call will not help; tell the user.")),
+        Error::Cancelled => "Call again if it is still wanted.",
+        Error::Store(
+            StoreError::Io { .. }
+            | StoreError::NoTask { .. }
+            | StoreError::Journal { .. }
+            | StoreError::NewerJournal { .. },
+        )
+        | Error::Todos(_) => "Repeating the call will not help: tell the user.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use taskyard_core::{ClientVersion, Rules, TaskId};
+
+    use super::failed;
+    use crate::{Error, StoreError};
+
+    #[test]
+    fn a_held_lock_is_told_in_the_clients_words_to_its_own_models_alone() {
+        let waited = Duration::from_secs(12);
+        let error = Error::Store(StoreError::Locked { path: "L/.lock".into(), age: waited, waited });
+        let client = failed(&error, Rules::Client(ClientVersion::V2_1_34));
+        assert_eq!((client.text.as_str(), client.is_error), ("Lock file is already being held", true));
+        let ours = failed(&error, Rules::Strict).text;
+        assert!(ours.starts_with("Error: lock `L/.lock` is held by another process") && ours.ends_with("call again."));
+    }
+
+    #[test]
+    fn every_other_failure_is_an_error_that_says_what_to_do() {
+        let error = Error::TooManyConflicts { task: TaskId::number(7), attempts: 16 };
+        for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_325)] {
+            let answer = failed(&error, rules);
+            assert!(answer.is_error && answer.text.ends_with("Nothing was changed: call again."), "{}", answer.text);
+        }
     }
 }

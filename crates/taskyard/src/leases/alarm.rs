@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::leasing::CLOCK_MARGIN;
-use taskyard_core::{Event, Lease, Moment};
+use taskyard_core::{Event, Lease, Moment, ProcessMark};
 
 use super::bell::{Bell, Sleeper};
 use crate::store::{StoreError, Subscription};
@@ -11,6 +11,8 @@ use crate::{Error, Yard};
 
 /// However quiet it is, leases are looked at this often: one may have been given without a change of any task.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// A lease that has ended and could not be returned is looked at again after this.
+const SOON: Duration = Duration::from_millis(50);
 
 /// Why a sleeper was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +53,14 @@ impl Alarm {
         let leases = yard.store().read(yard.list_id())?.leases()?;
         let now = yard.world().now();
         let own_end = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let pause = [own_end, first_end(&leases, &now)].into_iter().flatten().min().unwrap_or(LONGEST_SLEEP);
-        let processes = leases.iter().filter_map(|lease| Some(lease.holder.as_ref()?.process()));
+        // A process that has ended would wake us at once, again and again, where its lease cannot be returned.
+        let (running, ended): (Vec<&ProcessMark>, Vec<&ProcessMark>) = leases
+            .iter()
+            .filter_map(|lease| Some(lease.holder.as_ref()?.process()))
+            .partition(|process| process.boot == now.boot && yard.world().is_running(process));
+        let soon = (!ended.is_empty()).then_some(SOON);
+        let pause = [own_end, first_end(&leases, &now), soon].into_iter().flatten().min().unwrap_or(LONGEST_SLEEP);
+        let processes = running.into_iter();
         let is_woken = self.sleeper.sleep(processes, pause.min(LONGEST_SLEEP)).map_err(failed)?;
         if self.sleeper.bell().is_stopped() {
             return Ok(Woken::Stopped);
@@ -70,9 +78,47 @@ fn first_end(leases: &[Lease], now: &Moment) -> Option<Duration> {
     };
     let first = leases.iter().filter_map(|lease| lease.ends.as_ref()).map(left).min()?;
     // A little late rather than a little early, to be woken once; and not at once again for one that could not be returned.
-    Some(Duration::from_millis(if first > 0 { first.unsigned_abs() + 1 } else { 50 }))
+    Some(if first > 0 { Duration::from_millis(first.unsigned_abs() + 1) } else { SOON })
 }
 
 fn failed(error: std::io::Error) -> Error {
     StoreError::io("cannot wait for changes of", ".")(error).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use taskyard_core::{AgentName, Holder, ListId, Rules, TaskId};
+
+    use super::{Alarm, Woken};
+    use crate::Yard;
+    use crate::leases::{ThisMachine, World as _};
+    use crate::operations::{Claim, NewTask};
+    use crate::store::MemoryStore;
+
+    #[test]
+    fn a_process_whose_lease_is_not_returned_does_not_keep_us_awake() {
+        let store = Arc::new(MemoryStore::new(Rules::Strict));
+        let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+        yard.create(NewTask { subject: "one".into(), ..NewTask::default() }).unwrap();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mark = ThisMachine::mark(child.id()).unwrap();
+        let holder = Some(Holder::Process(mark.clone()));
+        yard.claim(&TaskId::number(1), &Claim { holder, ..Claim::default() }).unwrap();
+        child.kill().unwrap();
+        while ThisMachine.is_running(&mark) {
+            std::thread::yield_now();
+        }
+        let mut alarm = Alarm::set(&yard).unwrap();
+        let until = Instant::now() + Duration::from_millis(300);
+        let mut woken = 0;
+        while woken < 50 && alarm.wait(&yard, Some(until)).unwrap() == Woken::LookAgain {
+            woken += 1;
+        }
+        assert!((1..50).contains(&woken), "woken {woken} times");
+        child.wait().unwrap();
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::attempts::is_given_up;
 use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
 use taskyard_core::rules::leasing::holds;
 use taskyard_core::rules::listing::OpenTasks;
@@ -39,6 +40,15 @@ pub struct Claim {
     pub holder: Option<Holder>,
     /// Tasks that are not wanted this time.
     pub passed_over: HashSet<TaskId>,
+    /// How many more attempts a task gets that failed the first time; none: as many as it takes.
+    pub retries: Option<u64>,
+}
+
+impl Claim {
+    /// Tells whether a task failed too often to come next.
+    fn gives_up(&self, task: &Task) -> bool {
+        self.retries.is_some_and(|retries| is_given_up(task, retries))
+    }
 }
 
 impl Default for Claim {
@@ -51,6 +61,7 @@ impl Default for Claim {
             ttl: Some(DEFAULT_LEASE),
             holder: None,
             passed_over: HashSet::new(),
+            retries: None,
         }
     }
 }
@@ -103,7 +114,7 @@ impl Yard {
             return Ok(ClaimOutcome::Refused { refusal, task });
         }
         let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt(txn, id, claim)?))?;
-        Ok(concluded(outcome))
+        self.confirmed(concluded(outcome))
     }
 
     /// Takes the task that comes next: one the agent has already, else the best that is ready.
@@ -116,9 +127,15 @@ impl Yard {
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
             let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt_first(txn, &candidates, claim)?))?;
-            match concluded(outcome) {
-                // Others were faster with all of them; there may be something new.
-                ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { .. }, .. } => {}
+            match self.confirmed(concluded(outcome))? {
+                // Others were faster with all of them, or with the one we had; there may be something new.
+                ClaimOutcome::Refused {
+                    refusal:
+                        ClaimRefusal::NothingReady { .. }
+                        | ClaimRefusal::AlreadyClaimed { .. }
+                        | ClaimRefusal::AlreadyResolved,
+                    ..
+                } => {}
                 answer => return Ok(answer),
             }
         }
@@ -127,7 +144,7 @@ impl Yard {
                 Ok(candidates) => Ok(self.attempt_first(txn, &candidates, claim)?),
                 Err(refusal) => Ok(Err((refusal, None))),
             })?;
-        Ok(concluded(outcome))
+        self.confirmed(concluded(outcome))
     }
 
     /// Takes the task that comes next, sleeping until there is one, until the moment given, or until the alarm is stopped.
@@ -149,6 +166,23 @@ impl Yard {
                 Woken::TimedOut | Woken::Stopped => return Ok(answer),
             }
         }
+    }
+
+    /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has
+    /// lost to whoever took the task meanwhile: that one was told so first, and the file is theirs.
+    fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
+        let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
+        let Lookup::Found(task, _) = self.store().read(self.list_id())?.find(&claimed.task.id)? else {
+            return Ok(outcome);
+        };
+        let refusal = match task.owner() {
+            Some(owner) if is_same_agent(owner, self.actor().as_str()) => return Ok(outcome),
+            Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned() },
+            None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
+            // It was ours for a moment, and was given back since.
+            None => return Ok(outcome),
+        };
+        Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
     }
 
     fn claimant(&self, claim: &Claim) -> Claimant {
@@ -200,12 +234,17 @@ impl Yard {
         let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
         let held_elsewhere = leases.iter().filter(|lease| is_held_by_another(lease, claim.holder.as_ref()));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
+        passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
         candidates(tasks, &claimant, &passed_over, self.rules())
     }
 
     /// Takes the first of these that can still be taken.
     fn attempt_first(&self, txn: &mut dyn Txn, candidates: &[Candidate], claim: &Claim) -> Result<Attempt, StoreError> {
         for candidate in candidates {
+            // It may have failed once more since we looked.
+            if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task)) {
+                continue;
+            }
             match self.attempt(txn, &candidate.task, claim)? {
                 Ok(claimed) => return Ok(Ok(Claimed { why: Some(candidate.why.clone()), ..claimed })),
                 Err((refusal @ ClaimRefusal::AgentBusy { .. }, _)) => return Ok(Err((refusal, None))),

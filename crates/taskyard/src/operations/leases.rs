@@ -72,7 +72,9 @@ pub(super) fn own_renewals(leases: Vec<Lease>, actor: &AgentName, world: &dyn Wo
         return leases;
     }
     let now = world.now();
-    let own = leases.into_iter().filter(|lease| is_same_agent(lease.agent.as_str(), actor.as_str()));
+    // A lease that lives with a process is renewed by that process: another of the same name says nothing of it.
+    let is_own = |lease: &Lease| is_same_agent(lease.agent.as_str(), actor.as_str()) && lease.holder.is_none();
+    let own = leases.into_iter().filter(is_own);
     own.filter(|lease| world.judge(lease).is_alive()).filter_map(|lease| renewed(&lease, &now)).collect()
 }
 

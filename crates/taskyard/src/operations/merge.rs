@@ -36,8 +36,12 @@ impl Yard {
             return Ok(Outcome::Done(nothing));
         }
         drop(leaving);
+        self.on(from.clone()).return_ended_leases()?;
         let outcome = self.transact_both(Op::Merge, from, into, |pair| {
             let tasks = pair.source().tasks()?;
+            // Numbers change with the list: nobody's work is moved away under their hands.
+            let moving: Vec<Task> = tasks.iter().filter(|task| which.moves(task)).cloned().collect();
+            self.respect_leases(pair.source(), &moving)?;
             let plan = plan_move(&tasks, which, next_ids(pair.target().numbers()?, self.rules()), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
             for task in plan.arriving {

@@ -49,6 +49,9 @@ impl Yard {
             let plan = take_back(&entries)?;
             for step in &plan {
                 self.expect_unchanged(txn, step)?;
+                if let Some(task) = txn.find(&step.task)?.task() {
+                    self.respect_lease(txn, &task)?;
+                }
             }
             let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).rev().collect();
             revisions.dedup();

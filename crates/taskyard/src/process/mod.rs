@@ -7,7 +7,9 @@ mod cancel;
 mod captured;
 mod detached;
 mod program;
+mod stop;
 
 pub use cancel::{Attendance, Cancel};
 pub use captured::{Captured, Sink};
 pub use program::{CommandLine, Ending, Finished, Program};
+pub use stop::Stop;

@@ -87,17 +87,7 @@ impl Program {
         }
         let (tell, hear) = mpsc::channel();
         let mut running = Running::start(self)?;
-        if let Some(stdin) = running.child.stdin.take() {
-            feed(stdin, self.stdin.clone())?;
-        }
-        let mut readers = Readers::default();
-        if let Some(pipe) = running.child.stdout.take() {
-            readers.drain(pipe, stdout, tell.clone())?;
-        }
-        if let Some(pipe) = running.child.stderr.take() {
-            readers.drain(pipe, stderr, tell.clone())?;
-        }
-        running.watch(tell.clone())?;
+        let mut readers = running.attend(&self.stdin, stdout, stderr, &tell)?;
         let _woken = cancel.on_cancel(move || drop(tell.send(News::Cancelled)));
         let ending = running.end(self.timeout, &hear, &mut readers)?;
         readers.hear_last_words(&hear);
@@ -130,17 +120,19 @@ pub(super) enum News {
     /// One of its pipes was closed at the other end.
     Closed,
     Cancelled,
+    /// It is to be asked to end.
+    Asked,
 }
 
 /// A command at work. Dropped before it was reaped, it is killed: nothing that we started is forgotten.
 pub(super) struct Running {
     pub(super) child: Child,
-    group: Pid,
+    pub(super) group: Pid,
     is_reaped: bool,
 }
 
 impl Running {
-    fn start(program: &Program) -> io::Result<Self> {
+    pub(super) fn start(program: &Program) -> io::Result<Self> {
         let mut command = program.command();
         Ok(Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
     }
@@ -148,6 +140,28 @@ impl Running {
     /// Takes a command that leads a process group of its own.
     pub(super) fn of(child: Child) -> Self {
         Self { group: Pid::from_child(&child), child, is_reaped: false }
+    }
+
+    /// Has somebody feed the command, read what it writes, and tell of its end.
+    pub(super) fn attend(
+        &mut self,
+        stdin: &[u8],
+        stdout: Sink,
+        stderr: Sink,
+        tell: &Sender<News>,
+    ) -> io::Result<Readers> {
+        if let Some(pipe) = self.child.stdin.take() {
+            feed(pipe, stdin.to_vec())?;
+        }
+        let mut readers = Readers::default();
+        if let Some(pipe) = self.child.stdout.take() {
+            readers.drain(pipe, stdout, tell.clone())?;
+        }
+        if let Some(pipe) = self.child.stderr.take() {
+            readers.drain(pipe, stderr, tell.clone())?;
+        }
+        self.watch(tell.clone())?;
+        Ok(readers)
     }
 
     /// Tells when the command has ended. It stays unreaped, so that its number, which is the group's, cannot be given to
@@ -177,20 +191,20 @@ impl Running {
             match news {
                 Ok(News::Closed) => readers.open -= 1,
                 Ok(News::Ended) | Err(RecvTimeoutError::Disconnected) => return Ok(ending(self.reap()?)),
-                Ok(News::Cancelled) => return self.kill(Ending::Cancelled),
+                Ok(News::Cancelled | News::Asked) => return self.kill(Ending::Cancelled),
                 Err(RecvTimeoutError::Timeout) => return self.kill(Ending::TimedOut),
             }
         }
     }
 
-    fn kill(&mut self, why: Ending) -> io::Result<Ending> {
+    pub(super) fn kill(&mut self, why: Ending) -> io::Result<Ending> {
         // It may have ended this very moment; then there is nobody left to kill.
         let _ = kill_process_group(self.group, Signal::KILL);
         self.reap()?;
         Ok(why)
     }
 
-    fn reap(&mut self) -> io::Result<ExitStatus> {
+    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait();
         self.is_reaped = true;
         status
@@ -208,7 +222,7 @@ impl Drop for Running {
 /// The threads that read what a command writes.
 #[derive(Default)]
 pub(super) struct Readers {
-    open: usize,
+    pub(super) open: usize,
     /// How many bytes have come.
     arrived: Arc<AtomicU64>,
 }
@@ -230,18 +244,20 @@ impl Readers {
                     Err(_) => break,
                 }
             }
+            // It may have something left to do with what came last.
+            drop(sink);
             let _ = tell.send(News::Closed);
         })
     }
 
     /// Waits until the pipes are closed, or nothing more comes through them.
-    fn hear_last_words(&mut self, hear: &Receiver<News>) {
+    pub(super) fn hear_last_words(&mut self, hear: &Receiver<News>) {
         let started = Instant::now();
         let mut arrived = self.arrived.load(Ordering::Relaxed);
         while self.open > 0 && started.elapsed() < LAST_WORDS_AT_MOST {
             match hear.recv_timeout(LAST_WORDS) {
                 Ok(News::Closed) => self.open -= 1,
-                Ok(News::Ended | News::Cancelled) => {}
+                Ok(News::Ended | News::Cancelled | News::Asked) => {}
                 Err(_) => {
                     let now = self.arrived.load(Ordering::Relaxed);
                     if now == arrived {
@@ -262,7 +278,7 @@ pub(super) fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) -> io::Result<()> {
     })
 }
 
-fn ending(status: ExitStatus) -> Ending {
+pub(super) fn ending(status: ExitStatus) -> Ending {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ending::Exited(code),
         (None, signal) => Ending::Signalled(signal.unwrap_or_default()),

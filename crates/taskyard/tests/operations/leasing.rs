@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use taskyard::Yard;
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{AgentName, Holder, Lease, Op, Status, Task, Token};
+use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Status, Task, Token};
 use taskyard::leases::World;
-use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Claimed};
+use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Claimed, MergeWhich, UndoRange};
 use taskyard_testkit::TurnedWorld;
 
 use super::{done, elsewhere, id, refused, task, yard};
@@ -165,4 +165,28 @@ fn what_a_restart_of_the_machine_ends() {
     world.pass(MINUTE / 4);
     as_ben(&yard).return_ended_leases().unwrap();
     assert_eq!(task(&yard, 1).owner(), None);
+}
+
+#[test]
+fn what_somebody_works_on_is_not_taken_back_by_another() {
+    let (yard, _) = in_a_world("1 pending");
+    let taken = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).revision.unwrap();
+    let ben = as_ben(&yard);
+    assert!(matches!(refused(ben.undo(UndoRange::One(taken))), Refusal::Leased { .. }));
+    done(ben.overruling().undo(UndoRange::One(taken)));
+    assert_eq!((task(&yard, 1).owner(), yard.live_leases().unwrap()), (None, vec![]));
+    let again = claimed(yard.claim(&id(1), &for_a_minute()).unwrap()).revision.unwrap();
+    done(yard.undo(UndoRange::One(again)));
+}
+
+#[test]
+fn what_somebody_works_on_is_not_moved_away() {
+    let ana = yard("1 pending");
+    claimed(ana.claim(&id(1), &Claim::default()).unwrap());
+    let ben = as_ben(&ana);
+    let away = ListId::new("away").unwrap();
+    let moved = |yard: &Yard| yard.merge(yard.list_id(), &away, MergeWhich::All);
+    assert!(matches!(refused(moved(&ben)), Refusal::Leased { .. }));
+    assert_eq!(done(moved(&ben.overruling())).tasks.len(), 1);
+    assert_eq!(ben.live_leases().unwrap(), []);
 }

@@ -14,6 +14,7 @@ mod sessions;
 mod telling;
 mod undoing;
 mod updating;
+mod working;
 
 use std::sync::Arc;
 

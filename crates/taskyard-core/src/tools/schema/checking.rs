@@ -28,13 +28,7 @@ impl Check {
             (Shape::Text, Some(value @ Value::String(_))) | (Shape::Flag, Some(value @ Value::Bool(_))) => {
                 value.clone()
             }
-            (Shape::FilledText(message), Some(Value::String(text))) => {
-                if text.is_empty() {
-                    let message = (*message).to_owned();
-                    self.found(Wrong::TooSmall { origin: "string", minimum: 1, message });
-                }
-                Value::String(text.clone())
-            }
+            (Shape::FilledText(message), value) => self.filled_text(message, value),
             (Shape::Number { minimum, maximum }, Some(value @ Value::Number(_))) => {
                 self.range(*minimum, *maximum, value);
                 value.clone()
@@ -52,12 +46,30 @@ impl Check {
                 Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
             }
             (Shape::Object(object), value) => self.object(object, value),
-            (Shape::Text | Shape::FilledText(_), value) => self.wrong_type("string", value),
+            (Shape::Text, value) => self.wrong_type("string", value),
             (Shape::Flag, value) => self.wrong_type("boolean", value),
             (Shape::Number { .. }, value) => self.wrong_type("number", value),
             (Shape::List(_), value) => self.wrong_type("array", value),
             (Shape::Record, value) => self.wrong_type("record", value),
         }
+    }
+
+    /// zod looks at the length of everything that has one, also of what is no text.
+    fn filled_text(&mut self, message: &str, value: Option<&Value>) -> Value {
+        let checked = self.shape(&Shape::Text, value);
+        let empty = match value {
+            Some(Value::String(text)) => text.is_empty().then_some("string"),
+            Some(Value::Array(items)) => items.is_empty().then_some("array"),
+            Some(Value::Object(object)) => {
+                let length = object.get("length");
+                length.filter(|length| length.as_f64().is_none_or(|length| length < 1.0)).map(|_| "unknown")
+            }
+            _ => None,
+        };
+        if let Some(origin) = empty {
+            self.found(Wrong::TooSmall { origin, minimum: 1, message: message.to_owned() });
+        }
+        checked
     }
 
     /// Checks the fields in their order, then looks for keys that are none.

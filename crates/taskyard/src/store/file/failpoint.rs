@@ -1,7 +1,8 @@
 //! Named steps of a commit at which a test may stop the process.
 //!
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
-//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits.
+//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits. A plan may also
+//! pretend another run of the machine, or a wall clock that was set. Several plans are divided by semicolons.
 
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
@@ -42,13 +43,13 @@ mod armed {
 
     use super::BadPlan;
 
-    static PLAN: OnceLock<Plan> = OnceLock::new();
-    static REACHED: AtomicU64 = AtomicU64::new(0);
+    static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
 
     struct Plan {
         step: String,
         count: u64,
         action: Action,
+        reached: AtomicU64,
     }
 
     enum Action {
@@ -79,58 +80,65 @@ mod armed {
                 ("wall", ms) => Action::Wall(ms.parse().map_err(|_| bad())?),
                 _ => return Err(bad()),
             };
-            Ok(Self { step: step.to_owned(), count, action })
+            Ok(Self { step: step.to_owned(), count, action, reached: AtomicU64::new(0) })
         }
     }
 
-    /// Arms a plan for this process, once.
-    pub fn arm(plan: &str) -> Result<(), BadPlan> {
-        let plan = plan.parse()?;
-        PLAN.set(plan).map_err(|_| BadPlan("a second plan".to_owned()))
+    /// Arms plans for this process, once.
+    pub fn arm(plans: &str) -> Result<(), BadPlan> {
+        let plans = plans.split(';').map(str::parse).collect::<Result<_, _>>()?;
+        PLANS.set(plans).map_err(|_| BadPlan("a second time".to_owned()))
     }
 
     /// Returns the boot id a plan pretends.
     pub(crate) fn boot_id() -> Option<&'static str> {
-        match &PLAN.get()?.action {
-            Action::Boot(id) => Some(id),
+        plans().find_map(|plan| match &plan.action {
+            Action::Boot(id) => Some(id.as_str()),
             _ => None,
-        }
+        })
     }
 
     /// Returns by how many milliseconds a plan pretends the wall clock was set.
     pub(crate) fn wall_shift() -> i64 {
-        match PLAN.get().map(|plan| &plan.action) {
-            Some(Action::Wall(shift)) => *shift,
-            _ => 0,
-        }
+        let shift = |plan: &Plan| match plan.action {
+            Action::Wall(shift) => Some(shift),
+            _ => None,
+        };
+        plans().find_map(shift).unwrap_or(0)
     }
 
-    /// Marks a step of a commit, and does there what the plan says.
+    /// Marks a step of a commit, and does there what the plans say.
     pub(in super::super) fn reach(step: &'static str) {
-        let Some(plan) = PLAN.get() else { return };
-        if plan.step != "any" && plan.step != step {
-            return;
-        }
-        let count = REACHED.fetch_add(1, Ordering::SeqCst) + 1;
-        if let Action::Trace(path) = &plan.action {
-            let mut trace = fs::read_to_string(path).unwrap_or_default();
-            trace.push_str(step);
-            trace.push('\n');
-            fs::write(path, trace).expect("a test's trace file is writable");
-            return;
-        }
-        if count != plan.count {
-            return;
-        }
-        match &plan.action {
-            Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
-            Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
-            Action::Sleep(pause) => thread::sleep(*pause),
-            Action::Trace(_) | Action::Boot(_) | Action::Wall(_) => {}
-        }
-        if matches!(plan.action, Action::Kill) {
-            // The signal is on its way; nothing more may happen in this process.
-            thread::sleep(Duration::from_secs(60));
+        plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
+    }
+
+    fn plans() -> impl Iterator<Item = &'static Plan> {
+        PLANS.get().into_iter().flatten()
+    }
+
+    impl Plan {
+        fn reach(&self, step: &'static str) {
+            let count = self.reached.fetch_add(1, Ordering::SeqCst) + 1;
+            if let Action::Trace(path) = &self.action {
+                let mut trace = fs::read_to_string(path).unwrap_or_default();
+                trace.push_str(step);
+                trace.push('\n');
+                fs::write(path, trace).expect("a test's trace file is writable");
+                return;
+            }
+            if count != self.count {
+                return;
+            }
+            match &self.action {
+                Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
+                Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
+                Action::Sleep(pause) => thread::sleep(*pause),
+                Action::Trace(_) | Action::Boot(_) | Action::Wall(_) => {}
+            }
+            if matches!(self.action, Action::Kill) {
+                // The signal is on its way; nothing more may happen in this process.
+                thread::sleep(Duration::from_secs(60));
+            }
         }
     }
 }

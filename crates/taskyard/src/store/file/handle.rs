@@ -10,6 +10,7 @@ use taskyard_core::{ListId, Rules};
 use super::journal::Journal;
 use super::numbers::HighestFile;
 use super::place::Place;
+use super::present::Present;
 use super::state::{self, State};
 use super::turn::Turn;
 use super::{observe, power, repair};
@@ -22,6 +23,7 @@ pub(super) struct Handle {
     pub(super) place: Place,
     pub(super) rules: Rules,
     pub(super) highest_file: Mutex<HighestFile>,
+    pub(super) present: Mutex<Present>,
     journals: Mutex<Vec<Journal>>,
     queue_to_read: Mutex<Option<File>>,
     /// How many transactions of this process are open.
@@ -40,6 +42,7 @@ impl Handle {
             place,
             rules,
             highest_file: Mutex::default(),
+            present: Mutex::default(),
             journals: Mutex::default(),
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),

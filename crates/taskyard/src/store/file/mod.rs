@@ -21,6 +21,7 @@ mod place;
 mod places_watched;
 mod plan;
 mod power;
+mod present;
 mod queue;
 mod repair;
 mod scan;

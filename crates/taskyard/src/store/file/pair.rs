@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use taskyard_core::{Event, Image, Rules, TaskId};
+use taskyard_core::{Event, Image, Op, Rules, TaskId};
 
 use super::commit;
 use super::failpoint::reach;
@@ -246,7 +246,7 @@ fn follow<'a>(
     let known = journal.known(task)?.map(|known| known.image);
     let after = match (after, now) {
         // Somebody wrote in between: what the move changes is changed in what they wrote. What they removed stays removed.
-        (Some(after), Some(now)) => Some(repair::rebased(task, known.as_ref(), after, now, rules)),
+        (Some(after), Some(now)) => Some(repair::rebased(Op::Merge, task, known.as_ref(), after, now, rules)),
         (Some(_), None) | (None, _) => None,
     };
     let written =

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::place::Place;
-use crate::store::StoreError;
 
 /// Watches a list's directory and ours for it, or the nearest directories above them that exist. It does not say what
 /// moved.
 #[derive(Debug)]
 pub(super) struct PlacesWatched {
-    watcher: RecommendedWatcher,
+    /// None where the kernel watches too much for this user already.
+    watcher: Option<RecommendedWatcher>,
     watched: Vec<Watched>,
 }
 
@@ -24,22 +24,22 @@ struct Watched {
 
 impl PlacesWatched {
     /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
-    pub(super) fn new(place: &Place, moved: impl Fn() + Send + 'static) -> Result<Self, StoreError> {
+    pub(super) fn new(moved: impl Fn() + Send + 'static) -> Self {
         let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
             let is_only_a_look = matches!(&event, Ok(event) if event.kind.is_access());
             if !is_only_a_look {
                 moved();
             }
         });
-        let failed = |error: notify::Error| {
-            StoreError::io("cannot watch", &place.directory)(std::io::Error::other(error.to_string()))
-        };
-        Ok(Self { watcher: watcher.map_err(failed)?, watched: Vec::new() })
+        let watcher =
+            watcher.inspect_err(|error| tracing::warn!(%error, "changes are looked for instead of being told"));
+        Self { watcher: watcher.ok(), watched: Vec::new() }
     }
 
     /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
     /// all of it; it may be told to watch too much.
     pub(super) fn keep_up(&mut self, place: &Place) -> bool {
+        let Some(watcher) = &mut self.watcher else { return false };
         loop {
             let wanted: Vec<Watched> = [Some(&place.directory), place.sidecar.as_ref()]
                 .into_iter()
@@ -48,14 +48,14 @@ impl PlacesWatched {
                 .collect();
             for gone in self.watched.extract_if(.., |old| !wanted.contains(old)) {
                 // The kernel stops by itself where the directory is no more.
-                let _ = self.watcher.unwatch(&gone.path);
+                let _ = watcher.unwatch(&gone.path);
             }
             let missing: Vec<Watched> = wanted.into_iter().filter(|new| !self.watched.contains(new)).collect();
             if missing.is_empty() {
                 return true;
             }
             for new in missing {
-                if let Err(error) = self.watcher.watch(&new.path, RecursiveMode::NonRecursive) {
+                if let Err(error) = watcher.watch(&new.path, RecursiveMode::NonRecursive) {
                     tracing::debug!(%error, path = %new.path.display(), "cannot watch");
                     return false;
                 }

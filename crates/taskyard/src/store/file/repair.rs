@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType};
-use taskyard_core::rules::rebasing::rebase;
+use taskyard_core::rules::rebasing::rebase_by;
 use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
 
 use super::applying::{mark_applied, raise_mark};
@@ -166,7 +166,7 @@ fn finish_rewrite(
         }
         Contents::Task(_, found, _) if before != Some(found) && found != after => {
             // Somebody wrote in between: what we changed is changed in what they wrote.
-            let image = rebased(id, before, after, found, rules);
+            let image = rebased(stored.entry.op, id, before, after, found, rules);
             files::replace(directory, &file_name(id), image.bytes())
         }
         _ => rustix::fs::renameat(directory, &**temporary, directory, &*file_name(id)).map_err(Into::into),
@@ -175,12 +175,12 @@ fn finish_rewrite(
 }
 
 /// Applies to newer contents what a change did to older ones; where that cannot be, the change is all there is.
-pub(super) fn rebased(id: &TaskId, before: Option<&Image>, after: &Image, now: &Image, rules: Rules) -> Image {
+pub(super) fn rebased(op: Op, id: &TaskId, before: Option<&Image>, after: &Image, now: &Image, rules: Rules) -> Image {
     let merge = || {
         if before == Some(now) {
             return None;
         }
-        let merged = rebase(&before?.task(id).ok()?, &after.task(id).ok()?, &now.task(id).ok()?);
+        let merged = rebase_by(op, &before?.task(id).ok()?, &after.task(id).ok()?, &now.task(id).ok()?);
         taskyard_core::dialect::native::write(Some(now), &merged, rules).ok()
     };
     merge().unwrap_or_else(|| after.clone())

@@ -12,6 +12,7 @@ use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, Look, look_at};
 use super::journal::{Journal, KnownTask};
 use super::place::{self, Place, c_name, file_name};
+use super::present::Sight;
 use crate::clock;
 use crate::store::{Problem, StoreError};
 
@@ -32,6 +33,19 @@ pub(super) struct Scan {
     pub(super) revision: Revision,
     /// When the looking began.
     pub(super) seen: i64,
+}
+
+impl From<&Sight> for Scan {
+    /// Shows what was seen before, and nothing to record.
+    fn from(sight: &Sight) -> Self {
+        Self {
+            tasks: sight.tasks.clone(),
+            problems: sight.problems.clone(),
+            revision: sight.revision,
+            seen: clock::wall(),
+            ..Self::default()
+        }
+    }
 }
 
 /// One file that another program made, changed or removed.

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 use super::files;
 use super::handle::Handle;
 use super::journal::{Journal, StoredEntry};
+use super::present::Present;
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
@@ -45,6 +46,24 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
+        let (directory, before) = (self.handle.place.open()?, self.handle.state());
+        let (Some(directory), Some(before)) = (directory, before) else { return self.look_at_files() };
+        let begun = match self.present().still(directory.as_fd(), &self.handle.place.directory, &before) {
+            Ok(sight) => return Ok(Scan::from(&*sight)),
+            Err(begun) => begun,
+        };
+        let scan = self.look_at_files()?;
+        if let (Some(begun), Some(after)) = (begun, self.handle.state()) {
+            self.present().keep(&begun, &after, &scan);
+        }
+        Ok(scan)
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.handle.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look_at_files(&self) -> Result<Scan, StoreError> {
         let mut journal = self.handle.journal_to_read();
         let scan = self.look_with(&mut journal)?;
         if journal.is_none() && !scan.changes.is_empty() {

@@ -31,7 +31,7 @@ enum Word {
 pub(super) fn watch(handle: Arc<Handle>, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
     let (sender, receiver) = channel();
     let moved = sender.clone();
-    let places = PlacesWatched::new(&handle.place, move || drop(moved.send(Word::Moved)))?;
+    let places = PlacesWatched::new(move || drop(moved.send(Word::Moved)));
     let thread = thread::Builder::new()
         .name("taskyard-watch".to_owned())
         .spawn(move || follow(&handle, places, &receiver, since, &to))

@@ -1,0 +1,204 @@
+//! `taskyard work`
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use taskyard::core::AgentName;
+use taskyard::operations::DEFAULT_LEASE;
+use taskyard::process::Stop;
+use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
+
+use super::work_display::{WorkDisplay, summary};
+use crate::arguments::parse_pause;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Ids, Output};
+use crate::problem::Problem;
+use crate::signals;
+
+/// Run a command for every task, until nothing is left that is ready
+///
+/// Takes the best task that is ready, runs CMD with the task as JSON on stdin and in TASKYARD_TASK_ID, TASKYARD_TASK_SUBJECT,
+/// TASKYARD_TASK_DESCRIPTION, TASKYARD_TASK_TOKEN and others, and completes the task when CMD exits with 0. Otherwise the task
+/// goes back with the reason in its notes, and is tried again.
+///
+/// The lease ends with this process, however that ends: what it was working on is free again at once. Ctrl-C takes nothing more,
+/// ends the commands and gives their tasks back; a second Ctrl-C kills them.
+///
+/// Exits with 0 when everything it took was completed, with 3 when something was given up or lost.
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    /// How many to run at the same time; the workers are called NAME-1, NAME-2 and so on
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+
+    /// How many more attempts a task gets that failed
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    retries: u64,
+
+    /// Wait for new work when nothing is left, until stopped
+    #[arg(long)]
+    wait: bool,
+
+    /// How long the lease on a task outlives a process that is suspended
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    ttl: Option<Duration>,
+
+    /// What the workers are; tasks may be for one role only
+    #[arg(long = "role", value_name = "ROLE")]
+    roles: Vec<String>,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD", num_args = 1..)]
+    command: Vec<String>,
+}
+
+/// How many lines wait to be shown before the commands that write them have to wait.
+const BACKLOG: usize = 1024;
+/// The shortest time a lease can have: it must be renewed in it.
+const SHORTEST_LEASE: Duration = Duration::from_millis(100);
+
+/// What comes from the threads that work.
+enum Heard {
+    Event(WorkEvent),
+    Over(thread::Result<Result<WorkReport, WorkError>>),
+}
+
+/// The answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    completed: Ids<'a>,
+    returned: Ids<'a>,
+    gave_up: Ids<'a>,
+    interrupted: Ids<'a>,
+    lost: Ids<'a>,
+    passed_over: Ids<'a>,
+    stopped: bool,
+}
+
+impl Work {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let order = self.order(context)?;
+        let stop = Stop::new();
+        signals::stop_in_steps(stop.clone());
+        let (tell, hear) = mpsc::sync_channel(BACKLOG);
+        let listener: WorkListener = {
+            let tell = tell.clone();
+            // Whoever still writes after we have gone is not heard.
+            Arc::new(move |event| drop(tell.send(Heard::Event(event))))
+        };
+        let work = {
+            let stop = stop.clone();
+            move || {
+                let result = panic::catch_unwind(AssertUnwindSafe(|| yard.work(order, &stop, listener)));
+                let _ = tell.send(Heard::Over(result));
+            }
+        };
+        let foreman = thread::Builder::new().name("foreman".into()).spawn(work);
+        foreman
+            .map_err(|error| Problem::new(Exit::CouldNot, "no_thread", format!("cannot start a thread: {error}")))?;
+        let (result, shown) = follow(&hear, &stop, output);
+        let result = result.unwrap_or_else(|why| panic::resume_unwind(why));
+        shown?;
+        conclude(&result?, output)
+    }
+
+    /// Returns the name the workers are called by. A person's own tasks are not theirs to go on with.
+    fn name(&self, context: &Context) -> Result<AgentName, Problem> {
+        let actor = context.actor()?;
+        Ok(match context.named_agent() {
+            Some(_) => actor,
+            None => AgentName::new(format!("{actor}-work")).unwrap_or(actor),
+        })
+    }
+
+    fn order(&self, context: &Context) -> Result<Order, Problem> {
+        let config = context.config()?;
+        let ttl = self.ttl.or(config.lease()).unwrap_or(DEFAULT_LEASE);
+        if ttl < SHORTEST_LEASE {
+            return Err(Problem::usage("bad_ttl", "a lease must live for 100 ms at least"));
+        }
+        let actor = self.name(context)?;
+        let worker = |name: AgentName| {
+            let mut roles = self.roles.clone();
+            roles.extend(config.roles(&actor).iter().cloned());
+            if name != actor {
+                roles.extend(config.roles(&name).iter().cloned());
+            }
+            Worker { name, roles }
+        };
+        let workers = match self.jobs {
+            1 => vec![worker(actor.clone())],
+            jobs => (1..=jobs).filter_map(|number| AgentName::new(format!("{actor}-{number}"))).map(worker).collect(),
+        };
+        let mut words = self.command.iter().cloned();
+        Ok(Order {
+            program: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+            directory: context.directory()?.to_owned(),
+            store_address: context.store_address()?.to_string(),
+            workers,
+            limit: config.claim_limit(),
+            ttl,
+            retries: self.retries,
+            waits: self.wait,
+        })
+    }
+}
+
+/// Shows what happens until it is over. When nobody can read it any more, the work is stopped.
+fn follow(
+    hear: &Receiver<Heard>,
+    stop: &Stop,
+    output: &mut Output,
+) -> (thread::Result<Result<WorkReport, WorkError>>, Result<(), Problem>) {
+    let mut display = WorkDisplay::on(output);
+    let mut shown = Ok(());
+    loop {
+        match hear.recv() {
+            Ok(Heard::Event(event)) if shown.is_ok() => {
+                shown = display.show(&event).map_err(Problem::from);
+                if shown.is_err() {
+                    stop.ask();
+                }
+            }
+            Ok(Heard::Event(_)) => {}
+            Ok(Heard::Over(result)) => {
+                display.finish();
+                return (result, shown);
+            }
+            Err(error) => return (Err(Box::new(error)), shown),
+        }
+    }
+}
+
+fn conclude(report: &WorkReport, output: &mut Output) -> Result<Exit, Problem> {
+    if output.is_json() {
+        output.document(Report {
+            completed: Ids(&report.completed),
+            returned: Ids(&report.returned),
+            gave_up: Ids(&report.gave_up),
+            interrupted: Ids(&report.interrupted),
+            lost: Ids(&report.lost),
+            passed_over: Ids(&report.passed_over),
+            stopped: report.was_stopped,
+        })?;
+    } else {
+        output.lines(&summary(report))?;
+        if let Some(task) = report.gave_up.iter().chain(&report.passed_over).next() {
+            output.advise(&format!("to have it tried again: `taskyard update {task} --meta attempts=null`"))?;
+        }
+    }
+    Ok(match report {
+        report if report.was_stopped => Exit::Stopped,
+        report if report.gave_up.is_empty() && report.returned.is_empty() && report.lost.is_empty() => Exit::Done,
+        _ => Exit::Refused,
+    })
+}

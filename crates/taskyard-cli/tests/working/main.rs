@@ -1,0 +1,10 @@
+//! `taskyard work` with real processes: what it runs, how it ends, and what is left when it dies.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod agents;
+mod death;
+mod hooks;
+mod running;
+mod site;
+mod stopping;

@@ -1,0 +1,137 @@
+//! A home with tasks in it, and workers that run a line of shell for each.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use taskyard_testkit::{Home, PATIENCE, Ran};
+
+/// A home of a test's own. Commands run in it, and so do the lines of shell.
+pub(crate) struct Site {
+    pub(crate) home: Home,
+}
+
+impl Site {
+    /// Returns a home with so many tasks, `one` being the first.
+    pub(crate) fn with(tasks: &[&str]) -> Self {
+        let site = Self { home: Home::new(env!("CARGO_BIN_EXE_taskyard")) };
+        for task in tasks {
+            site.home.ask(&format!("create {task}"));
+        }
+        site
+    }
+
+    /// Writes the user's hooks.
+    pub(crate) fn settings(self, settings: &Value) -> Self {
+        let folder = self.path(".claude");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+        self
+    }
+
+    /// Returns `taskyard work` with these flags and a line of shell, which finds our binary as `$TASKYARD`.
+    pub(crate) fn work(&self, flags: &str, line: &str) -> Command {
+        let mut command = self.home.command(&format!("work {flags} -- sh -c"));
+        command.arg(line).env("TASKYARD", env!("CARGO_BIN_EXE_taskyard"));
+        command
+    }
+
+    /// Works to the end.
+    pub(crate) fn worked(&self, flags: &str, line: &str) -> Ran {
+        Ran::from(self.work(flags, line).output().unwrap())
+    }
+
+    /// Starts to work.
+    pub(crate) fn start(&self, flags: &str, line: &str) -> Worker {
+        Worker(Some(self.work(flags, line).spawn().unwrap()))
+    }
+
+    /// Returns a path in the home.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Waits until there is a file with something in it, and returns that.
+    pub(crate) fn await_file(&self, name: &str) -> String {
+        let mut contents = String::new();
+        await_that(name, || {
+            contents = fs::read_to_string(self.path(name)).unwrap_or_default();
+            contents.ends_with('\n')
+        });
+        contents.trim_end().to_owned()
+    }
+
+    /// Lets a line of shell go on that waits for a file.
+    pub(crate) fn allow(&self, name: &str) {
+        fs::write(self.path(name), "\n").unwrap();
+    }
+
+    /// Returns a task as it is.
+    pub(crate) fn task(&self, id: &str) -> Value {
+        self.home.ask(&format!("show {id}"))["task"].clone()
+    }
+
+    /// Returns what was noted about a task.
+    pub(crate) fn notes(&self, id: &str) -> Vec<String> {
+        let notes = self.task(id)["metadata"]["notes"].as_array().cloned().unwrap_or_default();
+        notes.iter().map(|note| note["text"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Returns the verbs of a task's journal, each with who did it.
+    pub(crate) fn history(&self, id: &str) -> Vec<String> {
+        let entries = self.home.ask(&format!("history {id}"))["entries"].as_array().unwrap().clone();
+        let told = |entry: &Value| format!("{} {}", entry["actor"].as_str().unwrap(), entry["op"].as_str().unwrap());
+        entries.iter().map(told).collect()
+    }
+}
+
+/// A `work` that runs. A test that fails leaves none behind.
+pub(crate) struct Worker(Option<Child>);
+
+impl Worker {
+    pub(crate) fn of(child: Child) -> Self {
+        Self(Some(child))
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        let pid = Pid::from_child(self.0.as_ref().unwrap());
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ran {
+        let child = self.0.take().unwrap();
+        let output: Output = taskyard_testkit::finishes(move || child.wait_with_output().unwrap());
+        Ran::from(output)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "still waiting for {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a process has ended.
+pub(crate) fn await_end_of(pid: &str) {
+    await_that(&format!("the end of process {pid}"), || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    });
+}

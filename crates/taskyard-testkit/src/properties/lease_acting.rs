@@ -1,0 +1,274 @@
+//! What each step does, and what must come of it at once.
+
+use taskyard::Outcome;
+use taskyard::core::rules::agents::is_same_agent;
+use taskyard::core::rules::leasing::LeaseState;
+use taskyard::core::rules::refusal::Refusal;
+use taskyard::core::{AgentName, Holder, Lease, Moment, Revision, Task, TaskId, Token};
+use taskyard::leases::World;
+use taskyard::operations::{Claim, ClaimOutcome, Departure, Filter, NewTask, UndoRange};
+
+use super::lease_steps::{LeaseStep, Life};
+use super::leasing::{Before, Came, LeasePlayer, TTL};
+
+/// Who plays. The last two are one agent under two names.
+pub(super) const AGENTS: [&str; 4] = ["ana", "cyd", "ben", "ben@team"];
+
+/// A lease that was given, and what is known of it without asking the store.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) task: TaskId,
+    pub(super) agent: AgentName,
+    /// Another program has written to the task since.
+    pub(super) is_changed_outside: bool,
+    life: Life,
+    /// When its agent last did something that was acknowledged, and when it last tried anything.
+    acted: Moment,
+    tried: Moment,
+}
+
+impl Given {
+    /// Panics where a lease is dead that should live, or the other way round.
+    pub(super) fn lives_as_it_should(&self, lease: &Lease, state: LeaseState, now: &Moment, step: &LeaseStep) {
+        if now.boot != self.acted.boot {
+            return;
+        }
+        let ttl = i64::try_from(TTL.as_millis()).unwrap();
+        let (silent, idle) = (now.since_boot - self.tried.since_boot, now.since_boot - self.acted.since_boot);
+        if matches!(self.life, Life::Time | Life::TimeAndProcess) {
+            assert!(silent < ttl || state != LeaseState::Live, "{lease:?} outlives its time after {step:?}");
+            // A sign of life that gains less than a sixteenth is not written down.
+            assert!(idle >= ttl * 15 / 16 || state != LeaseState::TimeIsOver, "{lease:?} is dead after {step:?}");
+        } else if matches!(self.life, Life::Process) {
+            assert_ne!(state, LeaseState::TimeIsOver, "{lease:?} has no time to be over after {step:?}");
+        }
+    }
+}
+
+impl LeasePlayer {
+    /// Does what the step says.
+    pub(super) fn perform(&mut self, step: &LeaseStep, before: &Before) -> Came {
+        match *step {
+            LeaseStep::Create { waits_for } => {
+                let blocked_by = waits_for.map(|pick| self.task(pick)).into_iter().collect();
+                let new = NewTask { subject: "made".into(), blocked_by, ..NewTask::default() };
+                let made = self.yard.create(new).unwrap();
+                self.created += u64::from(matches!(made, Outcome::Done(_)));
+                came(&made)
+            }
+            LeaseStep::Claim { task, agent, life, reserve, only_when_idle } => {
+                let task = self.task(task);
+                self.claim(Self::agent(agent), life, |yard, claim| {
+                    let claim = Claim { reserve, only_when_idle, ..claim };
+                    yard.claim(&task, &claim).unwrap()
+                })
+            }
+            LeaseStep::ClaimNext { agent, life } => {
+                self.claim(Self::agent(agent), life, |yard, claim| yard.claim_next(&claim).unwrap())
+            }
+            LeaseStep::Renew { token, agent } => {
+                let Some(token) = self.token(token) else { return Came::NotWritten };
+                let task = self.given[&token].task.clone();
+                let yard = self.yard.acting_as(Self::agent(agent));
+                let renewed = yard.renew(&task, token, None).unwrap();
+                self.is_judged_by_token(&renewed, &task, token, before);
+                if matches!(renewed, Outcome::Done(_)) {
+                    self.shows_life(token);
+                }
+                self.acts(&Self::agent(agent), &renewed)
+            }
+            LeaseStep::Release { task, agent, proof } => {
+                self.write(task, agent, proof, before, |yard, task| yard.release(task).unwrap().map(drop))
+            }
+            LeaseStep::Done { task, agent, proof } => {
+                self.write(task, agent, proof, before, |yard, task| yard.done(task).unwrap().map(drop))
+            }
+            LeaseStep::Reopen { task, agent } => {
+                self.write(task, agent, None, before, |yard, task| yard.reopen(task).unwrap().map(drop))
+            }
+            LeaseStep::Delete { task, agent } => self.write(task, agent, None, before, |yard, task| {
+                yard.delete(std::slice::from_ref(task)).unwrap().map(drop)
+            }),
+            LeaseStep::Undo { revision, agent, force } => {
+                let revision = Revision(u64::from(revision) % before.revision.0.max(1) + 1);
+                let agent = Self::agent(agent);
+                let yard = self.yard.acting_as(agent.clone());
+                let yard = if force { yard.overruling() } else { yard };
+                let undone = yard.undo(UndoRange::One(revision)).unwrap();
+                if let (Outcome::Done(undone), false) = (&undone, force) {
+                    for (task, _) in &undone.tasks {
+                        let lease = before.counting(task).map(|lease| lease.agent.as_str());
+                        let is_own = lease.is_none_or(|holder| is_same_agent(holder, agent.as_str()));
+                        assert!(is_own, "{agent} took back what {lease:?} works on");
+                    }
+                }
+                self.acts(&agent, &undone)
+            }
+            LeaseStep::Depart { agent } => {
+                let agent = Self::agent(agent);
+                let departed = self.yard.depart(&agent, Departure::Terminated).unwrap();
+                let left = self.yard.store().read(self.yard.list_id()).unwrap().tasks().unwrap();
+                let is_left = |task: &&Task| task.owner().is_some_and(|owner| is_same_agent(owner, agent.as_str()));
+                assert_eq!(left.iter().find(|task| is_left(task) && task.status.is_open()), None);
+                if departed.revision.is_some() { Came::Written } else { Came::NotWritten }
+            }
+            LeaseStep::Look { agent } => {
+                let agent = Self::agent(agent);
+                self.yard.acting_as(agent.clone()).list(&Filter::default()).unwrap();
+                self.acted(&agent);
+                // Nobody is writing, so what was dead has come back.
+                Came::Written
+            }
+            LeaseStep::Outside { task, owner, status } => {
+                let id = self.task(task);
+                let Some(task) = before.tasks.get(&id) else { return Came::NotWritten };
+                let owner = owner.map(|pick| Self::agent(pick).as_str().to_owned());
+                (self.outside)(self.yard.list_id(), &Task { owner, status, ..task.clone() });
+                self.given
+                    .values_mut()
+                    .filter(|given| given.task == id)
+                    .for_each(|given| given.is_changed_outside = true);
+                Came::NotWritten
+            }
+            LeaseStep::Pass { sixteenths } => {
+                self.world.pass(TTL / 16 * u32::from(sixteenths));
+                Came::NotWritten
+            }
+            LeaseStep::SetWallClock { hours } => {
+                self.world.set_wall_clock(i64::from(hours) * 3_600_000);
+                Came::NotWritten
+            }
+            LeaseStep::EndProcess { process } => {
+                if let Some(process) = self.processes.get(usize::from(process) % self.processes.len().max(1)) {
+                    self.world.end_process(process);
+                }
+                Came::NotWritten
+            }
+            LeaseStep::Restart { sixteenths } => {
+                self.world.restart(TTL / 16 * u32::from(sixteenths));
+                Came::NotWritten
+            }
+        }
+    }
+
+    fn claim(&mut self, agent: AgentName, life: Life, claim: impl Fn(&taskyard::Yard, Claim) -> ClaimOutcome) -> Came {
+        let process = (!matches!(life, Life::Time)).then(|| self.world.start_process());
+        self.processes.extend(process.clone());
+        let holder = process.clone().map(|process| match life {
+            Life::Connection => Holder::Connection { process, grace: TTL / 4 },
+            Life::Time | Life::Process | Life::TimeAndProcess => Holder::Process(process),
+        });
+        let ttl = matches!(life, Life::Time | Life::TimeAndProcess).then_some(TTL);
+        let outcome = claim(&self.yard.acting_as(agent.clone()), Claim { ttl, holder, ..Claim::default() });
+        self.tried(&agent);
+        let ClaimOutcome::Claimed(claimed) = outcome else { return Came::NotWritten };
+        let (lease, now) = (claimed.lease, self.world.now());
+        assert!(claimed.task.owner().is_some_and(|owner| is_same_agent(owner, agent.as_str())));
+        match self.given.get_mut(&lease.token) {
+            Some(given) => {
+                assert_eq!(given.task, lease.task);
+                assert!(
+                    is_same_agent(given.agent.as_str(), agent.as_str()),
+                    "{agent} was given the token of {given:?}"
+                );
+                // One whose connection is gone lives by time from now on.
+                if lease.holder.is_none() && lease.ttl.is_some() {
+                    given.life = Life::Time;
+                }
+                given.acted = now;
+            }
+            None => {
+                let greatest = self.given.keys().next_back().copied().unwrap_or_default();
+                assert!(lease.token > greatest, "{} after {greatest}", lease.token);
+                let (task, agent) = (lease.task, lease.agent);
+                let (acted, tried) = (now.clone(), now);
+                let given = Given { task, agent, is_changed_outside: false, life, acted, tried };
+                self.given.insert(lease.token, given);
+            }
+        }
+        self.acted(&agent);
+        Came::Written
+    }
+
+    /// Makes a change that a lease may forbid, and checks that it is forbidden exactly then.
+    fn write(
+        &mut self,
+        task: u8,
+        agent: u8,
+        proof: Option<u8>,
+        before: &Before,
+        change: impl Fn(&taskyard::Yard, &TaskId) -> Outcome<()>,
+    ) -> Came {
+        let agent = Self::agent(agent);
+        let yard = self.yard.acting_as(agent.clone());
+        let token = proof.and_then(|pick| self.token(pick));
+        let task = token.map_or_else(|| self.task(task), |token| self.given[&token].task.clone());
+        let outcome = change(&token.map_or_else(|| yard.clone(), |token| yard.proving(token)), &task);
+        match token {
+            Some(token) => self.is_judged_by_token(&outcome, &task, token, before),
+            None => {
+                let is_anothers = |lease: &&Lease| !is_same_agent(lease.agent.as_str(), agent.as_str());
+                let forbids = before.counting(&task).filter(is_anothers);
+                let is_leased = matches!(&outcome, Outcome::Refused(Refusal::Leased { .. }));
+                assert_eq!(is_leased, forbids.is_some(), "{outcome:?} under {forbids:?}");
+            }
+        }
+        self.acts(&agent, &outcome)
+    }
+
+    /// A token counts while its lease is alive and its task is its agent's; otherwise it is late.
+    fn is_judged_by_token<T: std::fmt::Debug>(
+        &self,
+        outcome: &Outcome<T>,
+        task: &TaskId,
+        token: Token,
+        before: &Before,
+    ) {
+        let counts = before.counting(task).is_some_and(|lease| lease.token == token);
+        match outcome {
+            Outcome::Done(_) => assert!(counts, "a late token {token} was taken"),
+            Outcome::Refused(Refusal::StaleToken { .. }) => assert!(!counts, "token {token} counts and was refused"),
+            Outcome::Refused(Refusal::NoSuchTask { .. }) => assert!(!before.tasks.contains_key(task)),
+            Outcome::Refused(other) => assert!(counts, "{other} hides that token {token} is late"),
+        }
+    }
+
+    fn acts<T>(&mut self, agent: &AgentName, outcome: &Outcome<T>) -> Came {
+        match came(outcome) {
+            Came::Written => self.acted(agent),
+            Came::NotWritten => self.tried(agent),
+        }
+        came(outcome)
+    }
+
+    fn acted(&mut self, agent: &AgentName) {
+        let now = self.world.now();
+        for given in self.of(agent) {
+            given.acted.clone_from(&now);
+        }
+        self.tried(agent);
+    }
+
+    fn tried(&mut self, agent: &AgentName) {
+        let now = self.world.now();
+        for given in self.of(agent) {
+            given.tried.clone_from(&now);
+        }
+    }
+
+    fn of(&mut self, agent: &AgentName) -> impl Iterator<Item = &mut Given> {
+        let agent = agent.clone();
+        self.given.values_mut().filter(move |given| is_same_agent(given.agent.as_str(), agent.as_str()))
+    }
+
+    fn shows_life(&mut self, token: Token) {
+        let now = self.world.now();
+        if let Some(given) = self.given.get_mut(&token) {
+            (given.acted, given.tried) = (now.clone(), now);
+        }
+    }
+}
+
+fn came<T>(outcome: &Outcome<T>) -> Came {
+    if matches!(outcome, Outcome::Done(_)) { Came::Written } else { Came::NotWritten }
+}

@@ -1,0 +1,90 @@
+//! A task in the hands of a worker: the command that runs for it, and the lease that is kept alive meanwhile.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use taskyard_core::rules::attempts::failed_attempts;
+use taskyard_core::{Revision, TaskId};
+
+use super::attempt::{Attempt, Outcome};
+use super::briefing::Briefing;
+use super::hold::Hold;
+use super::keeper::{Keeper, Nudge};
+use super::lines::Tail;
+use super::site::Site;
+use super::{WorkEvent, Worker};
+use crate::operations::Claimed;
+use crate::process::{Ending, Stop};
+
+/// A task in the hands of a worker.
+pub(super) struct Assignment {
+    attempt: Attempt,
+    is_resumed: bool,
+    stop: Stop,
+    keeper: Keeper,
+}
+
+impl Assignment {
+    /// Takes a task that was claimed after the revision `before`. From here on its lease is kept alive.
+    pub(super) fn new(site: &Arc<Site>, worker: &Worker, claimed: Claimed, before: Revision) -> Self {
+        let Claimed { task, lease, is_resumed, revision, .. } = claimed;
+        let hold = Hold {
+            yard: site.yard.acting_as(worker.name.clone()).proving(lease.token),
+            task: task.id.clone(),
+            token: lease.token,
+            since: revision.unwrap_or(before),
+        };
+        let stop = site.stop.part();
+        let keeper = Keeper::of(hold.clone(), site.order.ttl, stop.clone());
+        let attempt = Attempt {
+            site: Arc::clone(site),
+            worker: worker.clone(),
+            number: failed_attempts(&task).saturating_add(1),
+            started: Instant::now(),
+            task,
+            hold,
+        };
+        Self { attempt, is_resumed, stop, keeper }
+    }
+
+    /// Returns what lets the keeper of the lease look at once.
+    pub(super) fn nudge(&self) -> Nudge {
+        self.keeper.nudge()
+    }
+
+    /// Returns the task's id.
+    pub(super) fn task(&self) -> &TaskId {
+        &self.attempt.task.id
+    }
+
+    /// Runs the command, and completes the task or gives it back.
+    pub(super) fn carry_out(self) -> Outcome {
+        let Self { attempt, is_resumed, stop, keeper } = self;
+        let briefing = Briefing {
+            task: &attempt.task,
+            token: attempt.hold.token,
+            attempt: attempt.number,
+            worker: &attempt.worker,
+            list: attempt.site.yard.list_id(),
+        };
+        let program = briefing.program(&attempt.site.order);
+        let tail = Tail::default();
+        let sink = || tail.sink(&attempt.task.id, &attempt.site.listener);
+        let ending = program.run_until_stopped(sink(), sink(), &stop, || {
+            attempt.site.tell(WorkEvent::Started {
+                worker: attempt.worker.name.clone(),
+                task: Box::new(attempt.task.clone()),
+                attempt: attempt.number,
+                is_resumed,
+            });
+        });
+        let lost = keeper.finish();
+        match (ending, lost) {
+            (Err(source), _) => attempt.could_not_start(source),
+            (Ok(_), Some(loss)) => attempt.lost(loss).into(),
+            (Ok(Ending::Cancelled | Ending::TimedOut), None) => attempt.interrupted().into(),
+            (Ok(Ending::Exited(code)), None) => attempt.ended(Some(code), None, &tail.text()),
+            (Ok(Ending::Signalled(signal)), None) => attempt.ended(None, Some(signal), &tail.text()),
+        }
+    }
+}

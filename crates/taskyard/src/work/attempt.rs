@@ -1,0 +1,231 @@
+//! What comes of one attempt at a task once its command has ended.
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use serde_json::json;
+use taskyard_core::rules::fate::{Fate, Loss};
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{Status, Task, TaskId};
+
+use super::hold::Hold;
+use super::report::{Conclusion, WorkError};
+use super::site::Site;
+use super::{Ended, Failure, WorkEvent, Worker};
+use crate::operations::{StopAnswer, Stopped};
+use crate::store::StoreError;
+use crate::{Error, Outcome as Done};
+
+/// How often a write is tried that others keep from happening: it may be all that is left to do after hours of work.
+const INSISTENCE: u32 = 5;
+
+/// One attempt of a worker at a task.
+pub(super) struct Attempt {
+    pub(super) site: Arc<Site>,
+    pub(super) worker: Worker,
+    pub(super) task: Task,
+    pub(super) hold: Hold,
+    /// Which attempt it is, from 1.
+    pub(super) number: u64,
+    pub(super) started: Instant,
+}
+
+/// What an attempt came to.
+pub(super) struct Outcome {
+    pub(super) conclusion: Result<Conclusion, WorkError>,
+    /// Whether a hook wants the worker to stop altogether.
+    pub(super) retires: bool,
+}
+
+impl From<Result<Conclusion, Error>> for Outcome {
+    fn from(conclusion: Result<Conclusion, Error>) -> Self {
+        Self { conclusion: conclusion.map_err(WorkError::from), retires: false }
+    }
+}
+
+impl Attempt {
+    /// Gives the task back: that the command cannot be started is not the task's fault.
+    pub(super) fn could_not_start(&self, source: io::Error) -> Outcome {
+        let program = self.site.order.program.clone();
+        let error = WorkError::CannotStart { program, source };
+        let conclusion = match self.hold.yard.give_back_interrupted(&self.task.id, &error.to_string()) {
+            Ok(_) => Err(error),
+            Err(error) => Err(error.into()),
+        };
+        Outcome { conclusion, retires: false }
+    }
+
+    /// Tells that the task is no longer ours, and writes nothing.
+    pub(super) fn lost(&self, loss: Loss) -> Result<Conclusion, Error> {
+        self.site.tell(WorkEvent::Lost(self.over(self.task.clone()), loss));
+        Ok(Conclusion::Lost)
+    }
+
+    /// Gives the task back because we are stopping.
+    pub(super) fn interrupted(&self) -> Result<Conclusion, Error> {
+        let reason = "interrupted: `taskyard work` was stopped";
+        match insist(|| self.hold.yard.give_back_interrupted(&self.task.id, reason))? {
+            Done::Done(released) => {
+                self.site.tell(WorkEvent::Interrupted(self.over(released.task)));
+                Ok(Conclusion::Interrupted)
+            }
+            Done::Refused(_) => self.meet_fate(),
+        }
+    }
+
+    /// Concludes after the command ended by itself: hooks are asked, and the task is completed or goes back.
+    pub(super) fn ended(&self, code: Option<i32>, signal: Option<i32>, output: &str) -> Outcome {
+        let mut retires = false;
+        let conclusion = self.judge(code, signal, output, &mut retires);
+        let conclusion = match conclusion {
+            // We are stopping; hooks that were running have been stopped, and whether they agree is not known.
+            Err(Error::Cancelled) => self.interrupted(),
+            conclusion => conclusion,
+        };
+        Outcome { retires, ..conclusion.into() }
+    }
+
+    fn judge(
+        &self,
+        code: Option<i32>,
+        signal: Option<i32>,
+        output: &str,
+        retires: &mut bool,
+    ) -> Result<Conclusion, Error> {
+        let fate = if self.hold.is_ours()? { None } else { self.hold.renew()? };
+        if let Some(Fate::Lost(loss)) = fate {
+            return self.lost(loss);
+        }
+        let is_completed = fate == Some(Fate::Completed) || code == Some(0);
+        let answer = self.site.yard.subagent_stop(&Stopped {
+            agent_id: self.worker.name.as_str().to_owned(),
+            agent_type: self.site.order.agent_type(),
+            stop_hook_active: self.was_blocked_before(),
+            tasks_completed: if is_completed { vec![self.task.id.clone()] } else { Vec::new() },
+            result: json!({ "exit_code": code, "signal": signal, "output": output }),
+            task: Some(self.task.clone()),
+        });
+        self.site.tell_notices();
+        let answer = answer?;
+        *retires = answer.stop.is_some();
+        let wanted = self.update_others(&answer)?;
+        if fate.is_some() {
+            return self.meet_fate();
+        }
+        let failure = match (code, signal) {
+            _ if answer.blocked.is_some() => answer.blocked.map(Failure::Blocked),
+            _ if wanted == Some(Status::Pending) => Some(Failure::SentBack),
+            _ if wanted == Some(Status::Completed) => None,
+            (Some(0), _) => None,
+            (Some(code), _) => Some(Failure::Exited(code)),
+            (None, signal) => Some(Failure::Signalled(signal.unwrap_or_default())),
+        };
+        self.remember_block(matches!(failure, Some(Failure::Blocked(_))));
+        match failure {
+            None => self.complete(),
+            Some(failure) => self.give_back(failure, output),
+        }
+    }
+
+    fn complete(&self) -> Result<Conclusion, Error> {
+        let done = insist(|| self.hold.yard.done(&self.task.id));
+        self.site.tell_notices();
+        match done? {
+            Done::Done(updated) => {
+                self.site.tell(WorkEvent::Completed(self.over(updated.task)));
+                Ok(Conclusion::Completed)
+            }
+            Done::Refused(Refusal::StaleToken { .. } | Refusal::NoSuchTask { .. }) => self.meet_fate(),
+            Done::Refused(refusal) => self.give_back(Failure::Refused(refusal), ""),
+        }
+    }
+
+    fn give_back(&self, failure: Failure, output: &str) -> Result<Conclusion, Error> {
+        let reason = [&failure.to_string(), failure.said().unwrap_or(output)].map(str::trim_end).join("\n");
+        match insist(|| self.hold.yard.give_back_failed(&self.task.id, reason.trim_end()))? {
+            Done::Done(released) if self.number > self.site.order.retries => {
+                self.site.tell(WorkEvent::GaveUp(self.over(released.task), failure));
+                Ok(Conclusion::GaveUp)
+            }
+            Done::Done(released) => {
+                self.site.tell(WorkEvent::Returned(self.over(released.task), failure));
+                Ok(Conclusion::Returned)
+            }
+            Done::Refused(_) => self.meet_fate(),
+        }
+    }
+
+    /// Concludes where the lease no longer counts: the agent completed the task itself, or it is not ours any more.
+    fn meet_fate(&self) -> Result<Conclusion, Error> {
+        match self.hold.fate()? {
+            Fate::Lost(loss) => self.lost(loss),
+            Fate::Completed => {
+                let task = self.hold.yard.store().read(self.hold.yard.list_id())?.find(&self.task.id)?.task();
+                self.site.tell(WorkEvent::Completed(self.over(task.unwrap_or_else(|| self.task.clone()))));
+                Ok(Conclusion::Completed)
+            }
+        }
+    }
+
+    /// Changes the tasks that hooks want changed; returns what they want of the one this is about.
+    fn update_others(&self, answer: &StopAnswer) -> Result<Option<Status>, Error> {
+        let mut wanted = None;
+        let yard = self.site.yard.acting_as(self.worker.name.clone());
+        for (id, status) in &answer.tasks_to_update {
+            if *id == self.task.id {
+                wanted = Some(*status);
+                continue;
+            }
+            let outcome = match status {
+                Status::Pending => yard.reopen(id),
+                Status::InProgress => yard.start(id),
+                Status::Completed => yard.done(id),
+            };
+            if let Done::Refused(refusal) = outcome? {
+                self.site.tell(WorkEvent::NotUpdated(refusal));
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn was_blocked_before(&self) -> bool {
+        self.site.blocked.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.task.id)
+    }
+
+    fn remember_block(&self, is_blocked: bool) {
+        let mut blocked = self.site.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        let id: TaskId = self.task.id.clone();
+        if is_blocked {
+            blocked.insert(id)
+        } else {
+            blocked.remove(&id)
+        };
+    }
+
+    fn over(&self, task: Task) -> Ended {
+        Ended {
+            worker: self.worker.name.clone(),
+            task: Box::new(task),
+            attempt: self.number,
+            most_attempts: self.site.order.retries.saturating_add(1),
+            took: self.started.elapsed(),
+        }
+    }
+}
+
+/// Writes, and tries again where others were in the way.
+fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 1..INSISTENCE {
+        match write() {
+            Err(
+                error @ (Error::TooManyConflicts { .. }
+                | Error::Store(
+                    StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Conflict { .. },
+                )),
+            ) => tracing::warn!(%error, "trying again"),
+            answer => return answer,
+        }
+    }
+    write()
+}

@@ -1,0 +1,254 @@
+//! The workers of one process: who gets what, and when it is over.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use taskyard_core::rules::attempts::is_given_up;
+use taskyard_core::{AgentName, TaskId};
+
+use super::assignment::Assignment;
+use super::attempt::Outcome;
+use super::keeper::Nudge;
+use super::report::{Tally, WorkError};
+use super::site::Site;
+use super::{Order, WorkEvent, WorkListener, WorkReport, Worker};
+use crate::hooks::Teammate;
+use crate::leases::{Alarm, Bell};
+use crate::operations::{Claim, ClaimOutcome, IdleAnswer};
+use crate::process::Stop;
+use crate::{Error, Yard};
+
+/// How often in a row hooks can send a worker to look again when there is nothing.
+const MOST_LOOKS: u32 = 8;
+
+impl Yard {
+    /// Works the list off: takes what is ready, runs the command for each task, completes it or gives it back, until nothing
+    /// is left that could be taken and nobody of ours is busy.
+    ///
+    /// Asked to stop, it takes nothing more, ends the commands, and gives the tasks back.
+    pub fn work(&self, order: Order, stop: &Stop, listener: WorkListener) -> Result<WorkReport, WorkError> {
+        let mut alarm = Alarm::set(self)?;
+        let (bell, cancel) = (alarm.bell(), self.hooks().map(|hooks| hooks.cancel().clone()));
+        let _woken = stop.asked().on_cancel(move || {
+            bell.ring();
+            cancel.iter().for_each(crate::process::Cancel::cancel);
+        });
+        let (tell, hear) = mpsc::channel();
+        let members = order.workers.iter().map(|worker| Member::new(&order, worker)).collect();
+        let site = Site { yard: self.clone(), order, stop: stop.clone(), listener, blocked: Default::default() };
+        let office = Office { tell, bell: alarm.bell() };
+        let mut crew = Crew { site: Arc::new(site), members, office, hear, tally: Tally::default(), failure: None };
+        crew.work(&mut alarm);
+        match crew.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(crew.tally.report(self.given_up(crew.site.order.retries)?, stop.asked().is_cancelled())),
+        }
+    }
+
+    /// Returns the open tasks that failed too often to be tried again.
+    fn given_up(&self, retries: u64) -> Result<Vec<TaskId>, Error> {
+        let tasks = self.store().read(self.list_id())?.tasks()?;
+        Ok(tasks.into_iter().filter(|task| is_given_up(task, retries)).map(|task| task.id).collect())
+    }
+}
+
+/// Everybody who works, and what has come of it.
+struct Crew {
+    site: Arc<Site>,
+    members: Vec<Member>,
+    office: Office,
+    hear: Receiver<Message>,
+    tally: Tally,
+    /// Why nothing more is taken.
+    failure: Option<WorkError>,
+}
+
+/// One who works.
+struct Member {
+    worker: Worker,
+    terms: Claim,
+    state: State,
+    /// Whether hooks have been told that it has nothing to do.
+    is_idle: bool,
+    /// How often in a row they sent it to look again.
+    looks: u32,
+}
+
+enum State {
+    Free,
+    Busy(Box<Nudge>, TaskId),
+    /// Hooks are asked whether it may be idle.
+    Asking,
+    Retired,
+}
+
+/// Where the threads report.
+#[derive(Clone)]
+struct Office {
+    tell: Sender<Message>,
+    bell: Bell,
+}
+
+struct Message {
+    member: usize,
+    news: News,
+}
+
+enum News {
+    Ended(Outcome),
+    Idle(Result<IdleAnswer, Error>),
+    Panicked(Box<dyn std::any::Any + Send>),
+}
+
+impl Member {
+    fn new(order: &Order, worker: &Worker) -> Self {
+        let terms = order.terms(worker);
+        Self { worker: worker.clone(), terms, state: State::Free, is_idle: false, looks: 0 }
+    }
+
+    fn is_free(&self) -> bool {
+        matches!(self.state, State::Free)
+    }
+}
+
+impl Office {
+    /// Does something on a thread of its own and reports what came of it.
+    fn commission(&self, member: usize, work: impl FnOnce() -> News + Send + 'static) -> Result<(), WorkError> {
+        let office = self.clone();
+        let task = move || {
+            let news = panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(News::Panicked);
+            // The crew hears us as long as anybody is busy.
+            let _ = office.tell.send(Message { member, news });
+            office.bell.ring();
+        };
+        let spawned = thread::Builder::new().name("worker".into()).spawn(task);
+        spawned.map(drop).map_err(|source| WorkError::CannotStart { program: "a thread".to_owned(), source })
+    }
+}
+
+impl Crew {
+    fn work(&mut self, alarm: &mut Alarm) {
+        loop {
+            while let Ok(message) = self.hear.try_recv() {
+                self.settle(message);
+            }
+            if self.failure.is_some() || self.site.stop.asked().is_cancelled() {
+                // Nothing more is taken, so nothing but the end of what runs is of interest.
+                while !self.is_at_rest() {
+                    let Ok(message) = self.hear.recv() else { return };
+                    self.settle(message);
+                }
+                return;
+            }
+            if let Err(error) = self.hand_out() {
+                self.failure = Some(error);
+                continue;
+            }
+            let is_over = self.members.iter().all(|member| matches!(member.state, State::Retired));
+            if is_over || self.is_at_rest() && !self.site.order.waits {
+                return;
+            }
+            if let Err(error) = self.sleep(alarm) {
+                self.failure = Some(error.into());
+            }
+        }
+    }
+
+    /// Tells whether nobody is busy.
+    fn is_at_rest(&self) -> bool {
+        self.members.iter().all(|member| matches!(member.state, State::Free | State::Retired))
+    }
+
+    /// Sleeps until something happens, and looks whether everybody still has what they work on.
+    fn sleep(&self, alarm: &mut Alarm) -> Result<(), Error> {
+        alarm.wait(&self.site.yard, None)?;
+        if let Err(error) = self.site.yard.return_ended_leases() {
+            tracing::warn!(%error, "leases that have ended are not recorded");
+        }
+        for member in &self.members {
+            if let State::Busy(nudge, _) = &member.state {
+                nudge.look();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives everybody who is free something to do, as far as there is something.
+    fn hand_out(&mut self) -> Result<(), WorkError> {
+        for number in 0..self.members.len() {
+            if self.members[number].is_free() && !self.site.stop.asked().is_cancelled() {
+                self.employ(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn employ(&mut self, number: usize) -> Result<(), WorkError> {
+        let member = &mut self.members[number];
+        let yard = self.site.yard.acting_as(member.worker.name.clone());
+        let before = yard.store().read(yard.list_id()).map_err(Error::from)?.revision();
+        let claimed = match yard.claim_next(&member.terms)? {
+            ClaimOutcome::Claimed(claimed) => *claimed,
+            ClaimOutcome::Refused { .. } if member.is_idle => return Ok(()),
+            ClaimOutcome::Refused { .. } => return self.ask_about_idleness(number),
+        };
+        let assignment = Assignment::new(&self.site, &member.worker, claimed, before);
+        member.state = State::Busy(Box::new(assignment.nudge()), assignment.task().clone());
+        (member.is_idle, member.looks) = (false, 0);
+        let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));
+        // Without a thread nobody will report; the lease ends with us.
+        commissioned.inspect_err(|_| self.members[number].state = State::Free)
+    }
+
+    fn ask_about_idleness(&mut self, number: usize) -> Result<(), WorkError> {
+        let member = &mut self.members[number];
+        (member.state, member.is_idle) = (State::Asking, true);
+        if member.looks == 0 {
+            self.site.tell(WorkEvent::Idle { worker: member.worker.name.clone() });
+        }
+        let (site, name) = (Arc::clone(&self.site), member.worker.name.clone());
+        let commissioned = self.office.commission(number, move || {
+            let answer = site.yard.teammate_idle(&teammate(&site.yard, &name));
+            site.tell_notices();
+            News::Idle(answer)
+        });
+        commissioned.inspect_err(|_| self.members[number].state = State::Free)
+    }
+
+    fn settle(&mut self, Message { member, news }: Message) {
+        let member = &mut self.members[member];
+        let was = std::mem::replace(&mut member.state, State::Free);
+        match news {
+            News::Ended(Outcome { conclusion, retires }) => {
+                if retires {
+                    member.state = State::Retired;
+                }
+                match (conclusion, was) {
+                    (Ok(conclusion), State::Busy(_, task)) => self.tally.count(task, conclusion),
+                    (Ok(_), _) => {}
+                    (Err(error), _) => self.fail(error),
+                }
+            }
+            News::Idle(Ok(answer)) if answer.stop.is_some() => member.state = State::Retired,
+            News::Idle(Ok(answer)) if answer.keep_working.is_some() && member.looks < MOST_LOOKS => {
+                (member.is_idle, member.looks) = (false, member.looks + 1);
+            }
+            News::Idle(Ok(_) | Err(Error::Cancelled)) => {}
+            News::Idle(Err(error)) => self.fail(error.into()),
+            News::Panicked(why) => panic::resume_unwind(why),
+        }
+    }
+
+    /// Remembers the first failure; the others say the same.
+    fn fail(&mut self, error: WorkError) {
+        self.failure.get_or_insert(error);
+    }
+}
+
+/// Returns a worker as a member of the team that hooks are told of: the one we belong to, else those who share the list.
+fn teammate(yard: &Yard, worker: &AgentName) -> Teammate {
+    let team = yard.hooks().and_then(|hooks| hooks.teammate()).map(|teammate| teammate.team.clone());
+    Teammate { name: worker.as_str().to_owned(), team: team.unwrap_or_else(|| yard.list_id().as_str().to_owned()) }
+}

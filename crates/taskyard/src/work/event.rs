@@ -1,0 +1,109 @@
+//! What happens while a list is worked off.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use taskyard_core::rules::fate::Loss;
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{AgentName, Task, TaskId};
+
+use crate::hooks::Notice;
+
+/// Is told what happens, on the thread on which it happens. While it is busy, so is the command whose output it is told of.
+pub type WorkListener = Arc<dyn Fn(WorkEvent) + Send + Sync>;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum WorkEvent {
+    /// A command was started for a task.
+    Started {
+        /// By whom.
+        worker: AgentName,
+        /// The task.
+        task: Box<Task>,
+        /// The number of this attempt, from 1.
+        attempt: u64,
+        /// Whether the worker had the task before.
+        is_resumed: bool,
+    },
+    /// A command wrote a line.
+    OutputLine {
+        /// The task it was started for.
+        task: TaskId,
+        /// The line as it is, control characters included.
+        line: String,
+    },
+    /// A task is completed.
+    Completed(Ended),
+    /// An attempt failed; the task went back and will be tried again.
+    Returned(Ended, Failure),
+    /// The last attempt failed; the task went back and is passed over from now on.
+    GaveUp(Ended, Failure),
+    /// We are stopping; the task went back, and no attempt was counted.
+    Interrupted(Ended),
+    /// The task is no longer the worker's; nothing was written.
+    Lost(Ended, Loss),
+    /// A worker finds nothing to do.
+    Idle {
+        /// Which.
+        worker: AgentName,
+    },
+    /// A hook wanted a task changed, and a rule forbade it.
+    NotUpdated(Refusal),
+    /// Hooks did not run as written.
+    Notice(Notice),
+}
+
+/// An attempt at a task that is over.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Who made it.
+    pub worker: AgentName,
+    /// The task.
+    pub task: Box<Task>,
+    /// The number of the attempt, from 1.
+    pub attempt: u64,
+    /// How many there are at most.
+    pub most_attempts: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The command ended with this code, which is not 0.
+    Exited(i32),
+    /// The command was ended by this signal.
+    Signalled(i32),
+    /// A `SubagentStop` hook blocked its end, in these words.
+    Blocked(String),
+    /// A hook wants the task pending.
+    SentBack,
+    /// The task may not be completed.
+    Refused(Refusal),
+}
+
+impl Failure {
+    /// Returns what hooks and checks said about it.
+    pub fn said(&self) -> Option<&str> {
+        match self {
+            Self::Blocked(feedback) | Self::Refused(Refusal::HookBlocked { feedback, .. }) => Some(feedback),
+            Self::Refused(Refusal::CheckFailed { output, .. }) => Some(output),
+            Self::Exited(_) | Self::Signalled(_) | Self::SentBack | Self::Refused(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(formatter, "exit status {code}"),
+            Self::Signalled(signal) => write!(formatter, "ended by signal {signal}"),
+            Self::Blocked(_) => formatter.write_str("a SubagentStop hook blocked it"),
+            Self::SentBack => formatter.write_str("a SubagentStop hook sent it back"),
+            Self::Refused(refusal) => refusal.fmt(formatter),
+        }
+    }
+}
