@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::Answer;
 use taskyard::{Error, Yard};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::calling::Call;
@@ -42,24 +41,18 @@ pub(crate) struct Connection {
     subscribed: Arc<Mutex<HashSet<String>>>,
     /// The client has left, as far as the transport can tell.
     left: CancellationToken,
-    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
     /// Returns a connection to a server.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         let tools = tool_list::offered(hub.options);
-        Self { hub, tools, subscribed: Arc::default(), left: CancellationToken::new(), _room: None }
+        Self { hub, tools, subscribed: Arc::default(), left: CancellationToken::new() }
     }
 
     /// Returns what says that the client has left. What would go on for ever ends then.
     pub(super) fn left(&self) -> &CancellationToken {
         &self.left
-    }
-
-    /// Lets the connection hold the room it takes, as long as it is there.
-    pub(super) fn holding(self, room: OwnedSemaphorePermit) -> Self {
-        Self { _room: Some(room), ..self }
     }
 
     /// Looks at the list on a thread of its own.

@@ -114,7 +114,11 @@ impl Hub {
             Place::open(&context, hub.options)
         });
         match opened.await {
-            Ok(opened) => *place = opened.map(Arc::new).map_err(Arc::new),
+            Ok(opened) => {
+                let left = std::mem::replace(&mut *place, opened.map(Arc::new).map_err(Arc::new));
+                // Whoever watches over leases there is waited for.
+                tokio::task::spawn_blocking(move || drop(left));
+            }
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }
         drop(place);

@@ -14,6 +14,7 @@ mod prompts;
 mod repeats;
 mod resources;
 mod roots;
+mod sessions;
 mod stdio;
 mod tool_list;
 

@@ -100,9 +100,11 @@ impl Place {
     pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
-        let toolbox = Toolbox::new(yard, self.options.system)
-            .claiming(self.claim(&caller.agent))
-            .with_todos(self.todos.of(&caller.todos_of));
+        let toolbox = Toolbox::new(yard, self.options.system);
+        let toolbox = match self.options.system {
+            System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
+            System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
+        };
         Bench { toolbox, hooks }
     }
 

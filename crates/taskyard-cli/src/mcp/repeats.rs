@@ -12,7 +12,7 @@ use tokio::sync::watch;
 /// So many calls of one agent are remembered.
 const CALLS: usize = 1_000;
 /// So many agents are remembered; those that were not heard of for longest are forgotten first.
-const AGENTS: usize = 1_000;
+const AGENTS: usize = 100;
 
 /// What tells one call of an agent from its others: the id it carries, the tool, and a digest of its input. A client that
 /// uses an id again for something else has made another call.

@@ -1,0 +1,142 @@
+//! The sessions of the older versions over HTTP: so many and no more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::common::server_side_http::ServerSseMessage;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
+
+/// A session that is not heard of for this long ends.
+const IDLE: Duration = Duration::from_secs(3600);
+/// So many sessions there may be. One more, and the one that was not heard of for longest ends: clients that leave without a
+/// word must not keep others out.
+const SESSIONS: usize = 1_000;
+
+/// Keeps sessions, so many and no more.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    kept: LocalSessionManager,
+    heard_of: Mutex<HashMap<SessionId, Instant>>,
+    most: usize,
+}
+
+type Failed = <LocalSessionManager as SessionManager>::Error;
+type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+impl Default for Sessions {
+    fn default() -> Self {
+        let mut config = SessionConfig::default();
+        config.keep_alive = Some(IDLE);
+        let mut kept = LocalSessionManager::default();
+        kept.session_config = config;
+        Self { kept, heard_of: Mutex::default(), most: SESSIONS }
+    }
+}
+
+impl Sessions {
+    fn hear_of(&self, id: &SessionId) {
+        let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_of.insert(Arc::clone(id), Instant::now());
+    }
+
+    /// Returns the sessions that have to end before there is room for another.
+    async fn in_the_way(&self) -> Vec<SessionId> {
+        let kept = self.kept.sessions.read().await;
+        let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
+        heard_of.retain(|id, _| kept.contains_key(id));
+        let mut by_age: Vec<_> = heard_of.iter().map(|(id, at)| (*at, Arc::clone(id))).collect();
+        by_age.sort();
+        let too_many = (kept.len() + 1).saturating_sub(self.most);
+        by_age.into_iter().take(too_many).map(|(_, id)| id).collect()
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = Failed;
+    type Transport = Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        for id in self.in_the_way().await {
+            tracing::info!(session = %id, "a session ends to make room for another");
+            self.close_session(&id).await?;
+        }
+        let created = self.kept.create_session().await?;
+        self.hear_of(&created.0);
+        Ok(created)
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.kept.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.kept.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.heard_of.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.kept.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.hear_of(id);
+        self.kept.create_stream(id, message).await
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        self.hear_of(id);
+        self.kept.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.hear_of(id);
+        self.kept.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.hear_of(id);
+        self.kept.resume(id, last_event_id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::transport::streamable_http_server::session::SessionManager as _;
+
+    use super::Sessions;
+
+    #[test]
+    fn the_session_not_heard_of_for_longest_makes_room() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let sessions = Sessions { most: 2, ..Sessions::default() };
+            let (first, _one) = sessions.create_session().await.unwrap();
+            let (second, _two) = sessions.create_session().await.unwrap();
+            sessions.hear_of(&first);
+            let (third, _three) = sessions.create_session().await.unwrap();
+            for (session, is_there) in [(&first, true), (&second, false), (&third, true)] {
+                assert_eq!(sessions.has_session(session).await.unwrap(), is_there);
+            }
+            assert_eq!(sessions.heard_of.lock().unwrap().len(), 2);
+        });
+    }
+}
