@@ -163,7 +163,7 @@ impl Command {
             Self::Gc(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
-            Self::Mcp(command) => command.run(context),
+            Self::Mcp(command) => command.run(context, output),
             Self::Serve(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),

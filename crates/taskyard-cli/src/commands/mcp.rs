@@ -1,5 +1,7 @@
 //! `taskyard mcp`
 
+use std::io::{self, IsTerminal as _};
+
 use clap::{Args, ValueEnum};
 use taskyard::core::rules::gate::system_when_interactive;
 use taskyard::core::tools::ToolSet;
@@ -7,6 +9,7 @@ use taskyard::core::tools::ToolSet;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::mcp::{Hub, Leases, Options, serve_stdio};
+use crate::output::Output;
 use crate::problem::Problem;
 use crate::signals;
 
@@ -45,7 +48,10 @@ pub(crate) enum Tools {
 }
 
 impl Mcp {
-    pub(crate) fn run(self, context: &Context) -> Result<Exit, Problem> {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if io::stdin().is_terminal() {
+            output.warn("this speaks to programs: agents start it themselves; end it with Ctrl-D")?;
+        }
         let project = context.environment().client_project.clone().filter(|project| project.is_dir());
         let directory = project.map_or_else(|| context.directory().map(ToOwned::to_owned), Ok)?;
         let options = self.offer.options(context, Leases::Connection);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Random, Scale, is_consistent_journal};
+use taskyard_testkit::{Home, Random, Scale, build, is_consistent_journal};
 
 use crate::http::{Line, Served};
 use crate::stdio::Piped;
@@ -14,6 +14,8 @@ use crate::stdio::Piped;
 const OVER_HTTP: usize = 50;
 const OVER_PIPES: usize = 10;
 const CALLS: usize = 20_000;
+/// The tasks everybody writes to.
+const SHARED: usize = 40;
 
 /// A connection of one kind or the other.
 enum Caller {
@@ -39,7 +41,8 @@ impl Caller {
 #[derive(Default)]
 struct Done {
     created: Vec<String>,
-    keys: Vec<String>,
+    /// The task and the key of each update.
+    keys: Vec<(String, String)>,
     completed: Vec<String>,
 }
 
@@ -54,17 +57,18 @@ fn work(who: usize, mut caller: Caller, calls: usize, made: &AtomicUsize) -> Don
     while left > 0 {
         let turn = made.fetch_add(1, Ordering::Relaxed);
         left -= 1;
-        match random.below(10) {
-            0..3 => {
+        let shared = (random.below(SHARED) + 1).to_string();
+        match random.below(20) {
+            0..4 => {
                 let text = caller.call("TaskCreate", json!({ "subject": format!("of {who}"), "description": "x" }));
                 done.created.push(number(&text));
             }
-            3..6 => {
+            4..11 => {
                 let key = format!("k{who}-{turn}");
-                caller.call("TaskUpdate", json!({ "taskId": "1", "metadata": { key.as_str(): turn } }));
-                done.keys.push(key);
+                caller.call("TaskUpdate", json!({ "taskId": shared, "metadata": { key.as_str(): turn } }));
+                done.keys.push((shared, key));
             }
-            6 if left > 0 => {
+            11..14 if left > 0 => {
                 let text = caller.call("TaskClaim", json!({}));
                 if text.contains("Task #") {
                     left -= 1;
@@ -73,7 +77,7 @@ fn work(who: usize, mut caller: Caller, calls: usize, made: &AtomicUsize) -> Don
                     done.completed.push(task);
                 }
             }
-            7 => drop(caller.call("TaskGet", json!({ "taskId": "1" }))),
+            14..18 => drop(caller.call("TaskGet", json!({ "taskId": shared }))),
             _ => drop(caller.call("TaskList", json!({}))),
         }
     }
@@ -90,8 +94,8 @@ fn resident(pid: u32) -> usize {
 fn many_connections_on_one_list_lose_nothing() {
     let calls = Scale::from_environment(0.03).of(CALLS) / (OVER_HTTP + OVER_PIPES);
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    // Nobody can claim the task everybody writes to.
-    home.run("create Shared --meta assignable_to=\"nobody\"");
+    let shared: Vec<String> = (1..=SHARED).map(|id| format!(r#"{id} pending {{"assignable_to":"nobody"}}"#)).collect();
+    build::write_files(&home.list("L"), &shared.join(";"));
     let served = Served::start(&home);
     let made = Arc::new(AtomicUsize::new(0));
     let workers: Vec<_> = (0..OVER_HTTP + OVER_PIPES)
@@ -122,10 +126,9 @@ fn many_connections_on_one_list_lose_nothing() {
     let unique: HashSet<&&String> = created.iter().collect();
     assert_eq!(unique.len(), created.len(), "ids are given out once");
     let tasks = home.present();
-    assert_eq!(tasks.len(), created.len() + 1);
-    let metadata = tasks["1"]["metadata"].as_object().unwrap();
-    for key in all.iter().flat_map(|done| &done.keys) {
-        assert!(metadata.contains_key(key), "the update {key} was lost");
+    assert_eq!(tasks.len(), created.len() + SHARED);
+    for (task, key) in all.iter().flat_map(|done| &done.keys) {
+        assert!(tasks[task]["metadata"].get(key).is_some(), "the update {key} of {task} was lost");
     }
     let completed: Vec<&String> = all.iter().flat_map(|done| &done.completed).collect();
     assert_eq!(completed.iter().collect::<HashSet<_>>().len(), completed.len(), "a task is completed by one agent");

@@ -10,6 +10,7 @@ mod http;
 mod identity;
 mod leases;
 mod load;
+mod notices;
 #[path = "../../../taskyard/tests/conformance/recording.rs"]
 #[allow(dead_code, reason = "shared with the tests of the library, which read more of it")]
 mod recording;
