@@ -138,6 +138,8 @@ impl ServerHandler for Connection {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| ErrorData::invalid_params("no such page", None))?,
         };
+        // Following a list costs something with every change, so it begins when somebody has looked.
+        self.hub.follow().await?;
         self.look(move |yard| resources::page(yard, from)).await
     }
 
@@ -252,9 +254,6 @@ impl ServerHandler for Connection {
         self.follow_roots(&context.peer).await;
         if self.has_tasks() {
             tokio::spawn(tell(context.peer, hearing, Arc::clone(&self.subscribed)));
-            if let Err(error) = self.hub.follow().await {
-                tracing::warn!(%error, "changes will not be told");
-            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What all connections of one server share.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
@@ -53,6 +54,8 @@ pub(crate) struct Hub {
     pub(super) named_agent: Option<AgentName>,
     /// The client's session, where it said so.
     pub(super) session: Option<String>,
+    /// Whether anybody wants to know what changes.
+    is_followed: AtomicBool,
     origin: Mutex<Context>,
     /// Held for writing while the place is being decided, so that calls wait for the decision.
     place: RwLock<Result<Arc<Place>, Arc<Problem>>>,
@@ -71,6 +74,7 @@ impl Hub {
             repeats: Repeats::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
             session: context.environment().client_session.clone(),
+            is_followed: AtomicBool::new(false),
             origin: Mutex::new(context),
             place: RwLock::new(Ok(Arc::new(place))),
         })
@@ -91,8 +95,9 @@ impl Hub {
         Ok(place)
     }
 
-    /// Sees to it that changes of the list are told, from now on at the latest.
+    /// Sees to it that changes of the list are told, from now on at the latest, whichever list it will be.
     pub(super) async fn follow(&self) -> Result<(), ErrorData> {
+        self.is_followed.store(true, Ordering::SeqCst);
         // A place that cannot be opened changes in no way that anybody could be told of.
         let Ok(place) = self.place().await else { return Ok(()) };
         let news = self.news.clone();
@@ -122,6 +127,11 @@ impl Hub {
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }
         drop(place);
+        if self.is_followed.load(Ordering::SeqCst)
+            && let Err(error) = self.follow().await
+        {
+            tracing::warn!(%error, "changes will not be told");
+        }
         self.news.tell_of_another_list();
     }
 }

@@ -68,10 +68,15 @@ fn the_clients_roots_decide_the_list_and_do_so_again_when_they_change() {
     let mut client = Client::with_command(&command, json!({ "roots": ["file:///nowhere", first] }));
     client.call("TaskCreate", &json!({ "subject": "a", "description": "b" }));
     assert!(home.list("first").join("1.json").exists());
+    client.ask("subscribeResource", json!({ "uri": "taskyard://task/2" })).unwrap();
     client.ask("roots", json!({ "roots": [second] })).unwrap();
     // Calls that come after the news wait until it is decided what the news means.
     client.call("TaskCreate", &json!({ "subject": "a", "description": "b" }));
     assert!(home.list("second-one").join("1.json").exists());
+    // That there is another list is news of every resource; then what was subscribed to is followed there.
+    client.wait_until_said("notifications/resources/updated", Some("taskyard://task/2"));
+    home.run("create Two --list second-one");
+    client.wait_until_said("notifications/resources/updated", Some("taskyard://task/2"));
 }
 
 #[test]
