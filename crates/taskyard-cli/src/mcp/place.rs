@@ -33,6 +33,7 @@ pub(super) struct Place {
     yard: Yard,
     hooks: Arc<Hooks>,
     config: Config,
+    claim: Claim,
     options: Options,
     todos: TodoLists,
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
@@ -50,10 +51,12 @@ impl Place {
     /// Looks up what a context leads to.
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?;
+        let config = context.config()?.clone();
         Ok(Self {
             directory: context.directory().ok().map(Path::to_owned),
             hooks: Arc::clone(context.hooks()?),
-            config: context.config()?.clone(),
+            claim: terms(&config, options.leases),
+            config,
             options,
             todos: todo_lists(context, options)?,
             todo_turns: Mutex::default(),
@@ -115,13 +118,17 @@ impl Place {
     }
 
     fn claim(&self, agent: &AgentName) -> Claim {
-        let (ttl, holder) = match self.options.leases {
-            Leases::Connection => (None, Some(Holder::Connection { process: ThisMachine::own_mark(), grace: GRACE })),
-            Leases::Time => (self.config.lease().or(Some(DEFAULT_LEASE)), None),
-        };
-        let roles = self.config.roles(agent).to_vec();
-        Claim { roles, limit: self.config.claim_limit(), ttl, holder, ..Claim::default() }
+        Claim { roles: self.config.roles(agent).to_vec(), ..self.claim.clone() }
     }
+}
+
+/// Returns how tasks are claimed, whoever does.
+fn terms(config: &Config, leases: Leases) -> Claim {
+    let (ttl, holder) = match leases {
+        Leases::Connection => (None, Some(Holder::Connection { process: ThisMachine::own_mark(), grace: GRACE })),
+        Leases::Time => (config.lease().or(Some(DEFAULT_LEASE)), None),
+    };
+    Claim { limit: config.claim_limit(), ttl, holder, ..Claim::default() }
 }
 
 /// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that others can look at them;
