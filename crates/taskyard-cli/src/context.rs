@@ -47,6 +47,17 @@ impl Context {
         Self::new(self.globals.clone(), environment, self.cancel.clone())
     }
 
+    /// Returns the same context in another directory, for a client that works there.
+    pub(crate) fn in_directory(&self, directory: PathBuf) -> Self {
+        let context = Self::new(self.globals.clone(), self.environment.clone(), self.cancel.clone());
+        Self { directory: Ok(directory), ..context }
+    }
+
+    /// Returns what ends the work when the process is asked to stop.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// Returns the environment.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment
@@ -205,7 +216,8 @@ impl Context {
         })
     }
 
-    fn hooks(&self) -> Result<&Arc<Hooks>, Problem> {
+    /// Returns the hooks and checks that operations ask.
+    pub(crate) fn hooks(&self) -> Result<&Arc<Hooks>, Problem> {
         if let Some(hooks) = self.hooks.get() {
             return Ok(hooks);
         }

@@ -27,6 +27,10 @@ pub(crate) const CLAUDE_CODE_TASK_LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
 pub(crate) const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// Whether the client has teams: in client rules a team's list counts only where it is on, in ours unless it is off.
 pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
+/// Whether the client keeps tasks or todos; an MCP server offers the one it says, tasks where it says nothing.
+pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
+/// The directory the client works in, for the servers it starts.
+pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// No colours, whatever its value, as <https://no-color.org> has it; `--color` beats it.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
 /// The kind of terminal; `dumb` ones get no colours.
@@ -59,6 +63,8 @@ pub(crate) struct Environment {
     pub(crate) client_list: Option<String>,
     pub(crate) client_session: Option<String>,
     pub(crate) client_teams: Option<bool>,
+    pub(crate) client_enables_tasks: Option<String>,
+    pub(crate) client_project: Option<PathBuf>,
     pub(crate) no_color: bool,
     pub(crate) terminal: Option<String>,
     pub(crate) columns: Option<usize>,
@@ -85,6 +91,8 @@ impl Environment {
             client_list: text(CLAUDE_CODE_TASK_LIST_ID),
             client_session: text(CLAUDE_CODE_SESSION_ID),
             client_teams: text(CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS).as_deref().and_then(yes_or_no),
+            client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
+            client_project: path(CLAUDE_PROJECT_DIR),
             no_color: value(NO_COLOR).is_some(),
             terminal: text(TERM),
             columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),

@@ -7,10 +7,12 @@ mod context;
 mod environment;
 mod exit;
 mod logging;
+mod mcp;
 mod output;
 mod places;
 mod problem;
 mod run;
+mod serve;
 mod signals;
 mod store_address;
 

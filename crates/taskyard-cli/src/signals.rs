@@ -93,6 +93,11 @@ pub(crate) fn stop_in_steps(stop: Stop) {
 #[cfg(not(unix))]
 pub(crate) fn stop_in_steps(_stop: Stop) {}
 
+/// Tells whether the system asked us to stop.
+pub(crate) fn was_stopped() -> bool {
+    STOPPED_BY.load(Ordering::SeqCst) != 0
+}
+
 /// Returns the exit code of a process that was asked to stop and brought things in order.
 pub(crate) fn exit_code() -> Option<u8> {
     let signal = STOPPED_BY.load(Ordering::SeqCst);

@@ -93,7 +93,16 @@ impl Drop for Rival {
 
 /// Installs what the Node programs need, once, and returns their directory.
 pub fn install_rivals() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/node");
+    install("node")
+}
+
+/// Installs what the MCP clients need, once, and returns their directory.
+pub fn install_mcp_clients() -> PathBuf {
+    install("mcp")
+}
+
+fn install(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals").join(name);
     let folder = fs::canonicalize(folder).expect("the rivals are in the repository");
     // Test programs run side by side; one of them installs.
     let lock = File::create(std::env::temp_dir().join("taskyard-rivals.lock")).expect("a lock file can be made");

@@ -20,6 +20,7 @@ use super::hook::Hook;
 use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
+use super::mcp::Mcp;
 use super::merge::Merge;
 use super::ready::Ready;
 use super::release::Release;
@@ -27,6 +28,7 @@ use super::renew::Renew;
 use super::reopen::Reopen;
 use super::restore::Restore;
 use super::search::Search;
+use super::serve::Serve;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
@@ -103,6 +105,8 @@ pub(crate) enum Command {
     Gc(Gc),
     Hook(Hook),
     Trust(Trust),
+    Mcp(Mcp),
+    Serve(Serve),
     Demo(Demo),
     Completions(Completions),
     Man(Man),
@@ -159,6 +163,8 @@ impl Command {
             Self::Gc(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
+            Self::Mcp(command) => command.run(context),
+            Self::Serve(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(output),

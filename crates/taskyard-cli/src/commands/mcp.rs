@@ -1,0 +1,71 @@
+//! `taskyard mcp`
+
+use clap::{Args, ValueEnum};
+use taskyard::core::rules::gate::system_when_interactive;
+use taskyard::core::tools::ToolSet;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::mcp::{Hub, Leases, Options, serve_stdio};
+use crate::problem::Problem;
+use crate::signals;
+
+/// Serve the list to an agent: the Model Context Protocol on standard input and output
+///
+/// Agents start this themselves. What they claim stays theirs as long as it runs and a minute longer.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    offer: Offer,
+}
+
+/// What a server offers to agents.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Offer {
+    /// Which tools to offer
+    #[arg(long, value_name = "SET", default_value = "core")]
+    tools: Tools,
+
+    /// Give the structure of answers besides their text; most clients then show the model the structure alone
+    #[arg(long)]
+    structured: bool,
+
+    /// Let tools run commands on this machine, where they have such
+    #[arg(long)]
+    allow_exec: bool,
+}
+
+/// The sets of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tools {
+    /// Those every agent needs
+    Core,
+    /// All there are
+    All,
+}
+
+impl Mcp {
+    pub(crate) fn run(self, context: &Context) -> Result<Exit, Problem> {
+        let project = context.environment().client_project.clone().filter(|project| project.is_dir());
+        let directory = project.map_or_else(|| context.directory().map(ToOwned::to_owned), Ok)?;
+        let options = self.offer.options(context, Leases::Connection);
+        let cancel = context.cancel();
+        serve_stdio(Hub::open(context.in_directory(directory), options, cancel.clone())?)?;
+        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
+    }
+}
+
+impl Offer {
+    /// Returns what the server is to offer.
+    pub(crate) fn options(self, context: &Context, leases: Leases) -> Options {
+        // No tool runs commands yet; the flag is there for those who write it down today.
+        let _ = self.allow_exec;
+        let tools = match self.tools {
+            Tools::Core => ToolSet::Core,
+            Tools::All => ToolSet::All,
+        };
+        // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
+        let system = system_when_interactive(context.environment().client_enables_tasks.as_deref());
+        Options { tools, system, structured: self.structured, leases }
+    }
+}

@@ -1,0 +1,153 @@
+//! Making one call: on a thread of its own, with progress told while it takes long, until it is done or no longer wanted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use taskyard::calls::failed;
+use taskyard::core::tools::{Answer, catalogue, todo_write};
+use taskyard::hooks::Notice;
+use taskyard::process::Cancel;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use super::hub::Hub;
+use super::identity::{self, Caller};
+use super::place::{Bench, Place};
+use super::repeats::{CallKey, Recorder, Turn};
+
+/// How often a client is told that a call is still being made.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) input: Value,
+}
+
+impl Hub {
+    /// Makes a call and returns its answer. One that was made before is not made again.
+    pub(super) async fn call(&self, place: Arc<Place>, call: Call, context: &RequestContext<RoleServer>) -> Answer {
+        let caller = identity::caller(self, context);
+        // Looking again does no harm, and what there is to see may have changed.
+        let is_remembered = catalogue::find(&call.tool).is_some_and(|tool| !tool.annotations.read_only);
+        let id = identity::call_id(context).filter(|_| is_remembered);
+        let Some(key) = id.map(|id| CallKey::new(id, &call.tool, &call.input)) else {
+            return self.make(place, call, caller, None, context).await;
+        };
+        loop {
+            match self.repeats.begin(&caller.agent, &key) {
+                Turn::First(recorder) => return self.make(place, call, caller, Some(recorder), context).await,
+                Turn::Again(repetition) => tokio::select! {
+                    answer = repetition.answer() => if let Some(answer) = answer { return answer },
+                    () = context.ct.cancelled() => return no_longer_wanted(),
+                },
+            }
+        }
+    }
+
+    async fn make(
+        &self,
+        place: Arc<Place>,
+        call: Call,
+        caller: Caller,
+        recorder: Option<Recorder>,
+        context: &RequestContext<RoleServer>,
+    ) -> Answer {
+        let todo_turn = match call.tool == todo_write::TOOL.name {
+            true => Some(place.todo_turn(&caller.todos_of).lock_owned().await),
+            false => None,
+        };
+        let cancel = Cancel::new();
+        // When the process is asked to stop, it waits for the call to leave nothing behind.
+        let attendance = self.cancel.attend();
+        let _stopped = self.cancel.on_cancel({
+            let cancel = cancel.clone();
+            move || cancel.cancel()
+        });
+        let _left = CancelWhenDropped(cancel.clone());
+        // The thread goes on though nobody waits for it any longer, and what it did is remembered.
+        let work = tokio::task::spawn_blocking({
+            let cancel = cancel.clone();
+            move || {
+                let answer = make_now(&place, &call, &caller, &cancel, recorder);
+                drop((todo_turn, attendance));
+                answer
+            }
+        });
+        wait_for(work, &cancel, context).await
+    }
+}
+
+/// Makes a call on this thread.
+fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, recorder: Option<Recorder>) -> Answer {
+    let Bench { toolbox, hooks } = place.bench(caller, cancel);
+    match toolbox.call(&call.tool, &call.input) {
+        Ok(mut answer) => {
+            for notice in hooks.take_notices() {
+                tell(&notice, &mut answer, place);
+            }
+            if let Some(recorder) = recorder {
+                recorder.remember(answer.clone());
+            }
+            answer
+        }
+        Err(error) => {
+            tracing::warn!(tool = call.tool, agent = %caller.agent, %error, "no answer");
+            failed(&error, place.rules())
+        }
+    }
+}
+
+/// Says that a hook did not run as written. The client's answers have no place for that.
+fn tell(notice: &Notice, answer: &mut Answer, place: &Place) {
+    tracing::warn!("{notice}");
+    if place.rules().is_client() {
+        return;
+    }
+    let advice = match notice {
+        Notice::Untrusted { .. } => "; a person can allow it with `taskyard trust` there",
+        _ => "",
+    };
+    answer.text.push_str(&format!("\n\nFor the user: {notice}{advice}."));
+}
+
+/// Waits for the thread that makes a call, telling the client of it, and cancels it where the client no longer wants it.
+async fn wait_for(mut work: JoinHandle<Answer>, cancel: &Cancel, context: &RequestContext<RoleServer>) -> Answer {
+    let mut seconds = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let token = context.meta.get_progress_token();
+    let mut progress = 0.0;
+    loop {
+        tokio::select! {
+            answer = &mut work => return answer.unwrap_or_else(|error| {
+                tracing::error!(%error, "a call panicked");
+                Answer::error("Error: taskyard failed at this call, which is a fault of its own. Other calls still work.")
+            }),
+            () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+            _ = seconds.tick() => if let Some(token) = &token {
+                progress += 1.0;
+                let param = ProgressNotificationParam::new(token.clone(), progress).with_message("still at it");
+                // A client that does not listen misses nothing but this.
+                let _ = context.peer.notify_progress(param).await;
+            },
+        }
+    }
+}
+
+fn no_longer_wanted() -> Answer {
+    Answer::error("Error: cancelled")
+}
+
+/// Cancels when whoever waits for a call goes away.
+struct CancelWhenDropped(Cancel);
+
+impl Drop for CancelWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

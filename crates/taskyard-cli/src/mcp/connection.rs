@@ -1,0 +1,311 @@
+//! One connection: what the client asks for, and what it is told.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use taskyard::core::rules::gate::System;
+use taskyard::core::tools::Answer;
+use taskyard::{Error, Yard};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use super::calling::Call;
+use super::hub::{Hub, Leases};
+use super::news::{Changes, Hearing};
+use super::prompts::{self, NoPrompt};
+use super::roots::first_root;
+use super::{resources, tool_list};
+use crate::problem::Problem;
+
+/// So many resources can be subscribed to on one connection.
+const SUBSCRIPTIONS: usize = 10_000;
+
+const ABOUT_TASKS: &str = "A task list shared by every agent and person at work on this project; it outlives sessions. For work \
+of several steps, see what is there (TaskList), add what is missing (TaskCreate), take a task (TaskClaim), and mark it completed \
+as soon as it is done (TaskUpdate).";
+const ABOUT_TODOS: &str = "Your own todo list for this session: TodoWrite replaces it as a whole.";
+
+/// One connection of a client.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    hub: Arc<Hub>,
+    tools: Vec<Tool>,
+    subscribed: Arc<Mutex<HashSet<String>>>,
+    /// The client has left, as far as the transport can tell.
+    left: CancellationToken,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    /// Returns a connection to a server.
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
+        let tools = tool_list::offered(hub.options);
+        Self { hub, tools, subscribed: Arc::default(), left: CancellationToken::new(), _room: None }
+    }
+
+    /// Returns what says that the client has left. What would go on for ever ends then.
+    pub(super) fn left(&self) -> &CancellationToken {
+        &self.left
+    }
+
+    /// Lets the connection hold the room it takes, as long as it is there.
+    pub(super) fn holding(self, room: OwnedSemaphorePermit) -> Self {
+        Self { _room: Some(room), ..self }
+    }
+
+    /// Looks at the list on a thread of its own.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Yard) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let place = self.hub.place().await.map_err(|problem| ErrorData::internal_error(told(&problem), None))?;
+        let looked = tokio::task::spawn_blocking(move || look(place.yard())).await;
+        let looked = looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.hub.options.system == System::Tasks
+    }
+
+    /// Asks the client where it works, and goes there.
+    async fn follow_roots(&self, peer: &Peer<RoleServer>) {
+        // The directories of a client elsewhere are none of ours.
+        let is_local = self.hub.options.leases == Leases::Connection;
+        if is_local && peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some()) {
+            self.hub.move_to(first_root(peer)).await;
+        }
+    }
+
+    fn subscriptions(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let version = env!("CARGO_PKG_VERSION");
+        let server = Implementation::new("taskyard", version).with_title("Taskyard");
+        let capabilities = if self.has_tasks() {
+            let builder = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
+            builder.enable_resources_subscribe().enable_resources_list_changed().build()
+        } else {
+            ServerCapabilities::builder().enable_tools().build()
+        };
+        let about = if self.has_tasks() { ABOUT_TASKS } else { ABOUT_TODOS };
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(about)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call =
+            Call { tool: request.name.into_owned(), input: Value::Object(request.arguments.unwrap_or_default()) };
+        let answer = match self.hub.place().await {
+            Ok(place) => self.hub.call(place, call, &context).await,
+            Err(problem) => Answer::error(format!("Error: {}", told(&problem))),
+        };
+        let shown: fn(Answer) -> CallToolResult =
+            if self.hub.options.structured { tool_list::with_structure } else { tool_list::text_alone };
+        Ok(shown(answer).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        if !self.has_tasks() {
+            return Ok(ListResourcesResult::default());
+        }
+        let from = match request.and_then(|request| request.cursor) {
+            None => 0,
+            Some(cursor) => cursor.parse().map_err(|_| ErrorData::invalid_params("no such page", None))?,
+        };
+        self.look(move |yard| resources::page(yard, from)).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = if self.has_tasks() { vec![resources::template()] } else { Vec::new() };
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let missing = ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": uri })));
+        if !self.has_tasks() {
+            return Err(missing);
+        }
+        let contents = self.look(move |yard| resources::read(yard, &uri)).await?.ok_or(missing)?;
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.has_tasks() || !resources::is_ours(&request.uri) {
+            return Err(ErrorData::resource_not_found(
+                "there is no such resource",
+                Some(json!({ "uri": request.uri })),
+            ));
+        }
+        self.hub.follow().await?;
+        let mut subscribed = self.subscriptions();
+        if subscribed.len() >= SUBSCRIPTIONS {
+            return Err(ErrorData::invalid_params("too many subscriptions on one connection", None));
+        }
+        subscribed.insert(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions().remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| resources::is_ours(uri));
+            uris.truncate(SUBSCRIPTIONS);
+        }
+        self.has_tasks().then_some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut hearing = self.hub.news.hear();
+        self.hub.follow().await?;
+        let (sink, accepted) = (context.sink().clone(), context.accepted().clone());
+        loop {
+            let changes = tokio::select! {
+                changes = hearing.changes() => changes,
+                () = context.cancelled() => None,
+                () = self.left.cancelled() => None,
+            };
+            let Some(changes) = changes else { return Ok(()) };
+            if changes.resources_came_or_went && accepted.resources_list_changed == Some(true) {
+                sink.notify_resource_list_changed().await.map_err(gone)?;
+            }
+            let uris = accepted.resource_subscriptions.iter().flatten();
+            for uri in uris.filter(|uri| changes.concern(uri)) {
+                sink.notify_resource_updated(uri).await.map_err(gone)?;
+            }
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(if self.has_tasks() { prompts::all() } else { Vec::new() }))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let prompt = match self.has_tasks() {
+            true => prompts::prompt(&request.name, request.arguments.as_ref()),
+            false => Err(NoPrompt::Unknown),
+        };
+        let prompt = prompt.map_err(|why| match why {
+            NoPrompt::Unknown => ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None),
+            NoPrompt::WithoutGoal => ErrorData::invalid_params("this prompt needs the argument `goal`", None),
+        })?;
+        Ok(prompt.into())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let hearing = self.hub.news.hear();
+        self.follow_roots(&context.peer).await;
+        if self.has_tasks() {
+            tokio::spawn(tell(context.peer, hearing, Arc::clone(&self.subscribed)));
+            if let Err(error) = self.hub.follow().await {
+                tracing::warn!(%error, "changes will not be told");
+            }
+        }
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.follow_roots(&context.peer).await;
+    }
+}
+
+/// Tells a client of changes for as long as it is there.
+async fn tell(client: Peer<RoleServer>, mut hearing: Hearing, subscribed: Arc<Mutex<HashSet<String>>>) {
+    while let Some(changes) = hearing.changes().await {
+        if client.is_transport_closed() || tell_once(&client, &changes, &subscribed).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn tell_once(
+    client: &Peer<RoleServer>,
+    changes: &Changes,
+    subscribed: &Mutex<HashSet<String>>,
+) -> Result<(), rmcp::ServiceError> {
+    if changes.resources_came_or_went {
+        client.notify_resource_list_changed().await?;
+    }
+    let concerned: Vec<String> = {
+        let subscribed = subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+        subscribed.iter().filter(|uri| changes.concern(uri)).cloned().collect()
+    };
+    for uri in concerned {
+        client.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+    }
+    Ok(())
+}
+
+fn gone(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+/// Returns a problem in one sentence.
+fn told(problem: &Problem) -> String {
+    let report = problem.report();
+    match &report.hint {
+        Some(hint) => format!("{}; {hint}", report.message),
+        None => report.message.clone(),
+    }
+}

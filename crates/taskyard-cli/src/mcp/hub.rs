@@ -1,0 +1,123 @@
+//! What all connections of one server share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ErrorData;
+use taskyard::core::AgentName;
+use taskyard::core::rules::gate::System;
+use taskyard::core::tools::ToolSet;
+use taskyard::process::Cancel;
+use tokio::sync::RwLock;
+
+use super::news::News;
+use super::place::Place;
+use super::repeats::Repeats;
+use crate::context::Context;
+use crate::problem::Problem;
+
+/// What a server offers, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Which tools are listed.
+    pub(crate) tools: ToolSet,
+    /// Which of the client's two systems is on.
+    pub(crate) system: System,
+    /// Whether answers carry their structure besides their text.
+    pub(crate) structured: bool,
+    /// What the leases of claims live by.
+    pub(crate) leases: Leases,
+}
+
+/// What the leases of claims live by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leases {
+    /// As long as this process, and a grace: the connection is its standard input and output.
+    Connection,
+    /// For a time, begun anew by every call of the agent.
+    Time,
+}
+
+/// What all connections of one server share.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    /// What the server does and how.
+    pub(super) options: Options,
+    /// Ends every call when the process is asked to stop.
+    pub(super) cancel: Cancel,
+    /// What changes in the list is told here.
+    pub(super) news: News,
+    /// The calls whose answers are remembered.
+    pub(super) repeats: Repeats,
+    /// The name that was given for whoever acts, by flag or variable.
+    pub(super) named_agent: Option<AgentName>,
+    /// The client's session, where it said so.
+    pub(super) session: Option<String>,
+    origin: Mutex<Context>,
+    /// Held for writing while the place is being decided, so that calls wait for the decision.
+    place: RwLock<Result<Arc<Place>, Arc<Problem>>>,
+}
+
+impl Hub {
+    /// Opens the list a context leads to. The context stays: a client may say later that its work is elsewhere.
+    pub(crate) fn open(context: Context, options: Options, cancel: Cancel) -> Result<Self, Problem> {
+        let place = Place::open(&context, options)?;
+        // Asked for its complaint only: without a name there is a better one than the user's for an agent.
+        context.actor()?;
+        Ok(Self {
+            options,
+            cancel,
+            news: News::default(),
+            repeats: Repeats::default(),
+            named_agent: context.named_agent().and_then(AgentName::new),
+            session: context.environment().client_session.clone(),
+            origin: Mutex::new(context),
+            place: RwLock::new(Ok(Arc::new(place))),
+        })
+    }
+
+    /// Returns what ends every call when the process is asked to stop.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Returns where calls are made, waiting while that is being decided.
+    pub(super) async fn place(&self) -> Result<Arc<Place>, Arc<Problem>> {
+        let place = self.place.read().await.clone()?;
+        if !place.has_warden() {
+            let place = Arc::clone(&place);
+            tokio::task::spawn_blocking(move || place.set_warden());
+        }
+        Ok(place)
+    }
+
+    /// Sees to it that changes of the list are told, from now on at the latest.
+    pub(super) async fn follow(&self) -> Result<(), ErrorData> {
+        // A place that cannot be opened changes in no way that anybody could be told of.
+        let Ok(place) = self.place().await else { return Ok(()) };
+        let news = self.news.clone();
+        let followed = tokio::task::spawn_blocking(move || place.follow(&news)).await;
+        let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
+        followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    }
+
+    /// Decides anew where calls are made: in the directory this comes to, where it comes to one. Calls wait meanwhile.
+    pub(super) async fn move_to(self: &Arc<Self>, directory: impl Future<Output = Option<PathBuf>>) {
+        let mut place = self.place.write().await;
+        let Some(directory) = directory.await else { return };
+        if place.as_ref().is_ok_and(|place| place.directory() == Some(&directory)) {
+            return;
+        }
+        let hub = Arc::clone(self);
+        let opened = tokio::task::spawn_blocking(move || {
+            let context = hub.origin.lock().unwrap_or_else(PoisonError::into_inner).in_directory(directory);
+            Place::open(&context, hub.options)
+        });
+        match opened.await {
+            Ok(opened) => *place = opened.map(Arc::new).map_err(Arc::new),
+            Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
+        }
+        drop(place);
+        self.news.tell_of_another_list();
+    }
+}

@@ -1,0 +1,98 @@
+//! Who makes a call.
+
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
+use serde_json::Value;
+use taskyard::core::AgentName;
+
+use super::hub::{Hub, Leases};
+
+/// The key under which a call names the agent that makes it, where several share a connection.
+const AGENT: &str = "taskyard/agent";
+/// The keys under which a call carries an id of its own: the client's, and everybody else's.
+const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "taskyard/callId"];
+/// So many characters of a client's name are used.
+const LONGEST_NAME: usize = 40;
+
+/// Who makes a call.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    /// The agent.
+    pub(super) agent: AgentName,
+    /// Whose todo list is meant: in a session of the client whoever was not named is the session itself.
+    pub(super) todos_of: String,
+}
+
+/// Returns who makes a call: the agent it names, the one the server was started for, or one named after the client and its
+/// session.
+pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller {
+    let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(AgentName::new);
+    if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
+        return Caller { todos_of: agent.as_str().to_owned(), agent };
+    }
+    let agent = unnamed(hub, context);
+    let session = hub.session.clone().filter(|_| hub.options.leases == Leases::Connection);
+    Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent }
+}
+
+fn unnamed(hub: &Hub, context: &RequestContext<RoleServer>) -> AgentName {
+    let client = context.client_info().map(|client| plain(&client.name)).filter(|name| !name.is_empty());
+    let client = client.unwrap_or_else(|| "agent".to_owned());
+    let name = match session(hub, context) {
+        Some(session) => format!("{client}-{session}"),
+        None => client,
+    };
+    AgentName::new(name).unwrap_or_else(AgentName::elsewhere)
+}
+
+/// Returns the id a call carries, by which a repetition of it is known.
+pub(super) fn call_id(context: &RequestContext<RoleServer>) -> Option<String> {
+    let id = CALL_IDS.into_iter().find_map(|key| context.meta.get(key)?.as_str());
+    id.filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// Returns what tells this session of the client from its others, and stays the same where the server is started anew.
+fn session(hub: &Hub, context: &RequestContext<RoleServer>) -> Option<String> {
+    match hub.options.leases {
+        Leases::Connection => {
+            let session = hub.session.as_deref().and_then(|session| session.get(..8)).map(str::to_owned);
+            session.or_else(client_process)
+        }
+        // Whoever started an HTTP server is not who calls it: its own session says nothing of them.
+        Leases::Time => {
+            let parts = context.extensions.get::<axum::http::request::Parts>()?;
+            let session = parts.headers.get(HEADER_SESSION_ID)?.to_str().ok()?;
+            session.get(..8).map(str::to_owned)
+        }
+    }
+}
+
+/// The process that started us is the client, and it outlives a server that is started anew.
+#[cfg(unix)]
+fn client_process() -> Option<String> {
+    Some(std::os::unix::process::parent_id().to_string())
+}
+
+#[cfg(not(unix))]
+fn client_process() -> Option<String> {
+    None
+}
+
+/// Makes a client's name into one that reads well as an owner.
+fn plain(name: &str) -> String {
+    let kept = |character: char| if character.is_alphanumeric() || "-_.".contains(character) { character } else { '-' };
+    name.trim().chars().take(LONGEST_NAME).map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_clients_name_becomes_a_short_word() {
+        assert_eq!(plain("claude-code"), "claude-code");
+        assert_eq!(plain(" Visual Studio Code\n"), "Visual-Studio-Code");
+        assert_eq!(plain(&"x".repeat(1000)).len(), 40);
+    }
+}

@@ -1,0 +1,22 @@
+//! The agents' door: the tools, resources and prompts of the Model Context Protocol, over stdio and over HTTP.
+//!
+//! What tools are and what they answer is the core's business, and calling them the library's; here calls come in, find who
+//! makes them and on which list, run beside each other, and their answers go out. No web page is served here.
+
+mod calling;
+mod connection;
+mod http;
+mod hub;
+mod identity;
+mod news;
+mod place;
+mod prompts;
+mod repeats;
+mod resources;
+mod roots;
+mod stdio;
+mod tool_list;
+
+pub(crate) use http::service;
+pub(crate) use hub::{Hub, Leases, Options};
+pub(crate) use stdio::serve_stdio;

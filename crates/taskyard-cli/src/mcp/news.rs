@@ -1,0 +1,121 @@
+//! What changed in the list, for the connections that want to know.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use taskyard::core::{Event, TaskId};
+use taskyard::store::Subscription;
+use taskyard::{Error, Yard};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+use super::resources::{GRAPH, LIST, task_uri};
+
+/// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.
+const WAITING: usize = 1_024;
+
+/// Tells connections what changed.
+#[derive(Clone, Debug)]
+pub(super) struct News(broadcast::Sender<Word>);
+
+/// Follows one list for the news, until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Following(Mutex<Option<Subscription>>);
+
+/// Hears what changed.
+#[derive(Debug)]
+pub(super) struct Hearing(broadcast::Receiver<Word>);
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+enum Word {
+    /// A commit, ours or another program's.
+    Commit(Arc<Event>),
+    /// Another list has taken the place of the one that was served.
+    AnotherList,
+}
+
+/// What has changed since it was last asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Whether tasks came or went.
+    pub(super) resources_came_or_went: bool,
+    /// Whether more may have changed than is named here.
+    is_everything: bool,
+    tasks: BTreeSet<TaskId>,
+}
+
+impl Default for News {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(WAITING))
+    }
+}
+
+impl News {
+    /// Begins to hear what changes from now on.
+    pub(super) fn hear(&self) -> Hearing {
+        Hearing(self.0.subscribe())
+    }
+
+    /// Says that another list is served now.
+    pub(super) fn tell_of_another_list(&self) {
+        // Without connections there is nobody to tell.
+        let _ = self.0.send(Word::AnotherList);
+    }
+}
+
+impl Following {
+    /// Begins to follow a yard's list, where that has not begun.
+    pub(super) fn begin(&self, yard: &Yard, news: &News) -> Result<(), Error> {
+        let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if following.is_some() {
+            return Ok(());
+        }
+        let since = yard.store().read(yard.list_id())?.revision();
+        let sender = news.0.clone();
+        let listener = move |event: &Event| drop(sender.send(Word::Commit(Arc::new(event.clone()))));
+        *following = Some(yard.store().watch(yard.list_id(), since, Box::new(listener))?);
+        Ok(())
+    }
+}
+
+impl Hearing {
+    /// Waits until something has changed, and returns everything that has; none when nothing will any more.
+    pub(super) async fn changes(&mut self) -> Option<Changes> {
+        let mut changes = Changes::default();
+        match self.0.recv().await {
+            Ok(word) => changes.add(&word),
+            Err(RecvError::Lagged(_)) => changes.add(&Word::AnotherList),
+            Err(RecvError::Closed) => return None,
+        }
+        loop {
+            match self.0.try_recv() {
+                Ok(word) => changes.add(&word),
+                Err(TryRecvError::Lagged(_)) => changes.add(&Word::AnotherList),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(changes),
+            }
+        }
+    }
+}
+
+impl Changes {
+    fn add(&mut self, word: &Word) {
+        match word {
+            Word::AnotherList => {
+                self.resources_came_or_went = true;
+                self.is_everything = true;
+            }
+            Word::Commit(event) => {
+                for entry in &event.entries {
+                    self.resources_came_or_went |= entry.before.is_none() || entry.after.is_none();
+                    self.tasks.insert(entry.task.clone());
+                }
+            }
+        }
+    }
+
+    /// Tells whether what a resource shows may have changed.
+    pub(super) fn concern(&self, uri: &str) -> bool {
+        self.is_everything || uri == LIST || uri == GRAPH || self.tasks.iter().any(|task| task_uri(task) == uri)
+    }
+}

@@ -1,0 +1,141 @@
+//! Where calls are made: a list, the hooks around it, and how its tasks are claimed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use taskyard::calls::Toolbox;
+use taskyard::config::Config;
+use taskyard::core::rules::gate::System;
+use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
+use taskyard::hooks::Hooks;
+use taskyard::leases::{ThisMachine, Warden};
+use taskyard::operations::{Claim, DEFAULT_LEASE};
+use taskyard::process::Cancel;
+use taskyard::todos::TodoLists;
+use taskyard::{Error, Yard};
+
+use super::hub::{Leases, Options};
+use super::identity::Caller;
+use super::news::{Following, News};
+use crate::context::Context;
+use crate::places;
+use crate::problem::Problem;
+
+/// How long a claim outlives the server of a connection, so that a restarted one finds it.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// A list, the hooks around it, and how its tasks are claimed.
+#[derive(Debug)]
+pub(super) struct Place {
+    directory: Option<PathBuf>,
+    yard: Yard,
+    hooks: Arc<Hooks>,
+    config: Config,
+    options: Options,
+    todos: TodoLists,
+    todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    following: Following,
+    warden: OnceLock<Option<Warden>>,
+}
+
+/// The tools of one call, and the hooks that are asked during it.
+pub(super) struct Bench {
+    pub(super) toolbox: Toolbox,
+    pub(super) hooks: Arc<Hooks>,
+}
+
+impl Place {
+    /// Looks up what a context leads to.
+    pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
+        let yard = context.yard()?;
+        Ok(Self {
+            directory: context.directory().ok().map(Path::to_owned),
+            hooks: Arc::clone(context.hooks()?),
+            config: context.config()?.clone(),
+            options,
+            todos: todo_lists(context, options)?,
+            todo_turns: Mutex::default(),
+            following: Following::default(),
+            warden: OnceLock::new(),
+            yard,
+        })
+    }
+
+    /// Returns the directory all this was found from.
+    pub(super) fn directory(&self) -> Option<&PathBuf> {
+        self.directory.as_ref()
+    }
+
+    /// Returns the rules in force.
+    pub(super) fn rules(&self) -> Rules {
+        self.yard.rules()
+    }
+
+    /// Returns the yard, acting as nobody in particular: for looking.
+    pub(super) fn yard(&self) -> &Yard {
+        &self.yard
+    }
+
+    /// Tells whether somebody watches over the leases of the list.
+    pub(super) fn has_warden(&self) -> bool {
+        self.warden.get().is_some()
+    }
+
+    /// Begins to watch over the leases of the list, where that has not begun.
+    pub(super) fn set_warden(&self) {
+        self.warden.get_or_init(|| {
+            let warden = Warden::over(&self.yard);
+            warden.inspect_err(|error| tracing::warn!(%error, "leases are not watched over")).ok()
+        });
+    }
+
+    /// Begins to tell of changes, where that has not begun.
+    pub(super) fn follow(&self, news: &News) -> Result<(), Error> {
+        self.following.begin(&self.yard, news)
+    }
+
+    /// Returns the tools of an agent for one call, which cancelling ends.
+    pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
+        let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
+        let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
+        let toolbox = Toolbox::new(yard, self.options.system)
+            .claiming(self.claim(&caller.agent))
+            .with_todos(self.todos.of(&caller.todos_of));
+        Bench { toolbox, hooks }
+    }
+
+    /// Returns what the calls on one todo list take their turns by, in the order in which they came.
+    pub(super) fn todo_turn(&self, todos_of: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.todo_turns.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(turns.entry(todos_of.to_owned()).or_default())
+    }
+
+    fn claim(&self, agent: &AgentName) -> Claim {
+        let (ttl, holder) = match self.options.leases {
+            Leases::Connection => (None, Some(Holder::Connection { process: ThisMachine::own_mark(), grace: GRACE })),
+            Leases::Time => (self.config.lease().or(Some(DEFAULT_LEASE)), None),
+        };
+        let roles = self.config.roles(agent).to_vec();
+        Claim { roles, limit: self.config.claim_limit(), ttl, holder, ..Claim::default() }
+    }
+}
+
+/// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that others can look at them;
+/// the newest client keeps them to itself.
+fn todo_lists(context: &Context, options: Options) -> Result<TodoLists, Problem> {
+    let session = context.environment().client_session.as_deref().filter(|_| options.leases == Leases::Connection);
+    let rules = context.rules()?;
+    if rules == Rules::Client(ClientVersion::V2_1_325) {
+        return Ok(TodoLists::in_memory());
+    }
+    let (Some(session), Ok(config)) = (session, places::client_config(context.environment())) else {
+        return Ok(TodoLists::in_memory());
+    };
+    let lists = TodoLists::in_folder(config.join("todos"), session);
+    if rules == Rules::Client(ClientVersion::V2_1_34) && options.system == System::Todos {
+        lists.of(context.named_agent().unwrap_or(session)).begin().map_err(Error::from)?;
+    }
+    Ok(lists)
+}

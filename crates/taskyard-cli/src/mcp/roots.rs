@@ -1,0 +1,67 @@
+//! Where a client works, in the words of the older versions of the protocol.
+#![expect(deprecated, reason = "clients of those versions say it in no other way")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::Peer;
+
+/// How long a client may take to say where it works.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Returns the first directory the client works in that is there.
+pub(super) async fn first_root(client: &Peer<RoleServer>) -> Option<PathBuf> {
+    let asked = tokio::time::timeout(PATIENCE, client.list_roots()).await;
+    let roots = match asked {
+        Ok(Ok(answer)) => answer.roots,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the client does not say where it works");
+            return None;
+        }
+        Err(_) => {
+            tracing::warn!("the client does not say where it works");
+            return None;
+        }
+    };
+    roots.iter().filter_map(|root| file_path(&root.uri)).find(|path| path.is_dir())
+}
+
+/// Returns the path a `file:` address names on this machine.
+fn file_path(uri: &str) -> Option<PathBuf> {
+    let path = uri.strip_prefix("file://")?;
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        match code.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    let path = PathBuf::from(String::from_utf8(bytes).ok()?);
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::file_path;
+
+    #[test]
+    fn a_root_is_a_path_on_this_machine() {
+        assert_eq!(file_path("file:///home/ana/my%20work"), Some(PathBuf::from("/home/ana/my work")));
+        assert_eq!(file_path("file://localhost/home/ana%2"), Some(PathBuf::from("/home/ana%2")));
+        for other in ["https://example.org/x", "file://server/share", "file:x", "/home", "file:///%ff"] {
+            assert_eq!(file_path(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The tools as the protocol shows them.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use serde_json::Value;
+use taskyard::core::tools::{self, Answer, catalogue};
+
+use super::hub::Options;
+
+/// Returns the tools a server offers.
+pub(super) fn offered(options: Options) -> Vec<Tool> {
+    catalogue::offered(options.tools, options.system).map(shown).collect()
+}
+
+fn shown(tool: &'static tools::Tool) -> Tool {
+    let schema = match tool.input_schema() {
+        Value::Object(schema) => schema,
+        _ => unreachable!("the input of every tool is an object"),
+    };
+    let hints = tool.annotations;
+    let annotations = ToolAnnotations::new().read_only(hints.read_only).destructive(hints.destructive);
+    let annotations = annotations.idempotent(hints.idempotent).open_world(false);
+    Tool::new(tool.name, tool.description, Arc::new(schema)).with_annotations(annotations)
+}
+
+/// Returns an answer as the protocol has it: the text alone, because clients that find a structure show the model that instead.
+pub(super) fn text_alone(answer: Answer) -> CallToolResult {
+    let content = vec![ContentBlock::text(answer.text)];
+    if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}
+
+/// Returns an answer with its structure besides its text.
+pub(super) fn with_structure(mut answer: Answer) -> CallToolResult {
+    // The protocol knows objects only; what the client keeps of a wrong input is a text.
+    let structured = answer.structured.take().filter(Value::is_object);
+    let mut result = text_alone(answer);
+    result.structured_content = structured;
+    result
+}

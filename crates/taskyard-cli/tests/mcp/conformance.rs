@@ -1,0 +1,142 @@
+//! What the client was recorded doing, asked for through the official MCP client: the same texts, errors, structures and files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use taskyard_testkit::Home;
+
+use crate::client::Client;
+use crate::recording::{Disk, Recording, Step};
+
+fn replay(contents: &str) {
+    let recording = Recording::read(contents);
+    let list = recording.list().to_owned();
+    for structured in [false, true] {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let config = home.path().join(".claude");
+        lay_out(&recording.disk_before, &config);
+        let flags = format!(
+            "--rules client --client-version {} --list {list}{}",
+            recording.client,
+            if structured { " --structured" } else { "" }
+        );
+        let mut client = Client::over_pipes(&home, &flags, "initialize");
+        let mut expected = recording.disk_before.clone();
+        for (number, step) in recording.steps.iter().enumerate() {
+            let told = format!("step {number}: {} {}", step.tool, step.input);
+            compare(&client.call(&step.tool, &step.input), step, structured, &told);
+            step.change(&mut expected);
+            assert_eq!(files(&config, &format!("tasks/{list}/")), expected, "{told}");
+        }
+    }
+}
+
+fn compare(answer: &Value, step: &Step, structured: bool, told: &str) {
+    assert_eq!(answer["content"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(answer["content"][0]["text"], step.text.as_str(), "{told}");
+    assert_eq!(answer["isError"], step.is_error, "{told}");
+    // Where an input was wrong, the client keeps a text; the protocol knows objects only.
+    let expected = Some(&step.structured).filter(|value| structured && value.is_object());
+    if !structured || !step.structured.is_null() {
+        assert_eq!(answer.get("structuredContent"), expected, "{told}");
+    }
+}
+
+fn lay_out(disk: &Disk, config: &Path) {
+    for (path, contents) in disk {
+        let file = config.join(path);
+        if path.ends_with('/') {
+            fs::create_dir_all(file).unwrap();
+        } else {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, contents).unwrap();
+        }
+    }
+}
+
+/// Returns the files of a folder, hidden ones included, as recordings have them.
+fn files(config: &Path, folder: &str) -> Disk {
+    let mut disk = BTreeMap::new();
+    let Ok(entries) = fs::read_dir(config.join(folder)) else { return disk };
+    disk.insert(folder.to_owned(), String::new());
+    for entry in entries.map(Result::unwrap) {
+        let name = format!("{folder}{}", entry.file_name().to_str().unwrap());
+        match entry.path().is_dir() {
+            true => disk.insert(format!("{name}/"), String::new()),
+            false => disk.insert(name, fs::read_to_string(entry.path()).unwrap()),
+        };
+    }
+    disk
+}
+
+#[test]
+fn every_field_and_every_refusal_of_2_1_34() {
+    replay(include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.34.json"));
+}
+
+#[test]
+fn every_field_and_every_refusal_of_2_1_325() {
+    replay(include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.325.json"));
+}
+
+#[test]
+fn files_of_other_programs_as_2_1_34_sees_them() {
+    replay(include_str!("../../../taskyard/tests/fixtures/conformance/foreign.2.1.34.json"));
+}
+
+#[test]
+fn files_of_other_programs_as_2_1_325_sees_them() {
+    replay(include_str!("../../../taskyard/tests/fixtures/conformance/foreign.2.1.325.json"));
+}
+
+#[test]
+fn malformed_input_as_2_1_34_refuses_it() {
+    replay(include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.34.json"));
+}
+
+#[test]
+fn malformed_input_as_2_1_325_repairs_or_refuses_it() {
+    replay(include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.325.json"));
+}
+
+fn replay_todos(contents: &str, session: &str) {
+    let recording = Recording::read(contents);
+    for structured in [false, true] {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let config = home.path().join(".claude");
+        let flags = if structured { " --structured" } else { "" };
+        let mut command = home.command(&format!("mcp --rules client --client-version {}{flags}", recording.client));
+        command
+            .env("CLAUDE_CODE_ENABLE_TASKS", "no")
+            .env("CLAUDE_CODE_SESSION_ID", session)
+            .env_remove("TASKYARD_AGENT");
+        let mut client = Client::with_command(&command, serde_json::json!({}));
+        let without_folder = |mut disk: Disk| {
+            disk.remove("todos/");
+            disk
+        };
+        let mut expected = recording.disk_before.clone();
+        assert_eq!(without_folder(files(&config, "todos/")), without_folder(expected.clone()), "before the first step");
+        for (number, step) in recording.steps.iter().enumerate() {
+            let told = format!("step {number}: {} {}", step.tool, step.input);
+            compare(&client.call(&step.tool, &step.input), step, structured, &told);
+            step.change(&mut expected);
+            assert_eq!(without_folder(files(&config, "todos/")), without_folder(expected.clone()), "{told}");
+        }
+    }
+}
+
+#[test]
+fn todos_of_2_1_34_are_kept_in_a_file_from_the_beginning() {
+    let contents = include_str!("../../../taskyard/tests/fixtures/conformance/todo.2.1.34.json");
+    let before = Recording::read(contents).disk_before;
+    let name = before.keys().find_map(|path| path.strip_prefix("todos/")?.strip_suffix(".json")).unwrap().to_owned();
+    replay_todos(contents, name.split_once("-agent-").unwrap().0);
+}
+
+#[test]
+fn todos_of_2_1_325_leave_nothing_on_disk() {
+    replay_todos(include_str!("../../../taskyard/tests/fixtures/conformance/todo.2.1.325.json"), "6f1c2b7e-0000");
+}

@@ -1,0 +1,195 @@
+//! A server over HTTP, and requests made by hand: official clients send nothing that is wrong.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use taskyard_testkit::{Home, PATIENCE};
+
+/// A running `taskyard serve`.
+pub(crate) struct Served {
+    child: Child,
+    /// Where it listens, `127.0.0.1:1234` say.
+    pub(crate) address: String,
+    /// What lets one in.
+    pub(crate) token: String,
+}
+
+/// An answer over HTTP.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) session: Option<String>,
+    pub(crate) body: String,
+}
+
+/// A connection over which requests go, one after the other.
+pub(crate) struct Line {
+    stream: BufReader<TcpStream>,
+    address: String,
+    token: String,
+    /// The session, where the older versions are spoken.
+    session: Option<String>,
+    agent: String,
+    next: u64,
+}
+
+impl Served {
+    /// Starts a server in a home, on any port.
+    pub(crate) fn start(home: &Home) -> Self {
+        let mut command = home.command("serve --port 0 --json");
+        command.env_remove("TASKYARD_AGENT").stderr(Stdio::inherit());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let token = std::fs::read_to_string(told["tokenFile"].as_str().unwrap()).unwrap().trim().to_owned();
+        let address = told["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        Self { child, address, token }
+    }
+
+    /// Returns the address of the MCP server.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Returns the id of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end of the process, and returns its exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Opens a connection in the older way, with a session.
+    pub(crate) fn session(&self, agent: &str) -> Line {
+        let mut line = self.line(agent);
+        let client = json!({ "name": "claude-code", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let response = line.post(&[], message.to_string().as_bytes());
+        assert_eq!(response.status, 200, "{response:?}");
+        line.session = response.session;
+        assert!(line.session.is_some());
+        let told = line.post(&[], br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert_eq!(told.status, 202, "{told:?}");
+        line
+    }
+
+    /// Opens a connection on which every request stands for itself.
+    pub(crate) fn line(&self, agent: &str) -> Line {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Line {
+            stream: BufReader::new(stream),
+            address: self.address.clone(),
+            token: self.token.clone(),
+            session: None,
+            agent: agent.to_owned(),
+            next: 0,
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Line {
+    /// Calls a tool and returns the whole result.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.next += 1;
+        let mut meta = json!({ "taskyard/agent": self.agent });
+        let mut headers = Vec::new();
+        if self.session.is_none() {
+            meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+            meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": "tester", "version": "1" });
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            headers.extend([("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)]);
+        }
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let message = json!({ "jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": params });
+        let response = self.post(&headers, message.to_string().as_bytes());
+        assert_eq!(response.status, 200, "{response:?}");
+        let data = response.body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
+        let answer = messages.find(|message| message["id"] == self.next && message.get("method").is_none());
+        answer.unwrap_or_else(|| panic!("no answer: {response:?}"))["result"].clone()
+    }
+
+    /// Sends a message with all that is needed, and what is given beyond.
+    pub(crate) fn post(&mut self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let (host, proof) = (self.address.clone(), format!("Bearer {}", self.token));
+        let mut all = vec![("Host", host.as_str()), ("Authorization", proof.as_str())];
+        let session = self.session.clone();
+        all.extend(session.as_deref().map(|session| ("Mcp-Session-Id", session)));
+        all.extend(headers);
+        self.post_as(&all, body)
+    }
+
+    /// Sends a message with these headers and those of the content alone.
+    pub(crate) fn post_as(&mut self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let mut request = "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\n".to_owned();
+        request.push_str("Accept: application/json, text/event-stream\r\n");
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        let mut bytes = request.into_bytes();
+        bytes.extend_from_slice(body);
+        // A server that refuses a large body may close before it has read all of it.
+        let _ = self.stream.get_mut().write_all(&bytes);
+        self.response()
+    }
+
+    fn response(&mut self) -> Response {
+        let status = self.header_line().split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
+        let (mut session, mut length, mut is_chunked) = (None, None, false);
+        loop {
+            let line = self.header_line();
+            let Some((name, value)) = line.split_once(':') else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "mcp-session-id" => session = Some(value.trim().to_owned()),
+                "content-length" => length = value.trim().parse::<usize>().ok(),
+                "transfer-encoding" => is_chunked = value.trim() == "chunked",
+                _ => {}
+            }
+        }
+        let mut body = Vec::new();
+        if is_chunked {
+            while let Ok(size @ 1..) = usize::from_str_radix(self.header_line().trim(), 16) {
+                self.take(size, &mut body);
+                self.header_line();
+            }
+            self.header_line();
+        } else {
+            self.take(length.unwrap_or_default(), &mut body);
+        }
+        Response { status, session, body: String::from_utf8_lossy(&body).into_owned() }
+    }
+
+    fn take(&mut self, size: usize, body: &mut Vec<u8>) {
+        let from = body.len();
+        body.resize(from + size, 0);
+        self.stream.read_exact(&mut body[from..]).unwrap();
+    }
+
+    fn header_line(&mut self) -> String {
+        let mut line = String::new();
+        let _ = self.stream.read_line(&mut line);
+        line.trim_end().to_owned()
+    }
+}
+
+/// Waits a moment between two looks at something outside.
+pub(crate) fn a_moment() {
+    std::thread::sleep(Duration::from_millis(20));
+}

@@ -1,0 +1,87 @@
+//! Who a caller is, and which list it works on.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use taskyard_testkit::Home;
+
+use crate::client::Client;
+use crate::stdio::{Piped, text};
+
+fn owner(home: &Home, id: &str) -> Value {
+    home.present()[id]["owner"].clone()
+}
+
+#[test]
+fn an_agent_is_named_after_its_client_and_session_as_on_the_command_line() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    let in_session = |words: &str| {
+        let mut command = home.command(words);
+        command.env_remove("TASKYARD_AGENT").env("CLAUDE_CODE_SESSION_ID", "5ce1ab1e-1111-2222");
+        command
+    };
+    let mut server = Piped::spawn(in_session("mcp")).initialized();
+    server.call("TaskClaim", json!({}));
+    assert_eq!(owner(&home, "1"), "claude-code-5ce1ab1e");
+    let again = in_session("claim --next").output().unwrap();
+    assert!(String::from_utf8_lossy(&again.stdout).starts_with("Resumed #1"), "{again:?}");
+}
+
+#[test]
+fn a_name_that_was_given_counts_and_a_call_may_carry_another() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    home.run("create Two");
+    let mut server = Piped::start(&home, "--as ana").initialized();
+    server.call("TaskClaim", json!({ "taskId": "1" }));
+    let params = json!({ "name": "TaskClaim", "arguments": {}, "_meta": { "taskyard/agent": "ben" } });
+    let answer = server.ask("tools/call", params);
+    assert!(text(&answer).contains("Task #2: Two"), "{answer}");
+    assert_eq!((owner(&home, "1"), owner(&home, "2")), (json!("ana"), json!("ben")));
+}
+
+#[test]
+fn without_a_session_the_name_stays_the_same_when_the_server_is_started_anew() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    for told in ["Claimed", "You already have this task."] {
+        let mut command = home.command("mcp");
+        command.env_remove("TASKYARD_AGENT");
+        let mut server = Piped::spawn(command).initialized();
+        let answer = server.call("TaskClaim", json!({}));
+        assert!(answer.starts_with(told), "{answer}");
+    }
+}
+
+#[test]
+fn the_clients_roots_decide_the_list_and_do_so_again_when_they_change() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let folder = |name: &str| {
+        let folder = home.path().join(name);
+        fs::create_dir_all(folder.join(".git")).unwrap();
+        format!("file://{}", folder.display())
+    };
+    let (first, second) = (folder("first"), folder("second one").replace(' ', "%20"));
+    let mut command = home.command("mcp");
+    command.env_remove("TASKYARD_LIST").env("CLAUDE_PROJECT_DIR", home.path());
+    let mut client = Client::with_command(&command, json!({ "roots": ["file:///nowhere", first] }));
+    client.call("TaskCreate", &json!({ "subject": "a", "description": "b" }));
+    assert!(home.list("first").join("1.json").exists());
+    client.ask("roots", json!({ "roots": [second] })).unwrap();
+    // Calls that come after the news wait until it is decided what the news means.
+    client.call("TaskCreate", &json!({ "subject": "a", "description": "b" }));
+    assert!(home.list("second-one").join("1.json").exists());
+}
+
+#[test]
+fn the_clients_project_decides_where_it_has_no_roots() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let project = home.path().join("rocket");
+    fs::create_dir(&project).unwrap();
+    let mut command = home.command("mcp");
+    command.env_remove("TASKYARD_LIST").env("CLAUDE_PROJECT_DIR", &project);
+    let mut server = Piped::spawn(command).initialized();
+    server.call("TaskCreate", json!({ "subject": "a", "description": "b" }));
+    assert!(home.list("rocket").join("1.json").exists());
+}

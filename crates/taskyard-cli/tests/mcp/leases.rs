@@ -1,0 +1,82 @@
+//! How long what an agent claimed stays its own.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use taskyard_testkit::{Home, Scale};
+
+use crate::http::{Served, a_moment};
+use crate::stdio::Piped;
+
+fn lease(home: &Home) -> Value {
+    home.ask("show 1")["lease"].clone()
+}
+
+/// Returns in how many seconds the lease ends.
+fn ends_in(home: &Home) -> f64 {
+    let lease = lease(home);
+    let ends: jiff::Timestamp = lease["expiresAt"].as_str().unwrap_or_else(|| panic!("{lease}")).parse().unwrap();
+    (ends - jiff::Timestamp::now()).total(jiff::Unit::Second).unwrap()
+}
+
+#[test]
+fn a_claim_over_pipes_lives_with_the_server_and_a_minute_longer() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    let mut server = Piped::start(&home, "--as ana").initialized();
+    server.call("TaskClaim", json!({}));
+    assert_eq!(lease(&home)["expiresAt"], Value::Null);
+    let (status, _) = server.close();
+    assert!(status.success());
+    // Whoever writes next sees that the server is gone, and from then on the time counts.
+    home.run("create Two");
+    let left = ends_in(&home);
+    assert!((30.0..=60.0).contains(&left), "{left}");
+    // The same agent finds it again.
+    let mut server = Piped::start(&home, "--as ana").initialized();
+    assert!(server.call("TaskClaim", json!({})).starts_with("You already have this task.\nTask #1: One"));
+    assert_eq!(lease(&home)["expiresAt"], Value::Null);
+}
+
+#[test]
+fn a_client_that_vanishes_in_mid_call_gives_its_claims_back_after_the_grace() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    let mut watching = Piped::start(&home, "--as ben").initialized();
+    watching.call("TaskList", json!({}));
+    let mut server = Piped::start(&home, "--as ana").initialized();
+    server.call("TaskClaim", json!({}));
+    for number in 0..20 {
+        server.request(
+            "tools/call",
+            json!({ "name": "TaskCreate", "arguments": { "subject": number.to_string(), "description": "" } }),
+        );
+    }
+    let vanished = Instant::now();
+    drop(server);
+    // The other server watches over the leases of the list and notices by itself.
+    while lease(&home)["expiresAt"] == Value::Null {
+        assert!(vanished.elapsed() < Duration::from_secs(30));
+        a_moment();
+    }
+    assert!(ends_in(&home) <= 60.0);
+    if Scale::from_environment(0.01).is_full() {
+        while home.present()["1"]["status"] != "pending" {
+            assert!(vanished.elapsed() < Duration::from_secs(90));
+            a_moment();
+        }
+        assert!(vanished.elapsed() > Duration::from_secs(55));
+    }
+}
+
+#[test]
+fn a_claim_over_http_lives_for_its_time() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    let served = Served::start(&home);
+    let answer = served.line("ana").call("TaskClaim", json!({}));
+    assert_eq!(answer["isError"], false, "{answer}");
+    let left = ends_in(&home);
+    assert!((3500.0..=3600.0).contains(&left), "{left}");
+    assert_eq!(lease(&home)["agent"], "ana");
+}

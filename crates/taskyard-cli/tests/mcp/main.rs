@@ -1,0 +1,19 @@
+//! The MCP server through the binary: what official clients see of it, what it keeps, and what it withstands.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod client;
+mod conformance;
+mod fuzzing;
+mod generations;
+mod guarding;
+mod http;
+mod identity;
+mod leases;
+mod load;
+#[path = "../../../taskyard/tests/conformance/recording.rs"]
+#[allow(dead_code, reason = "shared with the tests of the library, which read more of it")]
+mod recording;
+mod repeating;
+mod resources;
+mod stdio;
+mod waiting;

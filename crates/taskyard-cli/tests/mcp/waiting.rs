@@ -1,0 +1,93 @@
+//! Calls that take long: they tell that they are still at it, and end when they are no longer wanted.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde_json::json;
+use taskyard::leases::ThisMachine;
+use taskyard_testkit::{Home, PATIENCE};
+
+use crate::http::a_moment;
+use crate::stdio::Piped;
+
+/// A home with a hook that says its process id and then takes for ever.
+fn home_with_slow_hook() -> (Home, PathBuf) {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let pid = home.path().join("pid");
+    let command = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", pid.display());
+    let settings = json!({ "hooks": { "TaskCompleted": [{ "hooks": [{ "type": "command", "command": command }] }] } });
+    fs::create_dir_all(home.path().join(".claude")).unwrap();
+    fs::write(home.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+    home.run("create One");
+    (home, pid)
+}
+
+fn wait_until(told: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{told}");
+        a_moment();
+    }
+}
+
+fn running(pid: &PathBuf) -> bool {
+    let pid = fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+    ThisMachine::mark(pid).is_some()
+}
+
+#[test]
+fn a_call_that_waits_tells_so_and_cancelling_it_ends_its_hook_and_changes_nothing() {
+    let (home, pid) = home_with_slow_hook();
+    let mut server = Piped::start(&home, "").initialized();
+    let complete = json!({
+        "name": "TaskUpdate",
+        "arguments": { "taskId": "1", "status": "completed" },
+        "_meta": { "progressToken": "p", "taskyard/callId": "c" },
+    });
+    let id = server.request("tools/call", complete);
+    let mut progress = 0.0;
+    while progress < 2.0 {
+        let message = server.message().unwrap();
+        if message["method"] == "notifications/progress" {
+            assert_eq!(message["params"]["progressToken"], "p");
+            let told = message["params"]["progress"].as_f64().unwrap();
+            assert!(told > progress);
+            progress = told;
+        }
+    }
+    assert!(running(&pid));
+    // Others are served meanwhile.
+    assert_eq!(server.call("TaskList", json!({})), "#1 [pending] One");
+    server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    wait_until("the hook goes on", || !running(&pid));
+    assert_eq!(server.call("TaskList", json!({})), "#1 [pending] One");
+    assert!(server.close().0.success());
+}
+
+#[test]
+fn a_client_that_leaves_in_mid_call_leaves_no_hook_behind() {
+    let (home, pid) = home_with_slow_hook();
+    let mut server = Piped::start(&home, "").initialized();
+    server
+        .request("tools/call", json!({ "name": "TaskUpdate", "arguments": { "taskId": "1", "status": "completed" } }));
+    wait_until("the hook does not run", || pid.exists());
+    assert!(server.close().0.success());
+    assert!(!running(&pid));
+    assert_eq!(home.present()["1"]["status"], "pending");
+}
+
+#[test]
+fn a_server_that_is_asked_to_stop_in_mid_call_leaves_no_hook_behind() {
+    let (home, pid) = home_with_slow_hook();
+    let mut server = Piped::start(&home, "").initialized();
+    server
+        .request("tools/call", json!({ "name": "TaskUpdate", "arguments": { "taskId": "1", "status": "completed" } }));
+    wait_until("the hook does not run", || pid.exists());
+    let process = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    while server.message().is_some() {}
+    assert_eq!(server.close().0.code(), Some(143));
+    assert!(!running(&pid));
+    assert_eq!(home.present()["1"]["status"], "pending");
+}
