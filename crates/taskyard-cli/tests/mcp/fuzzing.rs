@@ -38,7 +38,8 @@ fn value(random: &mut Random, depth: usize) -> Value {
         2 => json!(random.below(1_000)),
         3 => {
             let numbers = ["-1", "1e400", "0.1", "123456789012345678901234567890", "-0"];
-            serde_json::from_str(random.pick(&numbers)).unwrap()
+            let number = *random.pick(&numbers);
+            serde_json::from_str(number).unwrap()
         }
         4 | 5 => json!(random.pick(&words)),
         6 => (0..random.below(4)).map(|_| value(random, depth - 1)).collect(),
