@@ -35,6 +35,7 @@ pub mod leases;
 pub mod machine;
 pub mod operations;
 pub mod process;
+pub mod setup;
 pub mod store;
 
 mod clock;
