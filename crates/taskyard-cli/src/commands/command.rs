@@ -21,12 +21,14 @@ use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
 use super::merge::Merge;
+use super::prime::Prime;
 use super::ready::Ready;
 use super::release::Release;
 use super::renew::Renew;
 use super::reopen::Reopen;
 use super::restore::Restore;
 use super::search::Search;
+use super::setup::Setup;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Merge(Merge),
     Doctor(Doctor),
     Gc(Gc),
+    Setup(Setup),
+    Prime(Prime),
     Hook(Hook),
     Trust(Trust),
     Demo(Demo),
@@ -107,7 +111,10 @@ pub(crate) enum Command {
 impl Command {
     /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
     pub(crate) fn may_hold_locks(&self) -> bool {
-        !matches!(self, Self::Where(_) | Self::Use(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_))
+        !matches!(
+            self,
+            Self::Where(_) | Self::Use(_) | Self::Trust(_) | Self::Setup(_) | Self::Completions(_) | Self::Man(_)
+        )
     }
 
     /// Does what was asked.
@@ -143,6 +150,8 @@ impl Command {
             Self::Merge(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
+            Self::Setup(command) => command.run(context, output),
+            Self::Prime(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),

@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod assignment;
+pub mod briefing;
 pub mod chains;
 pub mod claiming;
 pub mod departing;
