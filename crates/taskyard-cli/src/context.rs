@@ -58,6 +58,21 @@ impl Context {
         &self.cancel
     }
 
+    /// Returns the same context in another directory, where there is one of that name.
+    pub(crate) fn at(mut self, directory: Option<&Path>) -> Self {
+        if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
+            self.directory = Ok(directory.to_owned());
+        }
+        self
+    }
+
+    /// Returns the same context outside of any session of the client.
+    pub(crate) fn outside_sessions(&self) -> Self {
+        let environment = Environment { client_session: None, ..self.environment.clone() };
+        let context = Self::new(self.globals.clone(), environment, self.cancel.clone());
+        context.at(self.directory.as_deref().ok())
+    }
+
     /// Returns the environment.
     pub(crate) fn environment(&self) -> &Environment {
         &self.environment

@@ -21,6 +21,10 @@ pub(crate) const TASKYARD_LOG: &str = "TASKYARD_LOG";
 pub(crate) const TASKYARD_FAILPOINTS: &str = "TASKYARD_FAILPOINTS";
 /// The client's directory, `~/.claude` where it is not set.
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+/// The directory of Codex, `~/.codex` where it is not set.
+pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
+/// Where programs are looked for.
+pub(crate) const PATH: &str = "PATH";
 /// The client's own name for the list.
 pub(crate) const CLAUDE_CODE_TASK_LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
 /// The client's session, whose list is named after it.
@@ -60,6 +64,8 @@ pub(crate) struct Environment {
     pub(crate) log: Option<String>,
     pub(crate) failpoints: Option<String>,
     pub(crate) client_config: Option<PathBuf>,
+    pub(crate) codex_home: Option<PathBuf>,
+    pub(crate) programs: Vec<PathBuf>,
     pub(crate) client_list: Option<String>,
     pub(crate) client_session: Option<String>,
     pub(crate) client_teams: Option<bool>,
@@ -88,6 +94,8 @@ impl Environment {
             log: text(TASKYARD_LOG),
             failpoints: text(TASKYARD_FAILPOINTS),
             client_config: path(CLAUDE_CONFIG_DIR),
+            codex_home: path(CODEX_HOME),
+            programs: value(PATH).map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default(),
             client_list: text(CLAUDE_CODE_TASK_LIST_ID),
             client_session: text(CLAUDE_CODE_SESSION_ID),
             client_teams: text(CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS).as_deref().and_then(yes_or_no),

@@ -295,7 +295,8 @@ impl From<BadListName> for Problem {
     }
 }
 
-fn advice(error: &io::Error) -> Option<&'static str> {
+/// Returns what to do about an error of the system.
+pub(crate) fn advice(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         io::ErrorKind::PermissionDenied => "see who owns it and what its permissions are (`ls -ld`)",
         io::ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only; choose another place with --store",

@@ -14,6 +14,7 @@
 //! # Ok::<(), native::Unreadable>(())
 //! ```
 
+pub mod config_edit;
 pub mod dialect;
 pub mod render;
 pub mod rules;

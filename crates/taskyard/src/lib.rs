@@ -36,6 +36,7 @@ pub mod leases;
 pub mod machine;
 pub mod operations;
 pub mod process;
+pub mod setup;
 pub mod store;
 pub mod todos;
 pub mod work;

@@ -22,6 +22,7 @@ use super::lists::Lists;
 use super::man::Man;
 use super::mcp::Mcp;
 use super::merge::Merge;
+use super::prime::Prime;
 use super::ready::Ready;
 use super::release::Release;
 use super::renew::Renew;
@@ -29,6 +30,7 @@ use super::reopen::Reopen;
 use super::restore::Restore;
 use super::search::Search;
 use super::serve::Serve;
+use super::setup::Setup;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
@@ -103,6 +105,8 @@ pub(crate) enum Command {
     Todo(Todo),
     Doctor(Doctor),
     Gc(Gc),
+    Setup(Setup),
+    Prime(Prime),
     Hook(Hook),
     Trust(Trust),
     Mcp(Mcp),
@@ -117,7 +121,13 @@ impl Command {
     pub(crate) fn may_hold_locks(&self) -> bool {
         !matches!(
             self,
-            Self::Where(_) | Self::Use(_) | Self::Todo(_) | Self::Trust(_) | Self::Completions(_) | Self::Man(_)
+            Self::Where(_)
+                | Self::Use(_)
+                | Self::Todo(_)
+                | Self::Trust(_)
+                | Self::Setup(_)
+                | Self::Completions(_)
+                | Self::Man(_)
         )
     }
 
@@ -161,6 +171,8 @@ impl Command {
             Self::Todo(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
+            Self::Setup(command) => command.run(context, output),
+            Self::Prime(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
             Self::Mcp(command) => command.run(context, output),

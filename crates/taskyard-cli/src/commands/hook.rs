@@ -1,16 +1,15 @@
 //! `taskyard hook`
 
-use std::io::Read as _;
-
 use clap::Args;
-use serde_json::{Map, Value, json};
-use taskyard::core::dialect::native::LARGEST;
+use serde_json::{Value, json};
 use taskyard::core::render::numbered;
 use taskyard::core::rules::unfinished::unfinished_of;
 use taskyard::core::{AgentName, Status, Task, TaskId};
 use taskyard::operations::Filter;
 use taskyard::{Outcome, Yard};
 
+use super::hook_event::read_event;
+use super::session_start;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -19,11 +18,11 @@ use crate::problem::Problem;
 /// Answer one of the client's hooks
 ///
 /// A command for the `settings.json` of Claude Code: it reads the event as JSON on stdin and answers with the client's decision
-/// object. `SubagentStop` completes the tasks that the event names in `tasks_completed`, and does not let the agent end while
+/// object. `SessionStart` tells a new session what is open in the list of its directory. `SubagentStop` completes the tasks that the event names in `tasks_completed`, and does not let the agent end while
 /// it holds unfinished work. The agent is --as, else the one that the event names.
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
-    /// The event: SubagentStop
+    /// The event: SessionStart or SubagentStop
     #[arg(value_name = "EVENT")]
     event: String,
 
@@ -33,7 +32,7 @@ pub(crate) struct Hook {
 }
 
 /// The events there is an answer to.
-const KNOWN: [&str; 1] = [SUBAGENT_STOP];
+const KNOWN: [&str; 2] = [session_start::EVENT, SUBAGENT_STOP];
 const SUBAGENT_STOP: &str = "SubagentStop";
 
 /// What became of the tasks an agent says it completed.
@@ -49,6 +48,9 @@ impl Hook {
         if !KNOWN.contains(&self.event.as_str()) {
             let message = format!("there is no hook for `{}`", self.event.escape_debug());
             return Err(Problem::usage("unknown_event", message).hint(format!("the events are {}", KNOWN.join(", "))));
+        }
+        if self.event == session_start::EVENT {
+            return session_start::answer(context, output);
         }
         // To the client exit code 2 is a block: whatever is wrong on our side must not keep an agent from ending.
         self.subagent_stop(context, output).map(|()| Exit::Done).map_err(|problem| match problem.report().exit {
@@ -84,21 +86,6 @@ impl Hook {
         }
         output.bare_document(decision(&completed.now, &reasons))?;
         Ok(context.warn_of_hooks(output)?)
-    }
-}
-
-fn read_event() -> Result<Map<String, Value>, Problem> {
-    let mut bytes = Vec::new();
-    let failed = |error| Problem::io("cannot read the event from stdin", &error);
-    std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
-    let wrong = |why: String| {
-        Problem::new(Exit::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
-            .hint("this command is for the client's hooks, which write one JSON object")
-    };
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(event)) => Ok(event),
-        Ok(_) => Err(wrong("it is no JSON object".to_owned())),
-        Err(error) => Err(wrong(error.to_string())),
     }
 }
 

@@ -27,6 +27,7 @@ mod list;
 mod lists;
 mod man;
 mod merge;
+mod prime;
 mod ready;
 mod reference;
 mod release;
@@ -34,6 +35,8 @@ mod renew;
 mod reopen;
 mod restore;
 mod search;
+mod session_start;
+mod setup;
 mod show;
 #[cfg(unix)]
 mod signals;

@@ -6,6 +6,7 @@ pub mod graph;
 
 mod ansi;
 mod board;
+mod briefing;
 mod difference;
 mod entry_lines;
 mod line;
@@ -16,6 +17,7 @@ mod wrapping;
 
 pub use ansi::ansi;
 pub use board::{Board, counts_in_words};
+pub use briefing::brief_lines;
 pub use difference::{Change, difference};
 pub use entry_lines::{entry_line, entry_lines, op_in_words};
 pub use line::{Line, Span, Tone, cut_text};

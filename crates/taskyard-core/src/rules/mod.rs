@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod assignment;
 pub mod attempts;
+pub mod briefing;
 pub mod chains;
 pub mod claiming;
 pub mod departing;

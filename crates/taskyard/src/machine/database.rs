@@ -15,6 +15,10 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS trusted (
         directory BLOB NOT NULL PRIMARY KEY
     ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS setups (
+        file BLOB NOT NULL PRIMARY KEY,
+        record TEXT NOT NULL
+    ) WITHOUT ROWID;
 ";
 
 /// How long we wait for another process that writes.

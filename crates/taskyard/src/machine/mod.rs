@@ -1,8 +1,9 @@
 //! What Taskyard remembers of this machine as a whole, in `<data>/machine.sqlite`: which list a directory is bound
-//! to, and which directories may run commands of their own.
+//! to, which directories may run commands of their own, and what was added to the configuration of agents.
 
 mod bindings;
 mod database;
+mod setups;
 mod trust;
 
 pub use bindings::Binding;

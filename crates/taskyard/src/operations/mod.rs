@@ -1,6 +1,7 @@
 //! The verbs: one file each, every one a method of [`crate::Yard`]. An operation opens a transaction, hands what it read
 //! to a rule of the core, and writes what the rule decided.
 
+mod brief;
 mod claim;
 mod clear;
 mod consulting;
@@ -49,6 +50,7 @@ pub use sessions::SessionList;
 pub(crate) use sessions::slug;
 pub use show::Shown;
 pub use stopping::{IdleAnswer, StopAnswer, Stopped};
+pub use taskyard_core::rules::briefing::Brief;
 pub use taskyard_core::rules::claiming::ClaimRefusal;
 pub use taskyard_core::rules::departing::Departure;
 pub use taskyard_core::rules::health::FindingCode;

@@ -1,0 +1,58 @@
+//! `taskyard prime`
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, brief_lines};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, Shapes, with_commands};
+use crate::problem::Problem;
+
+/// Print what an agent needs to know to work here
+///
+/// A short paragraph on how tasks are taken, finished, given back and made, and the state of the list: for the instructions of an
+/// agent, or to read at the beginning of work.
+#[derive(Debug, Args)]
+pub(crate) struct Prime {}
+
+/// How one works here, each sentence worth its tokens.
+const HOW: [&str; 5] = [
+    "Tasks here are kept with Taskyard; every agent and person shares this list.",
+    "Take work with `taskyard claim --next` (or `taskyard claim ID`), so that nobody else does it too; read it with `taskyard show ID`.",
+    "Finished: `taskyard done ID` at once; the answer names what can start now. Not going to finish it: `taskyard release ID`.",
+    "New work that would be forgotten, or that somebody else could do: `taskyard create \"Subject\" -d \"how to tell it is done\" \
+     --blocked-by ID`. One trivial step needs no task.",
+    "The MCP tools TaskClaim, TaskUpdate, TaskRelease and TaskCreate do the same.",
+];
+
+impl Prime {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = context.yard()?;
+        let brief = yard.brief()?;
+        let lines = brief_lines(yard.list_id(), &brief);
+        if output.is_json() {
+            let [pending, in_progress, completed] = brief.counts;
+            let text: Vec<&str> = HOW.into_iter().chain(lines.iter().map(String::as_str)).collect();
+            output.document(json!({
+                "list": yard.list_id().as_str(),
+                "text": text.join("\n"),
+                "counts": {"pending": pending, "in_progress": in_progress, "completed": completed},
+                "ready": brief.ready,
+                "blocked": brief.blocked,
+                "inProgress": Shapes(&brief.in_progress),
+                "best": brief.best.iter().map(|ranked| Shape(&ranked.task)).collect::<Vec<_>>(),
+            }))?;
+            return Ok(Exit::Done);
+        }
+        for sentence in HOW {
+            output.line(&with_commands(sentence, taskyard::core::render::Tone::Plain))?;
+        }
+        output.line(&Line::new())?;
+        for line in &lines {
+            output.line(&Line::plain(line))?;
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,61 @@
+use serde_json::json;
+
+use crate::test::Test;
+
+const OLD: &str = "0198c0de-1111-4222-8333-444455556666";
+const NEW: &str = "0198ffff-1111-4222-8333-444455556666";
+
+/// Gives the next command the event that the client sends when a session begins in the project.
+fn begins(test: Test, source: &str, session: &str) -> Test {
+    let directory = test.path("home/project").display().to_string();
+    let event = json!({
+        "session_id": session, "transcript_path": "", "cwd": directory, "hook_event_name": "SessionStart", "source": source
+    });
+    test.stdin(event.to_string())
+}
+
+fn transcript(test: Test, session: &str) -> Test {
+    let project = test.path("home/project").display().to_string();
+    let slug: String = project.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
+    test.file(&format!("home/.claude/projects/{slug}/{session}.jsonl"), "{}\n")
+}
+
+#[test]
+fn a_session_with_nothing_open_hears_nothing() {
+    let test = Test::new().list_named(NEW, "1 completed");
+    begins(test, "startup", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn a_session_hears_of_its_own_list() {
+    let mut test = Test::new().list_named(
+        NEW,
+        "1 completed; 2 in_progress (ana) 'Write the parser'; 3 pending 'Write the docs' <- 2; 4 pending Ship",
+    );
+    for source in ["resume", "clear", "compact", "fork"] {
+        test = begins(test, source, NEW).run("hook SessionStart");
+    }
+    test.snapshot();
+}
+
+#[test]
+fn a_new_session_hears_what_is_open_elsewhere() {
+    let test =
+        Test::new().list("1 pending; 2 pending").list_named(OLD, "1 completed; 2 pending Docs; 3 in_progress Parser");
+    let test = transcript(test, OLD);
+    begins(test, "startup", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn a_bound_list_is_the_list_of_every_session() {
+    let test = Test::new().list_named("shared", "1 pending 'For all'").quietly("use shared").inside("..");
+    begins(test, "startup", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn only_an_event_that_cannot_be_read_is_an_error() {
+    let test = Test::new().stdin("no event").run("hook SessionStart").stdin("[]").run("hook SessionStart");
+    let test =
+        begins(test, "startup", NEW).env("TASKYARD_RULES", "none").run("hook SessionStart").without("TASKYARD_RULES");
+    test.stdin("{}").run("hook SessionStart").snapshot();
+}

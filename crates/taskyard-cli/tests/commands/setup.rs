@@ -1,0 +1,90 @@
+use crate::test::Test;
+
+/// A test whose programs include one called `taskyard`.
+fn installed() -> Test {
+    let test = Test::new().file("home/bin/taskyard", "");
+    let path = test.path("home/bin");
+    test.env("PATH", path)
+}
+
+const SERVERS: &str =
+    "{\n\t// servers I use\n\t\"mcpServers\": {\n\t\t\"git\": {\"command\": \"uvx\"}, // git\n\t},\n}";
+
+#[test]
+fn what_is_added_is_shown_and_taken_back() {
+    let test = installed()
+        .file("home/.gemini/settings.json", SERVERS)
+        .run("setup gemini --dry-run")
+        .run("setup gemini")
+        .run("setup gemini")
+        .run("setup gemini --remove")
+        .run("setup gemini --remove");
+    assert_eq!(std::fs::read_to_string(test.path("home/.gemini/settings.json")).unwrap(), SERVERS);
+    test.snapshot();
+}
+
+#[test]
+fn claude_code_gets_hooks_a_skill_and_where_asked_for_permission() {
+    installed()
+        .file("home/project/.git/HEAD", "")
+        .file(
+            "home/project/.claude/settings.json",
+            "{\n  \"permissions\": {\n    \"allow\": [\"Bash(ls:*)\"]\n  }\n}\n",
+        )
+        .file("home/project/src/x", "")
+        .inside("src")
+        .run("setup claude --scope project --allow-tools")
+        .run("setup claude --scope project --allow-tools --json")
+        .run("setup claude --scope project --remove --quiet")
+        .run("setup codex --allow-tools")
+        .snapshot();
+}
+
+#[test]
+fn an_entry_of_the_users_own_stays() {
+    installed()
+        .file("home/.codex/config.toml", "[mcp_servers.taskyard]\ncommand = \"/opt/taskyard\"\n")
+        .run("setup codex")
+        .snapshot();
+}
+
+#[test]
+fn a_broken_file_is_refused_with_the_line() {
+    Test::new()
+        .file("home/.cursor/mcp.json", "{\n  \"mcpServers\": {\n    \"a\": {}\n    \"b\": {}\n  }\n}\n")
+        .run("setup cursor")
+        .run("setup cursor --remove --json")
+        .file("home/.codex/config.toml", "a = 1\nb = [\n")
+        .run("setup codex")
+        .file("home/project/.vscode/mcp.json", "{\"servers\": []}")
+        .run("setup vscode --scope project")
+        .run("setup emacs")
+        .snapshot();
+}
+
+#[test]
+fn a_program_that_agents_will_not_find_is_warned_of() {
+    Test::new().run("setup codex --scope project").snapshot();
+}
+
+#[test]
+fn without_a_place_to_write_nothing_is_changed() {
+    Test::new()
+        .env("HOME", "/nowhere")
+        .run("setup cursor")
+        .file("home/blocked", "")
+        .env("TASKYARD_HOME", "../blocked/data")
+        .run("setup cursor --scope project")
+        .run("setup cursor --scope project --dry-run --quiet")
+        .snapshot();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_person_is_asked() {
+    installed()
+        .on_terminal(72, "setup codex", "n\n")
+        .on_terminal(72, "setup codex", "y\n")
+        .on_terminal(72, "setup codex --remove --yes", "")
+        .snapshot();
+}

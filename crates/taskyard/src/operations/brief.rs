@@ -1,0 +1,12 @@
+//! Summing a list up for somebody who begins to work.
+
+use taskyard_core::rules::briefing::{Brief, brief};
+
+use crate::{Error, Yard};
+
+impl Yard {
+    /// Returns what somebody who begins to work needs to know of the list.
+    pub fn brief(&self) -> Result<Brief, Error> {
+        Ok(brief(&self.look()?.tasks))
+    }
+}

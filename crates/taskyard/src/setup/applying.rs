@@ -1,0 +1,99 @@
+//! Writing what was planned.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::SetupError;
+use super::change::{Change, Outcome, Plan};
+use super::planning::read;
+use crate::machine::Machine;
+
+impl Plan {
+    /// Writes what was planned. What is needed to take it back is kept first, in our data directory.
+    pub fn apply(&self, data: &Path) -> Result<(), SetupError> {
+        if !self.changes_anything() {
+            return Ok(());
+        }
+        let machine = Machine::open(data)?;
+        self.changes.iter().try_for_each(|change| change.apply(&machine))
+    }
+}
+
+impl Change {
+    fn apply(&self, machine: &Machine) -> Result<(), SetupError> {
+        if read(&self.real)? != self.before {
+            return Err(SetupError::ChangedMeanwhile { path: self.path.clone() });
+        }
+        match (self.outcome, &self.after) {
+            (Outcome::Unchanged, _) if self.record.is_some() => {}
+            (Outcome::Unchanged, _) => machine.forget_setup_record(&self.real)?,
+            (_, None) => {
+                fs::remove_file(&self.real).map_err(SetupError::io("cannot remove", &self.real))?;
+                let directories = self.record.iter().flat_map(|record| record.directories.iter().rev());
+                // One that is not empty any more, or gone, is nobody's loss.
+                directories.for_each(|directory| drop(fs::remove_dir(directory)));
+                machine.forget_setup_record(&self.real)?;
+            }
+            (_, Some(text)) => {
+                if let Some(record) = &self.record {
+                    let record = serde_json::to_string(record).expect("a record is plain text and numbers");
+                    machine.keep_setup_record(&self.real, &record)?;
+                }
+                replace(&self.real, text).map_err(SetupError::io("cannot write", &self.real))?;
+                if self.record.is_none() {
+                    machine.forget_setup_record(&self.real)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts a text in the place of a file as a whole: whoever reads sees the old one or the new one. The mode stays.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    fs::create_dir_all(directory)?;
+    let temporary = temporary(path);
+    let written = write(&temporary, path, text).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // What could not be put in place must not lie about; the error is the news.
+        let _ = fs::remove_file(&temporary);
+    }
+    written?;
+    File::open(directory)?.sync_all()
+}
+
+fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    let before = fs::metadata(path).ok();
+    // What was private must not be public for a moment.
+    #[cfg(unix)]
+    if before.is_some() {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let mut file = options.open(temporary)?;
+    file.write_all(text.as_bytes())?;
+    if let Some(before) = before {
+        #[cfg(unix)]
+        keep_owner(&file, &before);
+        file.set_permissions(before.permissions())?;
+    }
+    file.sync_all()
+}
+
+/// Gives the file to whom it belonged; for anybody but the superuser it is theirs already.
+#[cfg(unix)]
+fn keep_owner(file: &File, before: &fs::Metadata) {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let is_theirs = file.metadata().is_ok_and(|now| (now.uid(), now.gid()) == (before.uid(), before.gid()));
+    if !is_theirs && let Err(error) = fchown(file, Some(before.uid()), Some(before.gid())) {
+        tracing::debug!(%error, "the owner of a configuration file could not be kept");
+    }
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.taskyard-{}", std::process::id()))
+}

@@ -1,0 +1,36 @@
+//! Claude Code: the server, the hooks, a skill and, where it is wished for, permission for our tools.
+
+use taskyard_core::config_edit::Entry;
+
+use super::places::SetupPlaces;
+use super::target::{NAME, Ours, Target, stdio_server};
+use super::{Scope, SetupError, Wish};
+
+/// What an agent should know of working here.
+pub const SKILL: &str = include_str!("skill.md");
+
+/// The hooks: the event, what answers it, and after how many seconds the client is to go on without an answer. A disk that hangs
+/// must not hold up a session; completing tasks may ask hooks and checks of the user's.
+const HOOKS: [(&str, &str, u32); 2] =
+    [("SessionStart", "taskyard hook SessionStart", 10), ("SubagentStop", "taskyard hook SubagentStop", 600)];
+
+pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
+    let moved = places.claude_config.as_deref();
+    let (servers, config) = match scope {
+        // The client keeps this file beside its directory, or in it where the directory was moved.
+        Scope::User => {
+            (places.moved_or_in_home(moved, "", ".claude.json")?, places.moved_or_in_home(moved, ".claude", "")?)
+        }
+        Scope::Project => (places.project.join(".mcp.json"), places.project.join(".claude")),
+    };
+    let mut settings: Vec<Entry> =
+        HOOKS.iter().map(|(event, command, seconds)| Entry::hook(&["hooks", event], command, *seconds)).collect();
+    if matches!(wish, Wish::RegisterAndAllowTools | Wish::Remove) {
+        settings.push(Entry::word(&["permissions", "allow"], "mcp__taskyard"));
+    }
+    Ok(vec![
+        Target { path: servers, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], stdio_server())]) },
+        Target { path: config.join("settings.json"), ours: Ours::Json(settings) },
+        Target { path: config.join("skills").join(NAME).join("SKILL.md"), ours: Ours::Whole(SKILL) },
+    ])
+}

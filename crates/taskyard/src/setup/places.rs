@@ -1,0 +1,40 @@
+//! Where the configuration of agents is found.
+
+use std::path::{Path, PathBuf};
+
+use super::SetupError;
+
+/// Where the configuration of agents is found.
+#[derive(Clone, Debug, Default)]
+pub struct SetupPlaces {
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The client's directory, where it is not `~/.claude`.
+    pub claude_config: Option<PathBuf>,
+    /// The directory of Codex, where it is not `~/.codex`.
+    pub codex_home: Option<PathBuf>,
+    /// Where programs keep their configuration, where it is not `~/.config`.
+    pub xdg_config: Option<PathBuf>,
+    /// The root of the project.
+    pub project: PathBuf,
+}
+
+impl SetupPlaces {
+    /// Returns a path below the home directory.
+    pub(super) fn in_home(&self, below: &str) -> Result<PathBuf, SetupError> {
+        self.home.as_deref().map(|home| home.join(below)).ok_or(SetupError::NoHome)
+    }
+
+    /// Returns a path below a directory that may have been moved, else below its usual place in the home directory.
+    pub(super) fn moved_or_in_home(
+        &self,
+        moved: Option<&Path>,
+        usual: &str,
+        file: &str,
+    ) -> Result<PathBuf, SetupError> {
+        match moved {
+            Some(directory) => Ok(directory.join(file)),
+            None => Ok(self.in_home(usual)?.join(file)),
+        }
+    }
+}

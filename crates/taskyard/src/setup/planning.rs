@@ -1,0 +1,256 @@
+//! Finding out what is to happen to the files of an agent. Nothing is written here.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use taskyard_core::config_edit::toml::{self, TableEntry};
+use taskyard_core::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json};
+
+use super::change::{Change, Plan};
+use super::places::SetupPlaces;
+use super::record::{Made, Record, Step};
+use super::target::{Ours, Target};
+use super::{Agent, Scope, SetupError};
+use crate::machine::Machine;
+
+/// What is wished for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// The agent is to know our server.
+    Register,
+    /// The agent is to know our server and to use its tools without asking.
+    RegisterAndAllowTools,
+    /// The agent is to forget us.
+    Remove,
+}
+
+/// Symbolic links in a row after which one gives up.
+const LINKS: usize = 40;
+
+/// Returns what is to happen to the files of an agent. `data` is our data directory, which knows what was added before.
+pub fn plan(agent: Agent, scope: Scope, wish: Wish, places: &SetupPlaces, data: &Path) -> Result<Plan, SetupError> {
+    let machine = Machine::look(data)?;
+    let mut changes = Vec::new();
+    for target in agent.targets(places, scope, wish)? {
+        let real = behind_links(&target.path)?;
+        let before = read(&real)?;
+        let kept = machine.as_ref().map(|machine| machine.setup_record(&real)).transpose()?.flatten();
+        let record: Option<Record> = kept.and_then(|text| serde_json::from_str(&text).ok());
+        let change = if wish == Wish::Remove {
+            taken_out(&target, real, before, record)
+        } else {
+            put_in(&target, real, before, record)
+        };
+        changes.push(change.map_err(|unfit| SetupError::Unfit { path: target.path.clone(), unfit })?);
+    }
+    Ok(Plan { changes })
+}
+
+/// Returns the file that a path leads to; it need not exist.
+fn behind_links(path: &Path) -> Result<PathBuf, SetupError> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match fs::read_link(&path) {
+            Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(SetupError::io("cannot follow the links of", &path)(io::Error::other("too many of them")))
+}
+
+pub(super) fn read(path: &Path) -> Result<Option<String>, SetupError> {
+    match fs::read(path) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) => {
+                let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let unfit = Unfit::Unreadable { line, why: "what stands there is no UTF-8 text".to_owned() };
+                Err(SetupError::Unfit { path: path.to_owned(), unfit })
+            }
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SetupError::io("cannot read", path)(error)),
+    }
+}
+
+/// Plans to put everything of ours into a file.
+fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option<Record>) -> Result<Change, Unfit> {
+    if let Ours::Whole(ours) = target.ours {
+        return Ok(put_whole(target, real, ours, before, record));
+    }
+    let mut text = before.clone().unwrap_or_default();
+    let mut all = Additions::default();
+    let mut made = Vec::new();
+    let mut otherwise = Vec::new();
+    let mut take = |name: String, added: Added| match added {
+        Added::AlreadyThere => None,
+        Added::ThereOtherwise => {
+            otherwise.push(name);
+            None
+        }
+        Added::Now { text, additions, existing } => {
+            made.push(Made { name, existing });
+            Some((text, additions))
+        }
+    };
+    match &target.ours {
+        Ours::Json(entries) => {
+            for entry in entries {
+                if let Some((longer, additions)) = take(entry.name(), json::add(&text, entry)?) {
+                    all = all.then(&additions);
+                    text = longer;
+                }
+            }
+        }
+        Ours::Toml(table) => {
+            if let Some((longer, additions)) = take(name_of(table), toml::add(&text, table)?) {
+                all = additions;
+                text = longer;
+            }
+        }
+        Ours::Whole(_) => {}
+    }
+    if made.is_empty() {
+        let mut change = Change::new(&target.path, real, [before.clone(), before], Vec::new(), record);
+        change.otherwise = otherwise;
+        return Ok(change);
+    }
+    let lines = changed_lines(&text, &all);
+    let mut record = begun(before.is_none(), record, &real);
+    record.made.retain(|old| made.iter().all(|new| new.name != old.name));
+    record.made.extend(made);
+    record.steps.push(Step::new(&text, &all));
+    let mut change = Change::new(&target.path, real, [before, Some(text)], lines, Some(record));
+    change.otherwise = otherwise;
+    Ok(change)
+}
+
+/// Plans to write a file that is ours as a whole. One that somebody else wrote is left alone.
+fn put_whole(target: &Target, real: PathBuf, ours: &str, before: Option<String>, record: Option<Record>) -> Change {
+    let is_theirs = |text: &String| {
+        text != ours && !record.iter().flat_map(|record| &record.steps).any(|step| step.additions_to(text).is_some())
+    };
+    if before.as_deref() == Some(ours) || before.as_ref().is_some_and(is_theirs) {
+        let otherwise = before.as_deref() != Some(ours);
+        let mut change = Change::new(&target.path, real, [before.clone(), before], Vec::new(), record);
+        change.otherwise = if otherwise { vec!["the whole file".to_owned()] } else { Vec::new() };
+        return change;
+    }
+    let mut lines = swapped(before.as_deref().map(all_added).unwrap_or_default());
+    lines.extend(all_added(ours));
+    let mut record = begun(before.is_none(), record, &real);
+    record.steps = vec![Step::new(ours, &whole(ours))];
+    Change::new(&target.path, real, [before, Some(ours.to_owned())], lines, Some(record))
+}
+
+/// Returns the record to go on with: the old one, or a new one for a file that is made now.
+fn begun(is_new: bool, record: Option<Record>, real: &Path) -> Record {
+    if !is_new {
+        return record.unwrap_or_default();
+    }
+    let missing = real.ancestors().skip(1).take_while(|directory| !directory.exists());
+    let mut directories: Vec<String> = missing.filter_map(|path| path.to_str().map(str::to_owned)).collect();
+    directories.reverse();
+    Record { created: true, directories, ..Record::default() }
+}
+
+/// Plans to take everything of ours out of a file: to the byte as it was before, where nothing else changed since.
+fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Option<Record>) -> Result<Change, Unfit> {
+    let Some(current) = before.clone() else {
+        return Ok(Change::new(&target.path, real, [None, None], Vec::new(), None));
+    };
+    let mut text = current.clone();
+    let mut gone = Additions::default();
+    let steps = record.as_ref().map(|record| &record.steps[..]).unwrap_or_default();
+    let mut is_exact = !steps.is_empty();
+    for step in steps.iter().rev() {
+        let undone = step.additions_to(&text).and_then(|additions| Some((additions.take_out(&text)?, additions)));
+        let Some((shorter, additions)) = undone else {
+            is_exact = false;
+            break;
+        };
+        gone = additions.then(&gone);
+        text = shorter;
+    }
+    let mut otherwise = Vec::new();
+    match &target.ours {
+        Ours::Whole(ours) if is_exact || current == *ours => text.clear(),
+        Ours::Whole(_) => otherwise.push("the whole file".to_owned()),
+        Ours::Json(entries) if !is_exact => {
+            for entry in entries {
+                let Some(keep) = kept_names(record.as_ref(), entry) else { continue };
+                while let Some((shorter, additions)) = json::remove(&text, entry, keep)? {
+                    gone = additions.then(&gone);
+                    text = shorter;
+                }
+            }
+        }
+        Ours::Toml(table) if !is_exact => {
+            if let Some((shorter, additions)) = toml::remove(&text, table)? {
+                gone = additions.then(&gone);
+                text = shorter;
+            }
+        }
+        Ours::Json(_) | Ours::Toml(_) => {}
+    }
+    let created = record.as_ref().is_some_and(|record| record.created);
+    let is_over = match &target.ours {
+        Ours::Whole(_) => text.is_empty(),
+        Ours::Json(_) => created && json::read(&text).is_ok_and(|value| is_nothing(&value)) && is_bare(&text),
+        Ours::Toml(_) => created && text.trim_start_matches('\u{feff}').trim().is_empty(),
+    };
+    let after = (!is_over).then_some(text);
+    let lines = match &after {
+        None => swapped(all_added(&current)),
+        Some(after) if *after == current => Vec::new(),
+        Some(_) => swapped(changed_lines(&current, &gone)),
+    };
+    // The directories that were made for a file go with it.
+    let left = record.filter(|record| is_over && !record.directories.is_empty());
+    let left = left.map(|record| Record { directories: record.directories, ..Record::default() });
+    let mut change = Change::new(&target.path, real, [before, after], lines, left);
+    change.otherwise = otherwise;
+    Ok(change)
+}
+
+/// Returns how many of the names that lead to an entry stay when it goes; none where the entry is not ours.
+fn kept_names(record: Option<&Record>, entry: &Entry) -> Option<usize> {
+    match record {
+        Some(record) => record.made.iter().find(|made| made.name == entry.name()).map(|made| made.existing),
+        None if matches!(entry.what, What::Member(_)) => Some(entry.path.len() - 1),
+        None => Some(entry.path.len()),
+    }
+}
+
+fn is_nothing(value: &serde_json::Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// Tells whether a text without meaning is without comments too.
+fn is_bare(text: &str) -> bool {
+    !text.contains('/')
+}
+
+fn name_of(table: &TableEntry) -> String {
+    format!("{}.{}", table.around, table.name)
+}
+
+fn whole(text: &str) -> Additions {
+    Additions::new(std::iter::once(0..text.len()).collect())
+}
+
+fn all_added(text: &str) -> Vec<ChangedLine> {
+    changed_lines(text, &whole(text))
+}
+
+/// Returns the lines of the opposite change.
+fn swapped(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
+    let swap = |line| match line {
+        ChangedLine::Added(text) => ChangedLine::Removed(text),
+        ChangedLine::Removed(text) => ChangedLine::Added(text),
+        line => line,
+    };
+    lines.into_iter().map(swap).collect()
+}

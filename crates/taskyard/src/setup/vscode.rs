@@ -1,0 +1,28 @@
+//! Visual Studio Code: an entry in the `mcp.json` of the workspace, or of the user's default profile.
+
+use std::path::PathBuf;
+
+use taskyard_core::config_edit::Entry;
+
+use super::places::SetupPlaces;
+use super::target::{NAME, Ours, Target, stdio_server};
+use super::{Scope, SetupError};
+
+pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+    let directory = match scope {
+        Scope::User => profile(places)?,
+        Scope::Project => places.project.join(".vscode"),
+    };
+    let entry = Entry::member(&["servers", NAME], stdio_server());
+    Ok(vec![Target { path: directory.join("mcp.json"), ours: Ours::Json(vec![entry]) }])
+}
+
+fn profile(places: &SetupPlaces) -> Result<PathBuf, SetupError> {
+    if cfg!(target_os = "macos") {
+        places.in_home("Library/Application Support/Code/User")
+    } else if cfg!(windows) {
+        places.in_home("AppData/Roaming/Code/User")
+    } else {
+        places.moved_or_in_home(places.xdg_config.as_deref(), ".config", "Code/User")
+    }
+}
