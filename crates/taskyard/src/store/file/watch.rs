@@ -19,6 +19,12 @@ const LONGEST_BURST: Duration = Duration::from_millis(50);
 /// Whoever keeps us from recording something may do so for long, suspended say: then it is enough to try this often.
 const SLOWEST_TRY: Duration = Duration::from_secs(5);
 
+/// While changes keep coming, looking at the files takes one part of the time and resting so many: what our own programs do is
+/// told from the journal meanwhile, and many watchers of a busy list leave its writers room to work.
+const REST: u32 = 4;
+/// However long a look took, the next one begins after this.
+const LONGEST_REST: Duration = Duration::from_millis(250);
+
 /// Where the kernel does not tell us that something moved, because it watches too much already, we look this often.
 const UNTOLD: Duration = Duration::from_secs(1);
 
@@ -48,24 +54,33 @@ pub(super) fn watch(handle: Arc<Handle>, since: Revision, to: Listener) -> Resul
 fn follow(handle: &Handle, mut places: PlacesWatched, receiver: &Receiver<Word>, since: Revision, to: &Listener) {
     let mut told = since;
     let mut next_try = LONGEST_BURST;
+    let mut rested = Instant::now();
     loop {
         // Before looking, so that nothing can move between the look and the watching.
         let is_told = places.keep_up(&handle.place);
         // What is journaled already need not wait until the files have been looked at.
         tell(handle, &mut told, to);
-        let is_complete = handle.observe().unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot look at the list");
-            true
-        });
-        tell(handle, &mut told, to);
-        // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
-        let word = match (is_complete, is_told) {
-            (true, true) => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            (true, false) => receiver.recv_timeout(UNTOLD),
-            (false, _) => receiver.recv_timeout(next_try),
+        let looking = Instant::now();
+        let left_to_rest = rested.saturating_duration_since(looking);
+        let word = if left_to_rest.is_zero() {
+            let is_complete = handle.observe().unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot look at the list");
+                true
+            });
+            rested = Instant::now() + (looking.elapsed() * REST).min(LONGEST_REST);
+            tell(handle, &mut told, to);
+            // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
+            let word = match (is_complete, is_told) {
+                (true, true) => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                (true, false) => receiver.recv_timeout(UNTOLD),
+                (false, _) => receiver.recv_timeout(next_try),
+            };
+            let nothing_moved = matches!(word, Err(RecvTimeoutError::Timeout));
+            next_try = if nothing_moved { (next_try * 2).min(SLOWEST_TRY) } else { LONGEST_BURST };
+            word
+        } else {
+            receiver.recv_timeout(left_to_rest)
         };
-        let nothing_moved = matches!(word, Err(RecvTimeoutError::Timeout));
-        next_try = if nothing_moved { (next_try * 2).min(SLOWEST_TRY) } else { LONGEST_BURST };
         match word {
             Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
             Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return,
