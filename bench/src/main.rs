@@ -8,6 +8,7 @@ mod completing;
 mod contending;
 mod corpus;
 mod creating;
+mod echoing;
 mod graphs;
 mod listing;
 mod options;
@@ -15,6 +16,7 @@ mod ours;
 mod places;
 mod ranking;
 mod samples;
+mod serving;
 mod starting;
 mod suite;
 mod table;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let outcome =
         match words[..] {
             ["suite", ref options @ ..] => options::parse(options).and_then(|options| suite::run(&options)),
+            ["echo-mcp", answer] => echoing::serve(Path::new(answer)),
             ["bare-list", directory] => bare::list_and_leave(Path::new(directory)),
             ["create", root, count] => {
                 LibraryCreator::open(&Home::at(root)).and_then(|mut creator| worker::run(|| creator.create(), count))
@@ -47,7 +50,7 @@ fn main() -> ExitCode {
             ["bare-create", root, count] => QueueingBareCreator::open(&Home::at(root))
                 .and_then(|mut creator| worker::run(|| creator.create(), count)),
             _ => Err(
-                "usage: taskyard-bench suite OPTIONS | bare-list DIRECTORY | {create | claim | bare-create} ROOT COUNT"
+                "usage: taskyard-bench suite OPTIONS | echo-mcp FILE | bare-list DIRECTORY | {create | claim | bare-create} ROOT COUNT"
                     .into(),
             ),
         };

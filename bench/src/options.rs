@@ -38,6 +38,8 @@ pub(crate) struct Scale {
     pub(crate) completes: usize,
     /// How many tasks each of the contending processes claims, and how often all of that.
     pub(crate) claimed: (usize, usize),
+    /// How many calls are made to a server, and how often one is started.
+    pub(crate) served: (usize, usize),
 }
 
 const FULL: Scale = Scale {
@@ -48,6 +50,7 @@ const FULL: Scale = Scale {
     graphs: &[(10_000, 51), (100_000, 11)],
     completes: 100,
     claimed: (50, 3),
+    served: (2_000, 50),
 };
 const QUICK: Scale = Scale {
     lists: &[(10_000, 7)],
@@ -57,6 +60,7 @@ const QUICK: Scale = Scale {
     graphs: &[(10_000, 11)],
     completes: 20,
     claimed: (20, 1),
+    served: (500, 10),
 };
 
 /// Reads the words after `suite`.
