@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -42,15 +42,16 @@ fn look_while_clients_write(how: &str, we_write_too: bool) {
         home.ask("create Task");
     }
     let looks = Scale::from_environment(0.1).of(10_000);
-    let is_over = AtomicBool::new(false);
+    let (is_over, runs) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let end = Rival::start("rewrite.js", &[home.list("L").to_str().unwrap(), "4000", how]).end();
                 assert_eq!(end.code, Some(0), "{end:?}");
+                runs.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let looking = scope.spawn(|| look(&home, looks, we_write_too));
+        let looking = scope.spawn(|| look(&home, looks, we_write_too, &runs));
         let looked = looking.join();
         is_over.store(true, Ordering::Relaxed);
         looked.unwrap();
@@ -65,9 +66,11 @@ fn look_while_clients_write(how: &str, we_write_too: bool) {
 }
 
 /// Looks at the list through the library, and now and then through a command; some changes of our own in between.
-fn look(home: &Home, looks: usize, we_write_too: bool) {
+fn look(home: &Home, looks: usize, we_write_too: bool, runs: &AtomicUsize) {
     let yard = Yard::new(Arc::new(home.store()), ListId::new("L").unwrap(), AgentName::new("reader").unwrap());
-    for look in 0..looks {
+    // A file that is rewritten all the time is nobody's change yet: the clients must have paused at least once.
+    let is_enough = |look: usize| look >= looks && runs.load(Ordering::Relaxed) >= 2;
+    for look in (0..).take_while(|look| !is_enough(*look)) {
         let listing = yard.list(&Filter::default()).unwrap();
         assert_eq!(listing.tasks.len(), TASKS, "look {look}");
         assert!(listing.problems.is_empty(), "look {look}: {:?}", listing.problems);
