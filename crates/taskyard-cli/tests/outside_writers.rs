@@ -12,6 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
@@ -46,9 +47,13 @@ fn look_while_clients_write(how: &str, we_write_too: bool) {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                let end = Rival::start("rewrite.js", &[home.list("L").to_str().unwrap(), "4000", how]).end();
+                // Every other time one round more, so that each turn leaves other texts than the one before.
+                let count = (4_000 + TASKS * (runs.load(Ordering::Relaxed) % 2)).to_string();
+                let end = Rival::start("rewrite.js", &[home.list("L").to_str().unwrap(), &count, how]).end();
                 assert_eq!(end.code, Some(0), "{end:?}");
                 runs.fetch_add(1, Ordering::Relaxed);
+                // A client thinks between two turns; what it wrote comes to rest then, and can be told from what is half written.
+                thread::sleep(THINKING);
             }
         });
         let looking = scope.spawn(|| look(&home, looks, we_write_too, &runs));
@@ -64,6 +69,9 @@ fn look_while_clients_write(how: &str, we_write_too: bool) {
     assert!(elsewhere.len() > TASKS, "the clients hardly wrote: {}", elsewhere.len());
     elsewhere.into_iter().for_each(only_rewrites_differ);
 }
+
+/// How long a client does nothing between two turns.
+const THINKING: Duration = Duration::from_millis(250);
 
 /// Looks at the list through the library, and now and then through a command; some changes of our own in between.
 fn look(home: &Home, looks: usize, we_write_too: bool, runs: &AtomicUsize) {

@@ -6,7 +6,7 @@ use super::agents::is_same_agent;
 use super::assignment::may_take;
 use super::listing::OpenTasks;
 use super::ordering::Place;
-use super::readiness::rank;
+use super::readiness::{Ranked, rank};
 use crate::{AgentName, Assignee, Rules, Status, Task, TaskId};
 
 /// Who wants a task, and under which conditions.
@@ -175,21 +175,13 @@ pub fn candidates(
         .iter()
         .map(|task| Candidate { task: task.id.clone(), why: why(task).to_owned(), is_resumed: true })
         .collect();
-    let ready = rank(tasks, None);
-    let count = ready.len();
-    let fitting = ready.into_iter().filter(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
-    let before = candidates.len();
-    let mut others = count;
-    for ranked in fitting {
-        others -= 1;
-        if !passed_over.contains(&ranked.task.id) {
-            candidates.push(Candidate { task: ranked.task.id, why: ranked.why, is_resumed: false });
-        }
-    }
+    let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) =
+        rank(tasks, None).into_iter().partition(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
+    let wanted = fitting.into_iter().filter(|ranked| !passed_over.contains(&ranked.task.id));
+    candidates.extend(wanted.map(|ranked| Candidate { task: ranked.task.id, why: ranked.why, is_resumed: false }));
     if candidates.is_empty() {
-        return Err(ClaimRefusal::NothingReady { for_others: others });
+        return Err(ClaimRefusal::NothingReady { for_others: for_others.len() });
     }
-    debug_assert!(before <= candidates.len());
     Ok(candidates)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use taskyard_core::rules::departing::{Departure, departure_notice, given_back, left_behind};
 use taskyard_core::rules::leasing::stale;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Lease, Op, Proof, Revision, Status, Task, TaskId, Token};
+use taskyard_core::{AgentName, Lease, Op, Revision, Status, Task, TaskId, Token};
 
 use super::leases::lease_on;
 use crate::{Error, Outcome, Yard};
@@ -97,10 +97,5 @@ impl Yard {
             }
             Outcome::Refused(_) => nothing(),
         })
-    }
-
-    /// Tells whether writes of this yard prove a lease by its token.
-    pub fn proves_a_lease(&self) -> bool {
-        matches!(self.proof(), Proof::Token(_))
     }
 }
