@@ -15,7 +15,9 @@ use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
 use super::{litter, scan, watch};
-use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::store::{
+    HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+};
 
 /// How a file store is opened.
 #[derive(Clone, Debug)]
@@ -108,6 +110,13 @@ impl Store for FileStore {
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
         watch::watch(self.handle(list), since, to)
+    }
+
+    fn sighting(&self, list: &ListId) -> Option<Sighting> {
+        let handle = self.handle(list);
+        // Whoever looks at this moment will know more than we do.
+        let mut present = handle.present.try_lock().ok()?;
+        present.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
