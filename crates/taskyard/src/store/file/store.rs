@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task, Timestamp};
 
 use super::handle::Handle;
 use super::pair::FilePair;
@@ -85,6 +85,11 @@ impl Store for FileStore {
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
         Ok(Box::new(FileSnapshot::open(self.handle(list))))
+    }
+
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        let place = Place { directory: self.options.tasks.join(list.directory()), sidecar: None };
+        Ok(scan::scan(&place, None)?.tasks)
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
