@@ -11,7 +11,8 @@ use crate::site::Site;
 fn a_job_that_may_write_no_more_goes_on_and_the_loss_is_marked() {
     let site = Site::new();
     // A limit on the size of files, 1 MB, stands for a full disk: writes beyond it fail.
-    let line = "ulimit -f 2048; $TASKYARD job run --json -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end'";
+    let line =
+        "ulimit -f 2048; $TASKYARD job run --json -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end'";
     let mut command = Command::new("sh");
     let like = site.command("");
     command.args(["-c", line]).env_clear().current_dir(site.home.path());

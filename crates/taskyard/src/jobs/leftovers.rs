@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long we wait before we look again.
 const PAUSE: Duration = Duration::from_millis(2);
 /// How many looks in a row have to find nobody: one may hand on to another while we look.
-const ENOUGH_LOOKS: u32 = 3;
+const ENOUGH_LOOKS: u32 = 5;
 
 /// Kills everything that still runs of a job without a supervisor, and returns what would not end.
 ///
@@ -24,13 +24,10 @@ pub(super) fn kill(record: &Record) -> Vec<u32> {
     let deadline = Instant::now() + PATIENCE;
     let mut clean = 0;
     loop {
-        let found = find(record);
+        let found = find_and_kill(record);
         clean = if found.is_empty() { clean + 1 } else { 0 };
         if clean == ENOUGH_LOOKS {
             return Vec::new();
-        }
-        for process in &found {
-            processes::signal(process, Signal::KILL);
         }
         if !found.is_empty() && Instant::now() > deadline {
             return found.iter().map(|process| process.pid).collect();
@@ -39,7 +36,8 @@ pub(super) fn kill(record: &Record) -> Vec<u32> {
     }
 }
 
-fn find(record: &Record) -> Vec<Process> {
+/// Kills whoever is found, at once, and returns them.
+fn find_and_kill(record: &Record) -> Vec<Process> {
     let own = std::process::id();
     let supervisor = match &record.job.fate {
         JobFate::Running { supervisor, .. } => Some(supervisor),
@@ -55,7 +53,10 @@ fn find(record: &Record) -> Vec<Process> {
                 || has_token(process.pid, &record.token)
                 || record.pipe.is_some_and(|pipe| writes_to(process.pid, pipe)))
     };
-    processes::all().into_iter().filter(belongs).collect()
+    let kill = |process: &Process| {
+        processes::signal(process, Signal::KILL);
+    };
+    processes::all().filter(belongs).inspect(kill).collect()
 }
 
 /// Tells whether there is a process of this number, ended or not.

@@ -40,11 +40,13 @@ pub(super) fn look_at(pid: u32) -> Option<Process> {
     (!matches!(state, "Z" | "X" | "x")).then_some(Process { pid, parent, session, started })
 }
 
-/// Returns every living process.
-pub(super) fn all() -> Vec<Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(look_at).collect()
+/// Returns every living process, the newest first, each looked at when it is asked for: who hands on to a child and ends is
+/// mostly among the newest, and gone a moment later.
+pub(super) fn all() -> impl Iterator<Item = Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    numbers.into_iter().filter_map(look_at)
 }
 
 /// Returns everything that descends from a process.

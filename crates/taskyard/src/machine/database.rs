@@ -110,7 +110,7 @@ impl Machine {
     /// Has commits go to a write-ahead log, so that they cost one write and disturb nobody who reads.
     fn log_ahead(&self, data: &Path) -> Result<(), MachineError> {
         let mode = |query: &str| self.connection.query_row(query, [], |row| row.get::<_, String>(0));
-        if mode("PRAGMA journal_mode").map_err(self.failed("read"))? == "wal" {
+        if mode("PRAGMA journal_mode").map_err(self.failed("write"))? == "wal" {
             return Ok(());
         }
         // One at a time: SQLite does not wait for its turn to change the journal mode.

@@ -110,6 +110,10 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
     let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
     loop {
         let part = reader.read(at, PART)?;
+        // One that opened while we read is for whoever goes on from here: the answer tells of one.
+        if gap.is_some() && part.gap.is_some() {
+            break;
+        }
         gap = gap.or(part.gap);
         from = from.or(Some(part.from));
         if part.bytes.is_empty() {
