@@ -32,6 +32,7 @@ pub mod calls;
 pub mod config;
 pub mod events;
 pub mod hooks;
+pub mod jobs;
 pub mod leases;
 pub mod machine;
 pub mod operations;
@@ -43,6 +44,7 @@ pub mod work;
 
 mod clock;
 mod error;
+mod notices;
 mod yard;
 
 pub use error::Error;
