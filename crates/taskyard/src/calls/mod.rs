@@ -3,8 +3,11 @@
 
 mod claims;
 mod failing;
+mod job_desk;
+mod jobs;
 mod tasks;
 mod toolbox;
 
 pub use failing::failed;
+pub use job_desk::JobDesk;
 pub use toolbox::Toolbox;

@@ -1,0 +1,93 @@
+//! The notices of a machine: which wait, which were told, which were heard.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use taskyard_core::{AgentName, JobId, ListId, Timestamp};
+
+use super::Notice;
+use crate::clock;
+use crate::jobs::{JobError, job_in};
+use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows};
+
+/// The notices of a machine. They are queued where jobs end, and wait here until they are acknowledged.
+#[derive(Clone, Debug)]
+pub struct Notices {
+    data: PathBuf,
+}
+
+impl Notices {
+    /// Returns the notices of a data directory.
+    pub fn in_data(data: impl Into<PathBuf>) -> Self {
+        Self { data: data.into() }
+    }
+
+    /// Returns what waits for an agent on a list, oldest first.
+    pub fn pending(&self, agent: &AgentName, list: &ListId) -> Result<Vec<Notice>, JobError> {
+        let mut waiting = self.pending_on(list)?;
+        waiting.retain(|notice| notice.agent == *agent);
+        Ok(waiting)
+    }
+
+    /// Returns what waits on a list, whoever it is for, oldest first.
+    pub fn pending_on(&self, list: &ListId) -> Result<Vec<Notice>, JobError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        let rows = machine.notice_rows(list.as_str(), NoticeRows::Waiting)?;
+        read(&machine, rows)
+    }
+
+    /// Records that notices were told. They still wait.
+    pub fn delivered(&self, jobs: &[JobId]) -> Result<(), MachineError> {
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        Machine::open(&self.data)?.deliver_notices(&texts(jobs), clock::now().0).map(drop)
+    }
+
+    /// Records that notices were heard, and returns how many of them had waited for that. They are never told again.
+    pub fn acknowledge(&self, jobs: &[JobId]) -> Result<usize, MachineError> {
+        if jobs.is_empty() {
+            return Ok(0);
+        }
+        Machine::open(&self.data)?.acknowledge_notices(&texts(jobs), clock::now().0)
+    }
+
+    /// Returns the data directory.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Returns the jobs of a list of which there was ever anything to tell.
+    pub(super) fn jobs_told_of(&self, list: &ListId) -> Result<HashSet<String>, MachineError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(HashSet::new()) };
+        let rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        Ok(rows.into_iter().map(|row| row.job).collect())
+    }
+
+    /// Returns what was queued on a list besides what is known, heard or not.
+    pub(super) fn queued_on(&self, list: &ListId, known: &HashSet<String>) -> Result<Vec<Notice>, JobError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        let mut rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        rows.retain(|row| !known.contains(&row.job));
+        read(&machine, rows)
+    }
+}
+
+/// Reads the jobs that rows tell of. A job that was tidied away meanwhile has nothing left to tell.
+fn read(machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, JobError> {
+    let mut notices = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (Some(found), Some(agent)) = (machine.job_row(&row.job)?, AgentName::new(row.agent)) else { continue };
+        notices.push(Notice {
+            job: job_in(&found)?,
+            agent,
+            queued: Timestamp(row.queued),
+            delivered: row.delivered.map(Timestamp),
+        });
+    }
+    Ok(notices)
+}
+
+fn texts(jobs: &[JobId]) -> Vec<&str> {
+    jobs.iter().map(JobId::as_str).collect()
+}
