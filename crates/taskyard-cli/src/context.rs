@@ -10,6 +10,7 @@ use taskyard::config::{Config, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
+use taskyard::notices::Notices;
 use taskyard::process::Cancel;
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
 use taskyard::todos::{TodoList, TodoLists};
@@ -198,6 +199,11 @@ impl Context {
         };
         let data = Some(places::data(&self.environment)?);
         Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })))
+    }
+
+    /// Returns what agents are told of their jobs.
+    pub(crate) fn notices(&self) -> Result<Notices, Problem> {
+        Ok(Notices::in_data(places::data(&self.environment)?))
     }
 
     /// Returns the yard every operation is called on.

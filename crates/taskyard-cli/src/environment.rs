@@ -35,6 +35,8 @@ pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPER
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+/// How many characters of a job's output a model is shown at once.
+pub(crate) const TASK_MAX_OUTPUT_LENGTH: &str = "TASK_MAX_OUTPUT_LENGTH";
 /// No colours, whatever its value, as <https://no-color.org> has it; `--color` beats it.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
 /// The kind of terminal; `dumb` ones get no colours.
@@ -71,6 +73,7 @@ pub(crate) struct Environment {
     pub(crate) client_teams: Option<bool>,
     pub(crate) client_enables_tasks: Option<String>,
     pub(crate) client_project: Option<PathBuf>,
+    pub(crate) longest_output: Option<String>,
     pub(crate) no_color: bool,
     pub(crate) terminal: Option<String>,
     pub(crate) columns: Option<usize>,
@@ -101,6 +104,7 @@ impl Environment {
             client_teams: text(CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS).as_deref().and_then(yes_or_no),
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
             client_project: path(CLAUDE_PROJECT_DIR),
+            longest_output: text(TASK_MAX_OUTPUT_LENGTH),
             no_color: value(NO_COLOR).is_some(),
             terminal: text(TERM),
             columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),

@@ -71,14 +71,11 @@ impl Watch {
         let _warden = Warden::over(&yard)?;
         let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
         let notices = context.notices()?;
+        let new = move |notice: &Notice| drop(ended.send(Word::Ended(notice.clone())));
+        let _notices = notices.follow(yard.list_id(), Box::new(new))?;
+        // After following began, so that none falls between them; those that come both ways are told once.
         let again = if self.since.is_some() { notices.pending_on(yard.list_id())? } else { Vec::new() };
         let told: HashSet<JobId> = again.iter().map(|notice| notice.job.id.clone()).collect();
-        let new = move |notice: &Notice| {
-            if !told.contains(&notice.job.id) {
-                let _ = ended.send(Word::Ended(notice.clone()));
-            }
-        };
-        let _notices = notices.follow(yard.list_id(), Box::new(new))?;
         if output.is_terminal() && !output.is_quiet() {
             let mut line = Line::new().with(Tone::Dim, "watching ").with(Tone::Strong, yard.list_id().as_str());
             line.push(Tone::Dim, " after revision ");
@@ -93,6 +90,7 @@ impl Watch {
         loop {
             match receiver.recv() {
                 Ok(Word::Happened(event)) => tell(&event, output)?,
+                Ok(Word::Ended(notice)) if told.contains(&notice.job.id) => {}
                 Ok(Word::Ended(notice)) => tell_of_end(&notice, output)?,
                 Ok(Word::ReaderLeft) | Err(_) => return Ok(Exit::Done),
             }
@@ -116,7 +114,7 @@ fn tell_of_end(notice: &Notice, output: &mut Output) -> Result<(), Problem> {
     let job = &notice.job;
     if output.is_terminal() {
         let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
-        output.line(&job_line(job, &Look { now, ..output.look() }))?;
+        output.line(&job_line("", job, &Look { now, ..output.look() }))?;
     } else {
         output.document(Notified {
             at: notice.queued.to_string(),

@@ -9,12 +9,12 @@ use taskyard::core::AgentName;
 use taskyard::core::dialect::task_notification::{HEADING, block};
 use taskyard::core::rules::notifying::Told;
 use taskyard::core::tools::Answer;
-use taskyard::machine::MachineError;
+use taskyard::jobs::JobError;
 use taskyard::notices::Notice;
 
 use super::calling::Call;
 use super::hub::Hub;
-use super::identity;
+use super::identity::{self, Caller};
 use super::place::Place;
 
 /// What this server has told each agent.
@@ -49,8 +49,7 @@ impl Hub {
         if place.rules().is_client() {
             return Answered::without(self.call(place, call, context).await);
         }
-        let agent = identity::caller(self, context).agent;
-        let call_id = identity::call_id(context);
+        let Caller { agent, call: call_id, .. } = identity::caller(self, context);
         if self.notifying.has_told(&agent) {
             let (notifying, place) = (Arc::clone(&self.notifying), Arc::clone(&place));
             let (agent, call_id) = (agent.clone(), call_id.clone());
@@ -59,7 +58,7 @@ impl Hub {
         }
         let answer = self.call(Arc::clone(&place), call, context).await;
         let is_wanted = !context.ct.is_cancelled();
-        if !is_wanted || !place.may_have_notices(&agent) {
+        if !is_wanted || !place.notice_board().may_have_any(&agent) {
             return Answered::without(answer);
         }
         let notifying = Arc::clone(&self.notifying);
@@ -78,7 +77,7 @@ impl Hub {
         let agent = identity::caller(self, context).agent;
         let waiting = tokio::task::spawn_blocking(move || {
             let waiting = place.notice_board().waiting(&agent)?;
-            Ok::<_, MachineError>((!waiting.is_empty()).then(|| text(&waiting, &place)))
+            Ok::<_, JobError>((!waiting.is_empty()).then(|| text(&waiting, &place)))
         });
         waiting.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use taskyard::calls::Toolbox;
+use taskyard::calls::{JobDesk, Toolbox};
 use taskyard::config::Config;
 use taskyard::core::rules::gate::System;
+use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
+use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
 use taskyard::process::Cancel;
 use taskyard::todos::TodoLists;
@@ -38,6 +40,8 @@ pub(super) struct Place {
     todos: TodoLists,
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     following: Following,
+    board: NoticeBoard,
+    desk: JobDesk,
     warden: OnceLock<Option<Warden>>,
 }
 
@@ -52,8 +56,20 @@ impl Place {
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?;
         let config = context.config()?.clone();
+        let directory = context.directory().ok().map(Path::to_owned);
+        let desk = JobDesk {
+            jobs: context.jobs()?,
+            notices: context.notices()?,
+            runs_commands: options.runs_commands,
+            longest_output: longest_output(context.environment().longest_output.as_deref()),
+            directory: directory.clone().unwrap_or_else(|| PathBuf::from("/")),
+            store: context.store_address()?.to_string(),
+            session: context.environment().client_session.clone().filter(|_| options.leases == Leases::Connection),
+            tool_use: None,
+            cancel: Cancel::new(),
+        };
         Ok(Self {
-            directory: context.directory().ok().map(Path::to_owned),
+            directory,
             hooks: Arc::clone(context.hooks()?),
             claim: terms(&config, options.leases),
             config,
@@ -61,6 +77,8 @@ impl Place {
             todos: todo_lists(context, options)?,
             todo_turns: Mutex::default(),
             following: Following::default(),
+            board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
+            desk,
             warden: OnceLock::new(),
             yard,
         })
@@ -96,14 +114,25 @@ impl Place {
 
     /// Begins to tell of changes, where that has not begun.
     pub(super) fn follow(&self, news: &News) -> Result<(), Error> {
-        self.following.begin(&self.yard, news)
+        self.following.begin(&self.yard, self.notices(), news)
+    }
+
+    /// Returns what agents are told of their jobs.
+    pub(super) fn notices(&self) -> &Notices {
+        self.board.notices()
+    }
+
+    /// Returns what waits for the agents of the list.
+    pub(super) fn notice_board(&self) -> &NoticeBoard {
+        &self.board
     }
 
     /// Returns the tools of an agent for one call, which cancelling ends.
     pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
-        let toolbox = Toolbox::new(yard, self.options.system);
+        let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
+        let toolbox = Toolbox::new(yard, self.options.system).with_jobs(desk);
         let toolbox = match self.options.system {
             System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),

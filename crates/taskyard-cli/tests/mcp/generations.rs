@@ -9,7 +9,8 @@ use taskyard_testkit::{Home, install_mcp_clients};
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
 
-const TOOLS: [&str; 6] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease"];
+const TOOLS: [&str; 8] =
+    ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease", "TaskOutput", "TaskStop"];
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
@@ -76,7 +77,7 @@ fn both_generations_are_served_over_http() {
 fn exactly_one_of_the_two_systems_is_offered() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     for (word, offered, other) in
-        [("0", &["TodoWrite"][..], "TaskList"), ("on", &TOOLS[..], "TodoWrite"), ("perhaps", &TOOLS, "TodoWrite")]
+        [("0", &["TodoWrite", "TaskOutput", "TaskStop"][..], "TaskList"), ("on", &TOOLS[..], "TodoWrite"), ("perhaps", &TOOLS, "TodoWrite")]
     {
         let mut command = home.command("mcp");
         command.env("CLAUDE_CODE_ENABLE_TASKS", word);

@@ -41,16 +41,12 @@ impl NoticeBoard {
         &self.notices
     }
 
-    /// Tells whether something may have changed since it was last looked up; costs next to nothing.
-    pub fn may_have_changed(&self) -> bool {
+    /// Tells whether something may wait for an agent; costs next to nothing.
+    pub fn may_have_any(&self, agent: &AgentName) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().is_none_or(|known| known.stamp != Stamp::of(self.notices.data()))
-    }
-
-    /// Tells whether anything waited for an agent when it was last looked up.
-    pub fn had_any(&self, agent: &AgentName) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().is_none_or(|known| known.waiting.iter().any(|notice| notice.agent == *agent))
+        known.as_ref().is_none_or(|known| {
+            known.waiting.iter().any(|notice| notice.agent == *agent) || known.stamp != Stamp::of(self.notices.data())
+        })
     }
 
     /// Returns what waits for an agent, oldest first.
