@@ -45,9 +45,11 @@ impl Replay<'_> {
     /// Returns a text with our ids and paths in the place of the recorded ones.
     fn ours(&self, text: &str) -> String {
         let home = self.home.path().to_str().unwrap();
-        let slug: String = format!("{home}/work").chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
+        let slug: String =
+            format!("{home}/work").chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
         let uid = rustix::process::getuid().as_raw();
-        let mut text = text.replace("-HOME-work", &slug).replace("$HOME", home).replace("claude-0/", &format!("claude-{uid}/"));
+        let mut text =
+            text.replace("-HOME-work", &slug).replace("$HOME", home).replace("claude-0/", &format!("claude-{uid}/"));
         for (theirs, ours) in &self.ids {
             text = text.replace(theirs, ours);
         }

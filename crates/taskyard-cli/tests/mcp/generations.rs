@@ -76,9 +76,11 @@ fn both_generations_are_served_over_http() {
 #[test]
 fn exactly_one_of_the_two_systems_is_offered() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    for (word, offered, other) in
-        [("0", &["TodoWrite", "TaskOutput", "TaskStop"][..], "TaskList"), ("on", &TOOLS[..], "TodoWrite"), ("perhaps", &TOOLS, "TodoWrite")]
-    {
+    for (word, offered, other) in [
+        ("0", &["TodoWrite", "TaskOutput", "TaskStop"][..], "TaskList"),
+        ("on", &TOOLS[..], "TodoWrite"),
+        ("perhaps", &TOOLS, "TodoWrite"),
+    ] {
         let mut command = home.command("mcp");
         command.env("CLAUDE_CODE_ENABLE_TASKS", word);
         let mut client = Client::with_command(&command, json!({}));

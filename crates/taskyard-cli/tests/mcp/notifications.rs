@@ -202,7 +202,10 @@ fn a_watcher_is_told_of_every_job_of_the_list_and_with_since_again_until_it_is_a
     for _ in 0..2 {
         let (mut watcher, mut lines) = watched("watch --since 0");
         let line = next(&mut lines);
-        assert_eq!((&line["op"], &line["job"]["id"], &line["actor"]), (&json!("job_ended"), &json!(id), &json!("tester")));
+        assert_eq!(
+            (&line["op"], &line["job"]["id"], &line["actor"]),
+            (&json!("job_ended"), &json!(id), &json!("tester"))
+        );
         assert_eq!((line.get("revision"), &line["task"]), (None, &Value::Null));
         // It is at work by now, and hears of what comes.
         let new = run(&mut one, "false");
