@@ -10,6 +10,7 @@ use taskyard::config::{Config, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
+use taskyard::jobs::Jobs;
 use taskyard::notices::Notices;
 use taskyard::process::Cancel;
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
@@ -212,6 +213,15 @@ impl Context {
         let choice = self.choice()?;
         let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(self.rules()?);
         Ok(yard.with_hooks(Arc::clone(self.hooks()?)))
+    }
+
+    /// Returns the jobs of this machine.
+    pub(crate) fn jobs(&self) -> Result<Jobs, Problem> {
+        let config = self.config()?;
+        let mut settings = config.jobs();
+        // Where nobody says which form the output has, it is that of the client whose rules are followed.
+        settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
+        Ok(Jobs::new(places::jobs(&self.environment, settings)?))
     }
 
     /// Returns where hooks and checks are found.

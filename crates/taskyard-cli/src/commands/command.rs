@@ -17,6 +17,7 @@ use super::gc::Gc;
 use super::graph::Graph;
 use super::history::History;
 use super::hook::Hook;
+use super::job::Job;
 use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
@@ -66,7 +67,7 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, a claim lost, or doctor found something;
-4 no such task, list or revision; 5 gave up waiting for a lock.
+4 no such task, list, job or revision; 5 gave up waiting for a lock.
 
 See it at work: taskyard demo";
 
@@ -103,6 +104,7 @@ pub(crate) enum Command {
     Adopt(Adopt),
     Merge(Merge),
     Todo(Todo),
+    Job(Job),
     Doctor(Doctor),
     Gc(Gc),
     Setup(Setup),
@@ -169,6 +171,7 @@ impl Command {
             Self::Adopt(command) => command.run(context, output),
             Self::Merge(command) => command.run(context, output),
             Self::Todo(command) => command.run(context, output),
+            Self::Job(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),

@@ -18,6 +18,7 @@ mod graph;
 mod history;
 mod hook;
 mod hook_event;
+mod job;
 mod list;
 mod lists;
 mod man;
@@ -49,3 +50,4 @@ mod work;
 mod work_display;
 
 pub(crate) use command::Arguments;
+pub(crate) use job::background;

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::refusing::{Surroundings, explain};
 use super::repairing::task_id;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::rules::gate::System;
+use crate::rules::refusal::Refusal;
 use crate::{ClientVersion, Job, Rules, TaskId};
 
 /// Runs a command in the background.
@@ -65,6 +67,11 @@ pub fn started(job: &Job, rules: Rules) -> Answer {
         text.push_str(". You will be notified when it completes. To check interim output, use Read on that file path.");
     }
     Answer::new(text, json!({ "task_id": job.id.as_str(), "output_file": path.to_string() }))
+}
+
+/// Returns the answer where the task it was to be run for is not there.
+pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
+    Answer::error(explain(refusal, around))
 }
 
 /// Returns the answer where it could not be started.

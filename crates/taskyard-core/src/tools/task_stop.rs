@@ -7,7 +7,7 @@ use super::schema::{Field, Object, Shape, Unknown};
 use super::task_output::not_found;
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::rules::gate::System;
-use crate::{ClientVersion, Job, JobKind, Rules};
+use crate::{ClientVersion, Job, JobId, JobKind, Rules};
 
 /// Stops a job.
 pub const TOOL: Tool = Tool {
@@ -57,9 +57,9 @@ pub fn not_running(named: &str, job: &Job, rules: Rules) -> Answer {
 }
 
 /// Returns the answer where several jobs have the name.
-pub fn ambiguous(named: &str, jobs: &[Job]) -> Answer {
-    let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
-    Answer::error(format!("Several running tasks are named {named}: {}. Give one of these ids.", ids.join(", ")))
+pub fn ambiguous(named: &str, jobs: &[JobId]) -> Answer {
+    let ids: Vec<&str> = jobs.iter().map(JobId::as_str).collect();
+    Answer::error(format!("Several tasks are named {named}: {}. Give one of these ids.", ids.join(", ")))
 }
 
 /// Returns the answer to a call that names no job.
