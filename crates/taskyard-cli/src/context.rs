@@ -204,7 +204,7 @@ impl Context {
 
     /// Returns what agents are told of their jobs.
     pub(crate) fn notices(&self) -> Result<Notices, Problem> {
-        Ok(Notices::in_data(places::data(&self.environment)?))
+        Ok(Notices::in_data(places::data(&self.environment)?).of_store(self.store_address()?.to_string()))
     }
 
     /// Returns the yard every operation is called on.

@@ -6,11 +6,20 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use taskyard::core::ClientVersion;
+use taskyard::Yard;
+use taskyard::calls::{JobDesk, Toolbox};
+use taskyard::core::rules::gate::System;
+use taskyard::core::tools::task_output::longest_output;
+use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
+use taskyard::jobs::{JobPlace, JobSettings, Jobs};
+use taskyard::notices::Notices;
+use taskyard::process::Cancel;
+use taskyard::store::MemoryStore;
 use taskyard_testkit::{Home, PATIENCE};
 
 use crate::client::Client;
@@ -100,6 +109,61 @@ impl Replay<'_> {
     }
 }
 
+/// Replays a recording through the official client of the protocol.
+fn replay_over_mcp(recording: &Recording, home: &Home) -> usize {
+    let mut command = home.command(&format!("mcp --allow-exec --rules client --client-version {}", recording.client));
+    command
+        .current_dir(home.path().join("work"))
+        .env("CLAUDE_CODE_TMPDIR", home.path().join("cctmp"))
+        .env("CLAUDE_CODE_SESSION_ID", SESSION);
+    let mut client = Client::with_command(&command, json!({}));
+    replay_with(recording, home, |tool, input| {
+        let answer = client.call(tool, input);
+        // Notifications have no place in the client's answers.
+        assert_eq!(answer["content"].as_array().unwrap().len(), 1, "{answer}");
+        (answer["content"][0]["text"].as_str().unwrap().to_owned(), answer["isError"] == true)
+    })
+}
+
+/// Replays a recording through the library.
+fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
+    let rules = Rules::Client(recording.client);
+    let settings = JobSettings { output_form: recording.client, ..JobSettings::default() };
+    let place = JobPlace {
+        data: home.data(),
+        temporary: home.path().join("cctmp"),
+        program: env!("CARGO_BIN_EXE_taskyard").into(),
+        settings,
+    };
+    let desk = JobDesk {
+        jobs: Jobs::new(place),
+        notices: Notices::in_data(home.data()),
+        runs_commands: true,
+        longest_output: longest_output(None),
+        directory: home.path().join("work"),
+        store: "memory:".to_owned(),
+        session: Some(SESSION.to_owned()),
+        tool_use: None,
+        cancel: Cancel::new(),
+    };
+    let (list, agent) = (ListId::new("L").unwrap(), AgentName::new("replay").unwrap());
+    let yard = Yard::new(Arc::new(MemoryStore::new(rules)), list, agent).with_rules(rules);
+    let tools = Toolbox::new(yard, System::Tasks).with_jobs(desk);
+    replay_with(recording, home, |tool, input| {
+        let answer = tools.call(tool, input).unwrap();
+        (answer.text, answer.is_error)
+    })
+}
+
+/// Replays every step, and returns how many commands were run.
+fn replay_with(recording: &Recording, home: &Home, mut call: impl FnMut(&str, &Value) -> (String, bool)) -> usize {
+    let mut replay = Replay { home, ids: HashMap::new(), output: PathBuf::new() };
+    for step in &recording.steps {
+        replay.step(step, recording.client, &mut call);
+    }
+    replay.ids.len()
+}
+
 fn home() -> Home {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     fs::create_dir_all(home.path().join("work")).unwrap();
@@ -108,24 +172,8 @@ fn home() -> Home {
 
 fn replay(contents: &str) {
     let recording = Recording::read(contents);
-    let home = home();
-    let mut command = home.command(&format!("mcp --allow-exec --rules client --client-version {}", recording.client));
-    command
-        .current_dir(home.path().join("work"))
-        .env("CLAUDE_CODE_TMPDIR", home.path().join("cctmp"))
-        .env("CLAUDE_CODE_SESSION_ID", SESSION);
-    let mut client = Client::with_command(&command, json!({}));
-    let mut call = |tool: &str, input: &Value| {
-        let answer = client.call(tool, input);
-        // Notifications have no place in the client's answers.
-        assert_eq!(answer["content"].as_array().unwrap().len(), 1, "{answer}");
-        (answer["content"][0]["text"].as_str().unwrap().to_owned(), answer["isError"] == true)
-    };
-    let mut replay = Replay { home: &home, ids: HashMap::new(), output: PathBuf::new() };
-    for step in &recording.steps {
-        replay.step(step, recording.client, &mut call);
-    }
-    assert_eq!(replay.ids.len(), 3);
+    assert_eq!(replay_in_the_library(&recording, &home()), 3);
+    assert_eq!(replay_over_mcp(&recording, &home()), 3);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn exercise(client: &mut Client) {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
         assert_eq!(
             tool["annotations"]["readOnlyHint"],
-            ["TaskGet", "TaskList"].contains(&tool["name"].as_str().unwrap())
+            ["TaskGet", "TaskList", "TaskOutput"].contains(&tool["name"].as_str().unwrap())
         );
     }
     let made = client.call("TaskCreate", &json!({ "subject": "One", "description": "all of it" }));

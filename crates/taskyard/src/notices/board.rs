@@ -54,12 +54,13 @@ impl NoticeBoard {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Before looking, so that a change in between is looked at next time.
         let stamp = Stamp::of(self.notices.data());
+        let is_settled = stamp.is_settled();
         let waiting = match known.take().filter(|known| known.stamp == stamp) {
             Some(known) => known.waiting,
             None => self.notices.pending_on(&self.list)?,
         };
         let theirs = waiting.iter().filter(|notice| notice.agent == *agent).cloned().collect();
-        *known = stamp.is_settled().then_some(Known { stamp, waiting });
+        *known = is_settled.then_some(Known { stamp, waiting });
         Ok(theirs)
     }
 }

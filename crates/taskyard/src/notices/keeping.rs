@@ -14,12 +14,19 @@ use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows};
 #[derive(Clone, Debug)]
 pub struct Notices {
     data: PathBuf,
+    store: Option<String>,
 }
 
 impl Notices {
     /// Returns the notices of a data directory.
     pub fn in_data(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into() }
+        Self { data: data.into(), store: None }
+    }
+
+    /// Leaves out what belongs to the lists of other stores than the one of this address: theirs may have the same names.
+    #[must_use]
+    pub fn of_store(self, address: impl Into<String>) -> Self {
+        Self { store: Some(address.into()), ..self }
     }
 
     /// Returns what waits for an agent on a list, oldest first.
@@ -32,8 +39,7 @@ impl Notices {
     /// Returns what waits on a list, whoever it is for, oldest first.
     pub fn pending_on(&self, list: &ListId) -> Result<Vec<Notice>, JobError> {
         let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
-        let rows = machine.notice_rows(list.as_str(), NoticeRows::Waiting)?;
-        read(&machine, rows)
+        self.read(&machine, machine.notice_rows(list.as_str(), NoticeRows::Waiting)?)
     }
 
     /// Records that notices were told. They still wait.
@@ -69,23 +75,26 @@ impl Notices {
         let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
         let mut rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
         rows.retain(|row| !known.contains(&row.job));
-        read(&machine, rows)
+        self.read(&machine, rows)
     }
-}
 
-/// Reads the jobs that rows tell of. A job that was tidied away meanwhile has nothing left to tell.
-fn read(machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, JobError> {
-    let mut notices = Vec::with_capacity(rows.len());
-    for row in rows {
-        let (Some(found), Some(agent)) = (machine.job_row(&row.job)?, AgentName::new(row.agent)) else { continue };
-        notices.push(Notice {
-            job: job_in(&found)?,
-            agent,
-            queued: Timestamp(row.queued),
-            delivered: row.delivered.map(Timestamp),
-        });
+    /// Reads the jobs that rows tell of. A job that was tidied away meanwhile has nothing left to tell, and one that cannot be
+    /// read keeps nobody from the others.
+    fn read(&self, machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, JobError> {
+        let mut notices = Vec::with_capacity(rows.len());
+        for NoticeRow { job, agent, queued, delivered } in rows {
+            let (Some(found), Some(agent)) = (machine.job_row(&job)?, AgentName::new(agent)) else { continue };
+            match job_in(&found) {
+                Ok(job) if self.store.as_ref().is_some_and(|store| *store != job.store) => {}
+                Ok(job) => {
+                    let (queued, delivered) = (Timestamp(queued), delivered.map(Timestamp));
+                    notices.push(Notice { job, agent, queued, delivered });
+                }
+                Err(error) => tracing::warn!(job, %error, "passed over"),
+            }
+        }
+        Ok(notices)
     }
-    Ok(notices)
 }
 
 fn texts(jobs: &[JobId]) -> Vec<&str> {
