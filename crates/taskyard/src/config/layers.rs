@@ -94,13 +94,16 @@ impl Config {
     /// Returns what is set for jobs, each value that of the strongest file that sets it.
     pub fn jobs(&self) -> JobSettings {
         let defaults = JobSettings::default();
-        let set = |pick: fn(&Settings) -> Option<u64>, otherwise| self.strongest(pick).map_or(otherwise, |(size, _)| size);
+        let set =
+            |pick: fn(&Settings) -> Option<u64>, otherwise| self.strongest(pick).map_or(otherwise, |(size, _)| size);
         JobSettings {
             max_output: set(|settings| settings.jobs.max_output, defaults.max_output),
             quota: set(|settings| settings.jobs.quota, defaults.quota),
             keep: self.strongest(|settings| settings.jobs.keep).map_or(defaults.keep, |(keep, _)| keep),
-            output_form: self.strongest(|settings| settings.jobs.output_form).map_or(defaults.output_form, |(form, _)| form),
-            grace: defaults.grace,
+            output_form: self
+                .strongest(|settings| settings.jobs.output_form)
+                .map_or(defaults.output_form, |(form, _)| form),
+            grace: self.strongest(|settings| settings.jobs.grace).map_or(defaults.grace, |(grace, _)| grace),
         }
     }
 

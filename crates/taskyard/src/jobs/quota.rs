@@ -29,6 +29,11 @@ pub(super) fn allowance(jobs: &Jobs, machine: &mut Machine, job: &Job, length: u
 /// Tidies away the oldest that ended until so much is left, as far as that goes; returns what is left.
 fn make_room(jobs: &Jobs, machine: &mut Machine, wanted: u64) -> Result<u64, JobError> {
     let quota = jobs.place.settings.quota;
+    // Mostly there is room whatever they still write, and nothing has to be looked at.
+    let most = machine.job_sizes()?;
+    if most.saturating_add(wanted) <= quota {
+        return Ok(quota - most);
+    }
     let mut records = jobs.records(&JobRows::All)?;
     let sizes: Vec<u64> = records.iter().map(size).collect();
     let mut used: u64 = sizes.iter().sum();

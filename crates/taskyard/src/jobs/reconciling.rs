@@ -4,6 +4,7 @@ use taskyard_core::rules::job_fate::{JobWorld, Verdict, judge_job};
 use taskyard_core::{Farewell, Job, JobEnding, JobFate, JobUsage};
 
 use super::record::Record;
+use super::starting::take_notice_of_ends;
 use super::{JobError, Jobs, leftovers, processes};
 use crate::clock;
 use crate::leases::{ThisMachine, World as _};
@@ -12,6 +13,7 @@ use crate::machine::{JobRows, Machine};
 impl Jobs {
     /// Ends what is left of jobs whose supervisor is gone, records that they are lost, and returns them.
     pub fn reconcile(&self) -> Result<Vec<Job>, JobError> {
+        take_notice_of_ends(None);
         let here = processes::world();
         let mut machine = None;
         let mut lost = Vec::new();

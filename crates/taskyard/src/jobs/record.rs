@@ -78,6 +78,8 @@ impl Record {
             task: job.task.as_ref().map(|task| task.as_str().to_owned()),
             started: job.started.0,
             ended: job.ended().map(|at| at.0),
+            size: i64::try_from(if job.ended().is_some() { self.file_size } else { job.max_output })
+                .unwrap_or(i64::MAX),
             record: serde_json::to_string(&Wire::of(self)).unwrap_or_default(),
             is_delivered: job.notified,
         }

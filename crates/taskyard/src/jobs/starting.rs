@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use taskyard_core::{Job, JobFate, JobId, JobOutput};
 
@@ -100,8 +101,7 @@ impl Jobs {
             let read = BufReader::new(stdout).read_line(&mut word);
             read.map_err(|error| failed(error.to_string()))?;
         }
-        // It outlives us where we end first; where it does not, somebody has to take notice of its end.
-        let _ = std::thread::Builder::new().name("job".into()).stack_size(64 * 1024).spawn(move || drop(child.wait()));
+        take_notice_of_ends(Some(child));
         match word.trim_end() {
             READY => Ok(()),
             "" => Err(failed("it ended without a word".to_owned())),
@@ -123,6 +123,15 @@ impl Jobs {
             tracing::warn!(job = %id, %error, "a job that never began stays on record");
         }
     }
+}
+
+/// Takes notice of the supervisors of ours that have ended, so that the system forgets them; keeps another one for later. Those
+/// that outlive us are the system's.
+pub(super) fn take_notice_of_ends(another: Option<Child>) {
+    static CHILDREN: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+    let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
+    children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    children.extend(another);
 }
 
 fn random() -> Result<[u8; 16], JobError> {

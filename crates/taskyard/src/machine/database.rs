@@ -28,6 +28,7 @@ const TABLES: &str = "
         task TEXT,
         started INTEGER NOT NULL,
         ended INTEGER,
+        size INTEGER NOT NULL,
         record TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);

@@ -23,6 +23,8 @@ pub(crate) struct JobRow {
     pub(crate) started: i64,
     /// When it ended.
     pub(crate) ended: Option<i64>,
+    /// How much room its output takes; while it has not ended, how much it may take.
+    pub(crate) size: i64,
     /// Everything else.
     pub(crate) record: String,
     /// Whether its end has been delivered; not written by this table's queries.
@@ -40,7 +42,7 @@ pub(crate) enum JobRows<'a> {
     OfTask(&'a str, &'a str),
 }
 
-const COLUMNS: &str = "SELECT id, state, jobs.list, task, started, ended, record, notices.delivered_at IS NOT NULL \
+const COLUMNS: &str = "SELECT id, state, jobs.list, task, started, ended, size, record, notices.delivered_at IS NOT NULL \
     FROM jobs LEFT JOIN notices ON notices.job = jobs.id";
 
 impl Machine {
@@ -70,6 +72,13 @@ impl Machine {
         };
         let rows = statement.query_map(rusqlite::params_from_iter(values), read).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns how much room the output of all jobs takes at most.
+    pub(crate) fn job_sizes(&self) -> Result<u64, MachineError> {
+        let sum = |row: &Row<'_>| row.get::<_, i64>(0);
+        let size = self.connection.query_row("SELECT coalesce(sum(size), 0) FROM jobs", [], sum);
+        size.map(|size| size.max(0).unsigned_abs()).map_err(self.failed("read"))
     }
 
     /// Does something to the tables in one transaction, alone. The processes of many jobs stand in line for it in the kernel
@@ -109,15 +118,15 @@ pub(crate) fn find_job(transaction: &Transaction<'_>, id: &str) -> rusqlite::Res
 
 /// Adds a row.
 pub(crate) fn insert_job(transaction: &Transaction<'_>, row: &JobRow) -> rusqlite::Result<()> {
-    let query = "INSERT INTO jobs (id, state, list, task, started, ended, record)
-        VALUES (:id, :state, :list, :task, :started, :ended, :record)";
+    let query = "INSERT INTO jobs (id, state, list, task, started, ended, size, record)
+        VALUES (:id, :state, :list, :task, :started, :ended, :size, :record)";
     write(transaction, query, row)
 }
 
 /// Replaces a row.
 pub(crate) fn replace_job(transaction: &Transaction<'_>, row: &JobRow) -> rusqlite::Result<()> {
     let query = "UPDATE jobs SET state = :state, list = :list, task = :task, started = :started, ended = :ended,
-        record = :record WHERE id = :id";
+        size = :size, record = :record WHERE id = :id";
     write(transaction, query, row)
 }
 
@@ -131,7 +140,7 @@ pub(crate) fn remove_job(transaction: &Transaction<'_>, id: &str) -> rusqlite::R
 fn write(transaction: &Transaction<'_>, query: &str, row: &JobRow) -> rusqlite::Result<()> {
     let values = named_params! {
         ":id": row.id, ":state": row.state, ":list": row.list, ":task": row.task,
-        ":started": row.started, ":ended": row.ended, ":record": row.record,
+        ":started": row.started, ":ended": row.ended, ":size": row.size, ":record": row.record,
     };
     transaction.execute(query, values).map(drop)
 }
@@ -144,8 +153,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         task: row.get(3)?,
         started: row.get(4)?,
         ended: row.get(5)?,
-        record: row.get(6)?,
-        is_delivered: row.get(7)?,
+        size: row.get(6)?,
+        record: row.get(7)?,
+        is_delivered: row.get(8)?,
     })
 }
 
