@@ -37,7 +37,7 @@ fn exercise(client: &mut Client) {
     );
 
     let resources = client.ask("listResources", json!({})).unwrap();
-    assert_eq!(names(&resources["resources"]), ["list", "graph", "task 1"]);
+    assert_eq!(names(&resources["resources"]), ["list", "graph", "notifications", "task 1"]);
     let templates = client.ask("listResourceTemplates", json!({})).unwrap();
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "taskyard://task/{id}");
     let mut read =
