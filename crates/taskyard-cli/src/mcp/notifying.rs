@@ -90,15 +90,11 @@ impl Notifying {
 
     /// Takes note that a call of an agent begins: what it was told before counts as acknowledged.
     fn hear(&self, place: &Place, agent: &AgentName, call: Option<&str>) {
-        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(told) = agents.get_mut(agent) else { return };
-        let heard = told.call_begins(call).to_vec();
+        let heard = self.change(agent, |told| told.call_begins(call).to_vec());
+        // Not while the agents are held: others ask for theirs on the thread that all messages go through.
         match place.notices().acknowledge(&heard) {
-            Ok(_) => told.acknowledged(&heard),
+            Ok(_) => self.change(agent, |told| told.acknowledged(&heard)),
             Err(error) => tracing::warn!(%error, "what was heard is not recorded, and tried again"),
-        }
-        if told.is_empty() {
-            agents.remove(agent);
         }
     }
 
@@ -111,21 +107,29 @@ impl Notifying {
                 return None;
             }
         };
-        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = agents.entry(agent.clone()).or_default();
-        let new: Vec<Notice> = waiting.into_iter().filter(|notice| told.is_new(&notice.job.id)).collect();
-        for notice in &new {
-            told.goes_out(notice.job.id.clone(), call);
-        }
-        if told.is_empty() {
-            agents.remove(agent);
-        }
-        drop(agents);
-        let jobs: Vec<_> = new.iter().map(|notice| notice.job.id.clone()).collect();
-        if let Err(error) = place.notices().delivered(&jobs) {
+        let mut new: Vec<Notice> = self.change(agent, |told| {
+            let new: Vec<Notice> = waiting.into_iter().filter(|notice| told.is_new(&notice.job.id)).collect();
+            for notice in &new {
+                told.goes_out(notice.job.id.clone(), call);
+            }
+            new
+        });
+        // What another server of this agent has heard of meanwhile stays here until the next call, and is acknowledged again.
+        if let Err(error) = place.notices().deliver(&mut new) {
             tracing::warn!(%error, "that notifications were told is not recorded");
         }
         (!new.is_empty()).then(|| text(&new, place))
+    }
+
+    /// Changes what is remembered of an agent, and forgets it where nothing is left to remember.
+    fn change<T>(&self, agent: &AgentName, change: impl FnOnce(&mut Told) -> T) -> T {
+        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = agents.remove(agent).unwrap_or_default();
+        let answer = change(&mut told);
+        if !told.is_empty() {
+            agents.insert(agent.clone(), told);
+        }
+        answer
     }
 }
 

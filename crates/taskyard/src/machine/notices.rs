@@ -46,23 +46,26 @@ impl Machine {
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
     }
 
-    /// Records that notices were told, and returns how many of them still wait.
-    pub(crate) fn deliver_notices(&self, jobs: &[&str], at: i64) -> Result<usize, MachineError> {
+    /// Records that notices are told, and returns the jobs of those that still wait.
+    pub(crate) fn deliver_notices(&self, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
         self.mark("UPDATE notices SET delivered_at = ?1 WHERE acknowledged_at IS NULL AND job", jobs, at)
     }
 
-    /// Records that notices were heard, and returns how many of them had still waited.
-    pub(crate) fn acknowledge_notices(&self, jobs: &[&str], at: i64) -> Result<usize, MachineError> {
+    /// Records that notices were heard, and returns the jobs of those that had still waited.
+    pub(crate) fn acknowledge_notices(&self, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
         let query = "UPDATE notices SET acknowledged_at = ?1, delivered_at = coalesce(delivered_at, ?1) \
                      WHERE acknowledged_at IS NULL AND job";
         self.mark(query, jobs, at)
     }
 
-    fn mark(&self, query: &str, jobs: &[&str], at: i64) -> Result<usize, MachineError> {
+    fn mark(&self, query: &str, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
         let places = vec!["?"; jobs.len()].join(", ");
         let values = std::iter::once(&at as &dyn ToSql).chain(jobs.iter().map(|job| job as &dyn ToSql));
-        let marked = self.connection.execute(&format!("{query} IN ({places})"), params_from_iter(values));
-        marked.map_err(self.failed("write"))
+        let attempt = || {
+            let mut statement = self.connection.prepare(&format!("{query} IN ({places}) RETURNING job"))?;
+            statement.query_map(params_from_iter(values), |row| row.get(0))?.collect()
+        };
+        attempt().map_err(self.failed("write"))
     }
 }
 

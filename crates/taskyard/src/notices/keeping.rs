@@ -42,12 +42,16 @@ impl Notices {
         self.read(&machine, machine.notice_rows(list.as_str(), NoticeRows::Waiting)?)
     }
 
-    /// Records that notices were told. They still wait.
-    pub fn delivered(&self, jobs: &[JobId]) -> Result<(), MachineError> {
-        if jobs.is_empty() {
+    /// Records that notices are told now, and leaves those among them that still wait: what somebody has acknowledged meanwhile
+    /// is not to be told.
+    pub fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), MachineError> {
+        if notices.is_empty() {
             return Ok(());
         }
-        Machine::open(&self.data)?.deliver_notices(&texts(jobs), clock::now().0).map(drop)
+        let jobs: Vec<&str> = notices.iter().map(|notice| notice.job.id.as_str()).collect();
+        let waiting = Machine::open(&self.data)?.deliver_notices(&jobs, clock::now().0)?;
+        notices.retain(|notice| waiting.iter().any(|job| job == notice.job.id.as_str()));
+        Ok(())
     }
 
     /// Records that notices were heard, and returns how many of them had waited for that. They are never told again.
@@ -55,7 +59,8 @@ impl Notices {
         if jobs.is_empty() {
             return Ok(0);
         }
-        Machine::open(&self.data)?.acknowledge_notices(&texts(jobs), clock::now().0)
+        let jobs: Vec<&str> = jobs.iter().map(JobId::as_str).collect();
+        Ok(Machine::open(&self.data)?.acknowledge_notices(&jobs, clock::now().0)?.len())
     }
 
     /// Returns the data directory.
@@ -95,8 +100,4 @@ impl Notices {
         }
         Ok(notices)
     }
-}
-
-fn texts(jobs: &[JobId]) -> Vec<&str> {
-    jobs.iter().map(JobId::as_str).collect()
 }
