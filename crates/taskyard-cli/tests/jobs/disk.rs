@@ -10,8 +10,8 @@ use crate::site::Site;
 #[test]
 fn a_job_that_may_write_no_more_goes_on_and_the_loss_is_marked() {
     let site = Site::new();
-    // A limit on the size of files stands for a full disk: writes beyond it fail.
-    let line = "ulimit -f 64; $TASKYARD job run --json -- sh -c 'head -c 1000000 /dev/zero | tr \"\\\\0\" x; echo end'";
+    // A limit on the size of files, 1 MB, stands for a full disk: writes beyond it fail.
+    let line = "ulimit -f 2048; $TASKYARD job run --json -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end'";
     let mut command = Command::new("sh");
     let like = site.command("");
     command.args(["-c", line]).env_clear().current_dir(site.home.path());
@@ -19,7 +19,7 @@ fn a_job_that_may_write_no_more_goes_on_and_the_loss_is_marked() {
     let ran = Ran::from(finishes(move || command.output().unwrap()));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let job = site.ended(ran.json()["job"]["id"].as_str().unwrap());
-    assert_eq!((&job["status"], &job["outputBytes"]), (&json!("completed"), &json!(1_000_004)));
+    assert_eq!((&job["status"], &job["outputBytes"]), (&json!("completed"), &json!(3_000_004)));
     assert!(job["lost"].as_u64().unwrap() > 0, "{job}");
     let text = String::from_utf8(site.file(&job)).unwrap();
     assert!(text.starts_with("xxxx") && text.contains("of them could not be written]"), "{}", &text[..200]);

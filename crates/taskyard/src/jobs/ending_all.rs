@@ -10,6 +10,11 @@ use super::processes::{self, Process};
 use super::record::Record;
 use crate::machine::{JobRows, Machine};
 
+/// How many looks in a row have to find nobody, where only looking tells.
+const ENOUGH_LOOKS: u32 = 3;
+/// How often those who became our children are killed at once.
+const QUICK_LOOKS: u32 = 30;
+
 /// What descends from this process, which has adopted everything its descendants left behind.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
@@ -17,12 +22,14 @@ pub(super) struct Family<'a> {
     own: u32,
     /// Whether there was a child left when we last looked.
     may_have_children: bool,
+    /// How many looks in a row have found nobody.
+    empty_looks: u32,
 }
 
 impl<'a> Family<'a> {
     /// Returns the family of this process.
     pub(super) fn of_this_process(data: &'a std::path::Path) -> Self {
-        Self { data, own: std::process::id(), may_have_children: true }
+        Self { data, own: std::process::id(), may_have_children: true, empty_looks: 0 }
     }
 
     /// Takes notice of those that have ended; returns how one of them ended.
@@ -79,13 +86,40 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Sends a signal to everybody who is alive, and returns how many there are.
-    pub(super) fn signal(&self, signal: Signal) -> usize {
-        let living = self.living();
-        for process in &living {
+    /// Tells whether nobody is alive.
+    ///
+    /// A look at all processes may miss one that hands on to a child of its own that very moment. That we have no child is
+    /// certain; where the supervisor of another job is our child, several looks have to agree.
+    pub(super) fn is_alone(&mut self) -> bool {
+        if !self.may_have_children {
+            return true;
+        }
+        let supervisors = self.supervisors();
+        let everybody = processes::descendants(self.own);
+        let has_other_jobs = everybody.iter().any(|one| supervisors.contains(&(one.pid, one.started)));
+        self.empty_looks = if has_other_jobs && self.living().is_empty() { self.empty_looks + 1 } else { 0 };
+        self.empty_looks >= ENOUGH_LOOKS
+    }
+
+    /// Sends a signal to everybody who is alive.
+    pub(super) fn signal(&self, signal: Signal) {
+        for process in &self.living() {
             processes::signal(process, signal);
         }
-        living.len()
+    }
+
+    /// Kills everybody who is alive, and again and again those who became our children meanwhile: who hands on from process to
+    /// process is faster than a look at all of them.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+        let supervisors = self.supervisors();
+        for _ in 0..QUICK_LOOKS {
+            for child in processes::children(self.own).iter().filter_map(|pid| processes::look_at(*pid)) {
+                if !supervisors.contains(&(child.pid, child.started)) {
+                    processes::signal(&child, Signal::KILL);
+                }
+            }
+        }
     }
 
     /// Returns the supervisors of other jobs.

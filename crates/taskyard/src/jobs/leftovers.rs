@@ -13,6 +13,8 @@ use super::trampoline::TOKEN;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long we wait before we look again.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How many looks in a row have to find nobody: one may hand on to another while we look.
+const ENOUGH_LOOKS: u32 = 3;
 
 /// Kills everything that still runs of a job without a supervisor, and returns what would not end.
 ///
@@ -24,19 +26,16 @@ pub(super) fn kill(record: &Record) -> Vec<u32> {
     loop {
         let found = find(record);
         clean = if found.is_empty() { clean + 1 } else { 0 };
-        // One may have been starting another while we looked.
-        if clean == 2 {
+        if clean == ENOUGH_LOOKS {
             return Vec::new();
         }
         for process in &found {
             processes::signal(process, Signal::KILL);
         }
-        if !found.is_empty() {
-            if Instant::now() > deadline {
-                return found.iter().map(|process| process.pid).collect();
-            }
-            std::thread::sleep(PAUSE);
+        if !found.is_empty() && Instant::now() > deadline {
+            return found.iter().map(|process| process.pid).collect();
         }
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -216,7 +216,7 @@ impl<'a> Supervisor<'a> {
                 Phase::Running if has_ended => Phase::LastWords(now + LAST_WORDS),
                 other => other,
             };
-            let is_alone = has_ended && !matches!(phase, Phase::Running) && family.living().is_empty();
+            let is_alone = has_ended && !matches!(phase, Phase::Running) && family.is_alone();
             match phase {
                 _ if is_alone => break,
                 Phase::LastWords(until) if now >= until => {
@@ -228,7 +228,7 @@ impl<'a> Supervisor<'a> {
                 _ => {}
             }
             if matches!(phase, Phase::Killing(..)) {
-                family.signal(Signal::KILL);
+                family.kill();
             }
         }
         self.drain_rest(&mut started, &mut buffer);
