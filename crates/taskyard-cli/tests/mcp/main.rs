@@ -10,6 +10,7 @@ mod guarding;
 mod http;
 mod identity;
 mod leases;
+mod listing;
 mod load;
 mod notices;
 mod notifications;

@@ -7,7 +7,7 @@ use taskyard_core::rules::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
 use taskyard_core::tools::{Answer, InputError, Surroundings, todo_write};
 
-use super::JobDesk;
+use super::{JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::todos::TodoList;
 use crate::{Error, Yard};
@@ -20,12 +20,20 @@ pub struct Toolbox {
     system: System,
     todos: Arc<TodoList>,
     pub(super) desk: Option<JobDesk>,
+    pub(super) last_listing: Arc<LastListing>,
 }
 
 impl Toolbox {
     /// Returns the tools of the agent a yard acts as. Its todo list lives as long as this.
     pub fn new(yard: Yard, system: System) -> Self {
-        Self { yard, claim: Claim::default(), system, todos: Arc::new(TodoList::in_memory()), desk: None }
+        Self {
+            yard,
+            claim: Claim::default(),
+            system,
+            todos: Arc::new(TodoList::in_memory()),
+            desk: None,
+            last_listing: Arc::default(),
+        }
     }
 
     /// Makes claims in another way: with other leases, roles or limits.
@@ -50,6 +58,12 @@ impl Toolbox {
     fn surface(&self) -> Surface {
         let runs_commands = self.desk.as_ref().is_some_and(|desk| desk.runs_commands);
         Surface { system: self.system, rules: self.yard.rules(), runs_commands }
+    }
+
+    /// Keeps the last answer to `TaskList` elsewhere, for those who come after.
+    #[must_use]
+    pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
+        Self { last_listing, ..self }
     }
 
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and

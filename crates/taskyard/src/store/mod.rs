@@ -7,8 +7,8 @@ mod leases;
 mod memory;
 
 pub use contract::{
-    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Signature, Snapshot, Store, Subscription, Txn,
-    TxnPair, Unpacked,
+    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store,
+    Subscription, Txn, TxnPair, Unpacked,
 };
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
