@@ -120,6 +120,9 @@ fn inspected(home: &Home, server: &[String]) {
     }
     let call = ["--method", "tools/call", "--tool-name", "TaskCreate", "--tool-arg", "subject=One", "description=x"];
     assert_eq!(inspect(&call)["content"][0]["text"], "Task #1 created successfully: One");
-    assert_eq!(names(&inspect(&["--method", "resources/list"])["resources"]), ["list", "graph", "task 1"]);
+    assert_eq!(
+        names(&inspect(&["--method", "resources/list"])["resources"]),
+        ["list", "graph", "notifications", "task 1"]
+    );
     assert_eq!(names(&inspect(&["--method", "prompts/list"])["prompts"]), ["plan", "next"]);
 }

@@ -61,7 +61,7 @@ impl Machine {
     fn mark(&self, query: &str, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
         let places = vec!["?"; jobs.len()].join(", ");
         let values = std::iter::once(&at as &dyn ToSql).chain(jobs.iter().map(|job| job as &dyn ToSql));
-        let attempt = || {
+        let attempt = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection.prepare(&format!("{query} IN ({places}) RETURNING job"))?;
             statement.query_map(params_from_iter(values), |row| row.get(0))?.collect()
         };
