@@ -11,6 +11,7 @@ use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::jobs::Jobs;
+use taskyard::notices::Notices;
 use taskyard::process::Cancel;
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
 use taskyard::todos::{TodoList, TodoLists};
@@ -199,6 +200,11 @@ impl Context {
         };
         let data = Some(places::data(&self.environment)?);
         Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })))
+    }
+
+    /// Returns what agents are told of their jobs.
+    pub(crate) fn notices(&self) -> Result<Notices, Problem> {
+        Ok(Notices::in_data(places::data(&self.environment)?).of_store(self.store_address()?.to_string()))
     }
 
     /// Returns the yard every operation is called on.

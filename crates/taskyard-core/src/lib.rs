@@ -26,6 +26,8 @@ mod entry;
 mod image;
 mod job;
 mod job_id;
+#[cfg(test)]
+mod job_samples;
 mod lease;
 mod list;
 mod revision;

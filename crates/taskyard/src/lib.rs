@@ -35,6 +35,7 @@ pub mod hooks;
 pub mod jobs;
 pub mod leases;
 pub mod machine;
+pub mod notices;
 pub mod operations;
 pub mod process;
 pub mod setup;
@@ -44,7 +45,6 @@ pub mod work;
 
 mod clock;
 mod error;
-mod notices;
 mod yard;
 
 pub use error::Error;

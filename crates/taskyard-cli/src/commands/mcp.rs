@@ -33,7 +33,7 @@ pub(crate) struct Offer {
     #[arg(long)]
     structured: bool,
 
-    /// Let tools run commands on this machine, where they have such
+    /// Offer TaskRun, with which agents run commands in the background on this machine
     #[arg(long)]
     allow_exec: bool,
 }
@@ -64,14 +64,12 @@ impl Mcp {
 impl Offer {
     /// Returns what the server is to offer.
     pub(crate) fn options(self, context: &Context, leases: Leases) -> Options {
-        // No tool runs commands yet; the flag is there for those who write it down today.
-        let _ = self.allow_exec;
         let tools = match self.tools {
             Tools::Core => ToolSet::Core,
             Tools::All => ToolSet::All,
         };
         // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
         let system = system_when_interactive(context.environment().client_enables_tasks.as_deref());
-        Options { tools, system, structured: self.structured, leases }
+        Options { tools, system, structured: self.structured, leases, runs_commands: self.allow_exec }
     }
 }

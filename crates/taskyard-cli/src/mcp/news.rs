@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard::core::{Event, TaskId};
+use taskyard::notices::{Notice, Notices};
 use taskyard::store::Subscription;
 use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::resources::{GRAPH, LIST, task_uri};
+use super::resources::{GRAPH, LIST, NOTIFICATIONS, task_uri};
 
 /// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.
 const WAITING: usize = 1_024;
@@ -20,7 +21,7 @@ pub(super) struct News(broadcast::Sender<Word>);
 
 /// Follows one list for the news, until it is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Following(Mutex<Option<Subscription>>);
+pub(super) struct Following(Mutex<Option<[Subscription; 2]>>);
 
 /// Hears what changed.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(super) struct Hearing(broadcast::Receiver<Word>);
 enum Word {
     /// A commit, ours or another program's.
     Commit(Arc<Event>),
+    /// A job of somebody on the list has ended.
+    Notice,
     /// Another list has taken the place of the one that was served.
     AnotherList,
 }
@@ -40,6 +43,8 @@ enum Word {
 pub(super) struct Changes {
     /// Whether tasks came or went.
     pub(super) resources_came_or_went: bool,
+    /// Whether notifications were queued.
+    notifications: bool,
     /// Whether more may have changed than is named here.
     is_everything: bool,
     tasks: BTreeSet<TaskId>,
@@ -66,7 +71,7 @@ impl News {
 
 impl Following {
     /// Begins to follow a yard's list, where that has not begun.
-    pub(super) fn begin(&self, yard: &Yard, news: &News) -> Result<(), Error> {
+    pub(super) fn begin(&self, yard: &Yard, notices: &Notices, news: &News) -> Result<(), Error> {
         let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if following.is_some() {
             return Ok(());
@@ -74,7 +79,15 @@ impl Following {
         let since = yard.store().read(yard.list_id())?.revision();
         let sender = news.0.clone();
         let listener = move |event: &Event| drop(sender.send(Word::Commit(Arc::new(event.clone()))));
-        *following = Some(yard.store().watch(yard.list_id(), since, Box::new(listener))?);
+        let commits = yard.store().watch(yard.list_id(), since, Box::new(listener))?;
+        let sender = news.0.clone();
+        let ended = notices.follow(yard.list_id(), Box::new(move |_: &Notice| drop(sender.send(Word::Notice))));
+        // Without notifications the list is still worth following.
+        let ended = ended.unwrap_or_else(|error| {
+            tracing::warn!(%error, "notifications will not be told at once");
+            Subscription::new(|| {})
+        });
+        *following = Some([commits, ended]);
         Ok(())
     }
 }
@@ -105,6 +118,7 @@ impl Changes {
                 self.resources_came_or_went = true;
                 self.is_everything = true;
             }
+            Word::Notice => self.notifications = true,
             Word::Commit(event) => {
                 for entry in &event.entries {
                     self.resources_came_or_went |= entry.before.is_none() || entry.after.is_none();
@@ -116,6 +130,11 @@ impl Changes {
 
     /// Tells whether what a resource shows may have changed.
     pub(super) fn concern(&self, uri: &str) -> bool {
-        self.is_everything || uri == LIST || uri == GRAPH || self.tasks.iter().any(|task| task_uri(task) == uri)
+        match uri {
+            _ if self.is_everything => true,
+            NOTIFICATIONS => self.notifications,
+            LIST | GRAPH => !self.tasks.is_empty(),
+            uri => self.tasks.iter().any(|task| task_uri(task) == uri),
+        }
     }
 }

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use taskyard::calls::{LastListing, Toolbox};
+use taskyard::calls::{JobDesk, LastListing, Toolbox};
 use taskyard::config::Config;
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::Answer;
+use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
+use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
 use taskyard::process::Cancel;
 use taskyard::todos::TodoLists;
@@ -41,6 +43,8 @@ pub(super) struct Place {
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
     following: Following,
+    board: NoticeBoard,
+    desk: JobDesk,
     warden: OnceLock<Option<Warden>>,
 }
 
@@ -55,8 +59,20 @@ impl Place {
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?;
         let config = context.config()?.clone();
+        let directory = context.directory().ok().map(Path::to_owned);
+        let desk = JobDesk {
+            jobs: context.jobs()?,
+            notices: context.notices()?,
+            runs_commands: options.runs_commands,
+            longest_output: longest_output(context.environment().longest_output.as_deref()),
+            directory: directory.clone().unwrap_or_else(|| PathBuf::from("/")),
+            store: context.store_address()?.to_string(),
+            session: context.environment().client_session.clone().filter(|_| options.leases == Leases::Connection),
+            tool_use: None,
+            cancel: Cancel::new(),
+        };
         Ok(Self {
-            directory: context.directory().ok().map(Path::to_owned),
+            directory,
             hooks: Arc::clone(context.hooks()?),
             claim: terms(&config, options.leases),
             config,
@@ -65,6 +81,8 @@ impl Place {
             todo_turns: Mutex::default(),
             last_listing: Arc::default(),
             following: Following::default(),
+            board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
+            desk,
             warden: OnceLock::new(),
             yard,
         })
@@ -100,7 +118,17 @@ impl Place {
 
     /// Begins to tell of changes, where that has not begun.
     pub(super) fn follow(&self, news: &News) -> Result<(), Error> {
-        self.following.begin(&self.yard, news)
+        self.following.begin(&self.yard, self.notices(), news)
+    }
+
+    /// Returns what agents are told of their jobs.
+    pub(super) fn notices(&self) -> &Notices {
+        self.board.notices()
+    }
+
+    /// Returns what waits for the agents of the list.
+    pub(super) fn notice_board(&self) -> &NoticeBoard {
+        &self.board
     }
 
     /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.
@@ -117,7 +145,9 @@ impl Place {
     pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
+        let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
         let toolbox = Toolbox::new(yard, self.options.system).with_last_listing(Arc::clone(&self.last_listing));
+        let toolbox = toolbox.with_jobs(desk);
         let toolbox = match self.options.system {
             System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),

@@ -9,7 +9,8 @@ use taskyard_testkit::{Home, install_mcp_clients};
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
 
-const TOOLS: [&str; 6] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease"];
+const TOOLS: [&str; 8] =
+    ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease", "TaskOutput", "TaskStop"];
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
@@ -23,7 +24,7 @@ fn exercise(client: &mut Client) {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
         assert_eq!(
             tool["annotations"]["readOnlyHint"],
-            ["TaskGet", "TaskList"].contains(&tool["name"].as_str().unwrap())
+            ["TaskGet", "TaskList", "TaskOutput"].contains(&tool["name"].as_str().unwrap())
         );
     }
     let made = client.call("TaskCreate", &json!({ "subject": "One", "description": "all of it" }));
@@ -36,7 +37,7 @@ fn exercise(client: &mut Client) {
     );
 
     let resources = client.ask("listResources", json!({})).unwrap();
-    assert_eq!(names(&resources["resources"]), ["list", "graph", "task 1"]);
+    assert_eq!(names(&resources["resources"]), ["list", "graph", "notifications", "task 1"]);
     let templates = client.ask("listResourceTemplates", json!({})).unwrap();
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "taskyard://task/{id}");
     let mut read =
@@ -75,9 +76,11 @@ fn both_generations_are_served_over_http() {
 #[test]
 fn exactly_one_of_the_two_systems_is_offered() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    for (word, offered, other) in
-        [("0", &["TodoWrite"][..], "TaskList"), ("on", &TOOLS[..], "TodoWrite"), ("perhaps", &TOOLS, "TodoWrite")]
-    {
+    for (word, offered, other) in [
+        ("0", &["TodoWrite", "TaskOutput", "TaskStop"][..], "TaskList"),
+        ("on", &TOOLS[..], "TodoWrite"),
+        ("perhaps", &TOOLS, "TodoWrite"),
+    ] {
         let mut command = home.command("mcp");
         command.env("CLAUDE_CODE_ENABLE_TASKS", word);
         let mut client = Client::with_command(&command, json!({}));
@@ -117,6 +120,9 @@ fn inspected(home: &Home, server: &[String]) {
     }
     let call = ["--method", "tools/call", "--tool-name", "TaskCreate", "--tool-arg", "subject=One", "description=x"];
     assert_eq!(inspect(&call)["content"][0]["text"], "Task #1 created successfully: One");
-    assert_eq!(names(&inspect(&["--method", "resources/list"])["resources"]), ["list", "graph", "task 1"]);
+    assert_eq!(
+        names(&inspect(&["--method", "resources/list"])["resources"]),
+        ["list", "graph", "notifications", "task 1"]
+    );
     assert_eq!(names(&inspect(&["--method", "prompts/list"])["prompts"]), ["plan", "next"]);
 }

@@ -2,3 +2,4 @@
 
 pub mod hook_input;
 pub mod native;
+pub mod task_notification;

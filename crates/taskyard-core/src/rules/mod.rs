@@ -18,6 +18,7 @@ pub mod list_choice;
 pub mod listing;
 pub mod mending;
 pub mod merging;
+pub mod notifying;
 pub mod numbering;
 pub mod ordering;
 pub mod patching;

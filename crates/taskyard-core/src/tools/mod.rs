@@ -11,7 +11,10 @@ pub mod task_claim;
 pub mod task_create;
 pub mod task_get;
 pub mod task_list;
+pub mod task_output;
 pub mod task_release;
+pub mod task_run;
+pub mod task_stop;
 pub mod task_update;
 pub mod todo_write;
 

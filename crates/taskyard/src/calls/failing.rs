@@ -36,7 +36,8 @@ fn advice(error: &Error) -> &'static str {
             | StoreError::Journal { .. }
             | StoreError::NewerJournal { .. },
         )
-        | Error::Todos(_) => "Repeating the call will not help: tell the user.",
+        | Error::Todos(_)
+        | Error::Jobs(_) => "Repeating the call will not help: tell the user.",
     }
 }
 

@@ -3,10 +3,13 @@
 
 mod claims;
 mod failing;
+mod job_desk;
+mod jobs;
 mod last_listing;
 mod tasks;
 mod toolbox;
 
 pub use failing::failed;
+pub use job_desk::JobDesk;
 pub use last_listing::LastListing;
 pub use toolbox::Toolbox;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use taskyard_core::rules::gate::System;
-use taskyard_core::tools::{Answer, InputError, Surroundings, catalogue, todo_write};
+use taskyard_core::tools::catalogue::{self, Surface};
+use taskyard_core::tools::{Answer, InputError, Surroundings, todo_write};
 
-use super::LastListing;
+use super::{JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::todos::TodoList;
 use crate::{Error, Yard};
@@ -18,6 +19,7 @@ pub struct Toolbox {
     pub(super) claim: Claim,
     system: System,
     todos: Arc<TodoList>,
+    pub(super) desk: Option<JobDesk>,
     pub(super) last_listing: Arc<LastListing>,
 }
 
@@ -29,6 +31,7 @@ impl Toolbox {
             claim: Claim::default(),
             system,
             todos: Arc::new(TodoList::in_memory()),
+            desk: None,
             last_listing: Arc::default(),
         }
     }
@@ -45,6 +48,18 @@ impl Toolbox {
         Self { todos, ..self }
     }
 
+    /// Lets the tools work on jobs. Without this there are none.
+    #[must_use]
+    pub fn with_jobs(self, desk: JobDesk) -> Self {
+        Self { desk: Some(desk), ..self }
+    }
+
+    /// Returns what decides which tools there are.
+    fn surface(&self) -> Surface {
+        let runs_commands = self.desk.as_ref().is_some_and(|desk| desk.runs_commands);
+        Surface { system: self.system, rules: self.yard.rules(), runs_commands }
+    }
+
     /// Keeps the last answer to `TaskList` elsewhere, for those who come after.
     #[must_use]
     pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
@@ -54,10 +69,10 @@ impl Toolbox {
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
     /// [`super::failed`] makes an answer of that, too.
     pub fn call(&self, name: &str, input: &Value) -> Result<Answer, Error> {
-        if catalogue::find(name).is_none_or(|tool| tool.system != self.system) {
+        let Some(tool) = catalogue::find(name).filter(|tool| self.surface().has(tool)) else {
             return Ok(catalogue::not_available(name));
-        }
-        let answer = match name {
+        };
+        let answer = match tool.name {
             "TaskCreate" => self.create(input),
             "TaskGet" => self.get(input),
             "TaskUpdate" => self.update(input),
@@ -65,7 +80,10 @@ impl Toolbox {
             "TaskClaim" => self.take(input),
             "TaskRelease" => self.release(input),
             "TodoWrite" => self.write_todos(input),
-            name => Ok(catalogue::not_available(name)),
+            "TaskRun" => self.run_job(input),
+            "TaskOutput" => self.job_output(input),
+            "TaskStop" => self.stop_job(input),
+            _ => Ok(catalogue::not_available(name)),
         };
         answer.or_else(|no_answer| match no_answer {
             NoAnswer::Input(error) => Ok(error.into()),

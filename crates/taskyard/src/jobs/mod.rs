@@ -41,3 +41,5 @@ pub use starting::READY;
 pub use stopping::Stopping;
 pub use supervisor::supervise;
 pub use trampoline::trampoline;
+
+pub(crate) use record::job_in;

@@ -332,3 +332,8 @@ fn word(how: &JobEnding) -> &'static str {
 fn milliseconds(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// Reads the job in a row.
+pub(crate) fn job_in(row: &JobRow) -> Result<Job, JobError> {
+    Record::from_row(row).map(|record| record.job)
+}

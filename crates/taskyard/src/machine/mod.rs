@@ -4,9 +4,11 @@
 mod bindings;
 mod database;
 mod jobs;
+mod notices;
 mod setups;
 mod trust;
 
 pub use bindings::Binding;
 pub use database::{Machine, MachineError};
 pub(crate) use jobs::{JobRow, JobRows, find_job, insert_job, remove_job, replace_job};
+pub(crate) use notices::{NoticeRow, NoticeRows};
