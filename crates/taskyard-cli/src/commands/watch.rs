@@ -31,7 +31,7 @@ pub(crate) struct Watch {
 /// What there is to wait for.
 enum Word {
     Happened(Event),
-    Ended(Notice),
+    Ended(Box<Notice>),
     ReaderLeft,
 }
 
@@ -71,7 +71,7 @@ impl Watch {
         let _warden = Warden::over(&yard)?;
         let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
         let notices = context.notices()?;
-        let new = move |notice: &Notice| drop(ended.send(Word::Ended(notice.clone())));
+        let new = move |notice: &Notice| drop(ended.send(Word::Ended(Box::new(notice.clone()))));
         let _notices = notices.follow(yard.list_id(), Box::new(new))?;
         // After following began, so that none falls between them; those that come both ways are told once.
         let again = if self.since.is_some() { notices.pending_on(yard.list_id())? } else { Vec::new() };
