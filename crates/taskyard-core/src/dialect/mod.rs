@@ -1,4 +1,10 @@
 //! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
 
+pub mod document;
+pub mod export;
 pub mod hook_input;
+pub mod macf;
 pub mod native;
+pub mod teaching;
+
+mod carrying;
