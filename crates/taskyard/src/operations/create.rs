@@ -2,7 +2,6 @@
 
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::hooking::HookEvent;
-use taskyard_core::rules::numbering::next_id;
 use taskyard_core::{Event, Metadata, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
@@ -61,7 +60,7 @@ impl Yard {
 
     fn make(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
         let outcome = self.transact(Op::Create, |txn, _| {
-            let id = next_id(txn.numbers()?, self.rules());
+            let id = txn.new_id(self.rules())?;
             let task = new.clone().into_task(id.clone());
             let edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
             match self.rules() {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use taskyard_core::dialect::native::Unreadable;
-use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::rules::numbering::{Numbers, next_id, next_ids};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{
-    AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Task, TaskId, Timestamp,
+    AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
 };
 
 use super::StoreError;
@@ -111,6 +111,16 @@ pub struct Unpacked {
 pub trait Txn: Snapshot {
     /// Returns what is known of the numbers this list has used.
     fn numbers(&self) -> Result<Numbers, StoreError>;
+
+    /// Returns an id for a new task: the next number, where the store has no ids of another kind.
+    fn new_id(&self, rules: Rules) -> Result<TaskId, StoreError> {
+        Ok(next_id(self.numbers()?, rules))
+    }
+
+    /// Returns ids for many new tasks that come at once.
+    fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        Ok(next_ids(self.numbers()?, rules).take(count).collect())
+    }
 
     /// Stages a task: new, or over the one of that id. In client rules every call is one write of the client.
     fn put(&mut self, task: Task) -> Result<(), StoreError>;

@@ -15,13 +15,13 @@ const STRUCK_OFF: &str = "-";
 
 /// What a move does to the list that things leave. It counts once the other list's journal holds its token.
 #[derive(Clone, Debug)]
-pub(in crate::store::file) struct Move {
-    pub(in crate::store::file) token: String,
+pub(in crate::store) struct Move {
+    pub(in crate::store) token: String,
     /// Our directory for the list that things come to.
-    pub(in crate::store::file) peer: PathBuf,
-    pub(in crate::store::file) signature: Signature,
+    pub(in crate::store) peer: PathBuf,
+    pub(in crate::store) signature: Signature,
     /// Each task's contents afterwards; none where it leaves.
-    pub(in crate::store::file) changes: Vec<(TaskId, Option<Image>)>,
+    pub(in crate::store) changes: Vec<(TaskId, Option<Image>)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -32,7 +32,7 @@ struct Wire {
 
 impl Journal {
     /// Notes a move that is about to happen.
-    pub(in crate::store::file) fn note_move(&self, coming: &Move) -> Result<(), StoreError> {
+    pub(in crate::store) fn note_move(&self, coming: &Move) -> Result<(), StoreError> {
         let text = |image: &Image| String::from_utf8_lossy(image.bytes()).into_owned();
         let wire = Wire {
             actor: coming.signature.actor.as_str().to_owned(),
@@ -46,12 +46,12 @@ impl Journal {
 
     /// Notes, in the journal of the list that things come to, that a move happens, as part of the commit that makes it so.
     /// Returns whether it may still: it may not once the list that things leave has struck it off.
-    pub(in crate::store::file) fn confirm_move(&self, token: &str) -> Result<bool, StoreError> {
+    pub(in crate::store) fn confirm_move(&self, token: &str) -> Result<bool, StoreError> {
         self.set_fate(token, HAPPENED)
     }
 
     /// Decides, in the journal of the list that things come to, what became of a move: it happened, or it never will.
-    pub(in crate::store::file) fn decide_move(&self, token: &str) -> Result<bool, StoreError> {
+    pub(in crate::store) fn decide_move(&self, token: &str) -> Result<bool, StoreError> {
         let transaction = self.begin()?;
         let happened = !self.set_fate(token, STRUCK_OFF)? && self.fate(token)? == HAPPENED;
         self.end(transaction)?;
@@ -70,13 +70,13 @@ impl Journal {
     }
 
     /// Strikes a note off.
-    pub(in crate::store::file) fn forget_move(&self, token: &str) -> Result<(), StoreError> {
+    pub(in crate::store) fn forget_move(&self, token: &str) -> Result<(), StoreError> {
         let mut statement = self.prepare("DELETE FROM moves WHERE token = ?1")?;
         statement.execute([token]).map(drop).map_err(self.failed("write"))
     }
 
     /// Returns the moves away from this list that were noted and not carried out here.
-    pub(in crate::store::file) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
+    pub(in crate::store) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
         let mut statement = self.prepare("SELECT token, peer, payload FROM moves WHERE payload IS NOT NULL")?;
         let rows =
             statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(self.failed("read"))?;

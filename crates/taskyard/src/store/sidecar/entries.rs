@@ -13,37 +13,37 @@ const ENTRY_BITS: u32 = 24;
 
 /// How the journal stands. It stands differently after every commit, and after a turn was taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store::file) struct Standing {
+pub(in crate::store) struct Standing {
     /// The newest revision.
-    pub(in crate::store::file) newest: Revision,
+    pub(in crate::store) newest: Revision,
     /// The highest number any entry is about.
-    pub(in crate::store::file) highest_number: u64,
+    pub(in crate::store) highest_number: u64,
     /// Changes whenever commits that were begun must not happen any more.
     overtaken: i64,
     /// Whether there are leases.
-    pub(in crate::store::file) has_leases: bool,
+    pub(in crate::store) has_leases: bool,
 }
 
 /// What is about to be written of one task.
 #[derive(Clone, Debug)]
-pub(in crate::store::file) struct NewEntry<'a> {
-    pub(in crate::store::file) task: &'a TaskId,
-    pub(in crate::store::file) op: Op,
-    pub(in crate::store::file) before: Option<&'a Image>,
-    pub(in crate::store::file) after: Option<&'a Image>,
+pub(in crate::store) struct NewEntry<'a> {
+    pub(in crate::store) task: &'a TaskId,
+    pub(in crate::store) op: Op,
+    pub(in crate::store) before: Option<&'a Image>,
+    pub(in crate::store) after: Option<&'a Image>,
     /// The inode of the temporary file that is to take the task's place, or of the file that is to be removed.
-    pub(in crate::store::file) inode: Option<u64>,
+    pub(in crate::store) inode: Option<u64>,
 }
 
 /// What was written of one task.
 #[derive(Clone, Debug)]
-pub(in crate::store::file) struct StoredEntry {
-    pub(in crate::store::file) entry: Entry,
-    pub(in crate::store::file) inode: Option<u64>,
+pub(in crate::store) struct StoredEntry {
+    pub(in crate::store) entry: Entry,
+    pub(in crate::store) inode: Option<u64>,
 }
 
 /// A task's name in the database: numbers as integers, so that the highest is found at once.
-pub(in crate::store::file) struct Key<'a>(pub(in crate::store::file) &'a TaskId);
+pub(in crate::store) struct Key<'a>(pub(in crate::store) &'a TaskId);
 
 impl ToSql for Key<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -64,14 +64,14 @@ pub(super) fn task_id(value: ValueRef<'_>) -> TaskId {
 
 impl Journal {
     /// Returns the newest revision.
-    pub(in crate::store::file) fn newest(&self) -> Result<Revision, StoreError> {
+    pub(in crate::store) fn newest(&self) -> Result<Revision, StoreError> {
         let mut statement = self.prepare("SELECT max(id) FROM entries")?;
         let id: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
         Ok(Revision(id.unwrap_or(0).unsigned_abs() >> ENTRY_BITS))
     }
 
     /// Returns how the journal stands, in one look.
-    pub(in crate::store::file) fn standing(&self) -> Result<Standing, StoreError> {
+    pub(in crate::store) fn standing(&self) -> Result<Standing, StoreError> {
         // Every integer sorts before every text.
         let mut statement = self.prepare(
             "SELECT (SELECT max(id) FROM entries),
@@ -93,7 +93,7 @@ impl Journal {
     }
 
     /// Writes one commit's entries.
-    pub(in crate::store::file) fn append(
+    pub(in crate::store) fn append(
         &self,
         revision: Revision,
         at: Timestamp,
@@ -122,14 +122,14 @@ impl Journal {
     }
 
     /// Returns every entry after a revision, oldest first.
-    pub(in crate::store::file) fn after(&self, since: Revision) -> Result<Vec<StoredEntry>, StoreError> {
+    pub(in crate::store) fn after(&self, since: Revision) -> Result<Vec<StoredEntry>, StoreError> {
         let mut statement = self.prepare("SELECT * FROM entries WHERE id >= ?1 ORDER BY id")?;
         let rows = statement.query_map([first_id(since.next())], stored_entry).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
     }
 
     /// Returns which tasks have entries after a revision.
-    pub(in crate::store::file) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
+    pub(in crate::store) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
         let mut statement = self.prepare("SELECT DISTINCT task FROM entries WHERE id >= ?1")?;
         let rows = statement
             .query_map([first_id(since.next())], |row| Ok(task_id(row.get_ref(0)?)))
@@ -138,13 +138,13 @@ impl Journal {
     }
 
     /// Returns when a revision, or the first one after it, happened, in milliseconds.
-    pub(in crate::store::file) fn moment_of(&self, revision: Revision) -> Result<Option<i64>, StoreError> {
+    pub(in crate::store) fn moment_of(&self, revision: Revision) -> Result<Option<i64>, StoreError> {
         let mut statement = self.prepare("SELECT at FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1")?;
         statement.query_row([first_id(revision)], |row| row.get(0)).optional().map_err(self.failed("read"))
     }
 
     /// Returns the part of the journal that is asked for, oldest first.
-    pub(in crate::store::file) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+    pub(in crate::store) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let from = first_id(query.since.next());
         let to = query.until.map_or(i64::MAX, |until| first_id(until.next()) - 1);
         let from = match query.newest {

@@ -6,40 +6,40 @@ use taskyard_core::{Image, Task, TaskId};
 
 use super::Journal;
 use super::entries::{Key, task_id};
+use super::fingerprint::Fingerprint;
 use crate::store::StoreError;
-use crate::store::file::fingerprint::Fingerprint;
 
 /// One file as it was last seen.
 #[derive(Clone, Debug)]
-pub(in crate::store::file) struct Known {
-    pub(in crate::store::file) print: Fingerprint,
+pub(in crate::store) struct Known {
+    pub(in crate::store) print: Fingerprint,
     /// When it was seen.
-    pub(in crate::store::file) seen: i64,
-    pub(in crate::store::file) image: Image,
+    pub(in crate::store) seen: i64,
+    pub(in crate::store) image: Image,
 }
 
 /// The task in a file as it was last seen.
 #[derive(Debug)]
-pub(in crate::store::file) struct KnownTask {
-    pub(in crate::store::file) id: TaskId,
-    pub(in crate::store::file) print: Fingerprint,
-    pub(in crate::store::file) seen: i64,
-    pub(in crate::store::file) task: Result<Task, Unreadable>,
+pub(in crate::store) struct KnownTask {
+    pub(in crate::store) id: TaskId,
+    pub(in crate::store) print: Fingerprint,
+    pub(in crate::store) seen: i64,
+    pub(in crate::store) task: Result<Task, Unreadable>,
 }
 
 /// A file as it was last seen, and the task in it where that was wanted and there is one.
 #[derive(Debug)]
-pub(in crate::store::file) struct KnownPrint {
-    pub(in crate::store::file) id: TaskId,
-    pub(in crate::store::file) print: Fingerprint,
-    pub(in crate::store::file) seen: i64,
+pub(in crate::store) struct KnownPrint {
+    pub(in crate::store) id: TaskId,
+    pub(in crate::store) print: Fingerprint,
+    pub(in crate::store) seen: i64,
     /// Apart, since most are not wanted.
-    pub(in crate::store::file) task: Option<Box<Task>>,
+    pub(in crate::store) task: Option<Box<Task>>,
 }
 
 impl Journal {
     /// Returns the last known state of one file.
-    pub(in crate::store::file) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
+    pub(in crate::store) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
         let mut statement =
             self.prepare("SELECT task, inode, mtime, size, seen, content FROM known WHERE task = ?1")?;
         statement
@@ -49,7 +49,7 @@ impl Journal {
     }
 
     /// Returns the last known state of every file.
-    pub(in crate::store::file) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
+    pub(in crate::store) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
         let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
         let rows = statement.query_map([], known).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
@@ -57,7 +57,7 @@ impl Journal {
 
     /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
     /// for a file that has not changed nobody needs them.
-    pub(in crate::store::file) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
+    pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
         let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
         let rows = statement
             .query_map([], |row| {
@@ -70,7 +70,7 @@ impl Journal {
     }
 
     /// Returns every known file with its fingerprint, and the task in it where its contents are wanted.
-    pub(in crate::store::file) fn known_where(
+    pub(in crate::store) fn known_where(
         &self,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<KnownPrint>, StoreError> {
@@ -87,14 +87,14 @@ impl Journal {
     }
 
     /// Returns about how many files are known.
-    pub(in crate::store::file) fn known_count(&self) -> Result<usize, StoreError> {
+    pub(in crate::store) fn known_count(&self) -> Result<usize, StoreError> {
         let mut statement = self.prepare("SELECT max(rowid) FROM known")?;
         let count: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
         Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
     /// Remembers the state of a file.
-    pub(in crate::store::file) fn set_known(&self, task: &TaskId, known: &Known) -> Result<(), StoreError> {
+    pub(in crate::store) fn set_known(&self, task: &TaskId, known: &Known) -> Result<(), StoreError> {
         let mut statement = self.prepare(
             "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (task) DO UPDATE SET
              inode = excluded.inode, mtime = excluded.mtime, size = excluded.size, seen = excluded.seen,
@@ -114,12 +114,7 @@ impl Journal {
     }
 
     /// Remembers that a file whose contents are known looks different now.
-    pub(in crate::store::file) fn set_print(
-        &self,
-        task: &TaskId,
-        print: Fingerprint,
-        seen: i64,
-    ) -> Result<(), StoreError> {
+    pub(in crate::store) fn set_print(&self, task: &TaskId, print: Fingerprint, seen: i64) -> Result<(), StoreError> {
         let mut statement =
             self.prepare("UPDATE known SET inode = ?2, mtime = ?3, size = ?4, seen = ?5 WHERE task = ?1")?;
         statement
@@ -129,7 +124,7 @@ impl Journal {
     }
 
     /// Forgets a file.
-    pub(in crate::store::file) fn forget(&self, task: &TaskId) -> Result<(), StoreError> {
+    pub(in crate::store) fn forget(&self, task: &TaskId) -> Result<(), StoreError> {
         let mut statement = self.prepare("DELETE FROM known WHERE task = ?1")?;
         statement.execute([Key(task)]).map(drop).map_err(self.failed("write"))
     }

@@ -10,8 +10,8 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
+use super::boot::remember_boot;
 use crate::store::StoreError;
-use crate::store::file::power;
 
 /// The format of the database; a higher one was written by a newer Taskyard.
 const FORMAT: i64 = 2;
@@ -51,7 +51,7 @@ const FROM_FIRST_FORMAT: &str = "ALTER TABLE entries ADD COLUMN remark TEXT;";
 
 /// One open database.
 #[derive(Debug)]
-pub(in crate::store::file) struct Journal {
+pub(in crate::store) struct Journal {
     pub(super) connection: Connection,
     path: PathBuf,
     /// The format it has.
@@ -63,7 +63,7 @@ pub(in crate::store::file) struct Journal {
 
 impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
-    pub(in crate::store::file) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
+    pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         let path = sidecar.join("journal.sqlite");
         if !path.exists() {
             fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
@@ -79,7 +79,7 @@ impl Journal {
             match journal.pragma::<i64>("user_version")? {
                 0 => {
                     journal.create(list)?;
-                    power::remember_boot(sidecar)?;
+                    remember_boot(sidecar)?;
                     sync_directories(sidecar);
                 }
                 1 => journal.upgrade()?,
@@ -94,7 +94,7 @@ impl Journal {
     }
 
     /// Opens the journal for reading only; `None` where there is none.
-    pub(in crate::store::file) fn open_to_read(sidecar: &Path) -> Result<Option<Self>, StoreError> {
+    pub(in crate::store) fn open_to_read(sidecar: &Path) -> Result<Option<Self>, StoreError> {
         let path = sidecar.join("journal.sqlite");
         if !path.exists() {
             return Ok(None);
@@ -154,22 +154,22 @@ impl Journal {
     }
 
     /// Begins a transaction that may write.
-    pub(in crate::store::file) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
+    pub(in crate::store) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(self.failed("write"))
     }
 
     /// Begins a transaction in which every read sees one state.
-    pub(in crate::store::file) fn begin_to_read(&self) -> Result<Transaction<'_>, StoreError> {
+    pub(in crate::store) fn begin_to_read(&self) -> Result<Transaction<'_>, StoreError> {
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred).map_err(self.failed("read"))
     }
 
     /// Ends a transaction: from here on it exists for every process. It survives a power loss after the next [`Self::sync`].
-    pub(in crate::store::file) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
+    pub(in crate::store) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
         transaction.commit().map_err(self.failed("write"))
     }
 
     /// Waits until every commit so far is on the disk.
-    pub(in crate::store::file) fn sync(&mut self) -> Result<(), StoreError> {
+    pub(in crate::store) fn sync(&mut self) -> Result<(), StoreError> {
         if self.log.is_none() {
             let path = self.log_path();
             let log =
@@ -181,7 +181,7 @@ impl Journal {
     }
 
     /// Copies the log into the database when it has grown long. Called with no lock held.
-    pub(in crate::store::file) fn copy_log(&self) {
+    pub(in crate::store) fn copy_log(&self) {
         let pages = self.pages.load(Ordering::Relaxed);
         let copy = |sql| self.connection.query_row(sql, [], |_| Ok(()));
         if pages > LONGEST_LOG {
@@ -197,20 +197,20 @@ impl Journal {
     }
 
     /// Makes every commit fail that was begun before now.
-    pub(in crate::store::file) fn overtake(&self) -> Result<(), StoreError> {
+    pub(in crate::store) fn overtake(&self) -> Result<(), StoreError> {
         let transaction = self.begin()?;
         self.set_fact(OVERTAKEN, self.fact::<i64>(OVERTAKEN)?.unwrap_or(0) + 1)?;
         self.end(transaction)
     }
 
     /// Returns a remembered fact.
-    pub(in crate::store::file) fn fact<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
+    pub(in crate::store) fn fact<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
         let mut statement = self.prepare("SELECT value FROM facts WHERE key = ?1")?;
         statement.query_row([key], |row| row.get(0)).optional().map_err(self.failed("read"))
     }
 
     /// Remembers a fact.
-    pub(in crate::store::file) fn set_fact(&self, key: &str, value: impl rusqlite::ToSql) -> Result<(), StoreError> {
+    pub(in crate::store) fn set_fact(&self, key: &str, value: impl rusqlite::ToSql) -> Result<(), StoreError> {
         let mut statement = self.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?;
         statement.execute(rusqlite::params![key, value]).map(drop).map_err(self.failed("write"))
     }

@@ -7,22 +7,22 @@ use taskyard_core::dialect::native::{self, Unreadable};
 use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::{Image, Rules, Task, TaskId};
 
-use super::kept::{Kept, State, key_of, number_of};
+use super::kept::{Kept, State, number_of};
 use crate::store::leases::StagedLeases;
 
 /// A state with changes that have not happened yet.
 #[derive(Debug)]
-pub(super) struct Staging {
-    pub(super) base: Arc<State>,
+pub(in crate::store) struct Staging {
+    pub(in crate::store) base: Arc<State>,
     /// Each changed task as it will be; none where it goes.
-    pub(super) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
-    pub(super) mark: f64,
-    pub(super) leases: StagedLeases,
+    pub(in crate::store) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
+    pub(in crate::store) mark: f64,
+    pub(in crate::store) leases: StagedLeases,
 }
 
 /// Why something cannot be staged.
 #[derive(Debug)]
-pub(super) enum CannotStage {
+pub(in crate::store) enum CannotStage {
     /// Something stands there that is no task.
     NoTask(Unreadable),
     /// The task is larger than we write.
@@ -30,13 +30,13 @@ pub(super) enum CannotStage {
 }
 
 impl Staging {
-    pub(super) fn over(base: Arc<State>) -> Self {
+    pub(in crate::store) fn over(base: Arc<State>) -> Self {
         let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
         Self { mark: base.mark, base, staged: BTreeMap::new(), leases }
     }
 
-    pub(super) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
-        let key = key_of(id);
+    pub(in crate::store) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
+        let key = self.base.name_of(id);
         match self.staged.get(&key) {
             Some(staged) => staged.as_ref(),
             None => self.base.tasks.get(&key),
@@ -44,7 +44,7 @@ impl Staging {
     }
 
     /// Returns everything kept, by rising number.
-    pub(super) fn all(&self) -> Vec<&Arc<Kept>> {
+    pub(in crate::store) fn all(&self) -> Vec<&Arc<Kept>> {
         let unchanged = self.base.tasks.iter().filter(|(id, _)| !self.staged.contains_key(*id)).map(|(_, kept)| kept);
         let mut all: Vec<_> = unchanged.chain(self.staged.values().flatten()).collect();
         all.sort_by(|one, two| one.id.cmp(&two.id));
@@ -52,7 +52,7 @@ impl Staging {
     }
 
     /// Returns the tasks that wait for a task, by rising number.
-    pub(super) fn waiting_for(&self, blocker: &TaskId) -> Vec<Task> {
+    pub(in crate::store) fn waiting_for(&self, blocker: &TaskId) -> Vec<Task> {
         let waits = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(|task| task.blocked_by.contains(blocker));
         let unchanged = self.base.tasks.values().filter(waits).filter(|kept| !self.staged.contains_key(&kept.id));
         let staged = self.staged.values().flatten().filter(waits);
@@ -61,27 +61,27 @@ impl Staging {
         tasks
     }
 
-    pub(super) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), CannotStage> {
+    pub(in crate::store) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), CannotStage> {
         let over = self.writable(&task.id)?.map(|kept| &kept.image);
         let image = native::write(over, task, rules).map_err(CannotStage::TooLarge)?;
         self.stage(&task.id, image);
         Ok(())
     }
 
-    pub(super) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), CannotStage> {
+    pub(in crate::store) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), CannotStage> {
         self.writable(id)?;
         self.stage(id, image);
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, id: &TaskId) -> Result<(), CannotStage> {
+    pub(in crate::store) fn remove(&mut self, id: &TaskId) -> Result<(), CannotStage> {
         if self.writable(id)?.is_some() {
             self.unstage(id);
         }
         Ok(())
     }
 
-    pub(super) fn clear(&mut self, rules: Rules) {
+    pub(in crate::store) fn clear(&mut self, rules: Rules) {
         let going = |kept: &&&Arc<Kept>| rules.is_client() || kept.task.is_ok();
         let ids: Vec<TaskId> = self.all().iter().filter(going).map(|kept| kept.id.clone()).collect();
         for id in ids {
@@ -89,7 +89,7 @@ impl Staging {
         }
     }
 
-    pub(super) fn numbers(&self) -> Numbers {
+    pub(in crate::store) fn numbers(&self) -> Numbers {
         // Names that are no number sort after the empty name, numbers before it.
         let border = TaskId::stored("");
         let still_there = |(id, _): &(&TaskId, &Arc<Kept>)| !self.staged.contains_key(*id);
@@ -110,12 +110,12 @@ impl Staging {
     }
 
     fn stage(&mut self, id: &TaskId, image: Image) {
-        let key = key_of(id);
+        let key = self.base.name_of(id);
         self.staged.insert(key.clone(), Some(Kept::new(key, image)));
     }
 
     fn unstage(&mut self, id: &TaskId) {
-        let key = key_of(id);
+        let key = self.base.name_of(id);
         self.mark = self.mark.max(number_of(&key));
         self.staged.insert(key, None);
     }

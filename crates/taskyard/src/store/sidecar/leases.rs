@@ -17,7 +17,7 @@ const WITH_LEASES: i64 = 2;
 
 impl Journal {
     /// Returns every lease, by task.
-    pub(in crate::store::file) fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+    pub(in crate::store) fn leases(&self) -> Result<Vec<Lease>, StoreError> {
         if self.format < WITH_LEASES {
             return Ok(Vec::new());
         }
@@ -27,14 +27,14 @@ impl Journal {
     }
 
     /// Returns the leases for a transaction to stage over.
-    pub(in crate::store::file) fn leases_to_stage(&self, has_leases: bool) -> Result<StagedLeases, StoreError> {
+    pub(in crate::store) fn leases_to_stage(&self, has_leases: bool) -> Result<StagedLeases, StoreError> {
         let leases = if has_leases { self.leases()? } else { Vec::new() };
         let last = self.fact::<i64>(TOKEN)?.unwrap_or(0).unsigned_abs();
         Ok(StagedLeases::over(leases, Token(last)))
     }
 
     /// Writes what a transaction changed.
-    pub(in crate::store::file) fn write_leases(&self, leases: &StagedLeases) -> Result<(), StoreError> {
+    pub(in crate::store) fn write_leases(&self, leases: &StagedLeases) -> Result<(), StoreError> {
         for (task, lease) in leases.changed() {
             match lease {
                 Some(lease) => self.write_lease(lease)?,
@@ -51,7 +51,7 @@ impl Journal {
     }
 
     /// Gives leases new ends, those that are still the same.
-    pub(in crate::store::file) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+    pub(in crate::store) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
         let transaction = self.begin()?;
         for Lease { task, token, ends, .. } in leases {
             let mut statement = self.prepare(

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use taskyard_core::{Lease, ListId, Revision, Task, TaskId};
+use taskyard_core::{Lease, Revision, Task, TaskId};
 
-use super::kept::{State, key_of};
+use super::kept::State;
 use crate::store::{Lookup, Problem, Snapshot, StoreError};
 
+/// A list at one moment, all of it read.
 #[derive(Debug)]
-pub(super) struct MemorySnapshot {
-    pub(super) list: ListId,
-    pub(super) state: Arc<State>,
+pub(in crate::store) struct StateSnapshot {
+    pub(in crate::store) state: Arc<State>,
 }
 
-impl Snapshot for MemorySnapshot {
+impl Snapshot for StateSnapshot {
     fn exists(&self) -> bool {
         self.state.exists
     }
@@ -23,7 +23,7 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
-        Ok(self.state.tasks.get(&key_of(id)).map_or(Lookup::Missing, |kept| kept.lookup(&self.list)))
+        Ok(self.state.tasks.get(&self.state.name_of(id)).map_or(Lookup::Missing, |kept| kept.lookup(&self.state.home)))
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
@@ -35,6 +35,6 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
-        Ok(self.state.tasks.values().filter_map(|kept| kept.as_problem(&self.list)).collect())
+        Ok(self.state.tasks.values().filter_map(|kept| kept.as_problem(&self.state.home)).collect())
     }
 }

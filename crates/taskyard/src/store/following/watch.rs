@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{Entry, Event, Revision};
 
-use super::handle::Handle;
+use super::Followed;
 use super::places_watched::PlacesWatched;
 use crate::store::{HistoryQuery, Listener, StoreError, Subscription};
 
@@ -34,13 +34,17 @@ enum Word {
 }
 
 /// Calls the listener for every commit after `since`, until the subscription is dropped.
-pub(super) fn watch(handle: Arc<Handle>, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
+pub(in crate::store) fn watch<F: Followed + 'static>(
+    followed: Arc<F>,
+    since: Revision,
+    to: Listener,
+) -> Result<Subscription, StoreError> {
     let (sender, receiver) = channel();
     let moved = sender.clone();
     let places = PlacesWatched::new(move || drop(moved.send(Word::Moved)));
     let thread = thread::Builder::new()
         .name("taskyard-watch".to_owned())
-        .spawn(move || follow(&handle, places, &receiver, since, &to))
+        .spawn(move || follow(&*followed, places, &receiver, since, &to))
         .map_err(StoreError::io("cannot watch", "."))?;
     Ok(Subscription::new(move || {
         let _ = sender.send(Word::End);
@@ -51,24 +55,30 @@ pub(super) fn watch(handle: Arc<Handle>, since: Revision, to: Listener) -> Resul
     }))
 }
 
-fn follow(handle: &Handle, mut places: PlacesWatched, receiver: &Receiver<Word>, since: Revision, to: &Listener) {
+fn follow(
+    followed: &dyn Followed,
+    mut places: PlacesWatched,
+    receiver: &Receiver<Word>,
+    since: Revision,
+    to: &Listener,
+) {
     let mut told = since;
     let mut next_try = LONGEST_BURST;
     let mut rested = Instant::now();
     loop {
         // Before looking, so that nothing can move between the look and the watching.
-        let is_told = places.keep_up(&handle.place);
+        let is_told = places.keep_up(&followed.places());
         // What is journaled already need not wait until the files have been looked at.
-        tell(handle, &mut told, to);
+        tell(followed, &mut told, to);
         let looking = Instant::now();
         let left_to_rest = rested.saturating_duration_since(looking);
         let word = if left_to_rest.is_zero() {
-            let is_complete = handle.observe().unwrap_or_else(|error| {
+            let is_complete = followed.observe().unwrap_or_else(|error| {
                 tracing::warn!(%error, "cannot look at the list");
                 true
             });
             rested = Instant::now() + (looking.elapsed() * REST).min(LONGEST_REST);
-            tell(handle, &mut told, to);
+            tell(followed, &mut told, to);
             // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
             let word = match (is_complete, is_told) {
                 (true, true) => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -97,15 +107,13 @@ fn follow(handle: &Handle, mut places: PlacesWatched, receiver: &Receiver<Word>,
 }
 
 /// Tells the listener what the journal has beyond what it was told.
-fn tell(handle: &Handle, told: &mut Revision, to: &Listener) {
-    let Some(journal) = handle.journal_to_read() else { return };
-    let entries = journal.select(&HistoryQuery { since: *told, ..HistoryQuery::default() });
-    handle.give_back(journal);
+fn tell(followed: &dyn Followed, told: &mut Revision, to: &Listener) {
+    let entries = followed.entries(&HistoryQuery { since: *told, ..HistoryQuery::default() });
     let entries = match entries {
         Ok(entries) => entries,
         Err(error) => return tracing::warn!(%error, "cannot read the journal"),
     };
-    for event in events(handle, entries) {
+    for event in events(followed, entries) {
         *told = event.revision;
         if catch_unwind(AssertUnwindSafe(|| to(&event))).is_err() {
             tracing::error!(revision = event.revision.0, "a listener panicked");
@@ -113,12 +121,12 @@ fn tell(handle: &Handle, told: &mut Revision, to: &Listener) {
     }
 }
 
-fn events(handle: &Handle, entries: Vec<Entry>) -> Vec<Event> {
+fn events(followed: &dyn Followed, entries: Vec<Entry>) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for entry in entries {
         match events.last_mut() {
             Some(event) if event.revision == entry.revision => event.entries.push(entry),
-            _ => events.push(Event { list: handle.list.clone(), revision: entry.revision, entries: vec![entry] }),
+            _ => events.push(Event { list: followed.list().clone(), revision: entry.revision, entries: vec![entry] }),
         }
     }
     events
