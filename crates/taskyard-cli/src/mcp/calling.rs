@@ -34,7 +34,8 @@ impl Hub {
     pub(super) async fn call(&self, place: Arc<Place>, call: Call, context: &RequestContext<RoleServer>) -> Answer {
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
-        let is_remembered = catalogue::find(&call.tool).is_some_and(|tool| !tool.annotations.read_only);
+        let is_remembered =
+            catalogue::find_in(self.options.system, &call.tool).is_some_and(|tool| !tool.annotations.read_only);
         let id = identity::call_id(context).filter(|_| is_remembered);
         let Some(key) = id.map(|id| CallKey::new(id, &call.tool, &call.input)) else {
             return self.make(place, call, caller, None, context).await;

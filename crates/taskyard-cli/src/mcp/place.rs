@@ -105,7 +105,9 @@ impl Place {
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
         let toolbox = Toolbox::new(yard, self.options.system);
         let toolbox = match self.options.system {
-            System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
+            System::Tasks | System::Document | System::Teaching | System::Export => {
+                toolbox.claiming(self.claim(&caller.agent))
+            }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
         Bench { toolbox, hooks }

@@ -1,7 +1,8 @@
 //! All tools, and which of them are offered when.
 
 use super::{
-    Answer, Tool, ToolSet, task_claim, task_create, task_get, task_list, task_release, task_update, todo_write,
+    Answer, Tool, ToolSet, dialects, task_claim, task_create, task_get, task_list, task_release, task_update,
+    todo_write,
 };
 use crate::rules::gate::System;
 
@@ -18,7 +19,13 @@ pub const TOOLS: [&Tool; 7] = [
 
 /// Returns the tools of a set, where this system is on.
 pub fn offered(set: ToolSet, system: System) -> impl Iterator<Item = &'static Tool> {
-    TOOLS.into_iter().filter(move |tool| tool.set <= set && tool.system == system)
+    let all = TOOLS.into_iter().chain(dialects::TOOLS);
+    all.filter(move |tool| tool.set <= set && tool.system == system)
+}
+
+/// Returns the tool of a name in a system; two systems may have tools of one name.
+pub fn find_in(system: System, name: &str) -> Option<&'static Tool> {
+    TOOLS.into_iter().chain(dialects::TOOLS).find(|tool| tool.system == system && tool.name == name)
 }
 
 /// Returns the tool of a name.

@@ -40,10 +40,11 @@ impl Toolbox {
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
     /// [`super::failed`] makes an answer of that, too.
     pub fn call(&self, name: &str, input: &Value) -> Result<Answer, Error> {
-        if catalogue::find(name).is_none_or(|tool| tool.system != self.system) {
+        if catalogue::find_in(self.system, name).is_none() {
             return Ok(catalogue::not_available(name));
         }
         let answer = match name {
+            name if !matches!(self.system, System::Tasks | System::Todos) => self.call_in_dialect(name, input),
             "TaskCreate" => self.create(input),
             "TaskGet" => self.get(input),
             "TaskUpdate" => self.update(input),

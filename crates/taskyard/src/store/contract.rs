@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::numbering::{Numbers, next_id, next_ids};
 use taskyard_core::rules::refusal::Refusal;
@@ -50,6 +51,11 @@ pub trait Store: Debug + Send + Sync {
     /// transaction and is no commit.
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError>;
 
+    /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
+    fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
 
@@ -84,6 +90,11 @@ pub trait Snapshot: Debug {
 
     /// Returns every lease there is, by task, whether or not it still counts.
     fn leases(&self) -> Result<Vec<Lease>, StoreError>;
+
+    /// Tells whether a task waits also for tasks that do not exist.
+    fn counts_missing(&self) -> bool {
+        false
+    }
 
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
     fn unpack(self: Box<Self>) -> Result<Unpacked, StoreError> {

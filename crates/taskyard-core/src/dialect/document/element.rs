@@ -250,7 +250,8 @@ fn text_of(subject: &str, description: &str) -> String {
     }
 }
 
-fn parts_of(text: &str) -> (String, String) {
+/// Takes the text of a document apart into a title and what there is to do.
+pub fn parts_of(text: &str) -> (String, String) {
     match text.split_once('\n') {
         None => (text.to_owned(), String::new()),
         Some((first, rest)) => match rest.strip_prefix('\n') {

@@ -6,6 +6,6 @@ mod element;
 mod file;
 mod lists;
 
-pub use element::{Around, CARRIED, Times, read, read_with_times, times, write, write_with_times};
+pub use element::{Around, CARRIED, Times, parts_of, read, read_with_times, times, write, write_with_times};
 pub use file::{BadDocument, Document, VERSION};
 pub use lists::{Heard, hear, tell};

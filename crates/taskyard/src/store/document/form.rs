@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use taskyard_core::dialect::document;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
@@ -126,6 +127,10 @@ impl Form for DocumentForm {
 
     fn save(&self, path: &Path, before: Option<&Raw>, after: &Raw) -> Result<(), StoreError> {
         files::save(path, before, &after.document)
+    }
+
+    fn elements(&self, raw: &Raw) -> Vec<Value> {
+        raw.document.elements().to_vec()
     }
 
     fn new_id(&self, _at: Timestamp) -> TaskId {

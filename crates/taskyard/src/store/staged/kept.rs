@@ -68,6 +68,8 @@ impl Default for Home {
 #[derive(Clone, Debug, Default)]
 pub(in crate::store) struct State {
     pub(in crate::store) home: Home,
+    /// Whether a task waits also for tasks that do not exist.
+    pub(in crate::store) counts_missing: bool,
     pub(in crate::store) exists: bool,
     pub(in crate::store) revision: Revision,
     pub(in crate::store) tasks: BTreeMap<TaskId, Arc<Kept>>,

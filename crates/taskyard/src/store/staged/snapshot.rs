@@ -26,6 +26,10 @@ impl Snapshot for StateSnapshot {
         Ok(self.state.tasks.get(&self.state.name_of(id)).map_or(Lookup::Missing, |kept| kept.lookup(&self.state.home)))
     }
 
+    fn counts_missing(&self) -> bool {
+        self.state.counts_missing
+    }
+
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         Ok(self.state.tasks.values().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
     }

@@ -67,6 +67,8 @@ impl Form for TeachingForm {
     type Raw = Raw;
     type Held = Option<File>;
 
+    const COUNTS_MISSING: bool = true;
+
     fn path(&self, list: &ListId) -> PathBuf {
         match &self.place {
             TeachingPlace::Lists(root) => root.join(list.directory()),

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Task, TaskId, Timestamp};
 
@@ -23,6 +24,9 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     type Raw: Debug + Clone + Send + Sync;
     /// The dialect's own lock, given back when it is dropped.
     type Held: Debug + Send;
+
+    /// Whether a task waits also for tasks that do not exist.
+    const COUNTS_MISSING: bool = false;
 
     /// Returns where a list is.
     fn path(&self, list: &ListId) -> PathBuf;
@@ -56,6 +60,11 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
 
     /// Writes the files, so that they survive a power loss.
     fn save(&self, path: &Path, before: Option<&Self::Raw>, after: &Self::Raw) -> Result<(), StoreError>;
+
+    /// Returns the tasks as the files say them, where that is JSON of their own.
+    fn elements(&self, _raw: &Self::Raw) -> Vec<Value> {
+        Vec::new()
+    }
 
     /// Returns an id for a new task, made at a moment.
     fn new_id(&self, at: Timestamp) -> TaskId;

@@ -35,7 +35,8 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     let applied = applied(journal)?;
     let raw = handle.form.load(&handle.path)?;
     let forms = raw.as_ref().map(|raw| handle.form.forms(raw)).unwrap_or_default();
-    let mut state = State { home: handle.form.home(&handle.path), exists: raw.is_some(), ..State::default() };
+    let home = handle.form.home(&handle.path);
+    let mut state = State { home, counts_missing: F::COUNTS_MISSING, exists: raw.is_some(), ..State::default() };
     let Some(journal) = journal else {
         let present = present(&*handle.form, raw.as_ref(), &forms, &BTreeMap::new());
         state.tasks = present.tasks;

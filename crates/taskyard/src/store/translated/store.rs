@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use serde_json::Value;
 use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
 
 use super::form::Form;
@@ -84,6 +85,11 @@ impl<F: Form> Store for TranslatedStore<F> {
         let renewed = journal.renew(leases);
         handle.give_back(journal);
         renewed
+    }
+
+    fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
+        let raw = self.form.load(&self.handle(list).path)?;
+        Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
     }
 
     fn litter(&self, _list: &ListId) -> Result<Vec<Litter>, StoreError> {

@@ -99,6 +99,10 @@ impl<F: Form> Snapshot for TranslatedTxn<F> {
         Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.staging.base.home)))
     }
 
+    fn counts_missing(&self) -> bool {
+        self.staging.base.counts_missing
+    }
+
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         Ok(self.staging.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
     }
