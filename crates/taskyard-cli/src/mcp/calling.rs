@@ -32,6 +32,9 @@ pub(super) struct Call {
 impl Hub {
     /// Makes a call and returns its answer. One that was made before is not made again.
     pub(super) async fn call(&self, place: Arc<Place>, call: Call, context: &RequestContext<RoleServer>) -> Answer {
+        if let Some(answer) = place.answer_at_once(&call.tool, &call.input) {
+            return answer;
+        }
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
         let is_remembered =

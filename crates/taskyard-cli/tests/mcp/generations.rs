@@ -89,19 +89,34 @@ fn exactly_one_of_the_two_systems_is_offered() {
 }
 
 #[test]
-fn the_inspector_lists_and_calls() {
-    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    let folder =
+fn the_inspector_lists_and_calls_over_both_transports() {
+    let over_pipes = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let server = [env!("CARGO_BIN_EXE_taskyard"), "mcp", "--list", "L"];
+    inspected(&over_pipes, &server.map(str::to_owned));
+    let over_http = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&over_http);
+    let header = format!("Authorization: Bearer {}", served.token);
+    inspected(&over_http, &[served.url(), "--transport".to_owned(), "http".to_owned(), "--header".to_owned(), header]);
+}
+
+fn inspected(home: &Home, server: &[String]) {
+    let inspector =
         install_mcp_clients().join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let inspect = |words: &[&str]| -> Value {
         let mut node = Command::new("node");
-        node.arg(&folder).args(["--cli", env!("CARGO_BIN_EXE_taskyard"), "mcp", "--list", "L"]).args(words);
+        node.arg(&inspector).arg("--cli").args(server).args(words);
         node.env("HOME", home.path()).current_dir(home.path());
         let output = node.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     };
-    assert_eq!(names(&inspect(&["--method", "tools/list"])["tools"]), TOOLS);
+    for era in ["legacy", "modern"] {
+        // With `--strict` it fails on schemas that are not portable.
+        let list = inspect(&["--method", "tools/list", "--strict", "--protocol-era", era]);
+        assert_eq!(names(&list["tools"]), TOOLS, "{era}");
+    }
     let call = ["--method", "tools/call", "--tool-name", "TaskCreate", "--tool-arg", "subject=One", "description=x"];
     assert_eq!(inspect(&call)["content"][0]["text"], "Task #1 created successfully: One");
+    assert_eq!(names(&inspect(&["--method", "resources/list"])["resources"]), ["list", "graph", "task 1"]);
+    assert_eq!(names(&inspect(&["--method", "prompts/list"])["prompts"]), ["plan", "next"]);
 }

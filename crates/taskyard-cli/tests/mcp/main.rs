@@ -9,6 +9,7 @@ mod guarding;
 mod http;
 mod identity;
 mod leases;
+mod listing;
 mod load;
 mod notices;
 #[path = "../../../taskyard/tests/conformance/recording.rs"]

@@ -4,8 +4,10 @@
 mod claims;
 mod dialects;
 mod failing;
+mod last_listing;
 mod tasks;
 mod toolbox;
 
 pub use failing::failed;
+pub use last_listing::LastListing;
 pub use toolbox::Toolbox;

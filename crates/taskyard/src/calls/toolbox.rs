@@ -6,6 +6,7 @@ use serde_json::Value;
 use taskyard_core::rules::gate::System;
 use taskyard_core::tools::{Answer, InputError, Surroundings, catalogue, todo_write};
 
+use super::LastListing;
 use crate::operations::{Claim, Filter};
 use crate::todos::TodoList;
 use crate::{Error, Yard};
@@ -17,12 +18,19 @@ pub struct Toolbox {
     pub(super) claim: Claim,
     system: System,
     todos: Arc<TodoList>,
+    pub(super) last_listing: Arc<LastListing>,
 }
 
 impl Toolbox {
     /// Returns the tools of the agent a yard acts as. Its todo list lives as long as this.
     pub fn new(yard: Yard, system: System) -> Self {
-        Self { yard, claim: Claim::default(), system, todos: Arc::new(TodoList::in_memory()) }
+        Self {
+            yard,
+            claim: Claim::default(),
+            system,
+            todos: Arc::new(TodoList::in_memory()),
+            last_listing: Arc::default(),
+        }
     }
 
     /// Makes claims in another way: with other leases, roles or limits.
@@ -35,6 +43,12 @@ impl Toolbox {
     #[must_use]
     pub fn with_todos(self, todos: Arc<TodoList>) -> Self {
         Self { todos, ..self }
+    }
+
+    /// Keeps the last answer to `TaskList` elsewhere, for those who come after.
+    #[must_use]
+    pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
+        Self { last_listing, ..self }
     }
 
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and

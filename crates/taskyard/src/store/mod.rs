@@ -13,8 +13,8 @@ mod teaching;
 mod translated;
 
 pub use contract::{
-    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Signature, Snapshot, Store, Subscription, Txn,
-    TxnPair, Unpacked,
+    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store,
+    Subscription, Txn, TxnPair, Unpacked,
 };
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub use error::StoreError;

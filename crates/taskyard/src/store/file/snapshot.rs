@@ -46,15 +46,16 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
-        let (directory, before) = (self.handle.place.open()?, self.handle.state());
-        let (Some(directory), Some(before)) = (directory, before) else { return self.look_at_files() };
+        let Some(directory) = self.handle.place.open()? else { return self.look_at_files() };
+        // Where none of ours ever wrote, there are no words of theirs either.
+        let before = self.handle.state().unwrap_or_default();
         let begun = match self.present().still(directory.as_fd(), &self.handle.place.directory, &before) {
             Ok(sight) => return Ok(Scan::from(&*sight)),
             Err(begun) => begun,
         };
         let scan = self.look_at_files()?;
-        if let (Some(begun), Some(after)) = (begun, self.handle.state()) {
-            self.present().keep(&begun, &after, &scan);
+        if let Some(begun) = begun {
+            self.present().keep(&begun, &self.handle.state().unwrap_or_default(), &scan);
         }
         Ok(scan)
     }

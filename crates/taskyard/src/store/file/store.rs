@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task, Timestamp};
 
 use super::handle::Handle;
 use super::pair::FilePair;
@@ -16,7 +16,9 @@ use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
 use super::{litter, scan};
 use crate::store::following::{self, Followed};
-use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::store::{
+    HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+};
 
 /// How a file store is opened.
 #[derive(Clone, Debug)]
@@ -86,6 +88,11 @@ impl Store for FileStore {
         Ok(Box::new(FileSnapshot::open(self.handle(list))))
     }
 
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        let place = Place { directory: self.options.tasks.join(list.directory()), sidecar: None };
+        Ok(scan::scan(&place, None)?.tasks)
+    }
+
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         Ok(Box::new(FileTxn::open(self.handle(list))?))
     }
@@ -106,6 +113,13 @@ impl Store for FileStore {
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
         following::watch(self.handle(list), since, to)
+    }
+
+    fn sighting(&self, list: &ListId) -> Option<Sighting> {
+        let handle = self.handle(list);
+        // Whoever looks at this moment will know more than we do.
+        let mut present = handle.present.try_lock().ok()?;
+        present.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,6 +34,27 @@ enum Word {
     End,
 }
 
+/// The words that are waiting to be heard.
+struct Words {
+    receiver: Receiver<Word>,
+    is_waiting: Arc<AtomicBool>,
+}
+
+impl Words {
+    /// Waits for the next word.
+    fn hear(&self, longest: Option<Duration>) -> Result<Word, RecvTimeoutError> {
+        let word = match longest {
+            Some(longest) => self.receiver.recv_timeout(longest),
+            None => self.receiver.recv().map_err(RecvTimeoutError::from),
+        };
+        if matches!(word, Ok(Word::Moved)) {
+            // Before the look that follows: what moves from here on is told again.
+            self.is_waiting.store(false, Ordering::SeqCst);
+        }
+        word
+    }
+}
+
 /// Calls the listener for every commit after `since`, until the subscription is dropped.
 pub(in crate::store) fn watch<F: Followed + 'static>(
     followed: Arc<F>,
@@ -40,11 +62,17 @@ pub(in crate::store) fn watch<F: Followed + 'static>(
     to: Listener,
 ) -> Result<Subscription, StoreError> {
     let (sender, receiver) = channel();
-    let moved = sender.clone();
-    let places = PlacesWatched::new(move || drop(moved.send(Word::Moved)));
+    let words = Words { receiver, is_waiting: Arc::default() };
+    let (moved, is_waiting) = (sender.clone(), Arc::clone(&words.is_waiting));
+    let places = PlacesWatched::new(move || {
+        // However much happens, and it may be next to our files, at most one word of it waits to be heard.
+        if !is_waiting.swap(true, Ordering::SeqCst) {
+            let _ = moved.send(Word::Moved);
+        }
+    });
     let thread = thread::Builder::new()
         .name("taskyard-watch".to_owned())
-        .spawn(move || follow(&*followed, places, &receiver, since, &to))
+        .spawn(move || follow(&*followed, places, &words, since, &to))
         .map_err(StoreError::io("cannot watch", "."))?;
     Ok(Subscription::new(move || {
         let _ = sender.send(Word::End);
@@ -55,13 +83,7 @@ pub(in crate::store) fn watch<F: Followed + 'static>(
     }))
 }
 
-fn follow(
-    followed: &dyn Followed,
-    mut places: PlacesWatched,
-    receiver: &Receiver<Word>,
-    since: Revision,
-    to: &Listener,
-) {
+fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, since: Revision, to: &Listener) {
     let mut told = since;
     let mut next_try = LONGEST_BURST;
     let mut rested = Instant::now();
@@ -81,15 +103,15 @@ fn follow(
             tell(followed, &mut told, to);
             // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
             let word = match (is_complete, is_told) {
-                (true, true) => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                (true, false) => receiver.recv_timeout(UNTOLD),
-                (false, _) => receiver.recv_timeout(next_try),
+                (true, true) => words.hear(None),
+                (true, false) => words.hear(Some(UNTOLD)),
+                (false, _) => words.hear(Some(next_try)),
             };
             let nothing_moved = matches!(word, Err(RecvTimeoutError::Timeout));
             next_try = if nothing_moved { (next_try * 2).min(SLOWEST_TRY) } else { LONGEST_BURST };
             word
         } else {
-            receiver.recv_timeout(left_to_rest)
+            words.hear(Some(left_to_rest))
         };
         match word {
             Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
@@ -97,7 +119,7 @@ fn follow(
         }
         let started = Instant::now();
         while started.elapsed() < LONGEST_BURST {
-            match receiver.recv_timeout(BURST) {
+            match words.hear(Some(BURST)) {
                 Ok(Word::Moved) => {}
                 Ok(Word::End) => return,
                 Err(_) => break,

@@ -11,6 +11,7 @@ mod known;
 mod leases;
 mod moves;
 mod naming;
+mod stuck;
 
 pub(in crate::store) use boot::{is_same_boot, remember_boot};
 pub(in crate::store) use database::Journal;
