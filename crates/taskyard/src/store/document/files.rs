@@ -12,6 +12,7 @@ use taskyard_core::dialect::native::Unreadable;
 
 use super::changing::Raw;
 use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
 use crate::store::translated::{chance, lock_in_time};
 
 /// What a file looks like without reading it.
@@ -88,6 +89,7 @@ pub(super) fn save(path: &Path, before: Option<&Raw>, document: &Document) -> Re
         let _ = fs::remove_file(&temporary);
         return failed("cannot write", &temporary, error);
     }
+    reach("translated: temporary file written");
     let replaced = match before {
         Some(_) => fs::rename(&temporary, path),
         // Whoever made one meanwhile keeps it.
@@ -97,6 +99,7 @@ pub(super) fn save(path: &Path, before: Option<&Raw>, document: &Document) -> Re
         let _ = fs::remove_file(&temporary);
         return failed("cannot replace", path, error);
     }
+    reach("translated: a file in its place");
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(StoreError::io("cannot flush", directory))
 }

@@ -14,6 +14,7 @@ use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, rea
 
 use super::form::Raw;
 use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
 
 /// What each file looks like without reading it: inode, size, and when it changed.
 pub(super) type Stamps = BTreeMap<String, (u64, u64, i64, i64)>;
@@ -119,7 +120,10 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let mut file = File::create(&temporary)?;
         file.write_all(bytes)?;
         file.sync_data()?;
-        fs::rename(&temporary, &path)
+        reach("translated: temporary file written");
+        fs::rename(&temporary, &path)?;
+        reach("translated: a file in its place");
+        Ok(())
     };
     write().map_err(StoreError::io("cannot write", path.clone()))
 }
