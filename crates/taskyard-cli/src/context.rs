@@ -13,7 +13,10 @@ use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::notices::Notices;
 use taskyard::process::Cancel;
-use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
+use taskyard::store::{
+    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
+    open_documents, open_teaching,
+};
 use taskyard::todos::{TodoList, TodoLists};
 
 use crate::arguments::Globals;
@@ -174,6 +177,9 @@ impl Context {
         if !candidates::is_enough(&candidates) {
             let member = self.named_agent().filter(|_| self.has_teams(rules));
             candidates::look_around(&mut candidates, &self.environment, self.config()?, member, self.directory()?)?;
+            if self.store_address()? == StoreAddress::Documents {
+                candidates = candidates.of_the_project();
+            }
         }
         Ok(list_choice::choose(&candidates, rules)?)
     }
@@ -188,18 +194,37 @@ impl Context {
         match address {
             StoreAddress::Claude => Ok(Some(places::client_config(&self.environment)?.join("tasks"))),
             StoreAddress::File(root) => Ok(Some(root.join("tasks"))),
-            StoreAddress::Memory => Ok(None),
+            StoreAddress::Documents | StoreAddress::Document(_) | StoreAddress::Teaching(_) | StoreAddress::Memory => {
+                Ok(None)
+            }
         }
     }
 
     /// Opens the store.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Problem> {
         let rules = self.rules()?;
-        let Some(tasks) = self.tasks_directory(&self.store_address()?)? else {
-            return Ok(Arc::new(MemoryStore::new(rules)));
+        let address = self.store_address()?;
+        if let Some(tasks) = self.tasks_directory(&address)? {
+            let data = Some(places::data(&self.environment)?);
+            return Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })));
+        }
+        let documents = |place| -> Result<Arc<dyn Store>, Problem> {
+            Ok(open_documents(DocumentOptions { place, data: places::data(&self.environment)?, rules }))
         };
-        let data = Some(places::data(&self.environment)?);
-        Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })))
+        match address {
+            StoreAddress::Documents => {
+                documents(DocumentPlace::Lists(places::client_config(&self.environment)?.join("tasks")))
+            }
+            StoreAddress::Document(path) => documents(DocumentPlace::File(path)),
+            StoreAddress::Teaching(path) => Ok(open_teaching(TeachingOptions {
+                place: TeachingPlace::Folder(path),
+                data: places::data(&self.environment)?,
+                rules,
+            })),
+            StoreAddress::Claude | StoreAddress::File(_) | StoreAddress::Memory => {
+                Ok(Arc::new(MemoryStore::new(rules)))
+            }
+        }
     }
 
     /// Returns what agents are told of their jobs.

@@ -201,6 +201,7 @@ impl From<Refusal> for Problem {
             Refusal::Cycle { path } => Self::new(Exit::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
                 .hint("take one of these edges away first, with `taskyard undepend`")
                 .detail("path", ids(&path)),
+            Refusal::TaskExists { .. } => Self::new(Exit::Refused, "task_exists", message),
             Refusal::NoSuchBlocker { task } => Self::new(Exit::NotFound, "task_not_found", message)
                 .hint("`taskyard list --all` shows every task")
                 .detail("task", task.as_str()),

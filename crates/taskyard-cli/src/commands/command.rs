@@ -74,7 +74,7 @@ See it at work: taskyard demo";
 /// Every command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Create(Create),
+    Create(Box<Create>),
     List(List),
     Show(Show),
     Search(Search),

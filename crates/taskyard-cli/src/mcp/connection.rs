@@ -12,7 +12,6 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use taskyard::core::rules::gate::System;
 use taskyard::core::tools::Answer;
 use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
@@ -68,7 +67,7 @@ impl Connection {
     }
 
     fn has_tasks(&self) -> bool {
-        self.hub.options.system == System::Tasks
+        self.hub.options.system.has_tasks()
     }
 
     /// Asks the client where it works, and goes there.

@@ -149,7 +149,9 @@ impl Place {
         let toolbox = Toolbox::new(yard, self.options.system).with_last_listing(Arc::clone(&self.last_listing));
         let toolbox = toolbox.with_jobs(desk);
         let toolbox = match self.options.system {
-            System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
+            System::Tasks | System::Document | System::Teaching | System::Export => {
+                toolbox.claiming(self.claim(&caller.agent))
+            }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
         Bench { toolbox, hooks }

@@ -12,8 +12,12 @@ use super::hub::Options;
 
 /// Returns the tools a server offers.
 pub(super) fn offered(options: Options, rules: Rules) -> Vec<Tool> {
-    let Options { system, runs_commands, .. } = options;
-    catalogue::offered(options.tools, Surface { system, rules, runs_commands }).map(shown).collect()
+    catalogue::offered(options.tools, surface(options, rules)).map(shown).collect()
+}
+
+/// Returns what decides which tools there are.
+pub(super) fn surface(Options { system, runs_commands, .. }: Options, rules: Rules) -> Surface {
+    Surface { system, rules, runs_commands }
 }
 
 fn shown(tool: &'static tools::Tool) -> Tool {

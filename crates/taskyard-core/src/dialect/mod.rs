@@ -1,5 +1,11 @@
 //! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
 
+pub mod document;
+pub mod export;
 pub mod hook_input;
+pub mod macf;
 pub mod native;
 pub mod task_notification;
+pub mod teaching;
+
+mod carrying;

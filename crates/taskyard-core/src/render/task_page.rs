@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::dialect::macf::plain;
 use crate::{Entry, Job, Lease, Task, Timestamp};
 
 use super::job_line::job_line;
@@ -94,7 +95,8 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
     if task.is_internal() {
         state.push(Tone::Dim, &format!("{}internal", look.dot()));
     }
-    let subject = escaping::one_line(&task.subject);
+    let subject = plain(&task.subject);
+    let subject = escaping::one_line(&subject);
     let title = Line::new().with(Tone::Strong, &subject);
     let mut lines = Vec::new();
     match look.width {

@@ -1,7 +1,7 @@
 //! All tools, and which of them are offered when.
 
 use super::{
-    Answer, Tool, ToolSet, task_claim, task_create, task_get, task_list, task_output, task_release, task_run,
+    Answer, Tool, ToolSet, dialects, task_claim, task_create, task_get, task_list, task_output, task_release, task_run,
     task_stop, task_update, todo_write,
 };
 use crate::rules::gate::System;
@@ -40,8 +40,10 @@ impl Surface {
     /// Tells whether there is such a tool here.
     pub fn has(&self, tool: &Tool) -> bool {
         match tool.name {
+            // Both of the client's systems have jobs; other dialects know nothing of them.
+            "TaskRun" | "TaskOutput" | "TaskStop" if !self.system.is_the_clients() => false,
             "TaskRun" => self.runs_commands,
-            // The newest client lets its models read the file instead. Both client's systems have jobs.
+            // The newest client lets its models read the file instead.
             "TaskOutput" => self.rules != Rules::Client(ClientVersion::V2_1_325),
             "TaskStop" => true,
             _ => tool.system == self.system,
@@ -51,10 +53,20 @@ impl Surface {
 
 /// Returns the tools of a set that there are here.
 pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static Tool> {
-    TOOLS.into_iter().filter(move |tool| tool.set <= set && surface.has(tool))
+    all().filter(move |tool| tool.set <= set && surface.has(tool))
 }
 
-/// Returns the tool of a name, which may be an old one.
+/// Returns the tool of a name that there is here; two systems may have tools of one name, and the name may be an old one.
+pub fn find_in(surface: Surface, name: &str) -> Option<&'static Tool> {
+    let old = OLD_NAMES.into_iter().filter(|(old, _)| *old == name).map(|(_, tool)| tool);
+    all().filter(|tool| tool.name == name).chain(old).find(|tool| surface.has(tool))
+}
+
+fn all() -> impl Iterator<Item = &'static Tool> {
+    TOOLS.into_iter().chain(dialects::TOOLS)
+}
+
+/// Returns the client's tool of a name, which may be an old one, or ours beside it.
 pub fn find(name: &str) -> Option<&'static Tool> {
     let old = OLD_NAMES.into_iter().find(|(old, _)| *old == name).map(|(_, tool)| tool);
     TOOLS.into_iter().find(|tool| tool.name == name).or(old)

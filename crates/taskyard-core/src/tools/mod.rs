@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod catalogue;
+pub mod dialects;
 pub mod schema;
 pub mod task_claim;
 pub mod task_create;

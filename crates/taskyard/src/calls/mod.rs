@@ -2,6 +2,7 @@
 //! offers tools comes through here; how calls travel is not known here.
 
 mod claims;
+mod dialects;
 mod failing;
 mod job_desk;
 mod jobs;

@@ -69,10 +69,11 @@ impl Toolbox {
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
     /// [`super::failed`] makes an answer of that, too.
     pub fn call(&self, name: &str, input: &Value) -> Result<Answer, Error> {
-        let Some(tool) = catalogue::find(name).filter(|tool| self.surface().has(tool)) else {
+        let Some(tool) = catalogue::find_in(self.surface(), name) else {
             return Ok(catalogue::not_available(name));
         };
         let answer = match tool.name {
+            name if !self.system.is_the_clients() => self.call_in_dialect(name, input),
             "TaskCreate" => self.create(input),
             "TaskGet" => self.get(input),
             "TaskUpdate" => self.update(input),

@@ -11,14 +11,12 @@ mod flush;
 mod gap;
 mod handle;
 mod held;
-mod journal;
 mod litter;
 mod lock;
 mod numbers;
 mod observe;
 mod pair;
 mod place;
-mod places_watched;
 mod plan;
 mod power;
 mod present;
@@ -31,7 +29,6 @@ mod store;
 mod turn;
 mod txn;
 mod waiting;
-mod watch;
 
 pub mod failpoint;
 

@@ -11,11 +11,11 @@ use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::files;
 use super::handle::Handle;
-use super::journal::{Journal, StoredEntry};
 use super::present::Present;
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
+use crate::store::sidecar::{Journal, StoredEntry};
 use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.

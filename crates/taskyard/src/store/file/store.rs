@@ -14,7 +14,8 @@ use super::pair::FilePair;
 use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
-use super::{litter, scan, watch};
+use super::{litter, scan};
+use crate::store::following::{self, Followed};
 use crate::store::{
     HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
 };
@@ -107,14 +108,11 @@ impl Store for FileStore {
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let handle = self.handle(list);
         handle.observe()?;
-        let Some(journal) = handle.journal_to_read() else { return Ok(Vec::new()) };
-        let entries = journal.select(query);
-        handle.give_back(journal);
-        entries
+        handle.entries(query)
     }
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        watch::watch(self.handle(list), since, to)
+        following::watch(self.handle(list), since, to)
     }
 
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
