@@ -40,7 +40,7 @@ fn a_document_the_client_deleted_is_restored() {
 fn a_folder_waits_for_what_does_not_exist() {
     let text = r#"{"id": "task_1_0001", "subject": "API", "description": "", "status": "pending", "owner": null, "blockedBy": ["task_schema"]}"#;
     let mut test = Test::new().file("home/project/.tasks/task_1_0001.json", text);
-    assert_eq!(test.json("ready --store teaching:.tasks --json")["ready"], json!([]));
+    assert_eq!(test.json("ready --store teaching:.tasks --json")["tasks"], json!([]));
     let refused = test.json("claim task_1_0001 --store teaching:.tasks --json");
     assert_eq!((&refused["claimed"], &refused["reason"]), (&json!(false), &json!("blocked")));
 }
