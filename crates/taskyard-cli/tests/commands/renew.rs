@@ -17,15 +17,15 @@ fn a_lease_is_renewed_by_its_token_only() {
 fn whatever_an_agent_does_renews_its_leases() {
     let mut test = Test::new().list("1 pending; 2 pending");
     let at = |answer: &serde_json::Value| answer["lease"]["expiresAt"].as_str().unwrap().to_owned();
-    test.json("claim 1 --as ana --ttl 300ms --json");
+    test.json("claim 1 --as ana --ttl 32s --json");
     let first = at(&test.json("show 1 --as ben --json"));
     // Long enough for a renewal to be worth it: a sixteenth of the time.
-    std::thread::sleep(std::time::Duration::from_millis(30));
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
     assert_eq!(at(&test.json("show 1 --as ben --json")), first, "what others do renews nothing");
     test.json("list --as ana --json");
     let second = at(&test.json("show 1 --as ben --json"));
     assert!(second > first, "{second} {first}");
-    std::thread::sleep(std::time::Duration::from_millis(30));
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
     test.json("update 2 --subject x --as ana --json");
     assert!(at(&test.json("show 1 --as ben --json")) > second);
 }
