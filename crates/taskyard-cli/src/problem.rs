@@ -142,6 +142,11 @@ impl From<StoreError> for Problem {
                 .hint("another program is working on this task: try again")
                 .detail("path", path.display().to_string())
                 .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::Stuck { path, holder, waited } => Self::new(Exit::GaveUp, "locked", message)
+                .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
+                .detail("path", path.display().to_string())
+                .detail("process", holder)
+                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
             StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
                 .hint("use the newer taskyard")
                 .detail("path", path.display().to_string())

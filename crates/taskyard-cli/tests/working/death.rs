@@ -99,7 +99,7 @@ fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on(
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
     let taken = Ran::from(site.home.command("claim --next --wait --timeout 60s --as ben --json").output().unwrap());
-    assert_eq!(taken.json()["claimed"], true);
+    assert_eq!(taken.json()["claimed"], true, "{taken:?}");
     let before = site.history("1");
     worker.send(Signal::CONT);
     let ran = worker.end();
@@ -120,7 +120,7 @@ fn a_suspended_worker_whose_command_ended_meanwhile_does_not_complete_what_anoth
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
     let taken = Ran::from(site.home.command("claim --next --wait --timeout 60s --as ben --json").output().unwrap());
-    assert_eq!(taken.json()["claimed"], true);
+    assert_eq!(taken.json()["claimed"], true, "{taken:?}");
     site.allow("go");
     await_end_of(&pid);
     worker.send(Signal::CONT);

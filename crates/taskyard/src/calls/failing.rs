@@ -7,7 +7,8 @@ use crate::{Error, StoreError};
 
 /// Returns the answer to a call that ended with an error.
 pub fn failed(error: &Error, rules: Rules) -> Answer {
-    let is_locked = matches!(error, Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. }));
+    let is_locked =
+        matches!(error, Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Stuck { .. }));
     if is_locked && rules.is_client() {
         // The client's own words, which its models know.
         return Answer::error("Lock file is already being held");
@@ -17,7 +18,12 @@ pub fn failed(error: &Error, rules: Rules) -> Answer {
 
 fn advice(error: &Error) -> &'static str {
     match error {
-        Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Conflict { .. })
+        Error::Store(
+            StoreError::Locked { .. }
+            | StoreError::Busy { .. }
+            | StoreError::Stuck { .. }
+            | StoreError::Conflict { .. },
+        )
         | Error::TooManyConflicts { .. } => "Nothing was changed: call again.",
         Error::Store(StoreError::Unfinished { .. }) => "Do not repeat the call: the change is not lost.",
         Error::Store(StoreError::TooLarge { .. }) => {

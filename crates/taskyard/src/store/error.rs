@@ -70,6 +70,16 @@ pub enum StoreError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// Another process stays in the middle of writing the journal, and nothing has happened.
+    #[error("{} the middle of writing the journal `{}`; gave up after {} s", who_is_in(*.holder), .path.display(), .waited.as_secs())]
+    Stuck {
+        /// The database.
+        path: PathBuf,
+        /// The process, where the system tells.
+        holder: Option<i32>,
+        /// How long we waited.
+        waited: Duration,
+    },
     /// The journal was written by a newer Taskyard.
     #[error("the journal `{}` was written by a newer taskyard (format {format})", .path.display())]
     NewerJournal {
@@ -100,4 +110,8 @@ impl StoreError {
 
 fn age_in_words(age: Duration) -> String {
     format!("{}.{} s old", age.as_secs(), age.subsec_millis() / 100)
+}
+
+fn who_is_in(holder: Option<i32>) -> String {
+    holder.map_or_else(|| "another process stays in".to_owned(), |process| format!("process {process} stays in"))
 }

@@ -1,5 +1,6 @@
 //! Writing a commit out to the files.
 
+use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, RenameFlags};
@@ -30,7 +31,14 @@ pub(super) enum Hindrance {
 pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
     if let Some(mark) = plan.raise_mark_to {
         reach("mark: before");
-        raise_mark(turn, mark).map_err(|error| Hindrance::Failed(unfinished(turn, error)))?;
+        if !turn.is_ours() {
+            return Err(Hindrance::LockLost);
+        }
+        raise_mark(turn, mark).map_err(|error| match error {
+            // Who took the turn from us cleared the temporary file away.
+            StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Hindrance::LockLost,
+            error => Hindrance::Failed(unfinished(turn, error)),
+        })?;
         reach("mark: raised");
     }
     for write in &plan.writes {

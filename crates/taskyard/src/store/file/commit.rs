@@ -33,6 +33,7 @@ fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
     let Some(leases) = txn.settled_leases(std::iter::empty())? else { return Ok(()) };
     let journal = txn.journal();
     let transaction = journal.begin()?;
+    reach("journal: open");
     if journal.standing()? != txn.standing {
         let task = leases.changed().keys().next().cloned();
         return Err(StoreError::Conflict { task: task.unwrap_or_else(|| TaskId::number(0)) });
@@ -108,6 +109,7 @@ fn write_entries(
     let journal = txn.journal();
     reach("journal: before");
     let transaction = journal.begin()?;
+    reach("journal: open");
     if journal.standing()? != txn.standing {
         // Somebody of ours had a turn since we read: our lock was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });

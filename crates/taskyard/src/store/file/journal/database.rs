@@ -4,12 +4,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
+use super::stuck::{self, LetGoOn};
 use crate::store::StoreError;
 use crate::store::file::power;
 
@@ -21,8 +23,10 @@ const OVERTAKEN: &str = "overtaken";
 const LONGEST_LOG: i32 = 256;
 /// A log with more pages than this is also cut short.
 const LARGE_LOG: i32 = 1024;
-/// How long another process's commit is waited for, in milliseconds.
-const BUSY_TIMEOUT: u32 = 10_000;
+/// How long another process's commit is waited for before we look at that process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long it is waited for in all.
+const PATIENCE: Duration = Duration::from_secs(12);
 
 const SCHEMA: &str = "
     CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -90,6 +94,7 @@ impl Journal {
         } else if journal.format > FORMAT {
             return Err(StoreError::NewerJournal { path: journal.path, format: journal.format });
         }
+        journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
         Ok(journal)
     }
 
@@ -113,9 +118,8 @@ impl Journal {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
         // Commits are made durable by `sync`, at the moment we choose.
         connection
-            .execute_batch(&format!(
-                "PRAGMA busy_timeout = {BUSY_TIMEOUT}; PRAGMA synchronous = NORMAL; PRAGMA mmap_size = 268435456;"
-            ))
+            .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA mmap_size = 268435456;")
+            .and_then(|()| connection.busy_timeout(PATIENCE))
             .map_err(failed)?;
         let pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&pages);
@@ -153,9 +157,24 @@ impl Journal {
         self.sync()
     }
 
-    /// Begins a transaction that may write.
+    /// Begins a transaction that may write, when nobody else is in one.
     pub(in crate::store::file) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(self.failed("write"))
+        let started = Instant::now();
+        // Suspended again when we have the turn.
+        let mut let_go_on = Vec::new();
+        loop {
+            let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate);
+            match begun {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    if started.elapsed() > PATIENCE {
+                        let holder = stuck::holder(&self.path).map(|process| process.as_raw_nonzero().get());
+                        return Err(StoreError::Stuck { path: self.path.clone(), holder, waited: started.elapsed() });
+                    }
+                    let_go_on.extend(LetGoOn::holder(&self.path));
+                }
+                begun => return begun.map_err(self.failed("write")),
+            }
+        }
     }
 
     /// Begins a transaction in which every read sees one state.
@@ -189,9 +208,9 @@ impl Journal {
         }
         if pages > LARGE_LOG {
             // Whoever opens the database next would read a large log from end to end. Nobody waits for this.
-            let _ = copy("PRAGMA busy_timeout = 0");
+            let _ = self.connection.busy_timeout(Duration::ZERO);
             let _ = copy("PRAGMA wal_checkpoint(TRUNCATE)");
-            let _ = copy(&format!("PRAGMA busy_timeout = {BUSY_TIMEOUT}"));
+            let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
             self.pages.store(0, Ordering::Relaxed);
         }
     }

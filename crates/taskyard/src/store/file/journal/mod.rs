@@ -7,6 +7,7 @@ mod entries;
 mod known;
 mod leases;
 mod moves;
+mod stuck;
 
 pub(super) use database::Journal;
 pub(super) use entries::{NewEntry, Standing, StoredEntry};
