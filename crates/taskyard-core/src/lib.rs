@@ -48,6 +48,6 @@ pub use ruleset::{ClientVersion, Rules, UnknownClientVersion};
 pub use status::{Status, UnknownStatus};
 pub use task::{Metadata, Priority, Task, UnknownPriority};
 pub use task_id::{BadTaskId, TaskId};
-pub use team::{COLOURS, LEAD, Member, Team, TeamName, inbox_name};
+pub use team::{COLOURS, LEAD, LeadProcess, Member, Team, TeamName, inbox_name};
 pub use timestamp::Timestamp;
 pub use todo::Todo;

@@ -94,7 +94,7 @@ pub struct Team {
     /// The session of the client that leads it.
     pub lead_session: Option<String>,
     /// The process that leads it, where the client says.
-    pub lead_process: Option<u32>,
+    pub lead_process: Option<LeadProcess>,
     /// Everybody in it, the lead first.
     pub members: Vec<Member>,
 }
@@ -120,6 +120,17 @@ impl Team {
         let is_free = |colour: &&&str| !self.members.iter().any(|member| member.colour() == Some(**colour));
         COLOURS.iter().find(is_free).unwrap_or(&COLOURS[self.members.len() % COLOURS.len()])
     }
+}
+
+/// The process that leads a team, as the client writes it down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeadProcess {
+    /// Its id.
+    pub pid: u32,
+    /// The machine and the namespace in which that id means something.
+    pub pid_space: Option<String>,
+    /// When it started, in the system's own unit.
+    pub started: Option<u64>,
 }
 
 /// A member of a team.

@@ -38,6 +38,7 @@ pub mod operations;
 pub mod process;
 pub mod setup;
 pub mod store;
+pub mod teams;
 pub mod todos;
 pub mod work;
 

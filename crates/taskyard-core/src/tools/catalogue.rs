@@ -1,18 +1,24 @@
 //! All tools, and which of them are offered when.
 
 use super::{
-    Answer, Tool, ToolSet, task_claim, task_create, task_get, task_list, task_release, task_update, todo_write,
+    Answer, Tool, ToolSet, inbox_read, list_agents, send_message, task_claim, task_create, task_get, task_list,
+    task_release, task_update, team_create, team_delete, todo_write,
 };
 use crate::rules::gate::System;
 
 /// Every tool there is, in the order in which they are offered. Which set and system each is in stands with it.
-pub const TOOLS: [&Tool; 7] = [
+pub const TOOLS: [&Tool; 12] = [
     &task_create::TOOL,
     &task_get::TOOL,
     &task_update::TOOL,
     &task_list::TOOL,
     &task_claim::TOOL,
     &task_release::TOOL,
+    &send_message::TOOL,
+    &inbox_read::TOOL,
+    &list_agents::TOOL,
+    &team_create::TOOL,
+    &team_delete::TOOL,
     &todo_write::TOOL,
 ];
 
@@ -44,6 +50,8 @@ mod tests {
         let tasks = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease"];
         assert_eq!(names(System::Tasks), tasks);
         assert_eq!(names(System::Todos), ["TodoWrite"]);
+        let team: Vec<_> = offered(ToolSet::Team, System::Tasks).map(|tool| tool.name).collect();
+        assert_eq!(team[tasks.len()..], ["SendMessage", "InboxRead", "ListAgents"]);
     }
 
     #[test]

@@ -6,18 +6,24 @@
 
 pub mod answer;
 pub mod catalogue;
+pub mod inbox_read;
+pub mod list_agents;
 pub mod schema;
+pub mod send_message;
 pub mod task_claim;
 pub mod task_create;
 pub mod task_get;
 pub mod task_list;
 pub mod task_release;
 pub mod task_update;
+pub mod team_create;
+pub mod team_delete;
 pub mod todo_write;
 
 mod input_error;
 mod refusing;
 mod repairing;
+mod said;
 mod tool;
 
 pub use answer::Answer;

@@ -3,7 +3,9 @@
 
 mod claims;
 mod failing;
+mod messages;
 mod tasks;
+mod teams;
 mod toolbox;
 
 pub use failing::failed;

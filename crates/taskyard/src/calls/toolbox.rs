@@ -7,6 +7,7 @@ use taskyard_core::rules::gate::System;
 use taskyard_core::tools::{Answer, InputError, Surroundings, catalogue, todo_write};
 
 use crate::operations::{Claim, Filter};
+use crate::teams::TeamError;
 use crate::todos::TodoList;
 use crate::{Error, Yard};
 
@@ -51,10 +52,16 @@ impl Toolbox {
             "TaskClaim" => self.take(input),
             "TaskRelease" => self.release(input),
             "TodoWrite" => self.write_todos(input),
+            "TeamCreate" => self.create_team(input),
+            "TeamDelete" => self.delete_team(input),
+            "SendMessage" => self.send_message(input),
+            "InboxRead" => self.read_inbox(input),
+            "ListAgents" => self.list_agents(input),
             name => Ok(catalogue::not_available(name)),
         };
         answer.or_else(|no_answer| match no_answer {
             NoAnswer::Input(error) => Ok(error.into()),
+            NoAnswer::Answer(answer) => Ok(answer),
             NoAnswer::Failed(error) => Err(error),
         })
     }
@@ -81,6 +88,8 @@ impl Toolbox {
 pub(super) enum NoAnswer {
     /// The input was wrong.
     Input(InputError),
+    /// There is an answer after all.
+    Answer(Answer),
     /// We could not find out.
     Failed(Error),
 }
@@ -88,6 +97,12 @@ pub(super) enum NoAnswer {
 impl From<InputError> for NoAnswer {
     fn from(error: InputError) -> Self {
         Self::Input(error)
+    }
+}
+
+impl From<TeamError> for NoAnswer {
+    fn from(error: TeamError) -> Self {
+        Self::Failed(error.into())
     }
 }
 

@@ -12,4 +12,5 @@ pub use contract::{
 };
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
+pub(crate) use file::{Found, Guarded, PlacesWatched, read_unlocked};
 pub use memory::MemoryStore;

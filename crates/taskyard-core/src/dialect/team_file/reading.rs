@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Member, Team, TeamName, Timestamp};
+use crate::{LeadProcess, Member, Team, TeamName, Timestamp};
 
 /// Why a team cannot be read from a file. It is then never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,13 +29,12 @@ pub fn read(bytes: &[u8]) -> Result<Team, BadTeamFile> {
     let name = name.ok_or(BadTeamFile::NotATeam { why: "it has no name" })?;
     let members = object.get("members").and_then(Value::as_array);
     let members = members.ok_or(BadTeamFile::NotATeam { why: "it has no members" })?;
-    let process = object.get("leadProcess").and_then(|process| process.get("pid")?.as_u64());
     Ok(Team {
         name,
         description: text("description"),
         created_at: moment(object.get("createdAt")),
         lead_session: text("leadSessionId"),
-        lead_process: process.and_then(|pid| u32::try_from(pid).ok()),
+        lead_process: object.get("leadProcess").and_then(lead_process),
         members: members.iter().filter_map(member).collect(),
     })
 }
@@ -47,6 +46,14 @@ pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, BadTeamFile> {
         Ok(_) => Err(BadTeamFile::NotATeam { why: "it is no object" }),
         Err(error) => Err(BadTeamFile::NotJson { why: error.to_string() }),
     }
+}
+
+fn lead_process(process: &Value) -> Option<LeadProcess> {
+    Some(LeadProcess {
+        pid: u32::try_from(process.get("pid")?.as_u64()?).ok()?,
+        pid_space: process.get("pidSpace").and_then(Value::as_str).map(str::to_owned),
+        started: process.get("procStart").and_then(|started| started.as_str()?.parse().ok()),
+    })
 }
 
 fn member(entry: &Value) -> Option<Member> {
@@ -74,15 +81,20 @@ fn moment(value: Option<&Value>) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::{BadTeamFile, read};
+    use crate::LeadProcess;
 
     #[test]
     fn a_team_of_the_newest_client_is_read() {
         let text = r#"{"name":"session-11111111","createdAt":1794704431773,"leadAgentId":"team-lead@session-11111111",
-            "leadSessionId":"1111","leadProcess":{"pid":3837,"pidSpace":"vm"},"members":[
+            "leadSessionId":"1111","leadProcess":{"pid":3837,"pidSpace":"vm","procStart":"174244"},"members":[
             {"agentId":"team-lead@session-11111111","name":"team-lead","agentType":"team-lead","joinedAt":1,"cwd":"/w"},
             {"agentId":"bob@session-11111111","name":"bob","color":"blue","joinedAt":2.5,"planModeRequired":true},{"odd":1}]}"#;
         let team = read(text.as_bytes()).unwrap();
-        assert_eq!((team.name.as_str(), team.lead_process, team.members.len()), ("session-11111111", Some(3837), 2));
+        let lead = LeadProcess { pid: 3837, pid_space: Some("vm".into()), started: Some(174244) };
+        assert_eq!(
+            (team.name.as_str(), team.lead_process.clone(), team.members.len()),
+            ("session-11111111", Some(lead), 2)
+        );
         let bob = team.member("bob").unwrap();
         assert_eq!((bob.colour(), bob.plan_mode_required, bob.joined_at.0), (Some("blue"), true, 2));
         assert_eq!((team.lead(), team.members[0].colour()), ("team-lead", Some("red")));

@@ -9,6 +9,7 @@ mod files;
 mod fingerprint;
 mod flush;
 mod gap;
+mod guarded;
 mod handle;
 mod held;
 mod journal;
@@ -35,5 +36,7 @@ mod watch;
 
 pub mod failpoint;
 
+pub(crate) use guarded::{Found, Guarded, read_unlocked};
 pub use held::release_held_locks;
+pub(crate) use places_watched::PlacesWatched;
 pub use store::{FileStore, FileStoreOptions};

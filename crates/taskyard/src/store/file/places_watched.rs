@@ -9,7 +9,7 @@ use super::place::Place;
 /// Watches a list's directory and ours for it, or the nearest directories above them that exist. It does not say what
 /// moved.
 #[derive(Debug)]
-pub(super) struct PlacesWatched {
+pub(crate) struct PlacesWatched {
     /// None where the kernel watches too much for this user already.
     watcher: Option<RecommendedWatcher>,
     watched: Vec<Watched>,
@@ -24,7 +24,7 @@ struct Watched {
 
 impl PlacesWatched {
     /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
-    pub(super) fn new(moved: impl Fn() + Send + 'static) -> Self {
+    pub(crate) fn new(moved: impl Fn() + Send + 'static) -> Self {
         let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
             let is_only_a_look = matches!(&event, Ok(event) if event.kind.is_access());
             if !is_only_a_look {
@@ -39,13 +39,17 @@ impl PlacesWatched {
     /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
     /// all of it; it may be told to watch too much.
     pub(super) fn keep_up(&mut self, place: &Place) -> bool {
+        let places: Vec<&Path> =
+            [Some(&place.directory), place.sidecar.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+        self.keep_up_with(&places)
+    }
+
+    /// Watches these directories, or the nearest above them, in the same way.
+    pub(crate) fn keep_up_with(&mut self, places: &[&Path]) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         loop {
-            let wanted: Vec<Watched> = [Some(&place.directory), place.sidecar.as_ref()]
-                .into_iter()
-                .flatten()
-                .map(|path| nearest(path))
-                .collect();
+            let mut wanted: Vec<Watched> = places.iter().map(|path| nearest(path)).collect();
+            wanted.dedup();
             for gone in self.watched.extract_if(.., |old| !wanted.contains(old)) {
                 // The kernel stops by itself where the directory is no more.
                 let _ = watcher.unwatch(&gone.path);
