@@ -10,6 +10,7 @@ mod corpus;
 mod creating;
 mod echoing;
 mod graphs;
+mod inboxing;
 mod listing;
 mod options;
 mod ours;

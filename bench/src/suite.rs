@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{claiming, completing, contending, creating, listing, ranking, serving, starting};
+use crate::{claiming, completing, contending, creating, inboxing, listing, ranking, serving, starting};
 
 /// Makes a measurement.
 enum Measure {
@@ -17,7 +17,7 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("list", Measure::In(listing::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
@@ -26,6 +26,7 @@ const MEASURES: [(&str, Measure); 8] = [
     ("contend", Measure::In(contending::measure)),
     ("claim", Measure::In(claiming::measure)),
     ("mcp", Measure::In(serving::measure)),
+    ("inbox", Measure::In(inboxing::measure)),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.

@@ -67,6 +67,7 @@ impl Offer {
         // No tool runs commands yet; the flag is there for those who write it down today.
         let _ = self.allow_exec;
         let tools = match self.tools {
+            Tools::Core if is_in_a_team(context) => ToolSet::Team,
             Tools::Core => ToolSet::Core,
             Tools::All => ToolSet::All,
         };
@@ -74,4 +75,10 @@ impl Offer {
         let system = system_when_interactive(context.environment().client_enables_tasks.as_deref());
         Options { tools, system, structured: self.structured, leases }
     }
+}
+
+/// Tells whether the agent the server is started for is in a team.
+fn is_in_a_team(context: &Context) -> bool {
+    let (Ok(teams), Ok(actor)) = (context.teams(), context.actor()) else { return false };
+    context.named_agent().is_some() && teams.only_seat(&actor).is_ok_and(|seat| seat.is_some())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use taskyard::calls::Toolbox;
 use taskyard::config::Config;
 use taskyard::core::rules::gate::System;
+use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
@@ -18,7 +19,7 @@ use taskyard::{Error, Yard};
 
 use super::hub::{Leases, Options};
 use super::identity::Caller;
-use super::news::{Following, News};
+use super::news::{Following, FollowingInbox, News};
 use crate::context::Context;
 use crate::places;
 use crate::problem::Problem;
@@ -31,6 +32,8 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(super) struct Place {
     directory: Option<PathBuf>,
     yard: Yard,
+    /// Whether calls are made on the list of the team their agent is in: nobody said in so many words which list it is.
+    follows_team: bool,
     hooks: Arc<Hooks>,
     config: Config,
     claim: Claim,
@@ -38,6 +41,7 @@ pub(super) struct Place {
     todos: TodoLists,
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     following: Following,
+    following_inbox: FollowingInbox,
     warden: OnceLock<Option<Warden>>,
 }
 
@@ -51,6 +55,7 @@ impl Place {
     /// Looks up what a context leads to.
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?;
+        let follows_team = !is_said(context.choice()?.reason);
         let config = context.config()?.clone();
         Ok(Self {
             directory: context.directory().ok().map(Path::to_owned),
@@ -61,7 +66,9 @@ impl Place {
             todos: todo_lists(context, options)?,
             todo_turns: Mutex::default(),
             following: Following::default(),
+            following_inbox: FollowingInbox::default(),
             warden: OnceLock::new(),
+            follows_team,
             yard,
         })
     }
@@ -99,10 +106,21 @@ impl Place {
         self.following.begin(&self.yard, news)
     }
 
+    /// Begins to tell of messages for an agent, where it is in a team and that has not begun.
+    pub(super) fn follow_inbox(&self, agent: &AgentName, news: &News) {
+        let Some(teams) = self.yard.teams() else { return };
+        match teams.only_seat(agent) {
+            Ok(Some(seat)) => self.following_inbox.begin(teams, &seat, news),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "messages will not be told"),
+        }
+    }
+
     /// Returns the tools of an agent for one call, which cancelling ends.
     pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
+        let yard = if self.follows_team { in_team_list(yard) } else { yard };
         let toolbox = Toolbox::new(yard, self.options.system);
         let toolbox = match self.options.system {
             System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
@@ -119,6 +137,22 @@ impl Place {
 
     fn claim(&self, agent: &AgentName) -> Claim {
         Claim { roles: self.config.roles(agent).to_vec(), ..self.claim.clone() }
+    }
+}
+
+/// Tells whether somebody said in so many words which list it is.
+fn is_said(reason: Reason) -> bool {
+    matches!(reason, Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config)
+}
+
+/// Returns the yard on the list of the team its agent is in. Where that cannot be told, calls are made where they were.
+fn in_team_list(yard: Yard) -> Yard {
+    match yard.in_team_list() {
+        Ok(in_team) => in_team,
+        Err(error) => {
+            tracing::warn!(%error, "teams cannot be looked at");
+            yard
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod renew;
 mod reopen;
 mod restore;
 mod search;
+mod send;
 mod session_start;
 mod setup;
 mod show;
@@ -42,6 +43,7 @@ mod show;
 mod signals;
 mod start;
 mod stats;
+mod team;
 #[cfg(unix)]
 mod terminal;
 mod test;

@@ -44,6 +44,7 @@ impl Toolbox {
         if catalogue::find(name).is_none_or(|tool| tool.system != self.system) {
             return Ok(catalogue::not_available(name));
         }
+        self.show_life(name);
         let answer = match name {
             "TaskCreate" => self.create(input),
             "TaskGet" => self.get(input),
@@ -64,6 +65,18 @@ impl Toolbox {
             NoAnswer::Answer(answer) => Ok(answer),
             NoAnswer::Failed(error) => Err(error),
         })
+    }
+
+    /// Lets the team of whoever calls see that it lives, and what it does. The client's rules have nothing of that.
+    fn show_life(&self, tool: &str) {
+        let Some(teams) = self.yard.teams().filter(|_| !self.yard.rules().is_client()) else { return };
+        let shown = teams.only_seat(self.yard.actor()).and_then(|seat| match seat {
+            Some(seat) => teams.show_life(&seat, tool),
+            None => Ok(()),
+        });
+        if let Err(error) = shown {
+            tracing::warn!(%error, "what an agent does is not shown to its team");
+        }
     }
 
     fn write_todos(&self, input: &Value) -> Result<Answer, NoAnswer> {

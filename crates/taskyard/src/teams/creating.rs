@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use taskyard_core::{AgentName, BadListName, LEAD, ListId, Member, Rules, Team, TeamName};
+use taskyard_core::{AgentName, BadListName, ClientVersion, LEAD, ListId, Member, Rules, Team, TeamName};
 
 use super::memory::SeatRow;
 use super::random_id::random_id;
@@ -111,12 +111,12 @@ impl Teams {
         Ok(names)
     }
 
-    /// Removes a team and its inboxes, with whatever is in them. Its tasks stay; the client removes them, too.
+    /// Removes a team and its inboxes, with whatever is in them. Its tasks stay; the older client removes them, too.
     pub fn delete(&self, team: &Team) -> Result<(), TeamError> {
         let key = self.key(team);
         let mut directories = vec![self.places.team(&team.name), self.options.root.join(team.name.inbox_directory())];
         directories.dedup();
-        if let Rules::Client(_) = self.rules() {
+        if self.rules() == Rules::Client(ClientVersion::V2_1_34) {
             directories
                 .extend(lists(&team.name).into_iter().flatten().map(|list| self.options.tasks.join(list.directory())));
             directories.dedup();
