@@ -96,7 +96,7 @@ impl Test {
     /// Runs a command and writes down what it said. Words are split as a shell does, with `'` and `"`.
     pub(crate) fn run(mut self, line: &str) -> Self {
         let output = self.output_of(line);
-        let _ = write!(self.transcript, "$ taskyard {}\n{}", shown(line), self.told(&output));
+        let _ = write!(self.transcript, "$ taskyard {}\n{}", hide_ids(&shown(line)), self.told(&output));
         self
     }
 
@@ -208,9 +208,9 @@ impl Test {
 /// Replaces the ids of messages by `[id]`, and the moments in the ids of requests and in names of files by `[moment]`.
 fn hide_ids(text: &str) -> String {
     let is_in_word = |character: char| character.is_ascii_alphanumeric() || character == '-';
-    let hide = |word: &str| {
+    let hide = |before: &str, word: &str| {
         let parts: Vec<&str> = word.split('-').collect();
-        if parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]) {
+        if before.ends_with("\"id\":\"") && parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]) {
             return "[id]".to_owned();
         }
         let is_moment = |part: &str| part.len() >= 13 && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -222,7 +222,7 @@ fn hide_ids(text: &str) -> String {
         let word = &rest[start..];
         let end = word.find(|character| !is_in_word(character)).unwrap_or(word.len());
         hidden.push_str(&rest[..start]);
-        hidden.push_str(&hide(&word[..end]));
+        hidden.push_str(&hide(&rest[..start], &word[..end]));
         rest = &word[end..];
     }
     hidden + rest
