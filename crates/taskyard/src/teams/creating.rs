@@ -6,8 +6,8 @@ use taskyard_core::{AgentName, BadListName, ClientVersion, LEAD, ListId, Member,
 
 use super::memory::SeatRow;
 use super::random_id::random_id;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 use super::{Judged, Liveness, TeamError, TeamRefusal};
 
 /// A team that is to be.

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::TeamError;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 use crate::store::{PlacesWatched, Subscription};
 
 /// A burst of changes is told of once.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use taskyard_core::{AgentName, Holder, Member, Team};
 
 use super::memory::SeatRow;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 use super::{Judged, Liveness, TeamError, TeamRefusal};
 use crate::clock;
 use crate::leases::{ThisMachine, World};

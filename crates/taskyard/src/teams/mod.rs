@@ -16,11 +16,11 @@ mod planning;
 mod random_id;
 mod receiving;
 mod refusal;
+mod register;
 mod seat;
 mod sending;
 mod showing;
 mod team_file;
-mod teams;
 
 pub use creating::NewTeam;
 pub use error::TeamError;
@@ -29,13 +29,13 @@ pub use joining::{NewMember, Presence};
 pub use outbox::SentMessage;
 pub use receiving::{Acknowledged, Received};
 pub use refusal::TeamRefusal;
+pub use register::{Teams, TeamsOptions};
 pub use seat::Seat;
 pub use sending::{Letter, Sent};
 pub use showing::{MemberShown, TeamShown};
 pub use taskyard_core::rules::mailing::{Delivery, DeliveryState, Unreachable};
 pub use taskyard_core::rules::membership::{Liveness, MemberState};
 pub use taskyard_core::rules::plan_approval::PlanState;
-pub use teams::{Teams, TeamsOptions};
 
 /// What came of something that a rule may refuse.
 pub type Judged<T> = Result<Result<T, TeamRefusal>, TeamError>;

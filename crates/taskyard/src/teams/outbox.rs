@@ -6,8 +6,8 @@ use taskyard_core::Timestamp;
 use taskyard_core::rules::mailing::{DeliveryState, Traces, judge_delivery};
 
 use super::TeamError;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 
 /// A message that was sent, and how far it came.
 #[derive(Clone, Debug, PartialEq, Eq)]

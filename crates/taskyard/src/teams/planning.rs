@@ -5,9 +5,9 @@ use taskyard_core::rules::plan_approval::{PlanState, after_answer, may_start};
 use taskyard_core::{Message, Protocol};
 
 use super::memory::PlanRow;
+use super::register::Teams;
 use super::seat::Seat;
 use super::sending::{Letter, Sent};
-use super::teams::Teams;
 use super::{Judged, TeamError, TeamRefusal};
 
 impl Teams {

@@ -8,8 +8,8 @@ use taskyard_core::{Message, MessageKey};
 
 use super::TeamError;
 use super::inbox::SetAside;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 
 /// What an inbox holds for its owner.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,8 +8,8 @@ use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task};
 
 use super::memory::SentRow;
 use super::random_id::random_id;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 use super::{Judged, TeamError, TeamRefusal};
 
 /// What is said to somebody.

@@ -6,8 +6,8 @@ use taskyard_core::rules::plan_approval::PlanState;
 use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
 
 use super::TeamError;
+use super::register::Teams;
 use super::seat::Seat;
-use super::teams::Teams;
 
 /// A team and what its members are doing.
 #[derive(Clone, Debug, PartialEq, Eq)]

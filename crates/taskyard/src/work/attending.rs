@@ -13,7 +13,7 @@ use crate::{Error, Yard};
 /// What was written to a worker.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mail {
-    seat: Option<Seat>,
+    seat: Option<Box<Seat>>,
     deliveries: Vec<Delivery>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn attend(yard: &Yard, worker: &AgentName) -> Result<Attended, Error>
     }
     // Stable, so that each sender's own order stays.
     deliveries.sort_by_key(|delivery| urgency(&delivery.message, &lead));
-    Ok(Attended::GoesOn(Mail { seat: Some(seat), deliveries }))
+    Ok(Attended::GoesOn(Mail { seat: Some(Box::new(seat)), deliveries }))
 }
 
 impl Mail {
