@@ -2,6 +2,7 @@
 //!
 //! `suite` runs the measurements; the other words are the programs it starts, each in a process of its own.
 
+mod backgrounding;
 mod bare;
 mod claiming;
 mod completing;

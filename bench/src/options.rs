@@ -40,6 +40,8 @@ pub(crate) struct Scale {
     pub(crate) claimed: (usize, usize),
     /// How many calls are made to a server, and how often one is started.
     pub(crate) served: (usize, usize),
+    /// For how many seconds a job writes, and how often.
+    pub(crate) jobs: (u64, usize),
 }
 
 const FULL: Scale = Scale {
@@ -51,6 +53,7 @@ const FULL: Scale = Scale {
     completes: 100,
     claimed: (50, 3),
     served: (2_000, 50),
+    jobs: (10, 3),
 };
 const QUICK: Scale = Scale {
     lists: &[(10_000, 7)],
@@ -61,6 +64,7 @@ const QUICK: Scale = Scale {
     completes: 20,
     claimed: (20, 1),
     served: (500, 10),
+    jobs: (3, 1),
 };
 
 /// Reads the words after `suite`.

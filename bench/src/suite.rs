@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{claiming, completing, contending, creating, inboxing, listing, ranking, serving, starting};
+use crate::{backgrounding, claiming, completing, contending, creating, inboxing, listing, ranking, serving, starting};
 
 /// Makes a measurement.
 enum Measure {
@@ -27,6 +27,7 @@ const MEASURES: [(&str, Measure); 9] = [
     ("claim", Measure::In(claiming::measure)),
     ("mcp", Measure::In(serving::measure)),
     ("inbox", Measure::In(inboxing::measure)),
+    ("jobs", Measure::In(backgrounding::measure)),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.

@@ -10,8 +10,13 @@ use taskyard::config::{Config, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
+use taskyard::jobs::Jobs;
+use taskyard::notices::Notices;
 use taskyard::process::Cancel;
-use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store};
+use taskyard::store::{
+    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
+    open_documents, open_teaching,
+};
 use taskyard::teams::{Teams, TeamsOptions};
 use taskyard::todos::{TodoList, TodoLists};
 
@@ -173,6 +178,9 @@ impl Context {
         if !candidates::is_enough(&candidates) {
             candidates.team = self.team_list(rules)?;
             candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
+            if self.store_address()? == StoreAddress::Documents {
+                candidates = candidates.of_the_project();
+            }
         }
         Ok(list_choice::choose(&candidates, rules)?)
     }
@@ -217,18 +225,42 @@ impl Context {
         match address {
             StoreAddress::Claude => Ok(Some(places::client_config(&self.environment)?.join("tasks"))),
             StoreAddress::File(root) => Ok(Some(root.join("tasks"))),
-            StoreAddress::Memory => Ok(None),
+            StoreAddress::Documents | StoreAddress::Document(_) | StoreAddress::Teaching(_) | StoreAddress::Memory => {
+                Ok(None)
+            }
         }
     }
 
     /// Opens the store.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Problem> {
         let rules = self.rules()?;
-        let Some(tasks) = self.tasks_directory(&self.store_address()?)? else {
-            return Ok(Arc::new(MemoryStore::new(rules)));
+        let address = self.store_address()?;
+        if let Some(tasks) = self.tasks_directory(&address)? {
+            let data = Some(places::data(&self.environment)?);
+            return Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })));
+        }
+        let documents = |place| -> Result<Arc<dyn Store>, Problem> {
+            Ok(open_documents(DocumentOptions { place, data: places::data(&self.environment)?, rules }))
         };
-        let data = Some(places::data(&self.environment)?);
-        Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })))
+        match address {
+            StoreAddress::Documents => {
+                documents(DocumentPlace::Lists(places::client_config(&self.environment)?.join("tasks")))
+            }
+            StoreAddress::Document(path) => documents(DocumentPlace::File(path)),
+            StoreAddress::Teaching(path) => Ok(open_teaching(TeachingOptions {
+                place: TeachingPlace::Folder(path),
+                data: places::data(&self.environment)?,
+                rules,
+            })),
+            StoreAddress::Claude | StoreAddress::File(_) | StoreAddress::Memory => {
+                Ok(Arc::new(MemoryStore::new(rules)))
+            }
+        }
+    }
+
+    /// Returns what agents are told of their jobs.
+    pub(crate) fn notices(&self) -> Result<Notices, Problem> {
+        Ok(Notices::in_data(places::data(&self.environment)?).of_store(self.store_address()?.to_string()))
     }
 
     /// Returns the yard every operation is called on.
@@ -243,6 +275,15 @@ impl Context {
             _ => yard,
         };
         Ok(yard.with_hooks(Arc::clone(self.hooks()?)))
+    }
+
+    /// Returns the jobs of this machine.
+    pub(crate) fn jobs(&self) -> Result<Jobs, Problem> {
+        let config = self.config()?;
+        let mut settings = config.jobs();
+        // Where nobody says which form the output has, it is that of the client whose rules are followed.
+        settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
+        Ok(Jobs::new(places::jobs(&self.environment, settings)?))
     }
 
     /// Returns where hooks and checks are found.

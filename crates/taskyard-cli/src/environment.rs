@@ -37,6 +37,10 @@ pub(crate) const CLAUDE_CODE_PLAN_MODE_REQUIRED: &str = "CLAUDE_CODE_PLAN_MODE_R
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+/// How many characters of a job's output a model is shown at once.
+pub(crate) const TASK_MAX_OUTPUT_LENGTH: &str = "TASK_MAX_OUTPUT_LENGTH";
+/// Where the client keeps temporary files, the output of jobs among them; the system's place for them where it is not set.
+pub(crate) const CLAUDE_CODE_TMPDIR: &str = "CLAUDE_CODE_TMPDIR";
 /// No colours, whatever its value, as <https://no-color.org> has it; `--color` beats it.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
 /// The kind of terminal; `dumb` ones get no colours.
@@ -74,6 +78,8 @@ pub(crate) struct Environment {
     pub(crate) plan_mode_required: Option<bool>,
     pub(crate) client_enables_tasks: Option<String>,
     pub(crate) client_project: Option<PathBuf>,
+    pub(crate) longest_output: Option<String>,
+    pub(crate) client_temporary: Option<PathBuf>,
     pub(crate) no_color: bool,
     pub(crate) terminal: Option<String>,
     pub(crate) columns: Option<usize>,
@@ -105,6 +111,8 @@ impl Environment {
             plan_mode_required: text(CLAUDE_CODE_PLAN_MODE_REQUIRED).as_deref().and_then(yes_or_no),
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
             client_project: path(CLAUDE_PROJECT_DIR),
+            longest_output: text(TASK_MAX_OUTPUT_LENGTH),
+            client_temporary: path(CLAUDE_CODE_TMPDIR),
             no_color: value(NO_COLOR).is_some(),
             terminal: text(TERM),
             columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),

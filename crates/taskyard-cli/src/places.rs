@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use taskyard::jobs::{JobPlace, JobSettings};
+
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -30,6 +32,20 @@ pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
         ".local/share/taskyard"
     };
     Ok(home(environment, TASKYARD_HOME)?.join(below))
+}
+
+/// Returns where jobs leave their traces, and the program that looks after them: this one.
+pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<JobPlace, Problem> {
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let temporary = environment.client_temporary.clone().unwrap_or_else(|| PathBuf::from("/tmp"));
+    // One that was exchanged while it runs is still found by what the system keeps of it.
+    let program = std::env::current_exe().ok().filter(|program| program.exists());
+    Ok(JobPlace {
+        data: absolute(data(environment)?),
+        temporary: absolute(temporary),
+        program: program.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
+        settings,
+    })
 }
 
 /// Returns the user's `taskyard.toml`, whether or not it exists; none without a home.

@@ -106,6 +106,7 @@ impl From<Error> for Problem {
         let message = error.to_string();
         match error {
             Error::Store(error) => error.into(),
+            Error::Jobs(error) => error.into(),
             Error::TooManyConflicts { task, attempts } => Self::new(Exit::GaveUp, "conflict", message)
                 .hint("wait until the other program is done, then try again")
                 .detail("task", task.as_str())
@@ -201,6 +202,7 @@ impl From<Refusal> for Problem {
             Refusal::Cycle { path } => Self::new(Exit::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
                 .hint("take one of these edges away first, with `taskyard undepend`")
                 .detail("path", ids(&path)),
+            Refusal::TaskExists { .. } => Self::new(Exit::Refused, "task_exists", message),
             Refusal::NoSuchBlocker { task } => Self::new(Exit::NotFound, "task_not_found", message)
                 .hint("`taskyard list --all` shows every task")
                 .detail("task", task.as_str()),

@@ -11,7 +11,7 @@ use taskyard::core::render::escaping;
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
-use crate::commands::Arguments;
+use crate::commands::{Arguments, background};
 use crate::context::Context;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
@@ -28,6 +28,9 @@ pub(crate) fn run() -> ExitCode {
     {
         // Scripts ask for the version at every start: do not build the whole tree of commands for it.
         return version(&environment);
+    }
+    if let Some(code) = background(&typed, &environment) {
+        return code;
     }
     let (exit, output) = match Arguments::try_parse_from(&typed) {
         Ok(arguments) => execute(arguments, environment),

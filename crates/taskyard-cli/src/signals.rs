@@ -93,6 +93,19 @@ pub(crate) fn stop_in_steps(stop: Stop) {
 #[cfg(not(unix))]
 pub(crate) fn stop_in_steps(_stop: Stop) {}
 
+/// Cancels the work when the process is asked to stop, and goes on until it has ended in order.
+#[cfg(unix)]
+pub(crate) fn cancel_when_stopped(cancel: Cancel) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    thread("signals", move || signals.forever().for_each(|_| cancel.cancel()));
+}
+
+/// Cancels the work when the process is asked to stop; other systems know no such signals.
+#[cfg(not(unix))]
+pub(crate) fn cancel_when_stopped(_cancel: Cancel) {}
+
 /// Tells whether the system asked us to stop.
 pub(crate) fn was_stopped() -> bool {
     STOPPED_BY.load(Ordering::SeqCst) != 0

@@ -12,6 +12,12 @@ pub(crate) enum StoreAddress {
     Claude,
     /// The same layout under another root.
     File(PathBuf),
+    /// Documents in the client's own place for lists.
+    Documents,
+    /// One document.
+    Document(PathBuf),
+    /// A teaching folder.
+    Teaching(PathBuf),
     /// A store that lives as long as the command.
     Memory,
 }
@@ -26,8 +32,14 @@ impl StoreAddress {
                 Err(Problem::usage("bad_store", "the store `file:` names no directory").hint("write `file:DIRECTORY`"))
             }
             Some(("file", path)) => Ok(Self::File(base.join(path))),
-            _ => Err(Problem::usage("bad_store", format!("`{address}` is no store that is known"))
-                .hint("use `claude:` (the default), `file:DIRECTORY` or `memory:`")),
+            Some(("document", "")) => Ok(Self::Documents),
+            Some(("document", path)) => Ok(Self::Document(base.join(path))),
+            Some(("teaching", "")) => Err(Problem::usage("bad_store", "the store `teaching:` names no directory")
+                .hint("write `teaching:DIRECTORY`, `teaching:.tasks` say")),
+            Some(("teaching", path)) => Ok(Self::Teaching(base.join(path))),
+            _ => Err(Problem::usage("bad_store", format!("`{address}` is no store that is known")).hint(
+                "use `claude:` (the default), `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY` or `memory:`",
+            )),
         }
     }
 }
@@ -37,6 +49,9 @@ impl fmt::Display for StoreAddress {
         match self {
             Self::Claude => formatter.write_str("claude:"),
             Self::File(path) => write!(formatter, "file:{}", path.display()),
+            Self::Documents => formatter.write_str("document:"),
+            Self::Document(path) => write!(formatter, "document:{}", path.display()),
+            Self::Teaching(path) => write!(formatter, "teaching:{}", path.display()),
             Self::Memory => formatter.write_str("memory:"),
         }
     }
@@ -55,7 +70,10 @@ mod tests {
         assert_eq!(parse("memory:"), Some(StoreAddress::Memory));
         assert_eq!(parse("file:a"), Some(StoreAddress::File(PathBuf::from("/projects/a"))));
         assert_eq!(parse("file:/a"), Some(StoreAddress::File(PathBuf::from("/a"))));
-        for address in ["", "file", "file:", "claude", "claude:x", "sqlite:x"] {
+        assert_eq!(parse("document:"), Some(StoreAddress::Documents));
+        assert_eq!(parse("document:t.json"), Some(StoreAddress::Document(PathBuf::from("/projects/t.json"))));
+        assert_eq!(parse("teaching:.tasks"), Some(StoreAddress::Teaching(PathBuf::from("/projects/.tasks"))));
+        for address in ["", "teaching:", "file", "file:", "claude", "claude:x", "sqlite:x"] {
             assert_eq!(parse(address), None, "{address}");
         }
     }

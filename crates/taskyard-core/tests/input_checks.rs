@@ -5,7 +5,8 @@ use serde_json::Value;
 use taskyard_core::dialect::native::stringify;
 use taskyard_core::tools::schema::{Issue, check};
 use taskyard_core::tools::{
-    InputError, catalogue, task_claim, task_create, task_get, task_list, task_release, task_update, todo_write,
+    InputError, catalogue, task_claim, task_create, task_get, task_list, task_output, task_release, task_run,
+    task_stop, task_update, todo_write,
 };
 use taskyard_core::{ClientVersion, Rules};
 
@@ -39,6 +40,9 @@ fn read(tool: &str, input: &Value, rules: Rules) -> Result<(), InputError> {
         "TaskList" => task_list::read(input, rules),
         "TaskClaim" => task_claim::read(input, rules).map(drop),
         "TaskRelease" => task_release::read(input, rules).map(drop),
+        "TaskOutput" => task_output::read(input, rules).map(drop),
+        "TaskStop" => task_stop::read(input, rules).map(drop),
+        "TaskRun" => task_run::read(input, rules).map(drop),
         "TodoWrite" => todo_write::read(input, rules).map(drop),
         other => panic!("{other} is not read here"),
     }

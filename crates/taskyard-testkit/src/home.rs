@@ -90,6 +90,7 @@ impl Home {
             .env("TASKYARD_HOME", self.data())
             .env("TASKYARD_AGENT", "tester")
             .env("TASKYARD_LIST", "L")
+            .env("CLAUDE_CODE_TMPDIR", self.path().join("tmp"))
             .current_dir(self.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -2,6 +2,7 @@
 
 use taskyard_core::TaskId;
 
+use crate::jobs::JobError;
 use crate::store::StoreError;
 use crate::teams::TeamError;
 use crate::todos::TodoError;
@@ -29,4 +30,7 @@ pub enum Error {
     /// A todo list could not be read or written.
     #[error(transparent)]
     Todos(#[from] TodoError),
+    /// Nothing could be found out about a job.
+    #[error(transparent)]
+    Jobs(#[from] JobError),
 }

@@ -21,7 +21,8 @@ pub(crate) struct MetadataFlags {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) parent: Option<TaskId>,
 
-    /// What kind of task it is, in a word of your own
+    /// What kind of task it is, in a word of your own; mission, experiment, phase, bug, detour and task put their mark before
+    /// the title
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 

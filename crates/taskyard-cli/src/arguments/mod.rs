@@ -8,4 +8,6 @@ mod values;
 pub(crate) use globals::Globals;
 pub(crate) use lease::LeaseFlags;
 pub(crate) use metadata::MetadataFlags;
-pub(crate) use values::{parse_agent, parse_id, parse_pause, parse_revision, parse_revisions, parse_status};
+pub(crate) use values::{
+    parse_agent, parse_bytes, parse_id, parse_pause, parse_revision, parse_revisions, parse_status,
+};

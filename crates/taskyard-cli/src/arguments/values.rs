@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use taskyard::config::parse_duration;
+use taskyard::config::{parse_duration, parse_size};
 use taskyard::core::{AgentName, Revision, Status, TaskId};
 use taskyard::operations::UndoRange;
 
@@ -19,6 +19,11 @@ pub(crate) fn parse_agent(text: &str) -> Result<AgentName, String> {
 /// Reads a duration: `90s`, `1h`; a bare number is seconds.
 pub(crate) fn parse_pause(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// Reads a size: `16MB`; a bare number is bytes.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }
 
 /// Reads a status; a hyphen or a space is as good as an underscore.

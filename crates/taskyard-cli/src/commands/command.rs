@@ -18,6 +18,7 @@ use super::graph::Graph;
 use super::history::History;
 use super::hook::Hook;
 use super::inbox::Inbox;
+use super::job::Job;
 use super::list::List;
 use super::lists::Lists;
 use super::man::Man;
@@ -69,14 +70,14 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, a claim lost, or doctor found something;
-4 no such task, list or revision; 5 gave up waiting for a lock.
+4 no such task, list, job or revision; 5 gave up waiting for a lock.
 
 See it at work: taskyard demo";
 
 /// Every command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Create(Create),
+    Create(Box<Create>),
     List(List),
     Show(Show),
     Search(Search),
@@ -109,6 +110,7 @@ pub(crate) enum Command {
     Team(Box<Team>),
     Send(Send),
     Inbox(Inbox),
+    Job(Job),
     Doctor(Doctor),
     Gc(Gc),
     Setup(Setup),
@@ -178,6 +180,7 @@ impl Command {
             Self::Team(command) => command.run(context, output),
             Self::Send(command) => command.run(context, output),
             Self::Inbox(command) => command.run(context, output),
+            Self::Job(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),

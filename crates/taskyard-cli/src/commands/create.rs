@@ -5,6 +5,7 @@ use std::io::Read as _;
 use clap::Args;
 use serde_json::json;
 use taskyard::core::TaskId;
+use taskyard::core::dialect::macf::{Block, Kind};
 use taskyard::core::dialect::native::{LARGEST, Shape};
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::NewTask;
@@ -46,6 +47,14 @@ pub(crate) struct Create {
 
     #[command(flatten)]
     metadata: MetadataFlags,
+
+    /// The repository of a mission
+    #[arg(long, value_name = "NAME")]
+    repo: Option<String>,
+
+    /// The version a mission is for
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
 }
 
 impl Create {
@@ -55,9 +64,30 @@ impl Create {
                 Problem::usage("empty_subject", "a task needs a title").hint("`taskyard create \"Write the parser\"`")
             );
         }
+        let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
+        if let Some(kind) = kind.filter(|kind| kind.needs_parent() && self.metadata.parent.is_none()) {
+            return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
+                .hint("say which with `--parent ID`"));
+        }
+        let facts = [("repo", &self.repo), ("version", &self.version)];
+        let facts: Vec<(&str, &String)> =
+            facts.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).collect();
+        if !facts.is_empty() && kind != Some(Kind::Mission) {
+            return Err(Problem::usage("not_a_mission", "--repo and --version are facts of a mission")
+                .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
+        }
+        let mut description = self.description.map(description).transpose()?.unwrap_or_default();
+        if kind.is_some() {
+            description = Block::set(&description, "created_by", context.actor()?.as_str());
+        }
+        for (key, value) in facts {
+            description = Block::set(&description, key, value);
+        }
         let new = NewTask {
+            id: None,
+            kind,
             subject: self.subject,
-            description: self.description.map(description).transpose()?.unwrap_or_default(),
+            description,
             active_form: self.active_form,
             owner: self.owner,
             blocks: self.blocks,

@@ -47,7 +47,9 @@ impl Hook {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if !KNOWN.contains(&self.event.as_str()) {
             let message = format!("there is no hook for `{}`", self.event.escape_debug());
-            return Err(Problem::usage("unknown_event", message).hint(format!("the events are {}", KNOWN.join(", "))));
+            let problem = Problem::usage("unknown_event", message);
+            // To the client exit code 2 is a block, and a misspelt event must not block anything.
+            return Err(problem.hint(format!("the events are {}", KNOWN.join(", "))).exiting(Exit::CouldNot));
         }
         if self.event == session_start::EVENT {
             return session_start::answer(context, output);

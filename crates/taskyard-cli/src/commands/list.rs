@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::Status;
-use taskyard::core::render::{Board, Line, Tone, client_line};
+use taskyard::core::render::{Board, Line, Tone, client_line, historic_line, historic_mark_line};
 use taskyard::operations::{Filter, Listing};
 
 use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
@@ -65,6 +65,12 @@ pub(crate) enum Style {
     Flat,
     /// The client's own lines: `#3 [pending] Deploy (ana) [blocked by #2]`
     Client,
+    /// As client 2.1.19 showed it: `#3. [pending] Deploy`
+    #[value(name = "2.1.19")]
+    V2_1_19,
+    /// As client 2.1.20 showed it, without numbers: `◻ Deploy`
+    #[value(name = "2.1.20")]
+    V2_1_20,
 }
 
 #[derive(Serialize)]
@@ -105,10 +111,10 @@ impl List {
             return Ok(Exit::Done);
         }
         let style = self.style(context, output)?;
-        if style == Style::Client {
-            self.client_lines(&yard, &listing, output)?;
-        } else {
-            self.board(style, context, &yard, &listing, output)?;
+        match style {
+            Style::Client => self.client_lines(&yard, &listing, output)?,
+            Style::V2_1_19 | Style::V2_1_20 => historic_lines(style, &listing, output)?,
+            Style::Tree | Style::Flat => self.board(style, context, &yard, &listing, output)?,
         }
         warn_of_defects(&listing.problems, output)?;
         Ok(Exit::Done)
@@ -177,4 +183,15 @@ impl List {
                 .hint("use tree, flat or client under [display] style")
         })
     }
+}
+
+/// Shows a list as two releases of the client did whose displays others have built upon.
+fn historic_lines(style: Style, listing: &Listing, output: &mut Output) -> Result<(), Problem> {
+    for task in &listing.tasks {
+        output.line(&match style {
+            Style::V2_1_20 => historic_mark_line(task),
+            _ => historic_line(task),
+        })?;
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, ValueEnum};
-use taskyard::core::rules::gate::system_when_interactive;
+use taskyard::core::rules::gate::{System, system_when_interactive};
 use taskyard::core::tools::ToolSet;
 
 use crate::context::Context;
@@ -12,6 +12,7 @@ use crate::mcp::{Hub, Leases, Options, serve_stdio};
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::signals;
+use crate::store_address::StoreAddress;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
 ///
@@ -29,13 +30,26 @@ pub(crate) struct Offer {
     #[arg(long, value_name = "SET", default_value = "core")]
     tools: Tools,
 
+    /// In whose words the tools speak; a document or teaching folder has words of its own
+    #[arg(long, value_name = "DIALECT")]
+    dialect: Option<Dialect>,
+
     /// Give the structure of answers besides their text; most clients then show the model the structure alone
     #[arg(long)]
     structured: bool,
 
-    /// Let tools run commands on this machine, where they have such
+    /// Offer TaskRun, with which agents run commands in the background on this machine
     #[arg(long)]
     allow_exec: bool,
+}
+
+/// The words that tools speak in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// Claude Code's own
+    Native,
+    /// TaskCreate with dependencies, TaskUpdate with notes, TaskList answering a JSON array
+    Export,
 }
 
 /// The sets of tools.
@@ -54,7 +68,7 @@ impl Mcp {
         }
         let project = context.environment().client_project.clone().filter(|project| project.is_dir());
         let directory = project.map_or_else(|| context.directory().map(ToOwned::to_owned), Ok)?;
-        let options = self.offer.options(context, Leases::Connection);
+        let options = self.offer.options(context, Leases::Connection)?;
         let cancel = context.cancel();
         serve_stdio(Hub::open(context.in_directory(directory), options, cancel.clone())?)?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
@@ -63,17 +77,22 @@ impl Mcp {
 
 impl Offer {
     /// Returns what the server is to offer.
-    pub(crate) fn options(self, context: &Context, leases: Leases) -> Options {
-        // No tool runs commands yet; the flag is there for those who write it down today.
-        let _ = self.allow_exec;
+    pub(crate) fn options(self, context: &Context, leases: Leases) -> Result<Options, Problem> {
         let tools = match self.tools {
             Tools::Core if is_in_a_team(context) => ToolSet::Team,
             Tools::Core => ToolSet::Core,
             Tools::All => ToolSet::All,
         };
         // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
-        let system = system_when_interactive(context.environment().client_enables_tasks.as_deref());
-        Options { tools, system, structured: self.structured, leases }
+        let client = system_when_interactive(context.environment().client_enables_tasks.as_deref());
+        let system = match (self.dialect, context.store_address()?) {
+            (Some(Dialect::Native), _) => System::Tasks,
+            (Some(Dialect::Export), _) => System::Export,
+            (None, StoreAddress::Documents | StoreAddress::Document(_)) => System::Document,
+            (None, StoreAddress::Teaching(_)) => System::Teaching,
+            (None, _) => client,
+        };
+        Ok(Options { tools, system, structured: self.structured, leases, runs_commands: self.allow_exec })
     }
 }
 

@@ -19,6 +19,7 @@ mod history;
 mod hook;
 mod hook_event;
 mod inbox;
+mod job;
 mod list;
 mod lists;
 mod man;
@@ -53,3 +54,4 @@ mod work;
 mod work_display;
 
 pub(crate) use command::Arguments;
+pub(crate) use job::background;

@@ -47,7 +47,7 @@ impl Serve {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let choice = context.choice()?;
         let token = Token::load_or_make(&places::data(context.environment())?)?;
-        let options = self.offer.options(context, Leases::Time);
+        let options = self.offer.options(context, Leases::Time)?;
         let here = context.directory()?.to_owned();
         let hub = Hub::open(context.in_directory(here), options, context.cancel().clone())?;
         let listening = Listening::open((self.bind, self.port).into(), token)?;

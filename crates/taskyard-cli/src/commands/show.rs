@@ -10,7 +10,7 @@ use taskyard::operations::Shown;
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{EntryShape, LeaseShape, Output, Shapes};
+use crate::output::{EntryShape, JobShape, LeaseShape, Output, Shapes};
 use crate::problem::Problem;
 
 /// Show one task in full
@@ -28,6 +28,8 @@ struct Answer<'a> {
     open_blockers: Shapes<'a>,
     dependents: Shapes<'a>,
     subtasks: Shapes<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    jobs: Vec<JobShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeaseShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +38,10 @@ struct Answer<'a> {
 
 impl Show {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let shown = context.yard()?.show(&self.id)?.done()?;
+        let yard = context.yard()?;
+        let shown = yard.show(&self.id)?.done()?;
+        // Where the data directory is out of reach, the task is shown all the same.
+        let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), &self.id)?)).unwrap_or_default();
         let Shown { task, open_blockers, dependents, subtasks, changed, lease } = &shown;
         if output.is_json() {
             output.document(Answer {
@@ -44,6 +49,7 @@ impl Show {
                 open_blockers: Shapes(open_blockers),
                 dependents: Shapes(dependents),
                 subtasks: Shapes(subtasks),
+                jobs: jobs.iter().map(JobShape).collect(),
                 lease: lease.as_ref().map(LeaseShape),
                 changed: changed.as_ref().map(EntryShape),
             })?;
@@ -53,6 +59,7 @@ impl Show {
                 open_blockers,
                 dependents,
                 subtasks,
+                jobs: &jobs,
                 lease: lease.as_ref(),
                 changed: changed.as_ref(),
             };

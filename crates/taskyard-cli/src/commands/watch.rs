@@ -1,23 +1,26 @@
 //! `taskyard watch`
 
+use std::collections::HashSet;
 use std::sync::mpsc;
 
 use clap::Args;
 use serde::Serialize;
-use taskyard::core::render::{Line, Look, Tone, entry_line};
-use taskyard::core::{Event, Revision, Timestamp};
+use taskyard::core::render::{Line, Look, Tone, entry_line, job_line};
+use taskyard::core::{Event, JobId, Revision, TaskId, Timestamp};
 use taskyard::leases::Warden;
+use taskyard::notices::Notice;
 
 use crate::arguments::parse_revision;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{EntryShape, Output, when_reader_leaves};
+use crate::output::{EntryShape, JobShape, Output, when_reader_leaves};
 use crate::problem::Problem;
 
 /// Show changes as they happen, one line each, until it is stopped
 ///
 /// In a pipe and with --json every line is a JSON object. Changes by other programs are shown too. Who was interrupted goes on
-/// with --since and the last revision of which the line with "last":true has come.
+/// with --since and the last revision of which the line with "last":true has come. That a job of the list has ended is a line of
+/// its own; with --since those come again that nobody has acknowledged.
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// Begin with what happened after this revision; with what happens from now on where none is given
@@ -28,6 +31,7 @@ pub(crate) struct Watch {
 /// What there is to wait for.
 enum Word {
     Happened(Event),
+    Ended(Box<Notice>),
     ReaderLeft,
 }
 
@@ -39,6 +43,16 @@ struct Told<'a> {
     last: bool,
 }
 
+/// A line in a pipe: a job of the list has ended. It belongs to no revision.
+#[derive(Serialize)]
+struct Notified<'a> {
+    at: String,
+    actor: &'a str,
+    op: &'static str,
+    task: Option<&'a str>,
+    job: JobShape<'a>,
+}
+
 impl Watch {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
@@ -48,7 +62,7 @@ impl Watch {
             None => store.read(yard.list_id())?.revision(),
         };
         let (sender, receiver) = mpsc::channel::<Word>();
-        let left = sender.clone();
+        let (left, ended) = (sender.clone(), sender.clone());
         let listener = move |event: &Event| {
             // The receiver lives as long as the subscription; past it nobody wants to know.
             let _ = sender.send(Word::Happened(event.clone()));
@@ -56,6 +70,12 @@ impl Watch {
         // What the dead held comes back as soon as they are dead, and not when somebody next writes.
         let _warden = Warden::over(&yard)?;
         let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
+        let notices = context.notices()?;
+        let new = move |notice: &Notice| drop(ended.send(Word::Ended(Box::new(notice.clone()))));
+        let _notices = notices.follow(yard.list_id(), Box::new(new))?;
+        // After following began, so that none falls between them; those that come both ways are told once.
+        let again = if self.since.is_some() { notices.pending_on(yard.list_id())? } else { Vec::new() };
+        let told: HashSet<JobId> = again.iter().map(|notice| notice.job.id.clone()).collect();
         if output.is_terminal() && !output.is_quiet() {
             let mut line = Line::new().with(Tone::Dim, "watching ").with(Tone::Strong, yard.list_id().as_str());
             line.push(Tone::Dim, " after revision ");
@@ -64,10 +84,17 @@ impl Watch {
             output.flush()?;
         }
         when_reader_leaves(move || drop(left.send(Word::ReaderLeft)));
-        while let Ok(Word::Happened(event)) = receiver.recv() {
-            tell(&event, output)?;
+        for notice in again {
+            tell_of_end(&notice, output)?;
         }
-        Ok(Exit::Done)
+        loop {
+            match receiver.recv() {
+                Ok(Word::Happened(event)) => tell(&event, output)?,
+                Ok(Word::Ended(notice)) if told.contains(&notice.job.id) => {}
+                Ok(Word::Ended(notice)) => tell_of_end(&notice, output)?,
+                Ok(Word::ReaderLeft) | Err(_) => return Ok(Exit::Done),
+            }
+        }
     }
 }
 
@@ -79,6 +106,23 @@ fn tell(event: &Event, output: &mut Output) -> Result<(), Problem> {
         } else {
             output.document(Told { entry: EntryShape(entry), last: number + 1 == event.entries.len() })?;
         }
+    }
+    Ok(output.flush()?)
+}
+
+fn tell_of_end(notice: &Notice, output: &mut Output) -> Result<(), Problem> {
+    let job = &notice.job;
+    if output.is_terminal() {
+        let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
+        output.line(&job_line("", job, &Look { now, ..output.look() }))?;
+    } else {
+        output.document(Notified {
+            at: notice.queued.to_string(),
+            actor: notice.agent.as_str(),
+            op: "job_ended",
+            task: job.task.as_ref().map(TaskId::as_str),
+            job: JobShape(job),
+        })?;
     }
     Ok(output.flush()?)
 }

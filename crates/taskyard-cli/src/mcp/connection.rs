@@ -12,7 +12,6 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use taskyard::core::rules::gate::System;
 use taskyard::core::tools::Answer;
 use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::calling::Call;
 use super::hub::{Hub, Leases};
 use super::news::{Changes, Hearing};
+use super::notifying::Answered;
 use super::prompts::{self, NoPrompt};
 use super::roots::first_root;
 use super::{resources, tool_list};
@@ -46,7 +46,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Returns a connection to a server.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
-        let tools = tool_list::offered(hub.options);
+        let tools = tool_list::offered(hub.options, hub.rules);
         Self { hub, tools, subscribed: Arc::default(), left: CancellationToken::new() }
     }
 
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     fn has_tasks(&self) -> bool {
-        self.hub.options.system == System::Tasks
+        self.hub.options.system.has_tasks()
     }
 
     /// Asks the client where it works, and goes there.
@@ -117,13 +117,17 @@ impl ServerHandler for Connection {
     ) -> Result<CallToolResponse, ErrorData> {
         let call =
             Call { tool: request.name.into_owned(), input: Value::Object(request.arguments.unwrap_or_default()) };
-        let answer = match self.hub.place().await {
-            Ok(place) => self.hub.call(place, call, &context).await,
-            Err(problem) => Answer::error(format!("Error: {}", told(&problem))),
+        let answered = match self.hub.place().await {
+            Ok(place) => self.hub.call_and_tell(place, call, &context).await,
+            Err(problem) => Answered::without(Answer::error(format!("Error: {}", told(&problem)))),
         };
         let shown: fn(Answer) -> CallToolResult =
             if self.hub.options.structured { tool_list::with_structure } else { tool_list::text_alone };
-        Ok(shown(answer).into())
+        let mut result = shown(answered.answer);
+        if let Some(notifications) = answered.notifications {
+            tool_list::put_before(&mut result, notifications);
+        }
+        Ok(result.into())
     }
 
     async fn list_resources(
@@ -155,12 +159,16 @@ impl ServerHandler for Connection {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         let missing = ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": uri })));
         if !self.has_tasks() {
             return Err(missing);
+        }
+        if uri == resources::NOTIFICATIONS {
+            let text = self.hub.notifications(&context).await?;
+            return Ok(ReadResourceResult::new(vec![resources::notifications(text)]).into());
         }
         let contents = self.look(move |yard| resources::read(yard, &uri)).await?.ok_or(missing)?;
         Ok(ReadResourceResult::new(vec![contents]).into())

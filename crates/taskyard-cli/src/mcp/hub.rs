@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
-use taskyard::core::AgentName;
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::ToolSet;
+use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::RwLock;
 
 use super::news::News;
+use super::notifying::Notifying;
 use super::place::Place;
 use super::repeats::Repeats;
 use crate::context::Context;
@@ -28,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) structured: bool,
     /// What the leases of claims live by.
     pub(crate) leases: Leases,
+    /// Whether tools may run commands.
+    pub(crate) runs_commands: bool,
 }
 
 /// What the leases of claims live by.
@@ -44,12 +47,16 @@ pub(crate) enum Leases {
 pub(crate) struct Hub {
     /// What the server does and how.
     pub(super) options: Options,
+    /// The rules in force where the server was started; they decide which tools are listed.
+    pub(super) rules: Rules,
     /// Ends every call when the process is asked to stop.
     pub(super) cancel: Cancel,
     /// What changes in the list is told here.
     pub(super) news: News,
     /// The calls whose answers are remembered.
     pub(super) repeats: Repeats,
+    /// What agents were told of their jobs.
+    pub(super) notifying: Arc<Notifying>,
     /// The name that was given for whoever acts, by flag or variable.
     pub(super) named_agent: Option<AgentName>,
     /// The client's session, where it said so.
@@ -69,9 +76,11 @@ impl Hub {
         context.actor()?;
         Ok(Self {
             options,
+            rules: place.rules(),
             cancel,
             news: News::default(),
             repeats: Repeats::default(),
+            notifying: Arc::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
             session: context.environment().client_session.clone(),
             is_followed: AtomicBool::new(false),

@@ -22,18 +22,21 @@ pub(super) struct Caller {
     pub(super) agent: AgentName,
     /// Whose todo list is meant: in a session of the client whoever was not named is the session itself.
     pub(super) todos_of: String,
+    /// The id the call carries.
+    pub(super) call: Option<String>,
 }
 
 /// Returns who makes a call: the agent it names, the one the server was started for, or one named after the client and its
 /// session.
 pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller {
+    let call = call_id(context);
     let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(AgentName::new);
     if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
-        return Caller { todos_of: agent.as_str().to_owned(), agent };
+        return Caller { todos_of: agent.as_str().to_owned(), agent, call };
     }
     let agent = unnamed(hub, context);
     let session = hub.session.clone().filter(|_| hub.options.leases == Leases::Connection);
-    Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent }
+    Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent, call }
 }
 
 fn unnamed(hub: &Hub, context: &RequestContext<RoleServer>) -> AgentName {
@@ -47,7 +50,7 @@ fn unnamed(hub: &Hub, context: &RequestContext<RoleServer>) -> AgentName {
 }
 
 /// Returns the id a call carries, by which a repetition of it is known.
-pub(super) fn call_id(context: &RequestContext<RoleServer>) -> Option<String> {
+fn call_id(context: &RequestContext<RoleServer>) -> Option<String> {
     let id = CALL_IDS.into_iter().find_map(|key| context.meta.get(key)?.as_str());
     id.filter(|id| !id.is_empty()).map(str::to_owned)
 }

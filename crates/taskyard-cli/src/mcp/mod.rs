@@ -9,6 +9,7 @@ mod http;
 mod hub;
 mod identity;
 mod news;
+mod notifying;
 mod place;
 mod prompts;
 mod repeats;

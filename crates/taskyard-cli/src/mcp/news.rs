@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard::core::{Event, MessageKey, TaskId};
+use taskyard::notices::{Notice, Notices};
 use taskyard::store::Subscription;
 use taskyard::teams::{Seat, Teams};
 use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::resources::{GRAPH, INBOX, LIST, task_uri};
+use super::resources::{GRAPH, INBOX, LIST, NOTIFICATIONS, task_uri};
 
 /// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.
 const WAITING: usize = 1_024;
@@ -21,7 +22,7 @@ pub(super) struct News(broadcast::Sender<Word>);
 
 /// Follows one list for the news, until it is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Following(Mutex<Option<Subscription>>);
+pub(super) struct Following(Mutex<Option<[Subscription; 2]>>);
 
 /// Follows the inboxes of a team for the news, until it is dropped.
 #[derive(Debug, Default)]
@@ -38,6 +39,8 @@ enum Word {
     Commit(Arc<Event>),
     /// There may be a message.
     Message,
+    /// A job of somebody on the list has ended.
+    Notice,
     /// Another list has taken the place of the one that was served.
     AnotherList,
 }
@@ -47,6 +50,8 @@ enum Word {
 pub(super) struct Changes {
     /// Whether tasks came or went.
     pub(super) resources_came_or_went: bool,
+    /// Whether notifications were queued.
+    notifications: bool,
     /// Whether more may have changed than is named here.
     is_everything: bool,
     /// Whether there are messages nobody was told of.
@@ -75,7 +80,7 @@ impl News {
 
 impl Following {
     /// Begins to follow a yard's list, where that has not begun.
-    pub(super) fn begin(&self, yard: &Yard, news: &News) -> Result<(), Error> {
+    pub(super) fn begin(&self, yard: &Yard, notices: &Notices, news: &News) -> Result<(), Error> {
         let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if following.is_some() {
             return Ok(());
@@ -83,7 +88,15 @@ impl Following {
         let since = yard.store().read(yard.list_id())?.revision();
         let sender = news.0.clone();
         let listener = move |event: &Event| drop(sender.send(Word::Commit(Arc::new(event.clone()))));
-        *following = Some(yard.store().watch(yard.list_id(), since, Box::new(listener))?);
+        let commits = yard.store().watch(yard.list_id(), since, Box::new(listener))?;
+        let sender = news.0.clone();
+        let ended = notices.follow(yard.list_id(), Box::new(move |_: &Notice| drop(sender.send(Word::Notice))));
+        // Without notifications the list is still worth following.
+        let ended = ended.unwrap_or_else(|error| {
+            tracing::warn!(%error, "notifications will not be told at once");
+            Subscription::new(|| {})
+        });
+        *following = Some([commits, ended]);
         Ok(())
     }
 }
@@ -140,6 +153,7 @@ impl Changes {
                 self.is_everything = true;
             }
             Word::Message => self.messages_came = true,
+            Word::Notice => self.notifications = true,
             Word::Commit(event) => {
                 for entry in &event.entries {
                     self.resources_came_or_went |= entry.before.is_none() || entry.after.is_none();
@@ -151,10 +165,12 @@ impl Changes {
 
     /// Tells whether what a resource shows may have changed.
     pub(super) fn concern(&self, uri: &str) -> bool {
-        if uri == INBOX {
-            return self.is_everything || self.messages_came;
+        match uri {
+            _ if self.is_everything => true,
+            INBOX => self.messages_came,
+            NOTIFICATIONS => self.notifications,
+            LIST | GRAPH => !self.tasks.is_empty(),
+            uri => self.tasks.iter().any(|task| task_uri(task) == uri),
         }
-        let is_of_list = (uri == LIST || uri == GRAPH) && (self.resources_came_or_went || !self.tasks.is_empty());
-        self.is_everything || is_of_list || self.tasks.iter().any(|task| task_uri(task) == uri)
     }
 }

@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use taskyard::calls::Toolbox;
+use serde_json::Value;
+use taskyard::calls::{JobDesk, LastListing, Toolbox};
 use taskyard::config::Config;
 use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
+use taskyard::core::tools::Answer;
+use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
+use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
 use taskyard::process::Cancel;
 use taskyard::todos::TodoLists;
@@ -40,8 +44,11 @@ pub(super) struct Place {
     options: Options,
     todos: TodoLists,
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    last_listing: Arc<LastListing>,
     following: Following,
     following_inbox: FollowingInbox,
+    board: NoticeBoard,
+    desk: JobDesk,
     warden: OnceLock<Option<Warden>>,
 }
 
@@ -57,16 +64,31 @@ impl Place {
         let yard = context.yard()?;
         let follows_team = !is_said(context.choice()?.reason);
         let config = context.config()?.clone();
+        let directory = context.directory().ok().map(Path::to_owned);
+        let desk = JobDesk {
+            jobs: context.jobs()?,
+            notices: context.notices()?,
+            runs_commands: options.runs_commands,
+            longest_output: longest_output(context.environment().longest_output.as_deref()),
+            directory: directory.clone().unwrap_or_else(|| PathBuf::from("/")),
+            store: context.store_address()?.to_string(),
+            session: context.environment().client_session.clone().filter(|_| options.leases == Leases::Connection),
+            tool_use: None,
+            cancel: Cancel::new(),
+        };
         Ok(Self {
-            directory: context.directory().ok().map(Path::to_owned),
+            directory,
             hooks: Arc::clone(context.hooks()?),
             claim: terms(&config, options.leases),
             config,
             options,
             todos: todo_lists(context, options)?,
             todo_turns: Mutex::default(),
+            last_listing: Arc::default(),
             following: Following::default(),
             following_inbox: FollowingInbox::default(),
+            board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
+            desk,
             warden: OnceLock::new(),
             follows_team,
             yard,
@@ -103,7 +125,29 @@ impl Place {
 
     /// Begins to tell of changes, where that has not begun.
     pub(super) fn follow(&self, news: &News) -> Result<(), Error> {
-        self.following.begin(&self.yard, news)
+        self.following.begin(&self.yard, self.notices(), news)
+    }
+
+    /// Returns what agents are told of their jobs.
+    pub(super) fn notices(&self) -> &Notices {
+        self.board.notices()
+    }
+
+    /// Returns what waits for the agents of the list.
+    pub(super) fn notice_board(&self) -> &NoticeBoard {
+        &self.board
+    }
+
+    /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.
+    pub(super) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
+        // Where there are teams, the list depends on who calls.
+        let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());
+        if self.options.system != System::Tasks || may_differ {
+            return None;
+        }
+        let answer = self.last_listing.again(&self.yard, tool, input)?;
+        let structured = answer.structured.as_ref().filter(|_| self.options.structured).cloned();
+        Some(Answer { text: answer.text.clone(), structured, is_error: answer.is_error })
     }
 
     /// Begins to tell of messages for an agent, where it is in a team and that has not begun.
@@ -121,9 +165,16 @@ impl Place {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
         let yard = if self.follows_team { in_team_list(yard) } else { yard };
+        let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
+        let is_here = yard.list_id() == self.yard.list_id();
         let toolbox = Toolbox::new(yard, self.options.system);
+        // What is remembered is of the list of this place, and an agent may work on its team's.
+        let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
+        let toolbox = toolbox.with_jobs(desk);
         let toolbox = match self.options.system {
-            System::Tasks => toolbox.claiming(self.claim(&caller.agent)),
+            System::Tasks | System::Document | System::Teaching | System::Export => {
+                toolbox.claiming(self.claim(&caller.agent))
+            }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
         Bench { toolbox, hooks }

@@ -13,6 +13,8 @@ pub(super) const LIST: &str = "taskyard://list";
 pub(super) const GRAPH: &str = "taskyard://graph";
 /// The messages for whoever the server was started for.
 pub(super) const INBOX: &str = "taskyard://inbox";
+/// What waits for the caller: which of its jobs have ended.
+pub(super) const NOTIFICATIONS: &str = "taskyard://notifications";
 /// One task as text: its id follows.
 const TASK: &str = "taskyard://task/";
 
@@ -26,10 +28,10 @@ pub(super) fn task_uri(task: &TaskId) -> String {
 
 /// Tells whether an address can be one of ours, whether or not there is such a task now.
 pub(super) fn is_ours(uri: &str) -> bool {
-    uri == LIST || uri == GRAPH || uri == INBOX || uri.strip_prefix(TASK).is_some_and(|task| !task.is_empty())
+    [LIST, GRAPH, INBOX, NOTIFICATIONS].contains(&uri) || uri.strip_prefix(TASK).is_some_and(|task| !task.is_empty())
 }
 
-/// Returns a page of what there is to read: the list and its graph first, then every task.
+/// Returns a page of what there is to read: the list, its graph and the notifications first, then every task.
 pub(super) fn page(yard: &Yard, from: usize) -> Result<ListResourcesResult, Error> {
     let tasks = yard.list(&Filter::default())?.tasks;
     let mut resources = Vec::new();
@@ -45,6 +47,12 @@ pub(super) fn page(yard: &Yard, from: usize) -> Result<ListResourcesResult, Erro
                 .with_title("Task graph")
                 .with_description("What waits for what, as a Mermaid diagram")
                 .with_mime_type("text/vnd.mermaid"),
+        );
+        resources.push(
+            Resource::new(NOTIFICATIONS, "notifications")
+                .with_title("Notifications")
+                .with_description("Which of your background commands have ended")
+                .with_mime_type("text/plain"),
         );
     }
     if from == 0 && yard.teams().is_some_and(|teams| teams.only_seat(yard.actor()).is_ok_and(|seat| seat.is_some())) {
@@ -97,4 +105,10 @@ pub(super) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
         }
     };
     Ok(Some(ResourceContents::text(text, uri).with_mime_type(kind)))
+}
+
+/// Returns what waits for the caller as a resource.
+pub(super) fn notifications(text: Option<String>) -> ResourceContents {
+    let text = text.unwrap_or_else(|| "No notifications".to_owned());
+    ResourceContents::text(text, NOTIFICATIONS).with_mime_type("text/plain")
 }

@@ -4,13 +4,20 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::Value;
+use taskyard::core::Rules;
+use taskyard::core::tools::catalogue::Surface;
 use taskyard::core::tools::{self, Answer, catalogue};
 
 use super::hub::Options;
 
 /// Returns the tools a server offers.
-pub(super) fn offered(options: Options) -> Vec<Tool> {
-    catalogue::offered(options.tools, options.system).map(shown).collect()
+pub(super) fn offered(options: Options, rules: Rules) -> Vec<Tool> {
+    catalogue::offered(options.tools, surface(options, rules)).map(shown).collect()
+}
+
+/// Returns what decides which tools there are.
+pub(super) fn surface(Options { system, runs_commands, .. }: Options, rules: Rules) -> Surface {
+    Surface { system, rules, runs_commands }
 }
 
 fn shown(tool: &'static tools::Tool) -> Tool {
@@ -37,4 +44,12 @@ pub(super) fn with_structure(mut answer: Answer) -> CallToolResult {
     let mut result = text_alone(answer);
     result.structured_content = structured;
     result
+}
+
+/// Puts a text of its own before an answer; into its structure, too, where it has one, since that may be all the model sees.
+pub(super) fn put_before(result: &mut CallToolResult, notifications: String) {
+    if let Some(Value::Object(structured)) = &mut result.structured_content {
+        structured.insert("taskNotifications".to_owned(), notifications.clone().into());
+    }
+    result.content.insert(0, ContentBlock::text(notifications));
 }

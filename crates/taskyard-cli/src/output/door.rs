@@ -78,6 +78,11 @@ impl Output {
         self.stdout.write_all(text.as_bytes())
     }
 
+    /// Writes the very bytes of a program's output, which somebody asked for.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stdout.write_all(bytes)
+    }
+
     /// Says that something was done; not when only the answer is wanted.
     pub(crate) fn say(&mut self, line: &Line) -> io::Result<()> {
         if self.quiet { Ok(()) } else { self.line(line) }

@@ -2,11 +2,13 @@
 
 mod careful;
 mod door;
+mod job;
 mod json;
 mod reader;
 mod terminal;
 
 pub(crate) use door::{Output, with_commands};
+pub(crate) use job::JobShape;
 pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at};
 pub(crate) use reader::when_reader_leaves;
 pub(crate) use terminal::{ColorChoice, Terminal};

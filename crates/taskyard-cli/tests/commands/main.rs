@@ -15,6 +15,7 @@ mod create;
 mod delete;
 mod demo;
 mod depend;
+mod dialects;
 mod doctor;
 mod done;
 mod gc;

@@ -1,3 +1,5 @@
+use std::fs;
+
 use serde_json::json;
 
 use crate::test::Test;
@@ -58,4 +60,17 @@ fn only_an_event_that_cannot_be_read_is_an_error() {
     let test =
         begins(test, "startup", NEW).env("TASKYARD_RULES", "none").run("hook SessionStart").without("TASKYARD_RULES");
     test.stdin("{}").run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn nothing_is_kept_of_lists_that_were_only_looked_at() {
+    let mut test = Test::new().list("1 pending");
+    for number in 0..5 {
+        let session = format!("0198c0de-1111-4222-8333-44445555666{number}");
+        test = transcript(test.list_named(&session, "1 pending"), &session);
+    }
+    let test = begins(test, "startup", NEW).quietly("hook SessionStart");
+    let kept: Vec<_> = fs::read_dir(test.path("data/lists")).unwrap().collect();
+    // The list of the directory, and no other.
+    assert_eq!(kept.len(), 1, "{kept:?}");
 }

@@ -222,7 +222,8 @@ fn hide_ids(text: &str) -> String {
         let word = &rest[start..];
         let end = word.find(|character| !is_in_word(character)).unwrap_or(word.len());
         hidden.push_str(&rest[..start]);
-        hidden.push_str(&hide(&rest[..start], &word[..end]));
+        let word_hidden = hide(&hidden, &word[..end]);
+        hidden.push_str(&word_hidden);
         rest = &word[end..];
     }
     hidden + rest

@@ -60,7 +60,19 @@ fn message(random: &mut Random) -> String {
         };
     }
     if random.below(3) == 0 {
-        let tools = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease", "TodoWrite"];
+        let tools = [
+            "TaskCreate",
+            "TaskGet",
+            "TaskUpdate",
+            "TaskList",
+            "TaskClaim",
+            "TaskRelease",
+            "TodoWrite",
+            "TaskOutput",
+            "TaskStop",
+            "TaskRun",
+            "KillShell",
+        ];
         message["method"] = json!("tools/call");
         message["params"] =
             json!({ "name": random.pick(&tools), "arguments": value(random, 3), "_meta": value(random, 2) });

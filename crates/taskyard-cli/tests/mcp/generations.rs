@@ -9,7 +9,8 @@ use taskyard_testkit::{Home, install_mcp_clients};
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
 
-const TOOLS: [&str; 6] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease"];
+const TOOLS: [&str; 8] =
+    ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease", "TaskOutput", "TaskStop"];
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
@@ -23,7 +24,7 @@ fn exercise(client: &mut Client) {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
         assert_eq!(
             tool["annotations"]["readOnlyHint"],
-            ["TaskGet", "TaskList"].contains(&tool["name"].as_str().unwrap())
+            ["TaskGet", "TaskList", "TaskOutput"].contains(&tool["name"].as_str().unwrap())
         );
     }
     let made = client.call("TaskCreate", &json!({ "subject": "One", "description": "all of it" }));
@@ -36,7 +37,7 @@ fn exercise(client: &mut Client) {
     );
 
     let resources = client.ask("listResources", json!({})).unwrap();
-    assert_eq!(names(&resources["resources"]), ["list", "graph", "task 1"]);
+    assert_eq!(names(&resources["resources"]), ["list", "graph", "notifications", "task 1"]);
     let templates = client.ask("listResourceTemplates", json!({})).unwrap();
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "taskyard://task/{id}");
     let mut read =
@@ -75,9 +76,11 @@ fn both_generations_are_served_over_http() {
 #[test]
 fn exactly_one_of_the_two_systems_is_offered() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    for (word, offered, other) in
-        [("0", &["TodoWrite"][..], "TaskList"), ("on", &TOOLS[..], "TodoWrite"), ("perhaps", &TOOLS, "TodoWrite")]
-    {
+    for (word, offered, other) in [
+        ("0", &["TodoWrite", "TaskOutput", "TaskStop"][..], "TaskList"),
+        ("on", &TOOLS[..], "TodoWrite"),
+        ("perhaps", &TOOLS, "TodoWrite"),
+    ] {
         let mut command = home.command("mcp");
         command.env("CLAUDE_CODE_ENABLE_TASKS", word);
         let mut client = Client::with_command(&command, json!({}));
@@ -89,19 +92,37 @@ fn exactly_one_of_the_two_systems_is_offered() {
 }
 
 #[test]
-fn the_inspector_lists_and_calls() {
-    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    let folder =
+fn the_inspector_lists_and_calls_over_both_transports() {
+    let over_pipes = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let server = [env!("CARGO_BIN_EXE_taskyard"), "mcp", "--list", "L"];
+    inspected(&over_pipes, &server.map(str::to_owned));
+    let over_http = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&over_http);
+    let header = format!("Authorization: Bearer {}", served.token);
+    inspected(&over_http, &[served.url(), "--transport".to_owned(), "http".to_owned(), "--header".to_owned(), header]);
+}
+
+fn inspected(home: &Home, server: &[String]) {
+    let inspector =
         install_mcp_clients().join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let inspect = |words: &[&str]| -> Value {
         let mut node = Command::new("node");
-        node.arg(&folder).args(["--cli", env!("CARGO_BIN_EXE_taskyard"), "mcp", "--list", "L"]).args(words);
+        node.arg(&inspector).arg("--cli").args(server).args(words);
         node.env("HOME", home.path()).current_dir(home.path());
         let output = node.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     };
-    assert_eq!(names(&inspect(&["--method", "tools/list"])["tools"]), TOOLS);
+    for era in ["legacy", "modern"] {
+        // With `--strict` it fails on schemas that are not portable.
+        let list = inspect(&["--method", "tools/list", "--strict", "--protocol-era", era]);
+        assert_eq!(names(&list["tools"]), TOOLS, "{era}");
+    }
     let call = ["--method", "tools/call", "--tool-name", "TaskCreate", "--tool-arg", "subject=One", "description=x"];
     assert_eq!(inspect(&call)["content"][0]["text"], "Task #1 created successfully: One");
+    assert_eq!(
+        names(&inspect(&["--method", "resources/list"])["resources"]),
+        ["list", "graph", "notifications", "task 1"]
+    );
+    assert_eq!(names(&inspect(&["--method", "prompts/list"])["prompts"]), ["plan", "next"]);
 }

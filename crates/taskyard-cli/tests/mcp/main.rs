@@ -1,6 +1,7 @@
 //! The MCP server through the binary: what official clients see of it, what it keeps, and what it withstands.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod background;
 mod client;
 mod conformance;
 mod fuzzing;
@@ -9,8 +10,10 @@ mod guarding;
 mod http;
 mod identity;
 mod leases;
+mod listing;
 mod load;
 mod notices;
+mod notifications;
 #[path = "../../../taskyard/tests/conformance/recording.rs"]
 #[allow(dead_code, reason = "shared with the tests of the library, which read more of it")]
 mod recording;

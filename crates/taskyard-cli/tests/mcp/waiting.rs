@@ -91,3 +91,39 @@ fn a_server_that_is_asked_to_stop_in_mid_call_leaves_no_hook_behind() {
     assert!(!running(&pid));
     assert_eq!(home.present()["1"]["status"], "pending");
 }
+
+#[test]
+fn a_wait_for_a_job_tells_so_and_ends_when_it_is_no_longer_wanted_and_the_job_goes_on() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let mut server = Piped::start(&home, "--allow-exec").initialized();
+    server.call("TaskRun", json!({ "command": "sleep 600" }));
+    let job = home.ask("job list")["jobs"][0]["id"].as_str().unwrap().to_owned();
+    let wait = json!({
+        "name": "TaskOutput",
+        "arguments": { "task_id": job, "timeout": 600_000 },
+        "_meta": { "progressToken": "p" },
+    });
+    let id = server.request("tools/call", wait);
+    while server.message().unwrap()["method"] != "notifications/progress" {}
+    server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    // A server whose calls have ended ends at once; one that still waits is given up on after some seconds.
+    assert_eq!(server.call("TaskList", json!({})), "No tasks found");
+    assert!(server.close().0.success());
+    assert_eq!(home.ask("job list")["jobs"][0]["status"], "running");
+    assert_eq!(home.run(&format!("job stop {job}")).code, Some(0));
+}
+
+#[test]
+fn a_model_is_shown_the_end_of_a_long_output() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let mut command = home.command("mcp --allow-exec");
+    command.env("TASK_MAX_OUTPUT_LENGTH", "200");
+    let mut server = Piped::spawn(command).initialized();
+    server.call("TaskRun", json!({ "command": "seq 1 20000; echo end" }));
+    let job = home.ask("job list")["jobs"][0].clone();
+    let shown = server.call("TaskOutput", json!({ "task_id": job["id"], "timeout": 600_000 }));
+    let output = shown.split("<output>\n").nth(1).unwrap().strip_suffix("\n</output>").unwrap();
+    let notice = format!("[Truncated. Full output: {}]\n\n", job["outputFile"].as_str().unwrap());
+    assert!(output.starts_with(&notice) && output.ends_with("19999\n20000\nend"), "{output}");
+    assert_eq!(output.len(), 199, "the newline at the end counts and is not shown");
+}

@@ -1,6 +1,13 @@
 //! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
 
+pub mod document;
+pub mod export;
 pub mod hook_input;
 pub mod inbox;
+pub mod macf;
 pub mod native;
+pub mod task_notification;
+pub mod teaching;
 pub mod team_file;
+
+mod carrying;

@@ -12,6 +12,11 @@ pub fn many_lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character == '\n')
 }
 
+/// Returns what a program wrote with its line ends and tabs kept and everything else escaped that could steer a terminal.
+pub fn program_output(text: &str) -> Cow<'_, str> {
+    escape(text, |character| matches!(character, '\n' | '\t'))
+}
+
 /// Tells whether a character can move the cursor, start an escape sequence, hide, or turn the text around it.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()

@@ -1,5 +1,6 @@
 //! One task on one line.
 
+use crate::dialect::macf::{Subject, plain};
 use crate::{Priority, Status, Task, TaskId, Todo};
 
 use super::line::cut_text;
@@ -10,7 +11,7 @@ const SHORTEST_TITLE: usize = 12;
 
 /// Returns the client's own line: `#3 [pending] Deploy (ana) [blocked by #2]`, safe to show.
 pub fn client_line(id: &str, task: &Task, blockers: &[TaskId]) -> String {
-    let mut line = format!("#{id} [{}] {}", task.status, task.subject);
+    let mut line = format!("#{id} [{}] {}", task.status, plain(&task.subject));
     if let Some(owner) = task.owner() {
         line.push_str(&format!(" ({owner})"));
     }
@@ -56,7 +57,12 @@ fn marked(guides: &str, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
 fn titled(before: Line, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     let waiting = is_waiting(task, blockers);
     let after = remarks(task, if waiting { blockers } else { &[] }, look);
-    let title = escaping::one_line(&task.subject);
+    let subject = Subject::parse(&task.subject);
+    let mut before = before;
+    if let Some(parent) = subject.parent {
+        before.push(Tone::Dim, &format!("[^#{parent}] "));
+    }
+    let title = escaping::one_line(subject.title);
     let Some(width) = look.width else {
         return joined(before, title_tone(task, waiting), &title, active_form(task, look), after);
     };

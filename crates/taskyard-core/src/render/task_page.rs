@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{Entry, Lease, Task, Timestamp};
+use crate::dialect::macf::plain;
+use crate::{Entry, Job, Lease, Task, Timestamp};
 
+use super::job_line::job_line;
 use super::task_line::task_line;
 use super::wrapping::wrapped;
 use super::{Line, Look, Span, Tone, escaping, op_in_words, state_in_words};
@@ -19,6 +21,8 @@ pub struct TaskPage<'a> {
     pub dependents: &'a [Task],
     /// The tasks that are parts of it.
     pub subtasks: &'a [Task],
+    /// The jobs that run for it, or did.
+    pub jobs: &'a [Job],
     /// The right somebody has to it.
     pub lease: Option<&'a Lease>,
     /// The newest entry of its journal.
@@ -68,6 +72,11 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     section("Waits for", page.open_blockers, look, &mut lines);
     section("Waiting for it", page.dependents, look, &mut lines);
     section("Parts", page.subtasks, look, &mut lines);
+    if !page.jobs.is_empty() {
+        lines.push(Line::new());
+        lines.push(Line::new().with(Tone::Dim, "  Jobs"));
+        lines.extend(page.jobs.iter().map(|job| job_line("    ", job, look)));
+    }
     notes(task, look, &mut lines);
     if let Some(entry) = page.changed {
         let who = if entry.op.is_elsewhere() { String::new() } else { format!(" by {}", entry.actor) };
@@ -86,7 +95,8 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
     if task.is_internal() {
         state.push(Tone::Dim, &format!("{}internal", look.dot()));
     }
-    let subject = escaping::one_line(&task.subject);
+    let subject = plain(&task.subject);
+    let subject = escaping::one_line(&subject);
     let title = Line::new().with(Tone::Strong, &subject);
     let mut lines = Vec::new();
     match look.width {
@@ -225,6 +235,7 @@ mod tests {
             open_blockers: &[blocker],
             dependents: &[],
             subtasks: &[],
+            jobs: &[],
             lease: None,
             changed: None,
         };
@@ -255,8 +266,15 @@ mod tests {
         task.subject = "title ".repeat(20);
         task.metadata = json!({"note": "note ".repeat(30)}).as_object().cloned();
         task.description = "word ".repeat(40);
-        let page =
-            TaskPage { task: &task, open_blockers: &[], dependents: &[], subtasks: &[], lease: None, changed: None };
+        let page = TaskPage {
+            task: &task,
+            open_blockers: &[],
+            dependents: &[],
+            subtasks: &[],
+            jobs: &[],
+            lease: None,
+            changed: None,
+        };
         let lines = task_page(&page, &Look { width: Some(40), ..Look::PIPE });
         assert!(lines.iter().all(|line| line.width() <= 40));
         let text: String = lines.iter().map(ToString::to_string).collect();

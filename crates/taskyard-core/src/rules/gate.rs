@@ -1,12 +1,30 @@
 //! Which of the client's two systems is on: tasks or todos.
 
-/// One of the client's two ways to keep track of work. They are never both on.
+/// One of the client's two ways to keep track of work, or the words of another dialect. There is never more than one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// `TaskCreate` and its sisters, on disk.
     Tasks,
     /// `TodoWrite`.
     Todos,
+    /// `TodoWrite` and `TodoRead` on a document.
+    Document,
+    /// `create_task` and its sisters on a teaching folder.
+    Teaching,
+    /// `TaskCreate`, `TaskUpdate` and `TaskList` in the words of an export.
+    Export,
+}
+
+impl System {
+    /// Tells whether it is one of the client's two, rather than another dialect's.
+    pub fn is_the_clients(self) -> bool {
+        matches!(self, Self::Tasks | Self::Todos)
+    }
+
+    /// Tells whether agents share tasks in it, rather than each keeping todos.
+    pub fn has_tasks(self) -> bool {
+        self != Self::Todos
+    }
 }
 
 /// Reads a word for yes (1, true, yes, on) or no (0, false, no, off), in any case, trimmed. Anything else says nothing.

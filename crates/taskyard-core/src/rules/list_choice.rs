@@ -34,6 +34,14 @@ pub struct Candidates {
     pub directory: Option<String>,
 }
 
+impl Candidates {
+    /// Returns only what names a list that every session in a project shares, as lists kept as documents are found.
+    #[must_use]
+    pub fn of_the_project(self) -> Self {
+        Self { team: None, session: None, ..self }
+    }
+}
+
 /// Why a list was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {

@@ -15,6 +15,12 @@ pub enum Refusal {
         /// The task that was asked for.
         task: TaskId,
     },
+    /// A task of that id is there already.
+    #[error("there is a task {task} already")]
+    TaskExists {
+        /// The task that is there.
+        task: TaskId,
+    },
     /// Something stands under that name, and it is no task.
     #[error("task {task} cannot be read: {why}")]
     Unreadable {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::ordering::Place;
 use super::patching::Field;
+use crate::dialect::macf::plain;
 use crate::{Task, TaskId};
 
 /// How many characters of a field an excerpt shows.
@@ -66,7 +67,8 @@ fn answer(task: &Task, words: &[String]) -> Option<(u32, Field, String)> {
 
 /// Returns everything there is to find in a task, field by field, the subject first.
 fn texts(task: &Task) -> Vec<(Field, String)> {
-    let mut fields = vec![(Field::Subject, task.subject.clone()), (Field::Description, task.description.clone())];
+    let mut fields =
+        vec![(Field::Subject, plain(&task.subject).into_owned()), (Field::Description, task.description.clone())];
     fields.extend(task.active_form.clone().map(|text| (Field::ActiveForm, text)));
     fields.extend(task.owner().map(|owner| (Field::Owner, owner.to_owned())));
     if let Some(metadata) = &task.metadata {

@@ -1,13 +1,14 @@
 //! All tools, and which of them are offered when.
 
 use super::{
-    Answer, Tool, ToolSet, inbox_read, list_agents, send_message, task_claim, task_create, task_get, task_list,
-    task_release, task_update, team_create, team_delete, todo_write,
+    Answer, Tool, ToolSet, dialects, inbox_read, list_agents, send_message, task_claim, task_create, task_get,
+    task_list, task_output, task_release, task_run, task_stop, task_update, team_create, team_delete, todo_write,
 };
 use crate::rules::gate::System;
+use crate::{ClientVersion, Rules};
 
 /// Every tool there is, in the order in which they are offered. Which set and system each is in stands with it.
-pub const TOOLS: [&Tool; 12] = [
+pub const TOOLS: [&Tool; 15] = [
     &task_create::TOOL,
     &task_get::TOOL,
     &task_update::TOOL,
@@ -20,16 +21,60 @@ pub const TOOLS: [&Tool; 12] = [
     &team_create::TOOL,
     &team_delete::TOOL,
     &todo_write::TOOL,
+    &task_run::TOOL,
+    &task_output::TOOL,
+    &task_stop::TOOL,
 ];
 
-/// Returns the tools of a set, where this system is on.
-pub fn offered(set: ToolSet, system: System) -> impl Iterator<Item = &'static Tool> {
-    TOOLS.into_iter().filter(move |tool| tool.set <= set && tool.system == system)
+/// Names that tools had in older clients. They are answered to and not offered.
+const OLD_NAMES: [(&str, &Tool); 3] =
+    [("AgentOutputTool", &task_output::TOOL), ("BashOutputTool", &task_output::TOOL), ("KillShell", &task_stop::TOOL)];
+
+/// What decides which tools there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surface {
+    /// Which of the client's two systems is on.
+    pub system: System,
+    /// The rules in force.
+    pub rules: Rules,
+    /// Whether tools may run commands.
+    pub runs_commands: bool,
 }
 
-/// Returns the tool of a name.
+impl Surface {
+    /// Tells whether there is such a tool here.
+    pub fn has(&self, tool: &Tool) -> bool {
+        match tool.name {
+            // Both of the client's systems have jobs; other dialects know nothing of them.
+            "TaskRun" | "TaskOutput" | "TaskStop" if !self.system.is_the_clients() => false,
+            "TaskRun" => self.runs_commands,
+            // The newest client lets its models read the file instead.
+            "TaskOutput" => self.rules != Rules::Client(ClientVersion::V2_1_325),
+            "TaskStop" => true,
+            _ => tool.system == self.system,
+        }
+    }
+}
+
+/// Returns the tools of a set that there are here.
+pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static Tool> {
+    all().filter(move |tool| tool.set <= set && surface.has(tool))
+}
+
+/// Returns the tool of a name that there is here; two systems may have tools of one name, and the name may be an old one.
+pub fn find_in(surface: Surface, name: &str) -> Option<&'static Tool> {
+    let old = OLD_NAMES.into_iter().filter(|(old, _)| *old == name).map(|(_, tool)| tool);
+    all().filter(|tool| tool.name == name).chain(old).find(|tool| surface.has(tool))
+}
+
+fn all() -> impl Iterator<Item = &'static Tool> {
+    TOOLS.into_iter().chain(dialects::TOOLS)
+}
+
+/// Returns the client's tool of a name, which may be an old one, or ours beside it.
 pub fn find(name: &str) -> Option<&'static Tool> {
-    TOOLS.into_iter().find(|tool| tool.name == name)
+    let old = OLD_NAMES.into_iter().find(|(old, _)| *old == name).map(|(_, tool)| tool);
+    TOOLS.into_iter().find(|tool| tool.name == name).or(old)
 }
 
 /// Returns the answer to a call of a tool that there is not, or that is not offered.
@@ -40,18 +85,40 @@ pub fn not_available(name: &str) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::{TOOLS, find, offered};
+    use super::{Surface, TOOLS, find, offered};
     use crate::rules::gate::System;
     use crate::tools::ToolSet;
+    use crate::{ClientVersion, Rules};
+
+    fn names(surface: Surface) -> Vec<&'static str> {
+        offered(ToolSet::Core, surface).map(|tool| tool.name).collect()
+    }
+
+    const TASKS: Surface = Surface { system: System::Tasks, rules: Rules::Strict, runs_commands: false };
 
     #[test]
-    fn exactly_one_of_the_two_systems_is_offered() {
-        let names = |system| offered(ToolSet::Core, system).map(|tool| tool.name).collect::<Vec<_>>();
+    fn exactly_one_of_the_two_systems_is_offered_and_jobs_with_both() {
         let tasks = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "TaskClaim", "TaskRelease"];
-        assert_eq!(names(System::Tasks), tasks);
-        assert_eq!(names(System::Todos), ["TodoWrite"]);
-        let team: Vec<_> = offered(ToolSet::Team, System::Tasks).map(|tool| tool.name).collect();
-        assert_eq!(team[tasks.len()..], ["SendMessage", "InboxRead", "ListAgents"]);
+        assert_eq!(names(TASKS), [&tasks[..], &["TaskOutput", "TaskStop"]].concat());
+        let todos = Surface { system: System::Todos, ..TASKS };
+        assert_eq!(names(todos), ["TodoWrite", "TaskOutput", "TaskStop"]);
+        let team: Vec<_> = offered(ToolSet::Team, TASKS).map(|tool| tool.name).collect();
+        assert_eq!(team[tasks.len()..tasks.len() + 3], ["SendMessage", "InboxRead", "ListAgents"]);
+    }
+
+    #[test]
+    fn commands_are_run_only_where_that_is_allowed() {
+        assert!(!names(TASKS).contains(&"TaskRun"));
+        assert!(names(Surface { runs_commands: true, ..TASKS }).contains(&"TaskRun"));
+    }
+
+    #[test]
+    fn the_newest_client_has_no_tool_for_output() {
+        for (version, has) in [(ClientVersion::V2_1_34, true), (ClientVersion::V2_1_325, false)] {
+            let names = names(Surface { rules: Rules::Client(version), ..TASKS });
+            assert_eq!(names.contains(&"TaskOutput"), has, "{version}");
+            assert!(names.contains(&"TaskStop"));
+        }
     }
 
     #[test]
@@ -62,5 +129,16 @@ mod tests {
             assert!(!tool.description.is_empty());
         }
         assert!(find("taskcreate").is_none());
+    }
+
+    #[test]
+    fn old_names_are_answered_to_and_not_offered() {
+        for (old, new) in
+            [("AgentOutputTool", "TaskOutput"), ("BashOutputTool", "TaskOutput"), ("KillShell", "TaskStop")]
+        {
+            assert_eq!(find(old).unwrap().name, new);
+            assert!(!names(TASKS).contains(&old));
+        }
+        assert!(find("BashOutput").is_none());
     }
 }

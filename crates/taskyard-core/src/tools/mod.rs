@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod catalogue;
+pub mod dialects;
 pub mod inbox_read;
 pub mod list_agents;
 pub mod schema;
@@ -14,7 +15,10 @@ pub mod task_claim;
 pub mod task_create;
 pub mod task_get;
 pub mod task_list;
+pub mod task_output;
 pub mod task_release;
+pub mod task_run;
+pub mod task_stop;
 pub mod task_update;
 pub mod team_create;
 pub mod team_delete;

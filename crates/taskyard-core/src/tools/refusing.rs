@@ -81,6 +81,9 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
              closes it, or say the order the other way round.",
             circle(path)
         ),
+        Refusal::TaskExists { task } => {
+            format!("There is a task {task} already. Change that one, or leave out the id.")
+        }
         Refusal::NoSuchBlocker { task } => format!(
             "There is no task #{task} to depend on. Nothing was changed. TaskList shows every id; create the task first if it \
              is missing."

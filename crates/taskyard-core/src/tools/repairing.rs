@@ -29,6 +29,18 @@ pub(super) fn with_task_id(input: &Value, rules: Rules) -> Value {
     Value::Object(repaired)
 }
 
+/// Returns input in which a job may be named by other keys than `task_id`, too.
+pub(super) fn with_job_id(input: &Value, others: &[&str], rules: Rules) -> Value {
+    let Value::Object(given) = input else { return input.clone() };
+    let mut repaired = given.clone();
+    if is_repaired(rules) {
+        for other in others {
+            rename(&mut repaired, other, "task_id");
+        }
+    }
+    Value::Object(repaired)
+}
+
 /// Takes the word of a model for a task. In our own rules it may have the mark before it that every display has; to the client
 /// that is another name.
 pub(super) fn task_id(text: String, rules: Rules) -> TaskId {

@@ -37,7 +37,8 @@ fn advice(error: &Error) -> &'static str {
             | StoreError::NewerJournal { .. },
         )
         | Error::Team(_)
-        | Error::Todos(_) => "Repeating the call will not help: tell the user.",
+        | Error::Todos(_)
+        | Error::Jobs(_) => "Repeating the call will not help: tell the user.",
     }
 }
 

@@ -2,11 +2,17 @@
 //! offers tools comes through here; how calls travel is not known here.
 
 mod claims;
+mod dialects;
 mod failing;
+mod job_desk;
+mod jobs;
+mod last_listing;
 mod messages;
 mod tasks;
 mod teams;
 mod toolbox;
 
 pub use failing::failed;
+pub use job_desk::JobDesk;
+pub use last_listing::LastListing;
 pub use toolbox::Toolbox;

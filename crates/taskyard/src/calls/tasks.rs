@@ -62,6 +62,9 @@ impl Toolbox {
     pub(super) fn list(&self, input: &Value) -> Result<Answer, NoAnswer> {
         task_list::read(input, self.yard.rules())?;
         let everything = Filter { internal: true, ..Filter::default() };
-        Ok(task_list::listed(self.yard.list(&everything)?.tasks, self.yard.rules()))
+        self.last_listing.keep(&self.yard, || {
+            let listing = self.yard.list(&everything)?;
+            Ok((task_list::listed(listing.tasks, self.yard.rules()), listing.leases))
+        })
     }
 }

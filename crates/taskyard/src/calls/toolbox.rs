@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use taskyard_core::rules::gate::System;
-use taskyard_core::tools::{Answer, InputError, Surroundings, catalogue, todo_write};
+use taskyard_core::tools::catalogue::{self, Surface};
+use taskyard_core::tools::{Answer, InputError, Surroundings, todo_write};
 
+use super::{JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::teams::TeamError;
 use crate::todos::TodoList;
@@ -18,12 +20,21 @@ pub struct Toolbox {
     pub(super) claim: Claim,
     system: System,
     todos: Arc<TodoList>,
+    pub(super) desk: Option<JobDesk>,
+    pub(super) last_listing: Arc<LastListing>,
 }
 
 impl Toolbox {
     /// Returns the tools of the agent a yard acts as. Its todo list lives as long as this.
     pub fn new(yard: Yard, system: System) -> Self {
-        Self { yard, claim: Claim::default(), system, todos: Arc::new(TodoList::in_memory()) }
+        Self {
+            yard,
+            claim: Claim::default(),
+            system,
+            todos: Arc::new(TodoList::in_memory()),
+            desk: None,
+            last_listing: Arc::default(),
+        }
     }
 
     /// Makes claims in another way: with other leases, roles or limits.
@@ -38,14 +49,33 @@ impl Toolbox {
         Self { todos, ..self }
     }
 
+    /// Lets the tools work on jobs. Without this there are none.
+    #[must_use]
+    pub fn with_jobs(self, desk: JobDesk) -> Self {
+        Self { desk: Some(desk), ..self }
+    }
+
+    /// Returns what decides which tools there are.
+    fn surface(&self) -> Surface {
+        let runs_commands = self.desk.as_ref().is_some_and(|desk| desk.runs_commands);
+        Surface { system: self.system, rules: self.yard.rules(), runs_commands }
+    }
+
+    /// Keeps the last answer to `TaskList` elsewhere, for those who come after.
+    #[must_use]
+    pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
+        Self { last_listing, ..self }
+    }
+
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
     /// [`super::failed`] makes an answer of that, too.
     pub fn call(&self, name: &str, input: &Value) -> Result<Answer, Error> {
-        if catalogue::find(name).is_none_or(|tool| tool.system != self.system) {
+        let Some(tool) = catalogue::find_in(self.surface(), name) else {
             return Ok(catalogue::not_available(name));
-        }
+        };
         self.show_life(name);
-        let answer = match name {
+        let answer = match tool.name {
+            name if !self.system.is_the_clients() => self.call_in_dialect(name, input),
             "TaskCreate" => self.create(input),
             "TaskGet" => self.get(input),
             "TaskUpdate" => self.update(input),
@@ -58,7 +88,10 @@ impl Toolbox {
             "SendMessage" => self.send_message(input),
             "InboxRead" => self.read_inbox(input),
             "ListAgents" => self.list_agents(input),
-            name => Ok(catalogue::not_available(name)),
+            "TaskRun" => self.run_job(input),
+            "TaskOutput" => self.job_output(input),
+            "TaskStop" => self.stop_job(input),
+            _ => Ok(catalogue::not_available(name)),
         };
         answer.or_else(|no_answer| match no_answer {
             NoAnswer::Input(error) => Ok(error.into()),

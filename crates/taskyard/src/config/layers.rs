@@ -8,6 +8,7 @@ use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
 use super::{ConfigError, RuleWord, Settings, reading};
+use crate::jobs::JobSettings;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +89,27 @@ impl Config {
         };
         let found = self.layers.iter().rev().find_map(|layer| Some((named(&layer.settings)?, layer)));
         found.and_then(|(name, layer)| layer.settings.claims.roles.get(&name)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns what is set for jobs, each value that of the strongest file that sets it.
+    pub fn jobs(&self) -> JobSettings {
+        let defaults = JobSettings::default();
+        let set =
+            |pick: fn(&Settings) -> Option<u64>, otherwise| self.strongest(pick).map_or(otherwise, |(size, _)| size);
+        JobSettings {
+            max_output: set(|settings| settings.jobs.max_output, defaults.max_output),
+            quota: set(|settings| settings.jobs.quota, defaults.quota),
+            keep: self.strongest(|settings| settings.jobs.keep).map_or(defaults.keep, |(keep, _)| keep),
+            output_form: self
+                .strongest(|settings| settings.jobs.output_form)
+                .map_or(defaults.output_form, |(form, _)| form),
+            grace: self.strongest(|settings| settings.jobs.grace).map_or(defaults.grace, |(grace, _)| grace),
+        }
+    }
+
+    /// Returns the output form of jobs, where a file sets it.
+    pub fn output_form(&self) -> Option<ClientVersion> {
+        self.strongest(|settings| settings.jobs.output_form).map(|(form, _)| form)
     }
 
     /// Returns how many completed tasks are shown.

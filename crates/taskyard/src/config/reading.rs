@@ -9,7 +9,7 @@ use super::{ConfigError, Layer, Origin, Settings};
 const KNOWN: &[(&str, &[&str])] = &[
     ("", &["store", "list", "rules", "client_version", "claims", "checks", "hooks", "jobs", "display"]),
     ("claims", &["lease", "limit", "roles"]),
-    ("jobs", &["max_output", "quota", "keep", "output_form"]),
+    ("jobs", &["max_output", "quota", "keep", "grace", "output_form"]),
     ("display", &["completed_after", "style"]),
 ];
 

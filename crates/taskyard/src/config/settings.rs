@@ -105,6 +105,9 @@ pub struct Jobs {
     /// How long finished jobs are kept.
     #[serde(deserialize_with = "duration")]
     pub keep: Option<Duration>,
+    /// How long a job that is asked to end has for it.
+    #[serde(deserialize_with = "duration")]
+    pub grace: Option<Duration>,
     /// The recorded client whose output form is written.
     #[serde(deserialize_with = "client_version")]
     pub output_form: Option<ClientVersion>,

@@ -1,10 +1,12 @@
 //! Opening the machine's database.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
 
 /// The tables, each made when it is missing, so that an older database gains what is new.
 const TABLES: &str = "
@@ -19,10 +21,30 @@ const TABLES: &str = "
         file BLOB NOT NULL PRIMARY KEY,
         record TEXT NOT NULL
     ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS jobs (
+        id TEXT NOT NULL PRIMARY KEY,
+        state TEXT NOT NULL,
+        list TEXT NOT NULL,
+        task TEXT,
+        started INTEGER NOT NULL,
+        ended INTEGER,
+        size INTEGER NOT NULL,
+        record TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
+    CREATE INDEX IF NOT EXISTS jobs_by_task ON jobs (list, task);
+    CREATE TABLE IF NOT EXISTS notices (
+        job TEXT NOT NULL PRIMARY KEY,
+        agent TEXT NOT NULL,
+        list TEXT NOT NULL,
+        queued_at INTEGER NOT NULL,
+        delivered_at INTEGER,
+        acknowledged_at INTEGER
+    ) WITHOUT ROWID;
 ";
 
 /// How long we wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The machine's database, open.
 #[derive(Debug)]
@@ -64,7 +86,15 @@ impl Machine {
             return Ok(None);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Self::open_with(path, flags).map(Some)
+        let machine = Self::open_with(path, flags)?;
+        match machine.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
+            // Readers of a write-ahead log keep a file beside it. Where nothing can be written, nobody writes it either.
+            Err(error) if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) => {
+                Self::open_unchanging(machine.path).map(Some)
+            }
+            Err(error) => Err(machine.failed("read")(error)),
+            Ok(_) => Ok(Some(machine)),
+        }
     }
 
     /// Opens the database of a data directory for writing, making both where they are missing.
@@ -72,8 +102,47 @@ impl Machine {
         make_private(data)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let machine = Self::open_with(data.join("machine.sqlite"), flags)?;
+        machine.log_ahead(data)?;
         machine.connection.execute_batch(TABLES).map_err(machine.failed("write"))?;
         Ok(machine)
+    }
+
+    /// Has commits go to a write-ahead log, so that they cost one write and disturb nobody who reads.
+    fn log_ahead(&self, data: &Path) -> Result<(), MachineError> {
+        let mode = |query: &str| self.connection.query_row(query, [], |row| row.get::<_, String>(0));
+        if mode("PRAGMA journal_mode").map_err(self.failed("write"))? == "wal" {
+            return Ok(());
+        }
+        // One at a time: SQLite does not wait for its turn to change the journal mode.
+        let alone = File::open(data).and_then(|alone| {
+            flock(&alone, FlockOperation::LockExclusive)?;
+            Ok(alone)
+        });
+        let _alone =
+            alone.map_err(|source| MachineError::Io { doing: "cannot lock", path: data.to_owned(), source })?;
+        match mode("PRAGMA journal_mode = WAL") {
+            // Somebody reads it the old way just now; the next one to open it changes it.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+            result => result.map(drop).map_err(self.failed("write")),
+        }
+    }
+
+    /// Opens a database that nobody can change.
+    fn open_unchanging(path: PathBuf) -> Result<Self, MachineError> {
+        let mut address = "file:".to_owned();
+        for byte in path.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => address.push(char::from(*byte)),
+                _ => address.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        address.push_str("?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let opened = Connection::open_with_flags(&address, flags);
+        match opened {
+            Ok(connection) => Ok(Self { connection, path }),
+            Err(source) => Err(MachineError::Database { doing: "open", path, source }),
+        }
     }
 
     fn open_with(path: PathBuf, flags: OpenFlags) -> Result<Self, MachineError> {
@@ -84,7 +153,7 @@ impl Machine {
     }
 
     /// Returns a function that wraps a database error with what was tried.
-    pub(super) fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> MachineError {
+    pub(super) fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> MachineError + use<> {
         let path = self.path.clone();
         move |source| MachineError::Database { doing, path, source }
     }

@@ -1,10 +1,14 @@
 //! What Taskyard remembers of this machine as a whole, in `<data>/machine.sqlite`: which list a directory is bound
-//! to, which directories may run commands of their own, and what was added to the configuration of agents.
+//! to, which directories may run commands of their own, what was added to the configuration of agents, and the jobs.
 
 mod bindings;
 mod database;
+mod jobs;
+mod notices;
 mod setups;
 mod trust;
 
 pub use bindings::Binding;
 pub use database::{Machine, MachineError};
+pub(crate) use jobs::{JobRow, JobRows, find_job, insert_job, remove_job, replace_job};
+pub(crate) use notices::{NoticeRow, NoticeRows};

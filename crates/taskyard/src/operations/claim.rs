@@ -333,7 +333,12 @@ fn is_held_by_another(lease: &Lease, asking: Option<&Holder>) -> bool {
 fn open_blockers(list: &(impl Snapshot + ?Sized), task: &Task) -> Result<Vec<TaskId>, StoreError> {
     let mut open = Vec::new();
     for id in &task.blocked_by {
-        if list.find(id)?.task().is_some_and(|blocker| blocker.status.is_open()) {
+        let is_open = match list.find(id)? {
+            Lookup::Found(blocker, _) => blocker.status.is_open(),
+            Lookup::Missing => list.counts_missing(),
+            Lookup::Unreadable(_) => false,
+        };
+        if is_open {
             open.push(id.clone());
         }
     }

@@ -1,17 +1,22 @@
 //! Making a task.
 
+use serde_json::Value;
+use taskyard_core::dialect::macf::{Kind, Subject};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::hooking::HookEvent;
-use taskyard_core::rules::numbering::next_id;
+use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Event, Metadata, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
 use super::workbench::Workbench;
+use crate::store::Lookup;
 use crate::{Error, Outcome, Yard};
 
 /// A task to be made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewTask {
+    /// The id it shall have, where it is not the store's to give one.
+    pub id: Option<TaskId>,
     /// The title.
     pub subject: String,
     /// What there is to do.
@@ -26,6 +31,8 @@ pub struct NewTask {
     pub blocked_by: Vec<TaskId>,
     /// What else is kept with it.
     pub metadata: Option<Metadata>,
+    /// The kind by whose conventions its texts are written; none: as they are given.
+    pub kind: Option<Kind>,
 }
 
 /// A task that was made.
@@ -61,7 +68,11 @@ impl Yard {
 
     fn make(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
         let outcome = self.transact(Op::Create, |txn, _| {
-            let id = next_id(txn.numbers()?, self.rules());
+            let id = match &new.id {
+                Some(id) if matches!(txn.find(id)?, Lookup::Missing) => TaskId::stored(id.file_stem()),
+                Some(id) => return Err(Refusal::TaskExists { task: id.clone() }.into()),
+                None => txn.new_id(self.rules())?,
+            };
             let task = new.clone().into_task(id.clone());
             let edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
             match self.rules() {
@@ -98,6 +109,24 @@ pub(super) fn made(event: &Event) -> impl Iterator<Item = Task> {
 
 impl NewTask {
     fn into_task(self, id: TaskId) -> Task {
+        match self.kind {
+            Some(kind) => self.by_the_conventions(kind, &id).into_plain_task(id),
+            None => self.into_plain_task(id),
+        }
+    }
+
+    /// Writes the texts as the tools of these conventions do: the number and the parent's before the title.
+    fn by_the_conventions(mut self, kind: Kind, id: &TaskId) -> Self {
+        let title = Subject::parse(&self.subject).title.to_owned();
+        let metadata = self.metadata.get_or_insert_default();
+        metadata.insert("kind".to_owned(), kind.as_str().into());
+        let parent = metadata.get("parent").and_then(Value::as_str);
+        let subject = Subject::compose(id.as_str(), parent, &kind.marked(&title));
+        let active_form = self.active_form.take().or_else(|| Some(format!("Working on {title}")));
+        Self { subject, active_form, ..self }
+    }
+
+    fn into_plain_task(self, id: TaskId) -> Task {
         Task {
             description: self.description,
             active_form: self.active_form,

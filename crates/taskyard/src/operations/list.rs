@@ -31,8 +31,14 @@ pub struct Listing {
 impl Yard {
     /// Returns the tasks a filter lets through, and what there is to know of the whole list.
     pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
-        let Reading { tasks, problems, leases, revision, exists } = self.look()?;
-        let Selection { tasks, counts, blockers } = select(tasks, filter);
+        let Reading { tasks, problems, leases, revision, exists, missing } = self.look()?;
+        let Selection { mut tasks, counts, mut blockers } = select(tasks, filter);
+        if !missing.is_empty() {
+            tasks.retain(|task| !filter.ready || !missing.contains_key(&task.id));
+            for (task, missing) in missing {
+                blockers.entry(task).or_default().extend(missing);
+            }
+        }
         Ok(Listing { tasks, counts, blockers, problems, leases, revision, exists })
     }
 }

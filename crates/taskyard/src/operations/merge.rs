@@ -1,7 +1,6 @@
 //! Moving tasks from one list to another.
 
 use taskyard_core::rules::merging::{MergeWhich, plan_move};
-use taskyard_core::rules::numbering::next_ids;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{ListId, Op, Task, TaskId};
 
@@ -42,7 +41,8 @@ impl Yard {
             // Numbers change with the list: nobody's work is moved away under their hands.
             let moving: Vec<Task> = tasks.iter().filter(|task| which.moves(task)).cloned().collect();
             self.respect_leases(pair.source(), &moving)?;
-            let plan = plan_move(&tasks, which, next_ids(pair.target().numbers()?, self.rules()), self.rules());
+            let new_ids = pair.target().new_ids(moving.len(), self.rules())?;
+            let plan = plan_move(&tasks, which, new_ids.into_iter(), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
             for task in plan.arriving {
                 pair.target().put(task.clone())?;

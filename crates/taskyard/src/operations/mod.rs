@@ -19,6 +19,7 @@ mod list;
 mod lists;
 mod merge;
 mod moves;
+mod noting;
 mod outcome;
 mod reading;
 mod ready;

@@ -1,6 +1,6 @@
 //! What every verb that only looks begins with.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
@@ -17,12 +17,16 @@ pub(super) struct Reading {
     pub(super) leases: Vec<Lease>,
     pub(super) revision: Revision,
     pub(super) exists: bool,
+    /// The tasks that open tasks wait for and that do not exist, where the store counts those.
+    pub(super) missing: HashMap<TaskId, Vec<TaskId>>,
 }
 
 impl Yard {
     /// Reads the whole list.
     pub(super) fn look(&self) -> Result<Reading, Error> {
-        let mut unpacked = self.store().read(self.list_id())?.unpack()?;
+        let list = self.store().read(self.list_id())?;
+        let counts_missing = list.counts_missing();
+        let mut unpacked = list.unpack()?;
         if self.let_leases_end_or_live(&unpacked.leases) {
             unpacked = self.store().read(self.list_id())?.unpack()?;
         }
@@ -34,7 +38,8 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
-        Ok(Reading { tasks, problems, leases, revision, exists })
+        let missing = if counts_missing { missing_blockers(&tasks) } else { HashMap::new() };
+        Ok(Reading { tasks, problems, leases, revision, exists, missing })
     }
 
     /// Lets dead leases end and keeps our own alive, as far as that takes no waiting; returns whether tasks came back.
@@ -57,4 +62,11 @@ impl Yard {
                 false
             })
     }
+}
+
+fn missing_blockers(tasks: &[Task]) -> HashMap<TaskId, Vec<TaskId>> {
+    let there: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
+    let missing = |task: &Task| task.blocked_by.iter().filter(|id| !there.contains(id)).cloned().collect::<Vec<_>>();
+    let open = tasks.iter().filter(|task| task.status.is_open());
+    open.map(|task| (task.id.clone(), missing(task))).filter(|(_, missing)| !missing.is_empty()).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Status, Task, TaskId};
+use taskyard_core::{Task, TaskId};
 
 use super::halt::Halt;
 use crate::store::{Lookup, StoreError, Txn};
@@ -45,16 +45,16 @@ impl<'a> Workbench<'a> {
         }
     }
 
-    /// Returns the status of a task, where there is one.
-    pub(super) fn status(&mut self, id: &TaskId) -> Result<Option<Status>, StoreError> {
-        Ok(self.find(id)?.map(|task| task.status))
-    }
-
     /// Returns the tasks a task waits for that are there and still open.
     pub(super) fn open_blockers(&mut self, task: &Task) -> Result<Vec<TaskId>, StoreError> {
         let mut open = Vec::new();
         for id in &task.blocked_by {
-            if self.status(id)?.is_some_and(Status::is_open) {
+            let is_open = match self.piece(id)? {
+                Piece::Task(task) => task.status.is_open(),
+                Piece::Missing => self.txn.counts_missing(),
+                Piece::Unreadable(_) => false,
+            };
+            if is_open {
                 open.push(id.clone());
             }
         }

@@ -4,11 +4,12 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
-use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::rules::numbering::{Numbers, next_id, next_ids};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{
-    AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Task, TaskId, Timestamp,
+    AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
 };
 
 use super::StoreError;
@@ -30,6 +31,12 @@ pub trait Store: Debug + Send + Sync {
     /// Looks at a list without a lock. A list that does not exist reads as an empty one.
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
 
+    /// Returns the readable tasks of a list nobody of ours may ever have worked on, and remembers nothing of the look: for looking
+    /// through many lists.
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        self.read(list)?.tasks()
+    }
+
     /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError>;
 
@@ -46,9 +53,21 @@ pub trait Store: Debug + Send + Sync {
     /// subscription is dropped. Changes by other programs are commits too.
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError>;
 
+    /// Tells what was last seen of a list from what will be seen later, where the store knows that without looking; it takes a few
+    /// microseconds and waits for nobody. Two equal sightings mean that nobody has changed a task in between.
+    fn sighting(&self, list: &ListId) -> Option<Sighting> {
+        let _ = list;
+        None
+    }
+
     /// Gives leases the ends they carry here, each only while it is still there with the same token. It waits for no
     /// transaction and is no commit.
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError>;
+
+    /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
+    fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
@@ -56,6 +75,10 @@ pub trait Store: Debug + Send + Sync {
     /// Removes that litter, as far as it is still the same, and returns what was removed.
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError>;
 }
+
+/// What a store has seen of a list, as [`Store::sighting`] tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting(pub(crate) u64);
 
 /// A list at one moment.
 pub trait Snapshot: Debug {
@@ -85,6 +108,11 @@ pub trait Snapshot: Debug {
     /// Returns every lease there is, by task, whether or not it still counts.
     fn leases(&self) -> Result<Vec<Lease>, StoreError>;
 
+    /// Tells whether a task waits also for tasks that do not exist.
+    fn counts_missing(&self) -> bool {
+        false
+    }
+
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
     fn unpack(self: Box<Self>) -> Result<Unpacked, StoreError> {
         let (tasks, problems, leases) = (self.tasks()?, self.problems()?, self.leases()?);
@@ -111,6 +139,16 @@ pub struct Unpacked {
 pub trait Txn: Snapshot {
     /// Returns what is known of the numbers this list has used.
     fn numbers(&self) -> Result<Numbers, StoreError>;
+
+    /// Returns an id for a new task: the next number, where the store has no ids of another kind.
+    fn new_id(&self, rules: Rules) -> Result<TaskId, StoreError> {
+        Ok(next_id(self.numbers()?, rules))
+    }
+
+    /// Returns ids for many new tasks that come at once.
+    fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        Ok(next_ids(self.numbers()?, rules).take(count).collect())
+    }
 
     /// Stages a task: new, or over the one of that id. In client rules every call is one write of the client.
     fn put(&mut self, task: Task) -> Result<(), StoreError>;

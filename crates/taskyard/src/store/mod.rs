@@ -1,16 +1,25 @@
 //! Where lists live: the contract every store keeps, and the stores.
 
 mod contract;
+mod document;
 mod error;
 mod file;
+mod following;
 mod leases;
 mod memory;
+mod sidecar;
+mod staged;
+mod teaching;
+mod translated;
 
 pub use contract::{
-    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Signature, Snapshot, Store, Subscription, Txn,
-    TxnPair, Unpacked,
+    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store,
+    Subscription, Txn, TxnPair, Unpacked,
 };
+pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
-pub(crate) use file::{Found, Guarded, PlacesWatched, read_unlocked};
+pub(crate) use file::{Found, Guarded, read_unlocked};
+pub(crate) use following::PlacesWatched;
 pub use memory::MemoryStore;
+pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};

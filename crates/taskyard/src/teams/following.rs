@@ -48,7 +48,7 @@ fn attend(mut watched: PlacesWatched, places: &[PathBuf], receiver: &Receiver<Wo
     let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
     loop {
         // Before looking, so that nothing can move between the look and the watching.
-        let is_told = watched.keep_up_with(&places);
+        let is_told = watched.keep_up(&places);
         if catch_unwind(AssertUnwindSafe(look)).is_err() {
             tracing::error!("a listener panicked");
         }

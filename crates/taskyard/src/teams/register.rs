@@ -71,6 +71,11 @@ impl Teams {
         Ok(teams)
     }
 
+    /// Tells whether there may be any team at all, at the cost of one look.
+    pub fn are_any(&self) -> bool {
+        fs::read_dir(&self.options.root).is_ok_and(|mut teams| teams.next().is_some())
+    }
+
     /// Returns a team by name.
     pub fn find(&self, name: &str) -> Judged<Team> {
         let found = TeamName::new(name).ok().map(|team| self.file(&team).read()).transpose()?.flatten();

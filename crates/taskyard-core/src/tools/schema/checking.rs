@@ -92,8 +92,12 @@ impl Check {
     }
 
     fn field(&mut self, field: &Field, value: Option<&Value>) -> Option<Value> {
-        if value.is_none() && !field.is_required {
-            return None;
+        if value.is_none() {
+            match field.preset {
+                Some(preset) => return Some(preset.to_json()),
+                None if !field.is_required => return None,
+                None => {}
+            }
         }
         Some(self.within(Step::Key(field.name.to_owned()), |check| check.shape(&field.shape, value)))
     }
@@ -157,7 +161,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::check;
-    use crate::tools::schema::{Field, Object, Shape, Unknown};
+    use crate::tools::schema::{Field, Object, Preset, Shape, Unknown};
 
     const ITEM: Object = Object {
         fields: &[
@@ -174,6 +178,7 @@ mod tests {
             Field::optional("state", Shape::AnyOf(&[Shape::Choice(&["on", "off"]), Shape::Word("gone")])),
             Field::optional("more", Shape::Record),
             Field::optional("now", Shape::Flag),
+            Field::preset("often", Shape::Number { minimum: 1, maximum: 9 }, Preset::Number(3)),
         ],
         unknown: Unknown::Refused,
     };
@@ -192,8 +197,7 @@ mod tests {
         let input = json!({ "more": {"a": [null]}, "time": 10, "state": "gone", "items": [
             {"extra": 1, "rows": [["x"], []], "kind": "b", "name": "n"}] });
         let checked = check(&INPUT, &input).unwrap();
-        let text =
-            r#"{"items":[{"name":"n","kind":"b","rows":[["x"],[]]}],"time":10,"state":"gone","more":{"a":[null]}}"#;
+        let text = r#"{"items":[{"name":"n","kind":"b","rows":[["x"],[]]}],"time":10,"state":"gone","more":{"a":[null]},"often":3}"#;
         assert_eq!(serde_json::to_string(&checked).unwrap(), text);
     }
 

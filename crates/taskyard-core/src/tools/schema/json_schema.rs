@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::shape::{Object, Shape};
+use super::shape::{Object, Preset, Shape};
 
 /// Returns the JSON Schema of an object.
 ///
@@ -15,6 +15,9 @@ pub fn json_schema(object: &Object) -> Value {
             let mut property = shape_schema(&field.shape);
             if !field.description.is_empty() {
                 property["description"] = field.description.into();
+            }
+            if let Some(preset) = field.preset.filter(|preset| *preset != Preset::Blank) {
+                property["default"] = preset.to_json();
             }
             (field.name.to_owned(), property)
         })

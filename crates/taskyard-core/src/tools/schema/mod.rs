@@ -8,4 +8,4 @@ mod shape;
 pub use checking::check;
 pub use issue::{Issue, Received, Step, Wrong};
 pub use json_schema::json_schema;
-pub use shape::{Field, Object, Shape, Unknown};
+pub use shape::{Field, Object, Preset, Shape, Unknown};

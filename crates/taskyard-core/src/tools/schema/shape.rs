@@ -1,5 +1,7 @@
 //! How input is described.
 
+use serde_json::Value;
+
 /// What a value has to be.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
@@ -57,24 +59,54 @@ pub struct Field {
     pub shape: Shape,
     /// Whether it has to be there.
     pub is_required: bool,
+    /// What it is where it is left out.
+    pub preset: Option<Preset>,
     /// What there is to say of it that its name does not.
     pub description: &'static str,
+}
+
+/// What a field is where it is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// True or false.
+    Flag(bool),
+    /// A number.
+    Number(i64),
+    /// An empty text. The schema does not tell of it: who leaves the field out is told that it is missed in the tool's own words.
+    Blank,
 }
 
 impl Field {
     /// Returns a field that has to be there.
     pub const fn required(name: &'static str, shape: Shape) -> Self {
-        Self { name, shape, is_required: true, description: "" }
+        Self { name, shape, is_required: true, preset: None, description: "" }
     }
 
     /// Returns a field that may be left out.
     pub const fn optional(name: &'static str, shape: Shape) -> Self {
-        Self { name, shape, is_required: false, description: "" }
+        Self { name, shape, is_required: false, preset: None, description: "" }
+    }
+
+    /// Returns a field that has a value of its own where it is left out. To zod it is always there, so it counts as required in
+    /// the schema, though a call may leave it out.
+    pub const fn preset(name: &'static str, shape: Shape, preset: Preset) -> Self {
+        Self { name, shape, is_required: true, preset: Some(preset), description: "" }
     }
 
     /// Says something of the field.
     #[must_use]
     pub const fn saying(self, description: &'static str) -> Self {
         Self { description, ..self }
+    }
+}
+
+impl Preset {
+    /// Returns the value as JSON has it.
+    pub(super) fn to_json(self) -> Value {
+        match self {
+            Self::Flag(flag) => flag.into(),
+            Self::Number(number) => number.into(),
+            Self::Blank => "".into(),
+        }
     }
 }

@@ -11,11 +11,11 @@ use taskyard_core::rules::numbering::{Numbers, next_ids};
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, TaskId, Timestamp};
 
 use super::files::Contents;
-use super::journal::{Journal, Known, NewEntry, StoredEntry};
 use super::numbers;
 use super::repair::{contents, write_temporary};
 use super::turn::Turn;
 use crate::clock;
+use crate::store::sidecar::{Journal, Known, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
 /// Returns the fact under which the journal remembers what a task's creation became.

@@ -11,13 +11,13 @@ use taskyard_core::{AgentName, Entry, Event, Image, Op, Remark, Revision, TaskId
 
 use super::applying::{self, Hindrance};
 use super::failpoint::reach;
-use super::journal::{Journal, Known, NewEntry};
 use super::plan::{self, Plan, Write};
 use super::queue::PATIENCE;
 use super::turn::Turn;
 use super::txn::FileTxn;
 use super::{flush, repair};
 use crate::clock;
+use crate::store::sidecar::{Journal, Known, NewEntry};
 use crate::store::{Signature, StoreError};
 
 /// Makes everything staged happen.

@@ -9,11 +9,11 @@ use taskyard_core::{Task, TaskId};
 
 use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, look_at};
-use super::journal::Journal;
 use super::place::{Place, file_name};
 use super::scan;
 use crate::clock;
 use crate::store::StoreError;
+use crate::store::sidecar::Journal;
 
 /// Fewer files than this are read again sooner than their fingerprints are written down.
 const MANY: usize = 64;

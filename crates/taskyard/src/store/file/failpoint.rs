@@ -7,7 +7,7 @@
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
 #[cfg(feature = "failpoints")]
-pub(super) use armed::reach;
+pub(in crate::store) use armed::reach;
 #[cfg(feature = "failpoints")]
 pub(crate) use armed::{boot_id, wall_shift};
 
@@ -21,7 +21,7 @@ pub struct BadPlan(String);
 /// Marks a step of a commit.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
-pub(super) fn reach(_step: &'static str) {}
+pub(in crate::store) fn reach(_step: &'static str) {}
 
 /// Refuses every plan: this build has no failpoints.
 #[cfg(not(feature = "failpoints"))]
@@ -108,7 +108,7 @@ mod armed {
     }
 
     /// Marks a step of a commit, and does there what the plans say.
-    pub(in super::super) fn reach(step: &'static str) {
+    pub(in crate::store) fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
     }
 

@@ -6,13 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, FileType};
 
-/// The identity of a file's contents as the file system tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fingerprint {
-    pub(super) inode: u64,
-    pub(super) mtime: i64,
-    pub(super) size: u64,
-}
+pub(super) use crate::store::sidecar::Fingerprint;
 
 /// One look at a name in a directory.
 #[derive(Clone, Copy, Debug)]
@@ -22,20 +16,6 @@ pub(super) struct Look {
     pub(super) born: i64,
     pub(super) kind: FileType,
     pub(super) mode: u32,
-}
-
-/// Clocks that stamp files tick this often, at worst, where times have fractions of a second.
-const GRAIN: i64 = 20_000_000;
-/// ... and this often where they have none.
-const COARSE_GRAIN: i64 = 2_000_000_000;
-
-impl Fingerprint {
-    /// Tells whether a file that still looks like this was surely not rewritten since `seen`: one that was changed within
-    /// the clock's grain of being looked at may have changed again without a trace.
-    pub(super) fn is_settled(&self, seen: i64) -> bool {
-        let grain = if self.mtime % 1_000_000_000 == 0 { COARSE_GRAIN } else { GRAIN };
-        self.mtime.saturating_add(grain) <= seen
-    }
 }
 
 /// Looks at a name in a directory, without following a link; nothing there is `None`.

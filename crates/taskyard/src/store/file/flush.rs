@@ -11,9 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use taskyard_core::{Revision, TaskId};
 
 use super::handle::Handle;
-use super::journal::Journal;
 use super::place::file_name;
 use crate::clock;
+use crate::store::sidecar::Journal;
 
 /// A running process looks this often whether something is due, in nanoseconds.
 const LOOK_EVERY: i64 = 1_000_000_000;

@@ -16,9 +16,10 @@ use super::failpoint::reach;
 use super::fingerprint::{Fingerprint, look_at, look_through};
 use super::litter::is_of_the_dead;
 use super::lock::temporary_name;
-use super::place::{self, OURS, Place, c_name, canonical, sidecar_name};
+use super::place::{self, OURS, Place, c_name};
 use super::turn::Turn;
 use crate::store::StoreError;
+use crate::store::sidecar::{canonical, sidecar_name};
 
 /// A file of the client's, locked. Dropping it gives the lock back.
 #[derive(Debug)]

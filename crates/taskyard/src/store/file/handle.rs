@@ -1,20 +1,21 @@
 //! What a process keeps open of one list between two operations.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use taskyard_core::{ListId, Rules};
+use taskyard_core::{Entry, ListId, Rules};
 
-use super::journal::Journal;
 use super::numbers::HighestFile;
 use super::place::Place;
 use super::present::Present;
 use super::state::{self, State};
 use super::turn::Turn;
 use super::{observe, power, repair};
-use crate::store::StoreError;
+use crate::store::following::Followed;
+use crate::store::sidecar::{Journal, is_same_boot};
+use crate::store::{HistoryQuery, StoreError};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
@@ -32,6 +33,27 @@ pub(super) struct Handle {
     pub(super) next_flush_look: AtomicI64,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
+}
+
+impl Followed for Handle {
+    fn list(&self) -> &ListId {
+        &self.list
+    }
+
+    fn places(&self) -> Vec<&Path> {
+        [Some(&self.place.directory), self.place.sidecar.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
+    fn observe(&self) -> Result<bool, StoreError> {
+        Handle::observe(self)
+    }
+
+    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        let Some(journal) = self.journal_to_read() else { return Ok(Vec::new()) };
+        let entries = journal.select(query);
+        self.give_back(journal);
+        entries
+    }
 }
 
 impl Handle {
@@ -169,7 +191,7 @@ impl Handle {
 
     /// Tells whether the machine has been up since the list was last written; a process lives in one boot.
     pub(super) fn is_same_boot(&self) -> bool {
-        let is_known = |sidecar: &PathBuf| !sidecar.join("journal.sqlite").exists() || power::is_same_boot(sidecar);
+        let is_known = |sidecar: &PathBuf| !sidecar.join("journal.sqlite").exists() || is_same_boot(sidecar);
         if !self.boot_is_known.load(Ordering::Relaxed) && self.place.sidecar.as_ref().is_none_or(is_known) {
             self.boot_is_known.store(true, Ordering::Relaxed);
         }

@@ -12,14 +12,12 @@ mod gap;
 mod guarded;
 mod handle;
 mod held;
-mod journal;
 mod litter;
 mod lock;
 mod numbers;
 mod observe;
 mod pair;
 mod place;
-mod places_watched;
 mod plan;
 mod power;
 mod present;
@@ -32,11 +30,9 @@ mod store;
 mod turn;
 mod txn;
 mod waiting;
-mod watch;
 
 pub mod failpoint;
 
 pub(crate) use guarded::{Found, Guarded, read_unlocked};
 pub use held::release_held_locks;
-pub(crate) use places_watched::PlacesWatched;
 pub use store::{FileStore, FileStoreOptions};

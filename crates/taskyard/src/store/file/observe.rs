@@ -9,12 +9,12 @@ use taskyard_core::{AgentName, Op, Revision};
 use super::commit::elsewhere;
 use super::fingerprint::look_at;
 use super::handle::Handle;
-use super::journal::{Journal, Known, NewEntry};
 use super::place::file_name;
 use super::queue::{self, Queue};
 use super::scan::{self, Change, Scan};
 use super::state::{self, State};
 use crate::clock;
+use crate::store::sidecar::{Journal, Known, NewEntry};
 use crate::store::{Signature, StoreError};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.

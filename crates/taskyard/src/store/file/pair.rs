@@ -13,13 +13,13 @@ use super::commit;
 use super::failpoint::reach;
 use super::fingerprint::Look;
 use super::handle::Handle;
-use super::journal::{Journal, Known, Move, NewEntry};
 use super::plan::{self, Plan};
 use super::queue::PATIENCE;
 use super::repair;
 use super::turn::Turn;
 use super::txn::FileTxn;
 use crate::clock;
+use crate::store::sidecar::{Journal, Known, Move, NewEntry};
 use crate::store::{Signature, StoreError, Txn, TxnPair};
 
 /// Two lists while things move between them.

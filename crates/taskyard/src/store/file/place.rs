@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use taskyard_core::{ListId, TaskId};
 
 use crate::store::StoreError;
+use crate::store::sidecar::{canonical, sidecar_of};
 
 /// What the temporary files and set-aside locks of ours begin with. The client looks at no name that begins with a dot.
 pub(super) const OURS: &str = ".taskyard-";
@@ -31,7 +32,7 @@ impl Place {
     /// Finds the place of a list below a directory of lists.
     pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId) -> Self {
         let directory = canonical(&tasks.join(list.directory()));
-        let sidecar = data.map(|data| data.join("lists").join(sidecar_name(&directory)));
+        let sidecar = data.map(|data| sidecar_of(data, &directory));
         Self { directory, sidecar, lock: c".lock.lock".to_owned(), makes_directory: true }
     }
 
@@ -73,18 +74,6 @@ impl Place {
     }
 }
 
-/// Returns a path with its links resolved, as far as it exists: the client locks beside the real file, and two paths to one
-/// list are one list.
-pub(super) fn canonical(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    for ancestor in path.ancestors() {
-        if let (Ok(real), Ok(rest)) = (fs::canonicalize(ancestor), path.strip_prefix(ancestor)) {
-            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
-        }
-    }
-    path
-}
-
 /// Returns the file name of a task.
 pub(super) fn file_name(id: &TaskId) -> CString {
     c_name(&format!("{}.json", id.file_stem()))
@@ -100,8 +89,14 @@ pub(super) fn c_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// Returns the task a file name belongs to, where the client would look at it.
+/// The file of a list that is kept as a document, in the same place.
+const DOCUMENT: &str = "tasks.json";
+
+/// Returns the task a file name belongs to, where the client would look at it. A document is no task, though its name is like one.
 pub(super) fn task_of(name: &str) -> Option<TaskId> {
+    if name == DOCUMENT {
+        return None;
+    }
     name.strip_suffix(".json")?.parse().ok().filter(|id: &TaskId| !name.starts_with('#') && !id.as_str().is_empty())
 }
 
@@ -140,34 +135,26 @@ fn push_name(names: &mut Vec<String>, name: &CStr) {
     }
 }
 
-/// Returns a readable directory name for our data about a list, one for each canonical path.
-pub(super) fn sidecar_name(directory: &Path) -> String {
-    let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name: String = name.chars().take(80).collect();
-    format!("{name}-{:016x}", fnv1a(directory.as_os_str().as_encoded_bytes()))
-}
-
-/// The 64-bit FNV-1a hash: stable for ever, which the standard library's hashes do not promise.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{fnv1a, task_of};
+    use super::task_of;
 
     #[test]
     fn only_names_the_client_would_look_at_are_tasks() {
         assert_eq!(task_of("7.json").unwrap().as_str(), "7");
         assert_eq!(task_of("abc_-9.json").unwrap().as_str(), "abc_-9");
-        for name in [".json", "a b.json", "7.json.lock", ".lock", "#7.json", "é.json", "a.json.json", ".taskyard-1.tmp"]
-        {
+        for name in [
+            ".json",
+            "a b.json",
+            "7.json.lock",
+            ".lock",
+            "#7.json",
+            "é.json",
+            "a.json.json",
+            ".taskyard-1.tmp",
+            "tasks.json",
+        ] {
             assert_eq!(task_of(name), None, "{name}");
         }
-    }
-
-    #[test]
-    fn the_hash_never_changes() {
-        assert_eq!(fnv1a(b"foobar"), 0x85944171f73967e8);
     }
 }

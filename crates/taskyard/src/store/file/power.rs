@@ -1,7 +1,6 @@
 //! After a power loss: what the journal says and the disk forgot is written again.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -13,20 +12,14 @@ use super::applying::{mark_applied, raise_mark};
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
-use super::journal::{Journal, Known};
 use super::lock::{self, LIFE};
 use super::place::{self, c_name, file_name};
 use super::turn::Turn;
 use super::{flush, numbers, pair, repair};
 use crate::clock;
 use crate::store::StoreError;
-
-const BOOT_FILE: &str = "boot";
-
-/// Tells whether the machine has been up since this was last asked and answered.
-pub(super) fn is_same_boot(sidecar: &Path) -> bool {
-    fs::read_to_string(sidecar.join(BOOT_FILE)).is_ok_and(|boot| boot == clock::boot_id())
-}
+use crate::store::sidecar::remember_boot;
+use crate::store::sidecar::{Journal, Known};
 
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
 /// has it.
@@ -41,12 +34,6 @@ pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, ru
     }
     reach("power: before the boot is remembered");
     remember_boot(sidecar)
-}
-
-/// Remembers in which boot the list was last looked after.
-pub(super) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
-    let path = sidecar.join(BOOT_FILE);
-    fs::write(&path, clock::boot_id()).map_err(StoreError::io("cannot write", path))
 }
 
 fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use taskyard_core::{Revision, Task};
@@ -15,7 +16,9 @@ use taskyard_core::{Revision, Task};
 use super::fingerprint::look_through;
 use super::scan::Scan;
 use super::state::State;
-use crate::store::Problem;
+use crate::store::{Problem, Sighting};
+
+static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
 
 /// On a file system that other machines write to, the kernel does not know of everything: nothing is believed for longer.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -42,6 +45,8 @@ pub(super) struct Sight {
 
 #[derive(Debug)]
 struct Seen {
+    /// Tells it from everything else that was ever seen.
+    sighting: Sighting,
     state: State,
     at: Instant,
     sight: Arc<Sight>,
@@ -85,10 +90,7 @@ impl Present {
         if self.watch.is_none() {
             return Err(None);
         }
-        let is_same = |seen: &&Seen| {
-            seen.at.elapsed() < LONGEST && (seen.state.sequence, seen.state.applied) == (state.sequence, state.applied)
-        };
-        match self.seen.as_ref().filter(is_same) {
+        match self.seen.as_ref().filter(|seen| seen.counts_in(state)) {
             Some(seen) => Ok(Arc::clone(&seen.sight)),
             None => {
                 self.seen = None;
@@ -109,8 +111,19 @@ impl Present {
             && begun.happened == self.happened;
         if is_at_rest {
             let sight = Sight { tasks: scan.tasks.clone(), problems: scan.problems.clone(), revision: scan.revision };
-            self.seen = Some(Seen { state: *after, at: Instant::now(), sight: Arc::new(sight) });
+            let sighting = Sighting(SIGHTINGS.fetch_add(1, Ordering::Relaxed));
+            self.seen = Some(Seen { sighting, state: *after, at: Instant::now(), sight: Arc::new(sight) });
         }
+    }
+
+    /// Tells what was seen before from everything else, where nothing has happened since.
+    pub(super) fn sighting(&mut self, path: &Path, state: impl FnOnce() -> State) -> Option<Sighting> {
+        let seen_in = self.watch.as_ref().filter(|_| self.seen.is_some())?.inode;
+        // The path may have come to lead elsewhere.
+        let is_there = rustix::fs::stat(path).is_ok_and(|there| there.st_ino == seen_in);
+        self.catch_up();
+        let state = state();
+        self.seen.as_ref().filter(|seen| is_there && seen.counts_in(&state)).map(|seen| seen.sighting)
     }
 }
 
@@ -125,6 +138,13 @@ impl Present {
         if told == Told::NoMore {
             self.watch = None;
         }
+    }
+}
+
+impl Seen {
+    /// Tells whether this is still to be believed, where the kernel has nothing to tell and our processes have come so far.
+    fn counts_in(&self, state: &State) -> bool {
+        self.at.elapsed() < LONGEST && (self.state.sequence, self.state.applied) == (state.sequence, state.applied)
     }
 }
 
@@ -238,11 +258,17 @@ mod tests {
         let directory = File::open(place.path()).unwrap();
         for happening in happenings {
             assert!(is_believed(&mut present, place.path(), || {}));
+            let before = present.sighting(place.path(), State::default);
+            assert!(before.is_some());
+            assert_eq!(present.sighting(place.path(), State::default), before);
             happening();
+            assert_eq!(present.sighting(place.path(), State::default), None);
             assert!(present.still(directory.as_fd(), place.path(), &State::default()).is_err());
+            assert!(is_believed(&mut present, place.path(), || {}));
+            assert_ne!(present.sighting(place.path(), State::default), before);
         }
-        assert!(is_believed(&mut present, place.path(), || {}));
         let written = State { applied: 1, ..State::default() };
+        assert_eq!(present.sighting(place.path(), || written), None);
         assert!(present.still(directory.as_fd(), place.path(), &written).is_err());
     }
 

@@ -17,11 +17,11 @@ use super::collision;
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::{Look, look_at};
-use super::journal::{Journal, NewEntry, StoredEntry};
 use super::numbers;
 use super::place::{self, OURS, c_name, file_name};
 use super::turn::Turn;
 use crate::clock;
+use crate::store::sidecar::{Journal, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
 /// Finishes what was begun, where something was.

@@ -10,10 +10,10 @@ use taskyard_core::{Image, Revision, Task, TaskId};
 
 use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, Look, look_at};
-use super::journal::{Journal, KnownTask};
 use super::place::{self, Place, c_name, file_name};
 use super::present::Sight;
 use crate::clock;
+use crate::store::sidecar::{Journal, KnownTask};
 use crate::store::{Problem, StoreError};
 
 /// Below this many files a second thread costs more than it saves.

@@ -11,11 +11,11 @@ use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::files;
 use super::handle::Handle;
-use super::journal::{Journal, StoredEntry};
 use super::present::Present;
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
+use crate::store::sidecar::{Journal, StoredEntry};
 use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
@@ -46,15 +46,16 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
-        let (directory, before) = (self.handle.place.open()?, self.handle.state());
-        let (Some(directory), Some(before)) = (directory, before) else { return self.look_at_files() };
+        let Some(directory) = self.handle.place.open()? else { return self.look_at_files() };
+        // Where none of ours ever wrote, there are no words of theirs either.
+        let before = self.handle.state().unwrap_or_default();
         let begun = match self.present().still(directory.as_fd(), &self.handle.place.directory, &before) {
             Ok(sight) => return Ok(Scan::from(&*sight)),
             Err(begun) => begun,
         };
         let scan = self.look_at_files()?;
-        if let (Some(begun), Some(after)) = (begun, self.handle.state()) {
-            self.present().keep(&begun, &after, &scan);
+        if let Some(begun) = begun {
+            self.present().keep(&begun, &self.handle.state().unwrap_or_default(), &scan);
         }
         Ok(scan)
     }

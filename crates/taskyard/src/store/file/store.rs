@@ -7,15 +7,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task, Timestamp};
 
 use super::handle::Handle;
 use super::pair::FilePair;
 use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
-use super::{litter, scan, watch};
-use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
+use super::{litter, scan};
+use crate::store::following::{self, Followed};
+use crate::store::{
+    HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+};
 
 /// How a file store is opened.
 #[derive(Clone, Debug)]
@@ -85,6 +88,11 @@ impl Store for FileStore {
         Ok(Box::new(FileSnapshot::open(self.handle(list))))
     }
 
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        let place = Place::of_file(self.options.tasks.join(list.directory()), ".lock");
+        Ok(scan::scan(&place, None)?.tasks)
+    }
+
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         Ok(Box::new(FileTxn::open(self.handle(list))?))
     }
@@ -100,14 +108,18 @@ impl Store for FileStore {
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let handle = self.handle(list);
         handle.observe()?;
-        let Some(journal) = handle.journal_to_read() else { return Ok(Vec::new()) };
-        let entries = journal.select(query);
-        handle.give_back(journal);
-        entries
+        handle.entries(query)
     }
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        watch::watch(self.handle(list), since, to)
+        following::watch(self.handle(list), since, to)
+    }
+
+    fn sighting(&self, list: &ListId) -> Option<Sighting> {
+        let handle = self.handle(list);
+        // Whoever looks at this moment will know more than we do.
+        let mut present = handle.present.try_lock().ok()?;
+        present.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -15,12 +15,12 @@ use super::dependents;
 use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::handle::Handle;
-use super::journal::{Journal, Standing};
 use super::numbers;
 use super::place;
 use super::scan;
 use super::turn::Turn;
 use crate::store::leases::StagedLeases;
+use crate::store::sidecar::{Journal, Standing};
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
 /// A list while we change it.

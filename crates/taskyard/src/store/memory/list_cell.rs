@@ -1,12 +1,12 @@
 //! One list in memory: its present state, its journal, and the turn its writers take.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use taskyard_core::{Entry, Event, Lease, ListId, Remark, Revision, Timestamp};
 
-use super::kept::{State, key_of, number_of};
-use super::staging::Staging;
+use crate::store::staged::{Home, Staging, State, key_of, number_of};
 use crate::store::{HistoryQuery, Signature};
 
 /// A list, shared by everybody who reads, writes or watches it.
@@ -21,7 +21,7 @@ pub(super) struct ListCell {
 }
 
 /// The present and the past of a list. It is locked for moments only, never for the length of a transaction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Book {
     state: Arc<State>,
     journal: Vec<Event>,
@@ -29,9 +29,11 @@ pub(super) struct Book {
 
 impl ListCell {
     pub(super) fn new(list: ListId) -> Arc<Self> {
+        let home = Home::Folder(PathBuf::from("memory:").join(list.directory()));
+        let book = Book { state: Arc::new(State { home, ..State::default() }), journal: Vec::new() };
         Arc::new(Self {
             list,
-            book: Mutex::default(),
+            book: Mutex::new(book),
             grown: Condvar::new(),
             writing: Mutex::default(),
             free: Condvar::new(),

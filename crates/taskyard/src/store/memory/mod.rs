@@ -1,9 +1,6 @@
 //! Lists in memory: the reference of the contract, for tests and demonstrations. Nothing outlives the process.
 
-mod kept;
 mod list_cell;
-mod snapshot;
-mod staging;
 mod store;
 mod txn;
 mod watching;

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use taskyard_core::{Entry, Lease, ListId, Revision, Rules};
 
 use super::list_cell::ListCell;
-use super::snapshot::MemorySnapshot;
 use super::txn::{MemoryTxn, MemoryTxnPair};
 use super::watching;
+use crate::store::staged::StateSnapshot;
 use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
 
 /// Keeps lists in memory, each task by the image a file would hold.
@@ -38,7 +38,7 @@ impl Store for MemoryStore {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(MemorySnapshot { list: list.clone(), state: self.cell(list).state() }))
+        Ok(Box::new(StateSnapshot { state: self.cell(list).state() }))
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {

@@ -3,9 +3,8 @@
 use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::{Event, Image, Lease, Revision, Rules, Task, TaskId};
 
-use super::kept::{key_of, path_of};
 use super::list_cell::Turn;
-use super::staging::{CannotStage, Staging};
+use crate::store::staged::{CannotStage, Staging, key_of};
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
 
 /// A transaction on one list. It holds the list's turn until it is dropped.
@@ -24,7 +23,7 @@ impl MemoryTxn {
 
     fn explain(&self, id: &TaskId, result: Result<(), CannotStage>) -> Result<(), StoreError> {
         result.map_err(|why| match why {
-            CannotStage::NoTask(why) => StoreError::NoTask { path: path_of(&self.turn.cell().list, id), why },
+            CannotStage::NoTask(why) => StoreError::NoTask { path: self.staging.base.home.path_of(id), why },
             CannotStage::TooLarge(source) => StoreError::TooLarge { task: id.clone(), source },
         })
     }
@@ -40,7 +39,7 @@ impl Snapshot for MemoryTxn {
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
-        Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.turn.cell().list)))
+        Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.staging.base.home)))
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
@@ -56,7 +55,7 @@ impl Snapshot for MemoryTxn {
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
-        Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.turn.cell().list)).collect())
+        Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.staging.base.home)).collect())
     }
 }
 

@@ -1,0 +1,68 @@
+//! What this program does for a job when nobody types: it looks after it, and becomes its command.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use taskyard::core::{Job, JobId};
+use taskyard::jobs::{JobPlace, JobSettings, READY, supervise, trampoline};
+use taskyard::process::Cancel;
+use taskyard::store::failpoint;
+
+use super::reopening::reopen_task_of;
+use crate::environment::Environment;
+use crate::{places, signals};
+
+/// Does what a job needs of this program; none where something was typed. The tree of commands is not built for it, because it
+/// is started twice for every job.
+pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Option<ExitCode> {
+    match typed {
+        [_, job, supervise, data, id, quota] if job == "job" && supervise == "supervise" => {
+            if let Some(plan) = &environment.failpoints {
+                failpoint::arm(plan).ok()?;
+            }
+            let id = id.to_str()?.parse().ok()?;
+            let settings = JobSettings { quota: quota.to_str()?.parse().ok()?, ..JobSettings::default() };
+            let place = places::jobs(environment, settings).ok()?;
+            Some(look_after(JobPlace { data: PathBuf::from(data), ..place }, &id, environment))
+        }
+        [_, job, begin, supervisor, words @ ..] if job == "job" && begin == "begin" => {
+            let supervisor = supervisor.to_str()?.parse().ok()?;
+            Some(ExitCode::from(trampoline(supervisor, words)))
+        }
+        _ => None,
+    }
+}
+
+fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCode {
+    signals::survive_file_size_limits();
+    signals::hear_of_children();
+    let cancel = Cancel::new();
+    signals::cancel_when_stopped(cancel.clone());
+    match supervise(place, id, &cancel, tell) {
+        Ok(job) => {
+            mend(&job, environment);
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Tells whoever started us, who listens on stdout until then, and nobody else afterwards.
+fn tell(ready: Result<(), String>) {
+    let word = ready.map_or_else(|why| why.replace('\n', " "), |()| READY.to_owned());
+    let mut stdout = std::io::stdout().lock();
+    // Whoever started us may be gone; the job is not.
+    let _ = stdout.write_all(format!("{word}\n").as_bytes()).and_then(|()| stdout.flush());
+    if let Ok(nobody) = OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(nobody);
+    }
+}
+
+fn mend(job: &Job, environment: &Environment) {
+    if let Err(problem) = reopen_task_of(job, environment) {
+        tracing::warn!(job = %job.id, why = problem.report().message, "its task was not opened again");
+    }
+}

@@ -1,0 +1,66 @@
+//! `taskyard job gc`
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::render::{Line, job_line};
+
+use super::reopening::settle;
+use crate::arguments::parse_pause;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{JobShape, Output};
+use crate::problem::Problem;
+
+/// Tidy away the jobs that ended long ago, with their output
+///
+/// Only files that Taskyard itself made are removed. How long ended jobs are kept is `keep` under [jobs] in taskyard.toml, a week
+/// where nothing is said.
+#[derive(Debug, Args)]
+pub(super) struct Gc {
+    /// Those that ended so long ago
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    older_than: Option<Duration>,
+
+    /// Show what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Gc {
+    pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let jobs = context.jobs()?;
+        settle(&jobs, context)?;
+        let age = self.older_than.unwrap_or(jobs.place().settings.keep);
+        let (removed, bytes, foreign) = if self.dry_run {
+            (jobs.ended_before(age)?, 0, Vec::new())
+        } else {
+            let swept = jobs.gc(age)?;
+            (swept.jobs, swept.bytes, swept.foreign)
+        };
+        for job in &foreign {
+            output.warn(&format!(
+                "`{}` is not the file of job {} any more; it was left alone",
+                job.output_file.display(),
+                job.id
+            ))?;
+        }
+        if output.is_json() {
+            let shapes: Vec<JobShape<'_>> = removed.iter().map(JobShape).collect();
+            output.document(json!({ "jobs": shapes, "bytes": bytes, "dryRun": self.dry_run }))?;
+            return Ok(Exit::Done);
+        }
+        let look = output.look();
+        let verb = if self.dry_run { "Would remove" } else { "Removed" };
+        if removed.is_empty() {
+            output.say(&Line::plain("Nothing to tidy"))?;
+        } else {
+            let count = removed.len();
+            output.say(&Line::plain(&format!("{verb} {count} {}", if count == 1 { "job" } else { "jobs" })))?;
+        }
+        let lines: Vec<Line> = removed.iter().map(|job| job_line("  ", job, &look)).collect();
+        lines.iter().try_for_each(|line| output.say(line))?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,55 @@
+//! `taskyard job list`
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::TaskId;
+use taskyard::core::render::{Line, job_line};
+
+use super::reopening::settle;
+use crate::arguments::parse_id;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{JobShape, Output};
+use crate::problem::Problem;
+
+/// Show the jobs of this machine, the newest last
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only those that have not ended
+    #[arg(long)]
+    running: bool,
+
+    /// Only those started for this list
+    #[arg(long)]
+    here: bool,
+
+    /// Only those of this task
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    task: Option<TaskId>,
+}
+
+impl List {
+    pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let jobs = context.jobs()?;
+        settle(&jobs, context)?;
+        let list = if self.here || self.task.is_some() { Some(context.choice()?.list) } else { None };
+        let mut found = match (&list, &self.task) {
+            (Some(list), Some(task)) => jobs.of_task(list, task)?,
+            _ => jobs.list()?,
+        };
+        found.retain(|job| !self.running || !job.state().is_over());
+        found.retain(|job| list.as_ref().is_none_or(|list| job.list == *list));
+        if output.is_json() {
+            let shapes: Vec<JobShape<'_>> = found.iter().map(JobShape).collect();
+            output.document(json!({ "jobs": shapes }))?;
+            return Ok(Exit::Done);
+        }
+        if found.is_empty() {
+            output.say(&Line::plain("No jobs"))?;
+        }
+        let look = output.look();
+        let lines: Vec<Line> = found.iter().map(|job| job_line("", job, &look)).collect();
+        output.lines(&lines)?;
+        Ok(Exit::Done)
+    }
+}

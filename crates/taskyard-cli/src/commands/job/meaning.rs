@@ -1,0 +1,27 @@
+//! Which job is meant.
+
+use clap::Args;
+use taskyard::core::Job;
+use taskyard::jobs::Jobs;
+
+use super::reopening::settle;
+use crate::context::Context;
+use crate::problem::Problem;
+
+/// The job a command is about.
+#[derive(Debug, Args)]
+pub(super) struct Meant {
+    /// The job: its id, or its name where only one has it
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+impl Meant {
+    /// Finds the job, as it truly stands.
+    pub(super) fn find(&self, context: &Context) -> Result<(Jobs, Job), Problem> {
+        let jobs = context.jobs()?;
+        settle(&jobs, context)?;
+        let job = jobs.find(self.id.trim())?;
+        Ok((jobs, job))
+    }
+}

@@ -1,0 +1,16 @@
+//! `taskyard job`: one file per thing to do with a job.
+
+mod background;
+mod command;
+mod gc;
+mod list;
+mod meaning;
+mod output;
+mod problem;
+mod reopening;
+mod run;
+mod stop;
+mod wait;
+
+pub(crate) use background::background;
+pub(crate) use command::Job;

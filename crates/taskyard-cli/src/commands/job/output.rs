@@ -1,0 +1,236 @@
+//! `taskyard job output`
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskyard::core::render::{Line, Tone, escaping};
+use taskyard::core::{Gap, Job};
+use taskyard::jobs::{Jobs, Waited};
+
+use super::meaning::Meant;
+use crate::arguments::parse_pause;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{JobShape, Output};
+use crate::problem::Problem;
+
+/// How much is read at once.
+const PART: u64 = 256 << 10;
+
+/// Show what a job wrote
+///
+/// Offsets count the bytes the job wrote, from 0. What was left out of a large output is told where it is missing. What could
+/// steer a terminal is shown escaped.
+#[derive(Debug, Args)]
+pub(super) struct ShowOutput {
+    #[command(flatten)]
+    meant: Meant,
+
+    /// From this byte on
+    #[arg(long, value_name = "N", conflicts_with = "tail")]
+    offset: Option<u64>,
+
+    /// The last lines
+    #[arg(long, value_name = "N")]
+    tail: Option<u64>,
+
+    /// Go on until the job ends
+    #[arg(long, short, conflicts_with = "wait")]
+    follow: bool,
+
+    /// Wait until the job has ended, then show what it wrote
+    #[arg(long)]
+    wait: bool,
+
+    /// How long to wait at most
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
+    timeout: Option<Duration>,
+
+    /// The very bytes, whatever they do to the terminal
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+}
+
+/// The answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    job: JobShape<'a>,
+    output: String,
+    offset: u64,
+    next_offset: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out: Option<bool>,
+}
+
+impl ShowOutput {
+    pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let (jobs, mut job) = self.meant.find(context)?;
+        let mut timed_out = None;
+        if self.wait {
+            let waited = jobs.wait(&job.id, self.timeout, context.cancel())?;
+            timed_out = Some(matches!(waited, Waited::TimedOut(_)));
+            job = waited.job();
+        }
+        let start = match (self.offset, self.tail) {
+            (Some(offset), _) => offset,
+            (None, Some(lines)) => jobs.output(&job)?.last_lines(lines)?,
+            (None, None) => 0,
+        };
+        let mut page = Page { raw: self.raw, held: Vec::new() };
+        let end = if output.is_json() && !self.follow {
+            answer(&jobs, &job, start, timed_out, output)?
+        } else if output.is_json() {
+            follow_as_json(&jobs, &job, start, context, output)?
+        } else {
+            let mut at = page.show(&jobs, &job, start, output)?;
+            while self.follow && !job.state().is_over() && !context.cancel().is_cancelled() {
+                output.flush()?;
+                job = jobs.wait_for_output(&job.id, at, context.cancel())?;
+                at = page.show(&jobs, &job, at, output)?;
+            }
+            page.finish(output)?;
+            at
+        };
+        if end > job.output_offset && context.actor()? == job.agent {
+            // Where it cannot be remembered, it was read all the same.
+            let _ = jobs.note_read(&job.id, end);
+        }
+        Ok(if timed_out == Some(true) { Exit::GaveUp } else { Exit::Done })
+    }
+}
+
+/// Answers with everything from a place on, in one object.
+fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &mut Output) -> Result<u64, Problem> {
+    let reader = jobs.output(job)?;
+    let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
+    loop {
+        let part = reader.read(at, PART)?;
+        // One that opened while we read is for whoever goes on from here: the answer tells of one.
+        if gap.is_some() && part.gap.is_some() {
+            break;
+        }
+        gap = gap.or(part.gap);
+        from = from.or(Some(part.from));
+        if part.bytes.is_empty() {
+            at = at.max(part.next);
+            break;
+        }
+        bytes.extend_from_slice(&part.bytes);
+        at = part.next;
+    }
+    output.document(Answer {
+        job: JobShape(job),
+        output: String::from_utf8_lossy(&bytes).into_owned(),
+        offset: from.unwrap_or(start),
+        next_offset: at,
+        gap: gap.map(gap_shape),
+        timed_out,
+    })?;
+    Ok(at)
+}
+
+/// Answers with one object for each part that comes, and one at the end.
+fn follow_as_json(jobs: &Jobs, job: &Job, start: u64, context: &Context, output: &mut Output) -> Result<u64, Problem> {
+    let (mut job, mut at) = (job.clone(), start);
+    loop {
+        at = answer(jobs, &job, at, None, output)?;
+        output.flush()?;
+        if job.state().is_over() || context.cancel().is_cancelled() {
+            return Ok(at);
+        }
+        job = jobs.wait_for_output(&job.id, at, context.cancel())?;
+    }
+}
+
+/// What has been shown, and what waits for the rest of a character.
+struct Page {
+    raw: bool,
+    held: Vec<u8>,
+}
+
+impl Page {
+    /// Shows everything from a place on, and returns where it ended.
+    fn show(&mut self, jobs: &Jobs, job: &Job, from: u64, output: &mut Output) -> Result<u64, Problem> {
+        let reader = jobs.output(job)?;
+        let mut at = from;
+        loop {
+            let part = reader.read(at, PART)?;
+            if let Some(gap) = part.gap {
+                self.finish(output)?;
+                self.tell_of(gap, output)?;
+            }
+            if part.bytes.is_empty() {
+                return Ok(at.max(part.next));
+            }
+            self.write(&part.bytes, output)?;
+            at = part.next;
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8], output: &mut Output) -> Result<(), Problem> {
+        if self.raw {
+            return Ok(output.bytes(bytes)?);
+        }
+        self.held.extend_from_slice(bytes);
+        // The last character may not be there entirely.
+        let kept = self.held.len() - incomplete(&self.held);
+        let rest = self.held.split_off(kept);
+        output.text(&escaping::program_output(&String::from_utf8_lossy(&self.held)))?;
+        self.held = rest;
+        Ok(())
+    }
+
+    fn finish(&mut self, output: &mut Output) -> Result<(), Problem> {
+        let rest = std::mem::take(&mut self.held);
+        Ok(output.text(&escaping::program_output(&String::from_utf8_lossy(&rest)))?)
+    }
+
+    fn tell_of(&self, gap: Gap, output: &mut Output) -> Result<(), Problem> {
+        let text = format!("[{} bytes left out here]", gap.to - gap.from);
+        if self.raw {
+            return Ok(output.warn(&text)?);
+        }
+        output.line(&Line::new())?;
+        Ok(output.line(&Line::new().with(Tone::Warning, &text))?)
+    }
+}
+
+/// Returns how many bytes at the end are the beginning of a character.
+fn incomplete(bytes: &[u8]) -> usize {
+    let last = &bytes[bytes.len().saturating_sub(3)..];
+    let Some(at) = last.iter().rposition(|byte| byte & 0xc0 != 0x80) else { return 0 };
+    let needed = match last[at] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    let there = last.len() - at;
+    if there < needed { there } else { 0 }
+}
+
+fn gap_shape(gap: Gap) -> Value {
+    json!({"from": gap.from, "to": gap.to})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::incomplete;
+
+    #[test]
+    fn only_the_beginning_of_a_character_is_held_back() {
+        assert_eq!(incomplete(b"abc"), 0);
+        assert_eq!(incomplete("ü".as_bytes()), 0);
+        assert_eq!(incomplete(&"ü".as_bytes()[..1]), 1);
+        assert_eq!(incomplete(&"a日".as_bytes()[..3]), 2);
+        assert_eq!(incomplete(&"👩".as_bytes()[..3]), 3);
+        assert_eq!(incomplete(b"\xff\xff"), 0);
+        assert_eq!(incomplete(b"\x80\x80\x80\x80"), 0);
+        assert_eq!(incomplete(b""), 0);
+    }
+}

@@ -1,0 +1,46 @@
+//! What to say when nothing could be done with a job.
+
+use taskyard::jobs::JobError;
+
+use crate::exit::Exit;
+use crate::problem::{Problem, advice};
+
+impl From<JobError> for Problem {
+    fn from(error: JobError) -> Self {
+        let message = error.to_string();
+        match error {
+            JobError::Machine(error) => error.into(),
+            JobError::Io { path, source, .. } => {
+                let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
+                match advice(&source) {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                }
+            }
+            JobError::NoSuchJob { name } => Self::new(Exit::NotFound, "job_not_found", message)
+                .hint("`taskyard job list` shows every job")
+                .detail("job", name),
+            JobError::Ambiguous { jobs, .. } => {
+                let ids: Vec<&str> = jobs.iter().map(|job| job.as_str()).collect();
+                Self::usage("ambiguous_job", message)
+                    .hint(format!("use an id: {}", ids.join(", ")))
+                    .detail("jobs", serde_json::json!(ids))
+            }
+            JobError::Record { job, .. } => Self::new(Exit::CouldNot, "job_record", message)
+                .hint("use the Taskyard that started it")
+                .detail("job", job),
+            JobError::ForeignDirectory { path } => Self::new(Exit::CouldNot, "foreign_directory", message)
+                .hint("set CLAUDE_CODE_TMPDIR to a directory of your own")
+                .detail("path", path.display().to_string()),
+            JobError::NoRoom { used, quota } => Self::new(Exit::Refused, "no_room", message)
+                .hint("tidy up with `taskyard job gc --older-than 0s`, or raise `quota` under [jobs] in taskyard.toml")
+                .detail("used", used)
+                .detail("quota", quota),
+            JobError::NoSupervisor { .. } => Self::new(Exit::CouldNot, "no_supervisor", message),
+            JobError::Unstoppable { job, pids } => Self::new(Exit::CouldNot, "unstoppable", message)
+                .hint("they belong to another user, or wait for a device; look at them with `ps`")
+                .detail("job", job.as_str())
+                .detail("pids", serde_json::json!(pids)),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `taskyard job run`
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::render::{Line, Tone};
+use taskyard::core::{JobKind, TaskId};
+use taskyard::jobs::NewJob;
+
+use super::reopening::settle;
+use crate::arguments::{parse_bytes, parse_id, parse_pause};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{JobShape, Output};
+use crate::problem::Problem;
+
+/// Start a command in the background
+///
+/// It reads nothing, and runs here. A line for the shell is run with `-- sh -c LINE`.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// A name to call it by
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// What it is for; its name or its command otherwise
+    #[arg(long, short, value_name = "TEXT")]
+    description: Option<String>,
+
+    /// The task it belongs to
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    task: Option<TaskId>,
+
+    /// Open that task again when the job fails, runs out of time or is lost
+    #[arg(long, requires = "task")]
+    reopen_on_failure: bool,
+
+    /// How large its output may become (`16MB`); the middle of what it writes beyond that is left out
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    max_output: Option<u64>,
+
+    /// How long it may take (`90s`, `1h`); then it is ended
+    #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+    timeout: Option<Duration>,
+
+    /// What it is: local_bash, local_agent, remote_agent or in_process_teammate
+    #[arg(long = "type", value_name = "TYPE", default_value = "local_bash")]
+    kind: JobKind,
+
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    command: Vec<String>,
+}
+
+impl Run {
+    pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let jobs = context.jobs()?;
+        settle(&jobs, context)?;
+        if let Some(task) = &self.task {
+            // A job for a task that is not there is a mistake, and the best time to say so is now.
+            context.yard()?.show(task)?.done()?;
+        }
+        let directory = context.directory()?.to_owned();
+        let new = NewJob {
+            kind: self.kind,
+            description: self.description,
+            name: self.name,
+            store: context.store_address()?.to_string(),
+            task: self.task,
+            reopens_task: self.reopen_on_failure,
+            session: context.environment().client_session.clone(),
+            time_limit: self.timeout,
+            max_output: self.max_output,
+            ..NewJob::command(self.command, directory, context.actor()?, context.choice()?.list)
+        };
+        let job = jobs.start(new)?;
+        if output.is_json() {
+            output.document(json!({ "job": JobShape(&job) }))?;
+        } else if output.is_quiet() {
+            output.line(&Line::plain(job.id.as_str()))?;
+        } else {
+            let mut line = Line::plain("Started ").with(Tone::Id, job.id.as_str());
+            line.push(Tone::Plain, &format!(" {}", job.description));
+            output.line(&line)?;
+            output.say(&Line::plain("  ").with(Tone::Dim, &format!("output: {}", job.output_file.display())))?;
+            output.advise(&format!("to see what it says: `taskyard job output {} --follow`", job.id))?;
+        }
+        Ok(Exit::Done)
+    }
+}

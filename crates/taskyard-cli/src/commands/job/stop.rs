@@ -1,0 +1,47 @@
+//! `taskyard job stop`
+
+use clap::Args;
+use serde_json::json;
+use taskyard::core::render::{Line, Tone};
+use taskyard::jobs::Stopping;
+
+use super::meaning::Meant;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{JobShape, Output};
+use crate::problem::Problem;
+
+/// Stop a job, with everything it started
+///
+/// Everything is asked to end, and killed when that has not helped after five seconds. When this returns, nothing of it runs any
+/// more. Of a job that was stopped nobody is notified.
+#[derive(Debug, Args)]
+pub(super) struct Stop {
+    #[command(flatten)]
+    meant: Meant,
+}
+
+impl Stop {
+    pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let (jobs, job) = self.meant.find(context)?;
+        match jobs.stop(&job.id)? {
+            Stopping::Stopped(job) => {
+                if output.is_json() {
+                    output.document(json!({ "job": JobShape(&job), "stopped": true }))?;
+                } else {
+                    let mut line = Line::plain("Stopped ").with(Tone::Id, job.id.as_str());
+                    line.push(Tone::Plain, &format!(" {}", job.description));
+                    output.say(&line)?;
+                }
+                Ok(Exit::Done)
+            }
+            Stopping::WasOver(job) => {
+                let message = format!("job {} is not running (status: {})", job.id, job.state());
+                Err(Problem::new(Exit::Refused, "job_not_running", message)
+                    .hint(format!("see what it wrote with `taskyard job output {}`", job.id))
+                    .detail("job", job.id.as_str())
+                    .detail("status", job.state().as_str()))
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Lists in other dialects, through the command line.
+
+use serde_json::{Value, json};
+
+use crate::test::Test;
+
+#[test]
+fn a_document_in_its_own_place_is_found_by_the_name_of_the_project() {
+    let mut test = Test::new().env("CLAUDE_CODE_SESSION_ID", "11111111-2222-3333-4444-555555555555");
+    let made = test.json("create 'Write the parser' --store document: --json");
+    let id = made["task"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(id.len(), 36, "{id}");
+    let path = test.path("home/.claude/tasks/project/tasks.json");
+    let root: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(root["tasks"][0]["id"], id.as_str());
+    let place = test.json("where --store document: --json");
+    assert_eq!((&place["list"], &place["store"]), (&json!("project"), &json!("document:")));
+}
+
+#[test]
+fn a_document_beside_task_files_is_no_task() {
+    let mut test = Test::new().list("1 pending").quietly("create 'In the document' --store document: --list project");
+    let listed = test.json("list --list project --json");
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 1);
+    assert_eq!(listed.get("problems"), None);
+    let findings = test.json("doctor --list project --json");
+    assert_eq!(findings["findings"], json!([]));
+}
+
+#[test]
+fn a_document_the_client_deleted_is_restored() {
+    let mut test = Test::new().quietly("create One --store document:tasks.json");
+    std::fs::remove_file(test.path("home/project/tasks.json")).unwrap();
+    assert_eq!(test.json("list --store document:tasks.json --json")["tasks"], json!([]));
+    test = test.quietly("restore --all --store document:tasks.json");
+    assert_eq!(test.json("list --store document:tasks.json --json")["tasks"][0]["subject"], "One");
+}
+
+#[test]
+fn a_folder_waits_for_what_does_not_exist() {
+    let text = r#"{"id": "task_1_0001", "subject": "API", "description": "", "status": "pending", "owner": null, "blockedBy": ["task_schema"]}"#;
+    let mut test = Test::new().file("home/project/.tasks/task_1_0001.json", text);
+    assert_eq!(test.json("ready --store teaching:.tasks --json")["ready"], json!([]));
+    let refused = test.json("claim task_1_0001 --store teaching:.tasks --json");
+    assert_eq!((&refused["claimed"], &refused["reason"]), (&json!(false), &json!("blocked")));
+}
+
+#[test]
+fn kinds_put_their_marks_before_the_title() {
+    let mut test = Test::new().quietly("create 'Task CLI' --kind mission --repo yard --version 1.0 --as PA");
+    test = test.quietly("create 'Phase 1' --kind phase --parent 1 --as PA");
+    let listed = test.json("list --json");
+    let mission = &listed["tasks"][0];
+    assert_eq!(mission["subject"], "\u{1b}[2m#1\u{1b}[0m \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+    assert_eq!(mission["activeForm"], "Working on Task CLI");
+    assert_eq!(
+        mission["description"],
+        "<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nrepo: yard\nversion: 1.0\n</macf_task_metadata>"
+    );
+    let phase = &listed["tasks"][1];
+    assert_eq!(phase["subject"], "\u{1b}[2m#2\u{1b}[0m \u{1b}[2m[^#1]\u{1b}[0m \u{1f4cb} Phase 1");
+    assert_eq!((&phase["metadata"]["kind"], &phase["metadata"]["parent"]), (&json!("phase"), &json!("1")));
+    test.run("list")
+        .run("list --style 2.1.19")
+        .run("list --style 2.1.20")
+        .run("search Phase")
+        .run("create x --kind bug")
+        .run("create x --kind task --repo y")
+        .snapshot();
+}

@@ -1,0 +1,56 @@
+//! A disk that takes no more.
+
+use std::process::Command;
+
+use serde_json::json;
+use taskyard_testkit::{Ran, finishes};
+
+use crate::site::Site;
+
+#[test]
+fn a_job_that_may_write_no_more_goes_on_and_the_loss_is_marked() {
+    let site = Site::new();
+    // A limit on the size of files, 1 MB, stands for a full disk: writes beyond it fail.
+    let line =
+        "ulimit -f 2048; $TASKYARD job run --json -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end'";
+    let mut command = Command::new("sh");
+    let like = site.command("");
+    command.args(["-c", line]).env_clear().current_dir(site.home.path());
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::from(finishes(move || command.output().unwrap()));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let job = site.ended(ran.json()["job"]["id"].as_str().unwrap());
+    assert_eq!((&job["status"], &job["outputBytes"]), (&json!("completed"), &json!(3_000_004)));
+    assert!(job["lost"].as_u64().unwrap() > 0, "{job}");
+    let text = String::from_utf8(site.file(&job)).unwrap();
+    assert!(text.starts_with("xxxx") && text.contains("of them could not be written]"), "{}", &text[..200]);
+    assert!(text.ends_with("xend\n\n[exited with code 0]\n"), "{:?}", &text[text.len() - 60..]);
+}
+
+#[test]
+fn a_full_disk_never_holds_a_job_up() {
+    let site = Site::new();
+    let small = site.path("small");
+    std::fs::create_dir(&small).unwrap();
+    // A file system of its own, where the system lets us have one.
+    let line = format!(
+        "mount -t tmpfs -o size=512k none {small} && export CLAUDE_CODE_TMPDIR={small} && \
+         $TASKYARD job run --name full -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end' && \
+         $TASKYARD job wait full --timeout 60s --json && $TASKYARD job output full --tail 1",
+        small = small.display()
+    );
+    let mut command = Command::new("unshare");
+    let like = site.command("");
+    command.args(["-rm", "sh", "-c", &line]).env_clear().current_dir(site.home.path());
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::from(finishes(move || command.output().unwrap()));
+    if ran.stderr.contains("unshare:") || ran.stderr.contains("mount:") {
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("\"status\":\"completed\"") && ran.stdout.contains("\"outputBytes\":3000004"),
+        "{ran:?}"
+    );
+    assert!(ran.stdout.contains("\"lost\":") && ran.stdout.ends_with("xend\n"), "{ran:?}");
+}

@@ -1,0 +1,12 @@
+//! Background commands, with real processes: how they run, end, are stopped, killed and found again.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![cfg(target_os = "linux")]
+
+mod disk;
+mod killing;
+mod many;
+mod reboot;
+mod running;
+mod site;
+mod stopping;
+mod writing;

@@ -1,0 +1,319 @@
+//! One task of a document, and what is carried for it in either direction.
+
+use serde_json::{Map, Value};
+
+use crate::dialect::carrying::{
+    arranged, difference, ids, restored, unsaid, with_carried, with_unsaid, without_carried,
+};
+use crate::dialect::native::Unreadable;
+use crate::{Metadata, Priority, Status, Task, TaskId};
+
+/// The keys of a task, in the order they are written.
+const SCHEMA: [&str; 9] =
+    ["id", "description", "status", "created_at", "updated_at", "assignee", "dependencies", "parent_id", "metadata"];
+/// The metadata keys a document has a place for.
+const PLACED: [&str; 3] = ["priority", "tags", "source"];
+/// Under which name a task carries what its document said and it cannot.
+pub const CARRIED: &str = "document";
+/// Under which of the custom fields a document carries what a task said and it cannot.
+const UNSAID: &str = "taskyard";
+/// Says, among what is carried, that the task itself knows no times.
+const UNTIMED: &str = "untimed";
+const TIMES: [&str; 2] = ["created_at", "updated_at"];
+
+/// What the other tasks of the list mean for one.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// Whether a task it waits for is not completed.
+    pub is_blocked: bool,
+    /// The tasks that wait for it by their own word.
+    pub blocks: Vec<TaskId>,
+}
+
+/// When a task was made and when it last changed, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When it was made.
+    pub created: String,
+    /// When it last changed.
+    pub updated: String,
+}
+
+/// Returns the times an element states.
+pub fn times(element: &Map<String, Value>) -> (Option<&str>, Option<&str>) {
+    let text = |key: &str| element.get(key).and_then(Value::as_str);
+    (text("created_at"), text("updated_at"))
+}
+
+/// Reads a task from an element of a document that is its home: when it changed is the document's to say. `blocks` are the tasks
+/// that wait for it by their own word.
+pub fn read(element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
+    read_by(Clock::OfTheDocument, element, blocks)
+}
+
+/// Reads a task that leaves its document: when it was made and changed goes with it, as metadata.
+pub fn read_with_times(element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
+    read_by(Clock::OfTheTask, element, blocks)
+}
+
+/// Writes a task as an element, over the one that is there.
+pub fn write(over: Option<&Value>, task: &Task, around: &Around, times: &Times) -> Map<String, Value> {
+    write_by(Clock::OfTheDocument, over, task, around, times)
+}
+
+/// Writes a task that comes to a document with its times in its metadata; one without was made and changed now.
+pub fn write_with_times(task: &Task, around: &Around, now: &str) -> Map<String, Value> {
+    write_by(Clock::OfTheTask, None, task, around, &stated_times(task, now))
+}
+
+/// Whose the times of an element are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    OfTheDocument,
+    OfTheTask,
+}
+
+fn read_by(clock: Clock, element: &Value, blocks: &[TaskId]) -> Result<Task, Unreadable> {
+    let (element, carried) = without_unsaid(object(element)?);
+    let heard = heard_by(clock, &element, blocks, carried.contains_key(UNTIMED))?;
+    let task = with_unsaid_status(heard, &carried, &element);
+    let mut said = said_by(clock, &task, false);
+    // These follow the list and the clock; nothing of them is kept.
+    for key in ["status", "created_at", "updated_at"] {
+        match element.get(key) {
+            Some(value) => drop(said.insert(key.to_owned(), value.clone())),
+            None => drop(said.shift_remove(key)),
+        }
+    }
+    let leftover = difference(&arranged(said, &SCHEMA), &element, &SCHEMA);
+    Ok(with_carried(task, CARRIED, leftover))
+}
+
+fn write_by(clock: Clock, over: Option<&Value>, task: &Task, around: &Around, times: &Times) -> Map<String, Value> {
+    let (task, mut leftover) = without_carried(task, CARRIED);
+    if leftover.is_empty()
+        && let Some(before) = over.and_then(|over| read(over, &around.blocks).ok())
+    {
+        leftover = without_carried(&before, CARRIED).1;
+    }
+    let mut element = said_by(clock, &task, around.is_blocked);
+    element.insert("created_at".to_owned(), Value::String(times.created.clone()));
+    element.insert("updated_at".to_owned(), Value::String(times.updated.clone()));
+    let mut element = restored(arranged(element, &SCHEMA), &leftover, &SCHEMA);
+    let is_untimed = clock == Clock::OfTheTask && TIMES.iter().all(|key| !task.meta(key).is_some_and(Value::is_string));
+    let Ok(heard) = heard_by(clock, &element, &around.blocks, is_untimed) else { return element };
+    let mut carried = unsaid(&heard, &task);
+    if is_untimed {
+        carried.insert(UNTIMED.to_owned(), Value::Bool(true));
+    }
+    if !carried.is_empty() {
+        let metadata = entry(&mut element, "metadata");
+        entry(metadata, "custom_fields").insert(UNSAID.to_owned(), Value::Object(carried));
+    }
+    element
+}
+
+fn said_by(clock: Clock, task: &Task, is_blocked: bool) -> Map<String, Value> {
+    match clock {
+        Clock::OfTheDocument => said(task, is_blocked),
+        Clock::OfTheTask => {
+            let mut task = task.clone();
+            if let Some(metadata) = &mut task.metadata {
+                metadata.retain(|key, value| !(TIMES.contains(&key.as_str()) && value.is_string()));
+            }
+            said(&task, is_blocked)
+        }
+    }
+}
+
+fn heard_by(
+    clock: Clock,
+    element: &Map<String, Value>,
+    blocks: &[TaskId],
+    is_untimed: bool,
+) -> Result<Task, Unreadable> {
+    let mut task = heard(element, blocks)?;
+    // Whoever changed it since has given it times.
+    let is_untimed = is_untimed && element.get("created_at") == element.get("updated_at");
+    if clock == Clock::OfTheTask && !is_untimed {
+        for key in TIMES {
+            if let Some(time) = element.get(key).filter(|time| time.is_string()) {
+                task.metadata.get_or_insert_default().insert(key.to_owned(), time.clone());
+            }
+        }
+    }
+    Ok(task)
+}
+
+fn stated_times(task: &Task, now: &str) -> Times {
+    let stated = |key: &str| task.meta(key).and_then(Value::as_str).map(str::to_owned);
+    let (created, updated) = (stated("created_at"), stated("updated_at"));
+    let created = created.or_else(|| updated.clone()).unwrap_or_else(|| now.to_owned());
+    Times { updated: updated.unwrap_or_else(|| created.clone()), created }
+}
+
+/// Says of a task what a document has words for.
+fn said(task: &Task, is_blocked: bool) -> Map<String, Value> {
+    let mut element = Map::new();
+    let mut say = |key: &str, value: Value| drop(element.insert(key.to_owned(), value));
+    say("id", Value::String(task.id.as_str().to_owned()));
+    say("description", Value::String(text_of(&task.subject, &task.description)));
+    let status = match task.status {
+        Status::Completed => Status::Completed.as_str(),
+        Status::Pending | Status::InProgress if is_blocked => "blocked",
+        status => status.as_str(),
+    };
+    say("status", status.into());
+    say("assignee", task.owner.clone().map_or(Value::Null, Value::String));
+    say("dependencies", ids(&task.blocked_by));
+    let (mut metadata, mut custom) = (Map::new(), Map::new());
+    for (key, value) in task.metadata.iter().flatten() {
+        match key.as_str() {
+            "parent" if value.as_str().is_some_and(|id| !id.is_empty()) => say("parent_id", value.clone()),
+            key if has_place(key, value) => drop(metadata.insert(key.to_owned(), value.clone())),
+            key => drop(custom.insert(key.to_owned(), value.clone())),
+        }
+    }
+    if !custom.is_empty() {
+        metadata.insert("custom_fields".to_owned(), Value::Object(custom));
+    }
+    if !metadata.is_empty() {
+        say("metadata", Value::Object(arranged(metadata, &PLACED)));
+    }
+    element
+}
+
+/// Hears from an element what a task has words for.
+fn heard(element: &Map<String, Value>, blocks: &[TaskId]) -> Result<Task, Unreadable> {
+    let id = text(element, "id")?.filter(|id| !id.is_empty()).ok_or(Unreadable::Missing { key: "id" })?;
+    let description = text(element, "description")?.ok_or(Unreadable::Missing { key: "description" })?;
+    let status = text(element, "status")?.ok_or(Unreadable::Missing { key: "status" })?;
+    let (subject, description) = parts_of(description);
+    let mut task = Task::new(TaskId::stored(id), subject);
+    task.description = description;
+    task.status = match status {
+        "blocked" => Status::Pending,
+        word => word.parse().map_err(|_| Unreadable::WrongType {
+            key: "status",
+            expected: "pending, in_progress, completed or blocked",
+            found: "another word",
+        })?,
+    };
+    task.owner = text_or_null(element, "assignee")?.map(str::to_owned);
+    task.blocked_by = strings(element, "dependencies")?;
+    task.blocks = blocks.to_vec();
+    task.metadata = metadata(element)?;
+    Ok(task)
+}
+
+fn metadata(element: &Map<String, Value>) -> Result<Option<Metadata>, Unreadable> {
+    let mut metadata = Metadata::new();
+    match element.get("metadata") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(stated)) => {
+            let placed = stated.iter().filter(|(key, value)| has_place(key, value));
+            metadata.extend(placed.map(|(key, value)| (key.clone(), value.clone())));
+            let custom = stated.get("custom_fields").and_then(Value::as_object);
+            for (key, value) in custom.into_iter().flatten().filter(|(key, _)| !PLACED.contains(&key.as_str())) {
+                metadata.insert(key.clone(), value.clone());
+            }
+        }
+        Some(_) => {
+            return Err(Unreadable::WrongType { key: "metadata", expected: "an object", found: "another value" });
+        }
+    }
+    if let Some(parent) = text_or_null(element, "parent_id")?.filter(|parent| !parent.is_empty()) {
+        metadata.insert("parent".to_owned(), Value::String(parent.to_owned()));
+    }
+    Ok((!metadata.is_empty()).then_some(metadata))
+}
+
+/// Tells whether a document has a place of its own for a metadata value.
+fn has_place(key: &str, value: &Value) -> bool {
+    match key {
+        "priority" => value.as_str().is_some_and(|word| word.parse::<Priority>().is_ok()),
+        "tags" => value.as_array().is_some_and(|tags| tags.iter().all(Value::is_string)),
+        "source" => value.is_string(),
+        _ => false,
+    }
+}
+
+/// A document has one text: the title, and after an empty line what there is to do.
+fn text_of(subject: &str, description: &str) -> String {
+    let is_continued = description
+        .strip_prefix(subject)
+        .is_some_and(|rest| rest.starts_with('\n') && !rest.starts_with("\n\n") && !subject.contains('\n'));
+    match description {
+        "" => subject.to_owned(),
+        whole if is_continued => whole.to_owned(),
+        rest => format!("{subject}\n\n{rest}"),
+    }
+}
+
+/// Takes the text of a document apart into a title and what there is to do.
+pub fn parts_of(text: &str) -> (String, String) {
+    match text.split_once('\n') {
+        None => (text.to_owned(), String::new()),
+        Some((first, rest)) => match rest.strip_prefix('\n') {
+            Some(rest) => (first.to_owned(), rest.to_owned()),
+            None => (first.to_owned(), text.to_owned()),
+        },
+    }
+}
+
+/// Applies what is carried; that a task is being worked on only while the document still calls it blocked.
+fn with_unsaid_status(heard: Task, carried: &Map<String, Value>, element: &Map<String, Value>) -> Task {
+    let (id, status) = (heard.id.clone(), heard.status);
+    let task = with_unsaid(heard, carried);
+    let is_blocked = element.get("status").is_some_and(|word| word == "blocked");
+    let status = if is_blocked { task.status } else { status };
+    Task { id, status, ..task }
+}
+
+fn without_unsaid(mut element: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
+    let Some(Value::Object(metadata)) = element.get_mut("metadata") else { return (element, Map::new()) };
+    let Some(Value::Object(custom)) = metadata.get_mut("custom_fields") else { return (element, Map::new()) };
+    let Some(Value::Object(carried)) = custom.shift_remove(UNSAID) else { return (element, Map::new()) };
+    if custom.is_empty() {
+        metadata.shift_remove("custom_fields");
+    }
+    if metadata.is_empty() {
+        element.shift_remove("metadata");
+    }
+    (element, carried)
+}
+
+fn entry<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    let value = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut().expect("it was just made one")
+}
+
+fn object(element: &Value) -> Result<Map<String, Value>, Unreadable> {
+    element.as_object().cloned().ok_or(Unreadable::NotAnObject { found: "another value" })
+}
+
+fn text<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
+    match element.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Unreadable::WrongType { key, expected: "a string", found: "another value" }),
+    }
+}
+
+fn text_or_null<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
+    if element.get(key) == Some(&Value::Null) { Ok(None) } else { text(element, key) }
+}
+
+fn strings(element: &Map<String, Value>, key: &'static str) -> Result<Vec<TaskId>, Unreadable> {
+    let wrong = || Unreadable::WrongType { key, expected: "an array of strings", found: "another value" };
+    match element.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => {
+            items.iter().map(|item| item.as_str().map(TaskId::stored).ok_or_else(wrong)).collect()
+        }
+        Some(_) => Err(wrong()),
+    }
+}

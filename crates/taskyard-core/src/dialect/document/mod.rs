@@ -1,0 +1,11 @@
+//! One `tasks.json` per list, specified in `docs/formats/document.md`.
+//!
+//! Reading and writing are pure functions over values and bytes. Locks, renames and the journal are the store's business.
+
+mod element;
+mod file;
+mod lists;
+
+pub use element::{Around, CARRIED, Times, parts_of, read, read_with_times, times, write, write_with_times};
+pub use file::{BadDocument, Document, VERSION};
+pub use lists::{Heard, hear, tell};

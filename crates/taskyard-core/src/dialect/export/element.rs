@@ -1,0 +1,160 @@
+//! One task of the array, and what is carried for it in either direction.
+
+use serde_json::{Map, Value};
+
+use crate::dialect::carrying::{difference, ids, restored, unsaid, with_carried, with_unsaid, without_carried};
+use crate::dialect::native::Unreadable;
+use crate::{Metadata, Priority, Status, Task, TaskId};
+
+/// The keys of a task, in the order they are written.
+const SCHEMA: [&str; 8] =
+    ["id", "subject", "description", "status", "priority", "dependencies", "blockedBy", "metadata"];
+/// Under which name a task carries what an export said and it cannot.
+pub const CARRIED: &str = "export";
+/// Under which metadata key an export carries what a task said and it cannot.
+const UNSAID: &str = "taskyard";
+
+/// What the other tasks of the list mean for one.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// Those it waits for that are not completed.
+    pub open: Vec<TaskId>,
+    /// The tasks that wait for it by their own word.
+    pub blocks: Vec<TaskId>,
+}
+
+/// Reads a task from an element of the array.
+pub fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
+    let Value::Object(element) = element else {
+        return Err(Unreadable::NotAnObject { found: "another value" });
+    };
+    let (element, carried) = without_unsaid(element.clone());
+    let heard = heard(&element, around)?;
+    let id = heard.id.clone();
+    let task = Task { id, ..with_unsaid(heard, &carried) };
+    let leftover = difference(&said(&task, around), &element, &SCHEMA);
+    Ok(with_carried(task, CARRIED, leftover))
+}
+
+/// Writes a task as an element of the array.
+pub fn write(task: &Task, around: &Around) -> Map<String, Value> {
+    let (task, leftover) = without_carried(task, CARRIED);
+    let mut element = restored(said(&task, around), &leftover, &SCHEMA);
+    let Ok(heard) = heard(&element, around) else { return element };
+    let carried = unsaid(&heard, &task);
+    if !carried.is_empty() {
+        let metadata = element.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(metadata) = metadata {
+            metadata.insert(UNSAID.to_owned(), Value::Object(carried));
+        }
+    }
+    element
+}
+
+fn said(task: &Task, around: &Around) -> Map<String, Value> {
+    let mut element = Map::new();
+    let mut say = |key: &str, value: Value| drop(element.insert(key.to_owned(), value));
+    say("id", Value::String(task.id.as_str().to_owned()));
+    say("subject", Value::String(task.subject.clone()));
+    say("description", Value::String(task.description.clone()));
+    let is_cancelled = task.status == Status::Completed && task.meta("cancelled") == Some(&Value::Bool(true));
+    let status = match task.status {
+        Status::Completed if is_cancelled => "cancelled",
+        Status::Completed => Status::Completed.as_str(),
+        Status::Pending | Status::InProgress if !around.open.is_empty() => "blocked",
+        status => status.as_str(),
+    };
+    say("status", status.into());
+    let priority = task.stated_priority();
+    if let Some(priority) = priority {
+        say("priority", priority.as_str().into());
+    }
+    say("dependencies", ids(&task.blocked_by));
+    say("blockedBy", ids(&around.open));
+    let mut metadata = Map::new();
+    if let Some(owner) = &task.owner {
+        metadata.insert("subagent_id".to_owned(), Value::String(owner.clone()));
+    }
+    for (key, value) in task.metadata.iter().flatten() {
+        let is_said = match key.as_str() {
+            "priority" => priority.is_some(),
+            "cancelled" => is_cancelled,
+            "subagent_id" => task.owner.is_some(),
+            _ => false,
+        };
+        if !is_said {
+            metadata.insert(key.clone(), value.clone());
+        }
+    }
+    say("metadata", Value::Object(metadata));
+    element
+}
+
+fn heard(element: &Map<String, Value>, around: &Around) -> Result<Task, Unreadable> {
+    let id = text(element, "id")?.filter(|id| !id.is_empty()).ok_or(Unreadable::Missing { key: "id" })?;
+    let subject = text(element, "subject")?.ok_or(Unreadable::Missing { key: "subject" })?;
+    let mut task = Task::new(TaskId::stored(id), subject);
+    task.description = text(element, "description")?.unwrap_or_default().to_owned();
+    task.blocked_by = strings(element, "dependencies")?;
+    task.blocks.clone_from(&around.blocks);
+    let status = text(element, "status")?.unwrap_or("pending");
+    task.status = match status {
+        "blocked" => Status::Pending,
+        "cancelled" => Status::Completed,
+        word => word.parse().map_err(|_| Unreadable::WrongType {
+            key: "status",
+            expected: "pending, in_progress, completed, blocked or cancelled",
+            found: "another word",
+        })?,
+    };
+    let mut metadata = Metadata::new();
+    if let Some(priority) = text(element, "priority")?.filter(|word| word.parse::<Priority>().is_ok()) {
+        metadata.insert("priority".to_owned(), priority.into());
+    }
+    match element.get("metadata") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(stated)) => {
+            for (key, value) in stated {
+                match (key.as_str(), value) {
+                    ("subagent_id", Value::String(owner)) => task.owner = Some(owner.clone()),
+                    (key, value) => drop(metadata.insert(key.to_owned(), value.clone())),
+                }
+            }
+        }
+        Some(_) => {
+            return Err(Unreadable::WrongType { key: "metadata", expected: "an object", found: "another value" });
+        }
+    }
+    if status == "cancelled" {
+        metadata.insert("cancelled".to_owned(), Value::Bool(true));
+    }
+    task.metadata = (!metadata.is_empty()).then_some(metadata);
+    Ok(task)
+}
+
+fn without_unsaid(mut element: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
+    let Some(Value::Object(metadata)) = element.get_mut("metadata") else { return (element, Map::new()) };
+    match metadata.shift_remove(UNSAID) {
+        Some(Value::Object(carried)) => (element, carried),
+        _ => (element, Map::new()),
+    }
+}
+
+fn text<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
+    match element.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Unreadable::WrongType { key, expected: "a string", found: "another value" }),
+    }
+}
+
+fn strings(element: &Map<String, Value>, key: &'static str) -> Result<Vec<TaskId>, Unreadable> {
+    let wrong = || Unreadable::WrongType { key, expected: "an array of strings", found: "another value" };
+    match element.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => {
+            items.iter().map(|item| item.as_str().map(TaskId::stored).ok_or_else(wrong)).collect()
+        }
+        Some(_) => Err(wrong()),
+    }
+}

@@ -1,0 +1,7 @@
+//! A list as one array of objects, specified in `docs/formats/export.md`.
+
+mod element;
+mod lists;
+
+pub use element::{Around, CARRIED, read, write};
+pub use lists::{BadExport, Heard, hear, parse, print, tell};

@@ -1,0 +1,9 @@
+//! A folder with one small file per task, specified in `docs/formats/teaching.md`.
+
+mod element;
+mod lists;
+mod names;
+
+pub use element::{BadCarried, KEYS, carried_of, parse_carried, print_carried, read, write};
+pub use lists::{Folder, Heard, hear, tell, waiting};
+pub use names::{new_id, task_of};

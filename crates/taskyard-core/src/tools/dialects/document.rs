@@ -1,0 +1,186 @@
+//! `TodoWrite` and `TodoRead` on a document
+
+use serde_json::{Map, Value, json};
+
+use crate::dialect::document::parts_of;
+use crate::rules::gate::System;
+use crate::tools::schema::{Field, Object, Shape, Unknown};
+use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::{Metadata, Rules, Status, TaskId};
+
+const STATUSES: Shape = Shape::Choice(&["pending", "in_progress", "completed", "blocked"]);
+
+/// Makes or changes a task.
+pub const WRITE: Tool = Tool {
+    name: "TodoWrite",
+    description: "Create a task, or change the one whose id you give. Its first line is the title. `dependencies` are the ids of \
+        tasks that must be completed first: until then it is blocked, by itself, and cannot be in_progress. Set a task \
+        in_progress before you work on it and completed as soon as it is entirely done.",
+    input: Object {
+        fields: &[
+            Field::optional("id", Shape::Text).saying("Of the task to change; a new task gets one by itself"),
+            Field::required("description", Shape::FilledText("Description cannot be empty")),
+            Field::optional("status", STATUSES),
+            Field::optional("dependencies", Shape::List(&Shape::Text)),
+            Field::optional("assignee", Shape::Text),
+            Field::optional("metadata", Shape::Record).saying("priority, tags, source, custom_fields"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::REPLACES,
+    set: ToolSet::Core,
+    system: System::Document,
+};
+
+/// Shows tasks.
+pub const READ: Tool = Tool {
+    name: "TodoRead",
+    description: "Show the tasks of the list and how many there are in each state. Completed ones are left out unless asked for.",
+    input: Object {
+        fields: &[
+            Field::optional("status", STATUSES),
+            Field::optional("assignee", Shape::Text),
+            Field::optional("include_completed", Shape::Flag),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::LOOKS,
+    set: ToolSet::Core,
+    system: System::Document,
+};
+
+/// A task to be made or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TodoWrite {
+    /// Which one; none for a new one.
+    pub id: Option<TaskId>,
+    /// The title.
+    pub subject: String,
+    /// What there is to do.
+    pub description: String,
+    /// Its status, where that was said. That it is blocked follows by itself.
+    pub status: Option<Status>,
+    /// All tasks it waits for, where that was said.
+    pub dependencies: Option<Vec<TaskId>>,
+    /// Who has it, where that was said; nobody where it is empty.
+    pub assignee: Option<String>,
+    /// What else is kept with it, key by key.
+    pub metadata: Option<Metadata>,
+}
+
+/// Which tasks are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TodoRead {
+    /// Only those in this state.
+    pub status: Option<String>,
+    /// Only those of this assignee.
+    pub assignee: Option<String>,
+    /// Completed ones too.
+    pub include_completed: bool,
+}
+
+/// Reads what is to be written.
+pub fn read_write(input: &Value, rules: Rules) -> Result<TodoWrite, InputError> {
+    let mut fields = WRITE.check(input, None, rules)?;
+    let (subject, description) = parts_of(&fields.required_text("description"));
+    let dependencies = fields.take("dependencies").map(|ids| {
+        let ids = ids.as_array().cloned().unwrap_or_default();
+        ids.iter().filter_map(Value::as_str).map(TaskId::stored).collect()
+    });
+    Ok(TodoWrite {
+        id: fields.text("id").filter(|id| !id.is_empty()).map(TaskId::stored),
+        subject,
+        description,
+        status: fields.text("status").map(|word| word.parse().unwrap_or(Status::Pending)),
+        dependencies,
+        assignee: fields.text("assignee"),
+        metadata: fields.record("metadata").map(native_metadata),
+    })
+}
+
+/// Reads which tasks are wanted.
+pub fn read_read(input: &Value, rules: Rules) -> Result<TodoRead, InputError> {
+    let mut fields = READ.check(input, None, rules)?;
+    Ok(TodoRead {
+        status: fields.text("status"),
+        assignee: fields.text("assignee"),
+        include_completed: fields.take("include_completed") == Some(Value::Bool(true)),
+    })
+}
+
+/// Returns the answer: the task as the document has it.
+pub fn written(element: Option<&Value>) -> Answer {
+    let task = element.cloned().unwrap_or(Value::Null);
+    Answer::new(pretty(&task), json!({ "task": task }))
+}
+
+/// Returns the answer: the tasks that are wanted, how many those are, and the counts of the whole list.
+pub fn shown(elements: &[Value], wanted: &TodoRead) -> Answer {
+    let status = |element: &Value| element.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let is_wanted = |element: &&Value| {
+        let assignee = element.get("assignee").and_then(Value::as_str);
+        let asked_for_completed = wanted.include_completed || wanted.status.as_deref() == Some("completed");
+        wanted.status.as_ref().is_none_or(|word| *word == status(element))
+            && wanted.assignee.as_deref().is_none_or(|name| assignee == Some(name))
+            && (asked_for_completed || status(element) != "completed")
+    };
+    let tasks: Vec<&Value> = elements.iter().filter(is_wanted).collect();
+    let count = |word: &str| elements.iter().filter(|element| status(element) == word).count();
+    let answer = json!({
+        "tasks": tasks,
+        "count": tasks.len(),
+        "pending_count": count("pending"),
+        "in_progress_count": count("in_progress"),
+        "completed_count": count("completed"),
+        "blocked_count": count("blocked"),
+    });
+    Answer::new(pretty(&answer), answer)
+}
+
+/// A document keeps what it has no place for in `custom_fields`; a task keeps all of it side by side.
+fn native_metadata(given: Map<String, Value>) -> Metadata {
+    let mut metadata = Metadata::new();
+    for (key, value) in given {
+        match value {
+            Value::Object(custom) if key == "custom_fields" => metadata.extend(custom),
+            value => drop(metadata.insert(key, value)),
+        }
+    }
+    metadata
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("a JSON value always has a text form")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{TodoRead, read_write, shown};
+    use crate::{Rules, Status};
+
+    #[test]
+    fn what_is_to_be_written_is_read() {
+        let input = json!({"description": "Title\n\nText", "status": "blocked", "dependencies": ["a"], "metadata": {"priority": "high", "custom_fields": {"x": 1}}});
+        let write = read_write(&input, Rules::Strict).unwrap();
+        assert_eq!((write.subject.as_str(), write.description.as_str()), ("Title", "Text"));
+        assert_eq!((write.status, write.id), (Some(Status::Pending), None));
+        assert_eq!(Value::Object(write.metadata.unwrap()), json!({"priority": "high", "x": 1}));
+        assert!(read_write(&json!({"id": "a"}), Rules::Strict).is_err());
+        assert!(read_write(&json!({"description": "x", "status": "done"}), Rules::Strict).is_err());
+    }
+
+    #[test]
+    fn completed_tasks_are_counted_and_not_shown_unless_asked_for() {
+        let element = |status: &str, assignee: Value| json!({"status": status, "assignee": assignee});
+        let elements =
+            [element("completed", json!("ana")), element("blocked", json!(null)), element("pending", json!("ana"))];
+        let told = |wanted: &TodoRead| shown(&elements, wanted).structured.unwrap();
+        let all = told(&TodoRead::default());
+        assert_eq!((&all["count"], &all["completed_count"], &all["blocked_count"]), (&json!(2), &json!(1), &json!(1)));
+        assert_eq!(told(&TodoRead { include_completed: true, ..TodoRead::default() })["count"], 3);
+        assert_eq!(told(&TodoRead { status: Some("completed".into()), ..TodoRead::default() })["count"], 1);
+        assert_eq!(told(&TodoRead { assignee: Some("ana".into()), ..TodoRead::default() })["count"], 1);
+    }
+}

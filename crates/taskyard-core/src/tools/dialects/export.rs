@@ -1,0 +1,114 @@
+//! `TaskCreate`, `TaskUpdate` and `TaskList` in the words of an export
+
+use serde_json::{Value, json};
+
+use crate::dialect::export;
+use crate::rules::gate::System;
+use crate::tools::schema::{Field, Object, Shape, Unknown};
+use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::{Rules, Task, TaskId};
+
+/// Makes a task.
+pub const CREATE: Tool = Tool {
+    name: "TaskCreate",
+    description: "Add one task to the shared task list. dependencies are the ids of tasks that must be completed before it starts.",
+    input: Object {
+        fields: &[
+            Field::required("subject", Shape::Text),
+            Field::optional("description", Shape::Text),
+            Field::optional("dependencies", Shape::List(&Shape::Text)),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::ADDS,
+    set: ToolSet::Core,
+    system: System::Export,
+};
+
+/// Moves a task on.
+pub const UPDATE: Tool = Tool {
+    name: "TaskUpdate",
+    description: "Change the status of a task, and note why. Set it in_progress before you work on it and completed as soon as it \
+        is entirely done; cancelled when it will not be done.",
+    input: Object {
+        fields: &[
+            Field::required("id", Shape::Text),
+            Field::required("status", Shape::Choice(&["pending", "in_progress", "completed", "blocked", "cancelled"])),
+            Field::optional("notes", Shape::Text),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::REPLACES,
+    set: ToolSet::Core,
+    system: System::Export,
+};
+
+/// Lists the tasks.
+pub const LIST: Tool = Tool {
+    name: "TaskList",
+    description: "Return all tasks of the shared task list as a JSON array.",
+    input: Object { fields: &[], unknown: Unknown::Refused },
+    annotations: Annotations::LOOKS,
+    set: ToolSet::Core,
+    system: System::Export,
+};
+
+/// A task to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Create {
+    /// The title.
+    pub subject: String,
+    /// What there is to do.
+    pub description: String,
+    /// The tasks it waits for.
+    pub dependencies: Vec<TaskId>,
+}
+
+/// A task to be moved on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Which one.
+    pub id: TaskId,
+    /// Where to, in the words of an export.
+    pub status: String,
+    /// What there is to note.
+    pub notes: Option<String>,
+}
+
+/// Reads what is to be made.
+pub fn read_create(input: &Value, rules: Rules) -> Result<Create, InputError> {
+    let mut fields = CREATE.check(input, None, rules)?;
+    Ok(Create {
+        subject: fields.required_text("subject"),
+        description: fields.text("description").unwrap_or_default(),
+        dependencies: fields.list("dependencies").iter().filter_map(Value::as_str).map(TaskId::stored).collect(),
+    })
+}
+
+/// Reads what is to be moved on.
+pub fn read_update(input: &Value, rules: Rules) -> Result<Move, InputError> {
+    let mut fields = UPDATE.check(input, None, rules)?;
+    Ok(Move {
+        id: TaskId::stored(fields.required_text("id")),
+        status: fields.required_text("status"),
+        notes: fields.text("notes").filter(|notes| !notes.is_empty()),
+    })
+}
+
+/// Checks that nothing was given.
+pub fn read_list(input: &Value, rules: Rules) -> Result<(), InputError> {
+    LIST.check(input, None, rules).map(drop)
+}
+
+/// Returns the answer: one task of the list as an export has it.
+pub fn one(tasks: &[Task], id: &TaskId) -> Answer {
+    let element = export::tell(tasks).into_iter().find(|element| element["id"] == id.as_str()).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&element).expect("a JSON value always has a text form");
+    Answer::new(text, json!({ "task": element }))
+}
+
+/// Returns the answer: the array.
+pub fn listed(tasks: &[Task]) -> Answer {
+    let elements = export::tell(tasks);
+    Answer::new(export::print(&elements), json!({ "tasks": elements }))
+}

@@ -1,0 +1,186 @@
+//! `create_task`, `list_tasks`, `get_task`, `claim_task` and `complete_task` on a teaching folder
+
+use serde_json::{Value, json};
+
+use crate::dialect::teaching;
+use crate::rules::gate::System;
+use crate::tools::schema::{Field, Object, Shape, Unknown};
+use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::{Rules, Status, Task, TaskId};
+
+const ID: Object = Object { fields: &[Field::required("task_id", Shape::Text)], unknown: Unknown::Refused };
+
+/// Makes a task.
+pub const CREATE: Tool = Tool {
+    name: "create_task",
+    description: "Create a task. blockedBy are the ids of tasks that must be completed before it can be claimed.",
+    input: Object {
+        fields: &[
+            Field::required("subject", Shape::Text),
+            Field::optional("description", Shape::Text),
+            Field::optional("blockedBy", Shape::List(&Shape::Text)),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::ADDS,
+    set: ToolSet::Core,
+    system: System::Teaching,
+};
+
+/// Lists the tasks.
+pub const LIST: Tool = Tool {
+    name: "list_tasks",
+    description: "List all tasks, one line each, with their status, owner and what they wait for.",
+    input: Object { fields: &[], unknown: Unknown::Refused },
+    annotations: Annotations::LOOKS,
+    set: ToolSet::Core,
+    system: System::Teaching,
+};
+
+/// Shows a task.
+pub const GET: Tool = Tool {
+    name: "get_task",
+    description: "Show one task in full, as JSON: its description and dependencies, too.",
+    input: ID,
+    annotations: Annotations::LOOKS,
+    set: ToolSet::Core,
+    system: System::Teaching,
+};
+
+/// Takes a task.
+pub const CLAIM: Tool = Tool {
+    name: "claim_task",
+    description: "Claim a pending task whose dependencies are all completed: you become its owner and it is in_progress.",
+    input: Object {
+        fields: &[Field::required("task_id", Shape::Text), Field::optional("owner", Shape::Text)],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::SETTLES,
+    set: ToolSet::Core,
+    system: System::Teaching,
+};
+
+/// Completes a task.
+pub const COMPLETE: Tool = Tool {
+    name: "complete_task",
+    description: "Complete a task that is in_progress. The answer says which tasks that unblocked.",
+    input: ID,
+    annotations: Annotations::SETTLES,
+    set: ToolSet::Core,
+    system: System::Teaching,
+};
+
+/// A task to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateTask {
+    /// The title.
+    pub subject: String,
+    /// What there is to do.
+    pub description: String,
+    /// The tasks it waits for. They need not exist.
+    pub blocked_by: Vec<TaskId>,
+}
+
+/// Reads what is to be made.
+pub fn read_create(input: &Value, rules: Rules) -> Result<CreateTask, InputError> {
+    let mut fields = CREATE.check(input, None, rules)?;
+    Ok(CreateTask {
+        subject: fields.required_text("subject"),
+        description: fields.text("description").unwrap_or_default(),
+        blocked_by: fields.list("blockedBy").iter().filter_map(Value::as_str).map(TaskId::stored).collect(),
+    })
+}
+
+/// Checks that nothing was given.
+pub fn read_list(input: &Value, rules: Rules) -> Result<(), InputError> {
+    LIST.check(input, None, rules).map(drop)
+}
+
+/// Reads which task is meant.
+pub fn read_id(tool: &Tool, input: &Value, rules: Rules) -> Result<TaskId, InputError> {
+    Ok(TaskId::stored(tool.check(input, None, rules)?.required_text("task_id")))
+}
+
+/// Reads which task is to be taken, and by whom where that was said.
+pub fn read_claim(input: &Value, rules: Rules) -> Result<(TaskId, Option<String>), InputError> {
+    let mut fields = CLAIM.check(input, None, rules)?;
+    Ok((TaskId::stored(fields.required_text("task_id")), fields.text("owner")))
+}
+
+/// Returns the answer to a task that was made.
+pub fn created(task: &Task) -> Answer {
+    Answer::new(format!("Created {}: {}", task.id, task.subject), json!({ "task": shape(task) }))
+}
+
+/// Returns the answer: one line for each task.
+pub fn listed(tasks: &[Task]) -> Answer {
+    let line = |task: &Task| {
+        let mark = match task.status {
+            Status::Pending => "[ ]",
+            Status::InProgress => "[>]",
+            Status::Completed => "[x]",
+        };
+        let owner = task.owner().map(|owner| format!(" @{owner}")).unwrap_or_default();
+        let blockers = unmet(task, tasks);
+        let blocked = match blockers.is_empty() || !task.status.is_open() {
+            true => String::new(),
+            false => format!(" (blocked by: {})", joined(&blockers)),
+        };
+        format!("{mark} {}: {}{owner}{blocked}", task.id, task.subject)
+    };
+    let lines: Vec<String> = tasks.iter().map(line).collect();
+    let text = if lines.is_empty() { "No tasks.".to_owned() } else { lines.join("\n") };
+    Answer::new(text, json!({ "tasks": tasks.iter().map(shape).collect::<Vec<_>>() }))
+}
+
+/// Returns the answer: a task in full.
+pub fn found(task: &Task) -> Answer {
+    Answer::new(teaching::write(task), json!({ "task": shape(task) }))
+}
+
+/// Returns the answer where there is no such task.
+pub fn not_found(id: &TaskId) -> Answer {
+    Answer::error(format!("Task {id} not found"))
+}
+
+/// Returns the answer where a task is in no state to be claimed or completed.
+pub fn wrong_state(task: &Task, verb: &str) -> Answer {
+    let owner = task.owner().map(|owner| format!(", owned by {owner}")).unwrap_or_default();
+    Answer::error(format!("Task {} is {}{owner}: it cannot be {verb}", task.id, task.status))
+}
+
+/// Returns the answer where a task waits for others.
+pub fn blocked(task: &TaskId, by: &[TaskId]) -> Answer {
+    Answer::error(format!("Task {task} is blocked by: {}", joined(by)))
+}
+
+/// Returns the answer to a task that was taken.
+pub fn claimed(task: &Task) -> Answer {
+    let owner = task.owner().unwrap_or_default();
+    Answer::new(format!("Claimed {} ({}) for {owner}", task.id, task.subject), json!({ "task": shape(task) }))
+}
+
+/// Returns the answer to a task that was completed.
+pub fn completed(task: &Task, unblocked: &[Task]) -> Answer {
+    let mut text = format!("Completed {} ({})", task.id, task.subject);
+    if !unblocked.is_empty() {
+        let names: Vec<String> = unblocked.iter().map(|task| format!("{} ({})", task.id, task.subject)).collect();
+        text.push_str(&format!("\nUnblocked: {}", names.join(", ")));
+    }
+    let unblocked: Vec<&str> = unblocked.iter().map(|task| task.id.as_str()).collect();
+    Answer::new(text, json!({ "task": shape(task), "unblocked": unblocked }))
+}
+
+/// Returns the tasks a task waits for that are not completed; those that do not exist are not.
+pub fn unmet(task: &Task, tasks: &[Task]) -> Vec<TaskId> {
+    let is_done = |id: &TaskId| tasks.iter().any(|other| other.id == *id && other.status == Status::Completed);
+    task.blocked_by.iter().filter(|id| !is_done(id)).cloned().collect()
+}
+
+fn shape(task: &Task) -> Value {
+    serde_json::from_str(&teaching::write(task)).unwrap_or_default()
+}
+
+fn joined(ids: &[TaskId]) -> String {
+    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,241 @@
+//! `TaskOutput`
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::repairing::with_job_id;
+use super::schema::{Field, Object, Preset, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::dialect::native;
+use crate::rules::gate::System;
+use crate::{Job, JobState, Rules};
+
+/// Shows what a job has written.
+pub const TOOL: Tool = Tool {
+    name: "TaskOutput",
+    description: "Get status and output of a background command by its id (b...), not of a task of the list. Waits for its end \
+        unless block is false.",
+    input: Object {
+        fields: &[
+            Field::preset("task_id", Shape::Text, Preset::Blank),
+            Field::preset("block", Shape::Flag, Preset::Flag(true)),
+            Field::preset("timeout", Shape::Number { minimum: 0, maximum: 600_000 }, Preset::Number(30_000))
+                .saying("ms to wait"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::LOOKS,
+    set: ToolSet::Core,
+    system: System::Tasks,
+};
+
+/// So many characters of a job's output are shown, where nothing else is said.
+const USUAL: usize = 30_000;
+/// So many are shown at most, whatever is said.
+const MOST: usize = 150_000;
+
+/// Which job is asked for, and how long its end is waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOutput {
+    /// The job as the caller names it; empty where it does not.
+    pub job: String,
+    /// How long to wait; none: not at all.
+    pub wait: Option<Duration>,
+}
+
+/// How the wait for a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retrieval {
+    /// The job has ended.
+    Success,
+    /// It had not when the time was over.
+    Timeout,
+    /// It had not, and nobody wanted to wait.
+    NotReady,
+}
+
+/// The end of what a job has written.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Whether that is all of it.
+    pub is_all: bool,
+    /// So many characters of it are shown, counted as JavaScript counts them.
+    pub longest: usize,
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TaskOutput, InputError> {
+    let mut fields = TOOL.check(&with_job_id(input, &["taskId", "id", "agentId", "bash_id"], rules), None, rules)?;
+    let job = fields.required_text("task_id");
+    let is_blocking = fields.take("block") == Some(Value::Bool(true));
+    let timeout = fields.take("timeout").and_then(|timeout| timeout.as_f64()).unwrap_or_default();
+    // The schema keeps it within ten minutes.
+    let wait = Duration::try_from_secs_f64(timeout / 1000.0).unwrap_or_default();
+    Ok(TaskOutput { job, wait: is_blocking.then_some(wait) })
+}
+
+/// Returns how many characters of output are shown, given `TASK_MAX_OUTPUT_LENGTH`.
+pub fn longest_output(variable: Option<&str>) -> usize {
+    match variable.and_then(native::parse_int) {
+        Some(length) if length >= MOST as f64 => MOST,
+        Some(length) if length >= 1.0 => length as usize,
+        _ => USUAL,
+    }
+}
+
+/// Returns how many bytes from the end of an output hold what is shown of it, and at least one more where there is more.
+pub fn bytes_needed(longest: usize) -> u64 {
+    // A character that JavaScript counts once has three bytes at most.
+    (longest as u64).saturating_mul(3).saturating_add(4)
+}
+
+/// Returns the answer where there is such a job.
+pub fn retrieved(retrieval: Retrieval, job: &Job, tail: &Tail<'_>) -> Answer {
+    let output = shown(tail, &job.output_file.display().to_string());
+    let exit_code = exit_code(job);
+    let mut parts = vec![
+        format!("<retrieval_status>{}</retrieval_status>", retrieval.as_str()),
+        format!("<task_id>{}</task_id>", job.id),
+        format!("<task_type>{}</task_type>", job.kind),
+        format!("<status>{}</status>", job.state()),
+    ];
+    parts.extend(exit_code.map(|code| format!("<exit_code>{code}</exit_code>")));
+    if !output.trim().is_empty() {
+        parts.push(format!("<output>\n{}\n</output>", output.trim_end()));
+    }
+    let mut task = Map::new();
+    task.insert("task_id".to_owned(), job.id.to_string().into());
+    task.insert("task_type".to_owned(), job.kind.to_string().into());
+    task.insert("status".to_owned(), job.state().to_string().into());
+    task.insert("description".to_owned(), job.description.clone().into());
+    task.insert("output".to_owned(), output.into());
+    task.extend(exit_code.map(|code| ("exitCode".to_owned(), code.into())));
+    Answer::new(parts.join("\n\n"), json!({ "retrieval_status": retrieval.as_str(), "task": task }))
+}
+
+/// Returns the answer to a call that names no job.
+pub fn without_id() -> Answer {
+    Answer::error("Task ID is required")
+}
+
+/// Returns the answer where there is no such job.
+pub fn not_found(job: &str) -> Answer {
+    Answer::error(format!("No task found with ID: {job}"))
+}
+
+impl Retrieval {
+    /// Returns the client's word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Timeout => "timeout",
+            Self::NotReady => "not_ready",
+        }
+    }
+}
+
+/// Returns the exit code of a job that ended by itself; as a shell tells it where a signal ended it.
+pub(crate) fn exit_code(job: &Job) -> Option<i32> {
+    let ending = job.ending().filter(|ending| ending.state() != JobState::Killed)?;
+    ending.exit_code().or_else(|| ending.signal().map(|signal| 128 + signal))
+}
+
+/// Returns the end of an output, with a notice where it does not fit. The notice counts, too.
+fn shown(tail: &Tail<'_>, path: &str) -> String {
+    if tail.is_all && units(tail.text) <= tail.longest {
+        return tail.text.to_owned();
+    }
+    let notice = format!("[Truncated. Full output: {path}]\n\n");
+    let room = tail.longest.saturating_sub(units(&notice));
+    let mut taken = 0;
+    let first = tail.text.char_indices().rev().find(|(_, character)| {
+        taken += character.len_utf16();
+        taken > room
+    });
+    let start = first.map_or(0, |(position, character)| position + character.len_utf8());
+    format!("{notice}{}", &tail.text[start..])
+}
+
+fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::{MOST, Retrieval, Tail, TaskOutput, USUAL, longest_output, read, retrieved, units};
+    use crate::job_samples::{ended, running};
+    use crate::{ClientVersion, Farewell, JobEnding, Rules};
+
+    const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);
+
+    fn all(text: &str) -> Tail<'_> {
+        Tail { text, is_all: true, longest: USUAL }
+    }
+
+    #[test]
+    fn a_call_waits_half_a_minute_where_it_says_nothing_else() {
+        let asked = |wait| TaskOutput { job: "b3f0874".into(), wait };
+        let half_a_minute = Some(Duration::from_secs(30));
+        assert_eq!(read(&json!({ "task_id": "b3f0874" }), OLD), Ok(asked(half_a_minute)));
+        assert_eq!(read(&json!({ "task_id": "b3f0874", "block": false, "timeout": 5 }), OLD), Ok(asked(None)));
+        let short = Some(Duration::from_micros(500));
+        assert_eq!(read(&json!({ "bash_id": "b3f0874", "timeout": 0.5 }), Rules::Strict), Ok(asked(short)));
+        assert!(read(&json!({ "bash_id": "b3f0874" }), OLD).is_err());
+        assert_eq!(read(&json!({}), OLD).unwrap().job, "");
+        assert!(read(&json!({ "task_id": 5 }), OLD).unwrap_err().to_string().contains("`task_id` type is expected"));
+    }
+
+    #[test]
+    fn what_there_is_to_say_is_said_in_the_clients_order() {
+        let answer = retrieved(Retrieval::Success, &ended(JobEnding::Exited(3)), &all("out1\n[stderr] err1\nout2\n\n"));
+        assert_eq!(
+            answer.text,
+            "<retrieval_status>success</retrieval_status>\n\n<task_id>b3f0874</task_id>\n\n<task_type>local_bash</task_type>\
+             \n\n<status>failed</status>\n\n<exit_code>3</exit_code>\n\n<output>\nout1\n[stderr] err1\nout2\n</output>"
+        );
+        let answer = retrieved(Retrieval::NotReady, &running(), &all(" \n"));
+        assert!(answer.text.ends_with("<status>running</status>"), "{}", answer.text);
+        let killed = retrieved(Retrieval::Success, &ended(JobEnding::Stopped(Farewell::Exited(4))), &all(""));
+        assert!(killed.text.ends_with("<status>killed</status>"), "{}", killed.text);
+        let signalled = retrieved(Retrieval::Success, &ended(JobEnding::Signalled(9)), &all(""));
+        assert!(signalled.text.ends_with("<exit_code>137</exit_code>"), "{}", signalled.text);
+    }
+
+    #[test]
+    fn a_long_output_is_cut_at_its_beginning_and_the_notice_counts() {
+        let shown = |text: &str, is_all| {
+            let answer = retrieved(Retrieval::NotReady, &running(), &Tail { text, is_all, longest: 100 });
+            answer.structured.unwrap()["task"]["output"].as_str().unwrap().to_owned()
+        };
+        let fits = "x".repeat(100);
+        assert_eq!(shown(&fits, true), fits);
+        let notice = "[Truncated. Full output: /tmp/x/b3f0874.output]\n\n";
+        for text in ["x".repeat(101), "é".repeat(200), "😀".repeat(100)] {
+            let cut = shown(&text, true);
+            assert!(cut.starts_with(notice) && text.ends_with(&cut[notice.len()..]), "{cut}");
+            assert!((99..=100).contains(&units(&cut)), "{cut}");
+        }
+        assert_eq!(shown("rest", false), format!("{notice}rest"));
+    }
+
+    #[test]
+    fn the_length_can_be_set_within_bounds() {
+        for (variable, length) in [
+            (None, USUAL),
+            (Some("500"), 500),
+            (Some("999999"), MOST),
+            (Some("0"), USUAL),
+            (Some("-5"), USUAL),
+            (Some("much"), USUAL),
+        ] {
+            assert_eq!(longest_output(variable), length, "{variable:?}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `TaskRun`
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::refusing::{Surroundings, explain};
+use super::repairing::task_id;
+use super::schema::{Field, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::rules::gate::System;
+use crate::rules::refusal::Refusal;
+use crate::{ClientVersion, Job, Rules, TaskId};
+
+/// Runs a command in the background.
+pub const TOOL: Tool = Tool {
+    name: "TaskRun",
+    description: "Run a shell command in the background: for builds, tests and servers that take longer than you want to \
+        wait. It outlives this session. You are told when it ends; TaskOutput shows what it wrote, TaskStop ends it.",
+    input: Object {
+        fields: &[
+            Field::required("command", Shape::FilledText("Command cannot be empty")),
+            Field::optional("description", Shape::Text).saying("A few words"),
+            Field::optional("task", Shape::Text).saying("Id of the task it is run for"),
+            Field::optional("timeout", Shape::Number { minimum: 1, maximum: LONGEST }).saying("ms until it is ended"),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations { read_only: false, destructive: true, idempotent: false },
+    set: ToolSet::Core,
+    system: System::Tasks,
+};
+
+/// The longest time limit, in milliseconds: thirty days.
+const LONGEST: i64 = 30 * 24 * 3600 * 1000;
+
+/// What is to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRun {
+    /// The command, for a shell.
+    pub command: String,
+    /// What it is, in few words.
+    pub description: Option<String>,
+    /// The task it is run for.
+    pub task: Option<TaskId>,
+    /// When it is ended, where it has not ended by itself.
+    pub time_limit: Option<Duration>,
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TaskRun, InputError> {
+    let mut fields = TOOL.check(input, None, rules)?;
+    let limit = fields.take("timeout").and_then(|limit| limit.as_f64());
+    Ok(TaskRun {
+        command: fields.required_text("command"),
+        description: fields.text("description").filter(|description| !description.trim().is_empty()),
+        task: fields.text("task").map(|task| task_id(task, rules)),
+        time_limit: limit.and_then(|limit| Duration::try_from_secs_f64(limit / 1000.0).ok()),
+    })
+}
+
+/// Returns the answer where it runs, in the words of the client's `Bash`.
+pub fn started(job: &Job, rules: Rules) -> Answer {
+    let path = job.output_file.display();
+    let mut text = format!("Command running in background with ID: {}. Output is being written to: {path}", job.id);
+    if rules.client_version() >= ClientVersion::V2_1_325 {
+        text.push_str(". You will be notified when it completes. To check interim output, use Read on that file path.");
+    }
+    Answer::new(text, json!({ "task_id": job.id.as_str(), "output_file": path.to_string() }))
+}
+
+/// Returns the answer where the task it was to be run for is not there.
+pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
+    Answer::error(explain(refusal, around))
+}
+
+/// Returns the answer where it could not be started.
+pub fn not_started(why: &str) -> Answer {
+    Answer::error(format!("Error: not started: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::{TaskRun, read, started};
+    use crate::job_samples::running;
+    use crate::{ClientVersion, Rules, TaskId};
+
+    #[test]
+    fn a_command_comes_with_what_it_is_for() {
+        let input = json!({ "command": "make", "description": " ", "task": "#7", "timeout": 1500 });
+        let run = TaskRun {
+            command: "make".into(),
+            description: None,
+            task: Some(TaskId::number(7)),
+            time_limit: Some(Duration::from_millis(1500)),
+        };
+        assert_eq!(read(&input, Rules::Strict), Ok(run));
+        assert!(read(&json!({ "command": "" }), Rules::Strict).is_err());
+        assert!(read(&json!({}), Rules::Strict).is_err());
+    }
+
+    #[test]
+    fn what_runs_is_told_in_the_words_of_each_client() {
+        let old = "Command running in background with ID: b3f0874. Output is being written to: /tmp/x/b3f0874.output";
+        assert_eq!(started(&running(), Rules::Client(ClientVersion::V2_1_34)).text, old);
+        let new = format!(
+            "{old}. You will be notified when it completes. To check interim output, use Read on that file path."
+        );
+        assert_eq!(started(&running(), Rules::Client(ClientVersion::V2_1_325)).text, new);
+        assert_eq!(started(&running(), Rules::Strict).text, new);
+    }
+}

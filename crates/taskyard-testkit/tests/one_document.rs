@@ -1,0 +1,116 @@
+//! Many processes on one document: nothing is lost, and whoever reads it reads all of it. One that is killed leaves all of its
+//! commit or nothing.
+//!
+//! Full scale, 5,000 upserts: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-testkit --test one_document`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread;
+
+use serde_json::{Value, json};
+use taskyard::core::dialect::teaching::parse_carried;
+use taskyard_testkit::Scale;
+
+const PROCESSES: usize = 20;
+const UPSERTS: usize = 5_000;
+
+fn upserter(folder: &Path, store: &str, number: usize, count: usize) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_upserter"));
+    command.arg(store).arg(folder.join("data")).arg(number.to_string()).arg(count.to_string());
+    command
+}
+
+#[test]
+fn twenty_processes_on_one_document_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = folder.path().join("tasks.json");
+    let store = format!("document:{}", document.display());
+    let count = Scale::from_environment(0.03).of(UPSERTS).div_ceil(PROCESSES);
+    let start = |number| upserter(folder.path(), &store, number, count).spawn().unwrap();
+    let mut writers: Vec<Child> = (0..PROCESSES).map(start).collect();
+    let mut looks = 0;
+    while writers.iter_mut().any(|writer| writer.try_wait().unwrap().is_none()) {
+        let Ok(text) = fs::read_to_string(&document) else { continue };
+        let root: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"));
+        assert_eq!(root["version"], 2);
+        for task in root["tasks"].as_array().unwrap() {
+            for key in ["id", "description", "status", "created_at", "updated_at"] {
+                assert!(task[key].is_string(), "{key} in {task}");
+            }
+        }
+        looks += 1;
+        // The writers need the processors more than we do.
+        thread::yield_now();
+    }
+    assert!(looks > 0, "nobody looked");
+    assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
+    let root: Value = serde_json::from_slice(&fs::read(&document).unwrap()).unwrap();
+    let find = |id: &str| root["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap();
+    assert_eq!(find("shared")["metadata"]["custom_fields"]["count"], json!(PROCESSES * count));
+    for number in 0..PROCESSES {
+        for mine in 0..count.min(10) {
+            let last = (0..count).rev().find(|round| round % 10 == mine).unwrap();
+            assert_eq!(find(&format!("p{number}-{mine}"))["description"], json!(format!("round {last}")));
+        }
+    }
+}
+
+/// The steps of a commit, and whether it exists by then.
+const STEPS: [(&str, bool); 6] = [
+    ("translated: before the journal", false),
+    ("translated: journaled", true),
+    ("translated: temporary file written", true),
+    ("translated: a file in its place", true),
+    ("translated: a file in its place*2", true),
+    ("translated: saved", true),
+];
+
+/// Kills a writer at each step of its fourth commit, lets another one write, and returns how many of the five commits there are.
+fn count_after_a_kill(folder: &Path, store: &str, step: &str) -> bool {
+    assert!(upserter(folder, store, 0, 3).status().unwrap().success());
+    let killed = upserter(folder, store, 0, 1).arg(format!("{step}=kill")).status().unwrap();
+    assert!(upserter(folder, store, 0, 1).status().unwrap().success());
+    !killed.success()
+}
+
+#[test]
+fn a_writer_killed_at_any_step_leaves_all_of_its_commit_to_a_document_or_nothing() {
+    for (step, exists) in STEPS {
+        let folder = tempfile::tempdir().unwrap();
+        let document = folder.path().join("tasks.json");
+        let was_killed = count_after_a_kill(folder.path(), &format!("document:{}", document.display()), step);
+        let root: Value = serde_json::from_slice(&fs::read(&document).unwrap()).unwrap();
+        let find = |id: &str| root["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap();
+        let count = if exists || !was_killed { 5 } else { 4 };
+        assert_eq!(find("shared")["metadata"]["custom_fields"]["count"], count, "{step}");
+        for round in 0..count {
+            assert_eq!(find(&format!("p0-{round}"))["description"], format!("round {round}"), "{step}");
+        }
+        assert!(was_killed || step.contains('*'), "{step} is no step");
+        let left = fs::read_dir(folder.path()).unwrap().flatten();
+        let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count();
+        assert_eq!(left, 0, "{step}");
+    }
+}
+
+#[test]
+fn a_writer_killed_at_any_step_leaves_all_of_its_commit_to_a_folder_or_nothing() {
+    for (step, exists) in STEPS {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = folder.path().join(".tasks");
+        assert!(count_after_a_kill(folder.path(), &format!("teaching:{}", tasks.display()), step), "{step} is no step");
+        let carried = parse_carried(&fs::read(tasks.join(".taskyard.json")).unwrap()).unwrap();
+        let shared = carried.iter().find(|(id, _)| id.as_str() == "shared").unwrap().1;
+        let count = if exists { 5 } else { 4 };
+        assert_eq!(shared["more"]["metadata"]["count"], count, "{step}");
+        for round in 0..count {
+            let file: Value =
+                serde_json::from_slice(&fs::read(tasks.join(format!("p0-{round}.json"))).unwrap()).unwrap();
+            assert_eq!(file["subject"], format!("round {round}"), "{step}");
+        }
+        let names: Vec<_> = fs::read_dir(&tasks).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names.len(), usize::try_from(count).unwrap() + 2, "{step}: {names:?}");
+    }
+}

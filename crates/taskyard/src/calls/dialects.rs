@@ -1,0 +1,240 @@
+//! The tools of other dialects.
+
+use serde_json::{Value, json};
+use taskyard_core::rules::claiming::ClaimRefusal;
+use taskyard_core::rules::patching::{OwnerChange, Patch};
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::tools::dialects::document::TodoWrite;
+use taskyard_core::tools::dialects::{document, export, teaching};
+use taskyard_core::tools::{Answer, catalogue, explain};
+use taskyard_core::{AgentName, Metadata, Status, Task, TaskId};
+
+use super::Toolbox;
+use super::toolbox::NoAnswer;
+use crate::operations::{ClaimOutcome, Filter, NewTask, Update};
+use crate::{Outcome, clock};
+
+/// How often a task is looked for again that others make and remove at the same time.
+const ATTEMPTS: u32 = 16;
+
+impl Toolbox {
+    /// Calls a tool of the dialect that is on.
+    pub(super) fn call_in_dialect(&self, name: &str, input: &Value) -> Result<Answer, NoAnswer> {
+        match name {
+            "TodoWrite" => self.write_todo(input),
+            "TodoRead" => {
+                let wanted = document::read_read(input, self.yard.rules())?;
+                Ok(document::shown(&self.elements()?, &wanted))
+            }
+            "create_task" => self.create_taught(input),
+            "list_tasks" => {
+                teaching::read_list(input, self.yard.rules())?;
+                Ok(teaching::listed(&self.tasks()?))
+            }
+            "get_task" => {
+                let id = teaching::read_id(&teaching::GET, input, self.yard.rules())?;
+                Ok(self.find(&id)?.map_or_else(|| teaching::not_found(&id), |task| teaching::found(&task)))
+            }
+            "claim_task" => self.claim_taught(input),
+            "complete_task" => self.complete_taught(input),
+            "TaskCreate" => self.create_exported(input),
+            "TaskUpdate" => self.move_exported(input),
+            "TaskList" => {
+                export::read_list(input, self.yard.rules())?;
+                Ok(export::listed(&self.tasks()?))
+            }
+            name => Ok(catalogue::not_available(name)),
+        }
+    }
+
+    fn write_todo(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let write = document::read_write(input, self.yard.rules())?;
+        for _ in 0..ATTEMPTS {
+            let there = match &write.id {
+                Some(id) => self.find(id)?,
+                None => None,
+            };
+            let outcome = match there {
+                Some(task) => self.yard.update(&task.id, update(&write, &task))?.map(|updated| updated.task.id),
+                None => self.make_todo(&write)?,
+            };
+            match outcome {
+                Outcome::Done(id) => {
+                    let elements = self.elements()?;
+                    return Ok(document::written(elements.iter().find(|element| element["id"] == id.as_str())));
+                }
+                // Somebody made it, or removed it, since we looked.
+                Outcome::Refused(Refusal::TaskExists { .. }) => {}
+                Outcome::Refused(Refusal::NoSuchTask { task }) if write.id.as_ref() == Some(&task) => {}
+                Outcome::Refused(refusal) => return self.forbidden(&refusal),
+            }
+        }
+        self.forbidden(&Refusal::NoSuchTask { task: write.id.unwrap_or_else(|| TaskId::stored("")) })
+    }
+
+    /// Makes a task, and moves it on where it is not to be pending.
+    fn make_todo(&self, write: &TodoWrite) -> Result<Outcome<TaskId>, NoAnswer> {
+        let new = NewTask {
+            id: write.id.clone(),
+            subject: write.subject.clone(),
+            description: write.description.clone(),
+            owner: write.assignee.clone().filter(|name| !name.is_empty()),
+            blocked_by: write.dependencies.clone().unwrap_or_default(),
+            metadata: write.metadata.clone(),
+            ..NewTask::default()
+        };
+        let id = match self.yard.create(new)? {
+            Outcome::Done(created) => created.task.id,
+            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
+        };
+        match write.status {
+            None | Some(Status::Pending) => Ok(Outcome::Done(id)),
+            status => {
+                let update = Update { patch: Patch { status, ..Patch::default() }, ..Update::default() };
+                match self.yard.update(&id, update)? {
+                    Outcome::Done(_) => Ok(Outcome::Done(id)),
+                    Outcome::Refused(refusal) => {
+                        // All of it or nothing: a task in another state than was asked for is not what was asked for.
+                        self.yard.delete(std::slice::from_ref(&id))?;
+                        Ok(Outcome::Refused(refusal))
+                    }
+                }
+            }
+        }
+    }
+
+    fn create_taught(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let teaching::CreateTask { subject, description, blocked_by } =
+            teaching::read_create(input, self.yard.rules())?;
+        let new = NewTask { subject, description, blocked_by, ..NewTask::default() };
+        match self.yard.create(new)? {
+            Outcome::Done(created) => Ok(teaching::created(&created.task)),
+            Outcome::Refused(refusal) => self.forbidden(&refusal),
+        }
+    }
+
+    fn claim_taught(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let (id, owner) = teaching::read_claim(input, self.yard.rules())?;
+        let Some(task) = self.find(&id)? else { return Ok(teaching::not_found(&id)) };
+        if task.status != Status::Pending {
+            return Ok(teaching::wrong_state(&task, "claimed"));
+        }
+        let yard = match owner.and_then(AgentName::new) {
+            Some(owner) => self.yard.acting_as(owner),
+            None => self.yard.clone(),
+        };
+        match yard.claim(&id, &self.claim)? {
+            ClaimOutcome::Claimed(claimed) => Ok(teaching::claimed(&claimed.task)),
+            ClaimOutcome::Refused { refusal: ClaimRefusal::Blocked { by }, .. } => Ok(teaching::blocked(&id, &by)),
+            ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, .. } => Ok(teaching::not_found(&id)),
+            ClaimOutcome::Refused { task: now, .. } => {
+                Ok(teaching::wrong_state(now.as_deref().unwrap_or(&task), "claimed"))
+            }
+        }
+    }
+
+    fn complete_taught(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let id = teaching::read_id(&teaching::COMPLETE, input, self.yard.rules())?;
+        let Some(task) = self.find(&id)? else { return Ok(teaching::not_found(&id)) };
+        if task.status != Status::InProgress {
+            return Ok(teaching::wrong_state(&task, "completed"));
+        }
+        match self.yard.done(&task.id)? {
+            Outcome::Done(updated) => {
+                let tasks = self.tasks()?;
+                let waited = |other: &&Task| {
+                    other.status == Status::Pending
+                        && other.blocked_by.contains(&task.id)
+                        && teaching::unmet(other, &tasks).is_empty()
+                };
+                let unblocked: Vec<Task> = tasks.iter().filter(waited).cloned().collect();
+                Ok(teaching::completed(&updated.task, &unblocked))
+            }
+            Outcome::Refused(refusal) => self.forbidden(&refusal),
+        }
+    }
+
+    fn create_exported(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let export::Create { subject, description, dependencies } = export::read_create(input, self.yard.rules())?;
+        let mut second = clock::now().0.div_euclid(1000);
+        loop {
+            let new = NewTask {
+                id: Some(TaskId::stored(format!("task_{second}"))),
+                subject: subject.clone(),
+                description: description.clone(),
+                blocked_by: dependencies.clone(),
+                ..NewTask::default()
+            };
+            match self.yard.create(new)? {
+                Outcome::Done(created) => return Ok(export::one(&self.tasks()?, &created.task.id)),
+                // Another task was made in this second.
+                Outcome::Refused(Refusal::TaskExists { .. }) => second += 1,
+                Outcome::Refused(refusal) => return self.forbidden(&refusal),
+            }
+        }
+    }
+
+    fn move_exported(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let export::Move { id, status, notes } = export::read_update(input, self.yard.rules())?;
+        let (to, cancelled) = match status.as_str() {
+            "cancelled" => (Status::Completed, Value::Bool(true)),
+            "blocked" => (Status::Pending, Value::Null),
+            word => (word.parse().unwrap_or(Status::Pending), Value::Null),
+        };
+        // A task is blocked by what it waits for; who says so of one that waits for nothing is believed, and it is carried.
+        let carried = match status.as_str() {
+            "blocked" => json!({ "instead": { "status": { "said": "pending", "is": "blocked" } } }),
+            _ => Value::Null,
+        };
+        let metadata = Metadata::from_iter([("cancelled".to_owned(), cancelled), ("export".to_owned(), carried)]);
+        let patch = Patch { status: Some(to), metadata: Some(metadata), ..Patch::default() };
+        match self.yard.update_with_note(&id, &Update { patch, ..Update::default() }, notes.as_deref())? {
+            Outcome::Done(updated) => Ok(export::one(&self.tasks()?, &updated.task.id)),
+            Outcome::Refused(refusal) => self.forbidden(&refusal),
+        }
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, NoAnswer> {
+        let mut tasks = self.yard.list(&Filter::default())?.tasks;
+        tasks.sort_by(|one, two| one.id.cmp(&two.id));
+        Ok(tasks)
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Option<Task>, NoAnswer> {
+        let list = self.yard.store().read(self.yard.list_id()).map_err(crate::Error::from)?;
+        Ok(list.find(id).map_err(crate::Error::from)?.task())
+    }
+
+    fn elements(&self) -> Result<Vec<Value>, NoAnswer> {
+        Ok(self.yard.store().elements(self.yard.list_id()).map_err(crate::Error::from)?)
+    }
+
+    fn forbidden(&self, refusal: &Refusal) -> Result<Answer, NoAnswer> {
+        self.explained(|around| Answer::error(explain(refusal, around)))
+    }
+}
+
+/// Returns what has to change about a task so that it is as it was written.
+fn update(write: &TodoWrite, task: &Task) -> Update {
+    let patch = Patch {
+        subject: Some(write.subject.clone()),
+        description: Some(write.description.clone()),
+        status: write.status,
+        owner: write.assignee.clone().map(|name| match name.is_empty() {
+            true => OwnerChange::Clear,
+            false => OwnerChange::Set(name),
+        }),
+        metadata: write.metadata.clone(),
+        ..Patch::default()
+    };
+    let Some(wanted) = &write.dependencies else { return Update { patch, ..Update::default() } };
+    let without = |ids: &[TaskId], others: &[TaskId]| -> Vec<TaskId> {
+        ids.iter().filter(|id| !others.contains(id)).cloned().collect()
+    };
+    Update {
+        patch,
+        add_blocked_by: without(wanted, &task.blocked_by),
+        remove_blocked_by: without(&task.blocked_by, wanted),
+        ..Update::default()
+    }
+}

@@ -1,0 +1,30 @@
+//! What the tools for jobs work with.
+
+use std::path::PathBuf;
+
+use crate::jobs::Jobs;
+use crate::notices::Notices;
+use crate::process::Cancel;
+
+/// What the tools for jobs work with, for one call.
+#[derive(Clone, Debug)]
+pub struct JobDesk {
+    /// The jobs of this machine.
+    pub jobs: Jobs,
+    /// What agents are told of them.
+    pub notices: Notices,
+    /// Whether the agent may run commands.
+    pub runs_commands: bool,
+    /// So many characters of output are shown at once, counted as JavaScript counts them.
+    pub longest_output: usize,
+    /// Where commands run.
+    pub directory: PathBuf,
+    /// The address of the list's store.
+    pub store: String,
+    /// The client's session.
+    pub session: Option<String>,
+    /// The id of the call, as the client gave it.
+    pub tool_use: Option<String>,
+    /// Ends the wait when the call is no longer wanted.
+    pub cancel: Cancel,
+}

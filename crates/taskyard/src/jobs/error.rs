@@ -1,0 +1,84 @@
+//! Why nothing could be found out about a job, or done to it.
+
+use std::io;
+use std::path::PathBuf;
+
+use taskyard_core::JobId;
+
+use crate::machine::MachineError;
+
+/// Why a job could not be started, found, read or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// The system refused.
+    #[error("{doing} `{}`: {source}", .path.display())]
+    Io {
+        /// What we tried, as the beginning of a sentence.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The machine's database gave no answer.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// There is no such job.
+    #[error("there is no job `{}`", .name.escape_debug())]
+    NoSuchJob {
+        /// What was asked for.
+        name: String,
+    },
+    /// Several jobs have the name.
+    #[error("several jobs are called `{}`", .name.escape_debug())]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The jobs.
+        jobs: Vec<JobId>,
+    },
+    /// What is recorded of a job cannot be read.
+    #[error("what is recorded of job {job} cannot be read: {source}")]
+    Record {
+        /// The job.
+        job: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// Somebody else's directory lies where output belongs.
+    #[error("`{}` belongs to somebody else; output is not written there", .path.display())]
+    ForeignDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The output of all jobs together leaves no room for another.
+    #[error("the output of all jobs takes {used} bytes, and they may take {quota}")]
+    NoRoom {
+        /// How much they take.
+        used: u64,
+        /// How much they may take.
+        quota: u64,
+    },
+    /// The process that looks after the job did not come up.
+    #[error("the job's supervisor did not start: {why}")]
+    NoSupervisor {
+        /// What it said.
+        why: String,
+    },
+    /// The job's processes could not be ended.
+    #[error("job {job} was stopped, but {} of its processes would not end", .pids.len())]
+    Unstoppable {
+        /// The job.
+        job: JobId,
+        /// The processes.
+        pids: Vec<u32>,
+    },
+}
+
+impl JobError {
+    /// Returns a function that wraps an error of the system with what was tried.
+    pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { doing, path, source }
+    }
+}

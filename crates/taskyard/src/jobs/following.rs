@@ -1,0 +1,127 @@
+//! Waiting for a job: for its end, or for more of its output.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use taskyard_core::{Job, JobFate, JobId};
+
+use super::wakeup::{Wakeup, wait_for};
+use super::{JobError, Jobs, processes};
+use crate::process::Cancel;
+
+/// How soon is looked again at a job that is just being started, or where the system does not tell when a process ends.
+const SOON: Duration = Duration::from_millis(20);
+
+/// What a wait came to.
+#[derive(Clone, Debug)]
+pub enum Waited {
+    /// The job has ended.
+    Over(Job),
+    /// It has not, and the time is up.
+    TimedOut(Job),
+    /// It has not, and nobody wants to know any more.
+    Cancelled(Job),
+}
+
+impl Waited {
+    /// Returns the job as it stood at last.
+    pub fn job(self) -> Job {
+        match self {
+            Self::Over(job) | Self::TimedOut(job) | Self::Cancelled(job) => job,
+        }
+    }
+}
+
+impl Jobs {
+    /// Sleeps until a job has ended, for so long at most.
+    pub fn wait(&self, id: &JobId, timeout: Option<Duration>, cancel: &Cancel) -> Result<Waited, JobError> {
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
+        let wakeup = Wakeup::on(cancel).map_err(failed)?;
+        loop {
+            let job = self.get(id)?;
+            if job.state().is_over() {
+                return Ok(Waited::Over(job));
+            }
+            if cancel.is_cancelled() {
+                return Ok(Waited::Cancelled(job));
+            }
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(Waited::TimedOut(job));
+            }
+            let end = end_of(&job);
+            let until = if end.is_some() { until } else { Some(sooner(until, SOON)) };
+            wait_for([end.as_ref().map(|end| end.as_fd()), Some(wakeup.fd())], until).map_err(failed)?;
+        }
+    }
+
+    /// Sleeps until a job has written more than so much, has ended, or nobody wants to know any more; returns it.
+    pub fn wait_for_output(&self, id: &JobId, offset: u64, cancel: &Cancel) -> Result<Job, JobError> {
+        let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
+        let wakeup = Wakeup::on(cancel).map_err(failed)?;
+        let mut news = None;
+        loop {
+            let job = self.get(id)?;
+            if job.state().is_over() || job.output.written > offset || cancel.is_cancelled() {
+                return Ok(job);
+            }
+            // Listen first, then look once more: what comes in between is heard.
+            if news.is_none() {
+                news = News::of(&job).ok();
+                continue;
+            }
+            let end = end_of(&job);
+            let until = if end.is_some() && news.as_ref().is_some_and(News::is_heard) {
+                None
+            } else {
+                Some(sooner(None, SOON))
+            };
+            let things = [end.as_ref().map(|end| end.as_fd()), Some(wakeup.fd()), news.as_ref().and_then(News::fd)];
+            let [_, _, has_news] = wait_for(things, until).map_err(failed)?;
+            if has_news {
+                news = None;
+            }
+        }
+    }
+}
+
+/// Returns what becomes readable when the supervisor of a job ends.
+fn end_of(job: &Job) -> Option<OwnedFd> {
+    match &job.fate {
+        JobFate::Running { supervisor, .. } => processes::handle(supervisor),
+        _ => None,
+    }
+}
+
+fn sooner(until: Option<Instant>, span: Duration) -> Instant {
+    let soon = Instant::now() + span;
+    until.map_or(soon, |until| until.min(soon))
+}
+
+/// Becomes readable when a file was written to.
+struct News(Option<OwnedFd>);
+
+impl News {
+    #[cfg(target_os = "linux")]
+    fn of(job: &Job) -> io::Result<Self> {
+        use rustix::fs::inotify;
+
+        let news = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        inotify::add_watch(&news, &job.output_file, inotify::WatchFlags::MODIFY)?;
+        Ok(Self(Some(news)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(_job: &Job) -> io::Result<Self> {
+        Ok(Self(None))
+    }
+
+    fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.0.as_ref().map(|news| news.as_fd())
+    }
+}

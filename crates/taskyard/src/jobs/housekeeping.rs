@@ -1,0 +1,120 @@
+//! Tidying away what ended long ago.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use taskyard_core::Job;
+
+use super::record::Record;
+use super::{JobError, Jobs};
+use crate::clock;
+use crate::machine::{JobRows, Machine, find_job, remove_job};
+
+/// What was tidied away.
+#[derive(Clone, Debug, Default)]
+pub struct Swept {
+    /// The jobs.
+    pub jobs: Vec<Job>,
+    /// How many bytes their output took.
+    pub bytes: u64,
+    /// Jobs whose file was exchanged by somebody: it was left alone.
+    pub foreign: Vec<Job>,
+}
+
+impl Jobs {
+    /// Tidies away the jobs that ended so long ago, with their output.
+    pub fn gc(&self, older_than: Duration) -> Result<Swept, JobError> {
+        self.reconcile()?;
+        let mut swept = Swept::default();
+        let due = self.due(older_than)?;
+        if due.is_empty() {
+            return Ok(swept);
+        }
+        let mut machine = Machine::open(&self.place.data)?;
+        for record in due {
+            if !is_ours_or_gone(&record) {
+                swept.foreign.push(record.job.clone());
+            }
+            let size = record.file_size;
+            if self.sweep(&mut machine, &record)? {
+                swept.bytes += size;
+                swept.jobs.push(record.job);
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Returns the jobs that ended so long ago.
+    pub fn ended_before(&self, age: Duration) -> Result<Vec<Job>, JobError> {
+        self.reconcile()?;
+        Ok(self.due(age)?.into_iter().map(|record| record.job).collect())
+    }
+
+    fn due(&self, age: Duration) -> Result<Vec<Record>, JobError> {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let before = clock::now().0.saturating_sub(age);
+        let is_due = |record: &Record| record.job.ended().is_some_and(|at| at.0 <= before);
+        Ok(self.records(&JobRows::All)?.into_iter().filter(is_due).collect())
+    }
+
+    /// Takes a job that ended off the record, and its files away; tells whether it was there.
+    pub(super) fn sweep(&self, machine: &mut Machine, record: &Record) -> Result<bool, JobError> {
+        let id = record.job.id.as_str();
+        let was_there = machine.alone(&self.place.data, |transaction| match find_job(transaction, id)? {
+            Some(row) if row.ended.is_some() => remove_job(transaction, id).map(|()| true),
+            _ => Ok(false),
+        })?;
+        if was_there {
+            // Only the very file we made is ours to remove.
+            if is_ours(record) {
+                remove(&record.job.output_file)?;
+                remove_empty_folders(&record.job.output_file);
+            }
+            remove(&self.place.map_file(&record.job.id))?;
+        }
+        Ok(was_there)
+    }
+}
+
+impl Jobs {
+    /// Takes the output of a job that ended away, and leaves the job on record; tells whether that made room.
+    pub(super) fn sweep_output(&self, machine: &mut Machine, record: &Record) -> Result<bool, JobError> {
+        if is_ours(record) {
+            remove(&record.job.output_file)?;
+        }
+        let changed = self.change(machine, &record.job.id, |record| {
+            let has_room = record.job.ended().is_some() && record.file_size > 0;
+            record.file_size = 0;
+            has_room
+        })?;
+        Ok(changed.is_some())
+    }
+}
+
+fn is_ours_or_gone(record: &Record) -> bool {
+    is_ours(record) || std::fs::symlink_metadata(&record.job.output_file).is_err()
+}
+
+fn is_ours(record: &Record) -> bool {
+    let found = std::fs::symlink_metadata(&record.job.output_file);
+    found.is_ok_and(|metadata| record.identity == Some((metadata.dev(), metadata.ino())) && metadata.is_file())
+}
+
+fn remove(path: &Path) -> Result<(), JobError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JobError::io("cannot remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes `tasks/`, and the session's and the project's folder above it, as far as nothing is left in them.
+fn remove_empty_folders(file: &Path) {
+    for folder in file.ancestors().skip(1).take(3) {
+        let is_root = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("claude-"));
+        if is_root || std::fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}

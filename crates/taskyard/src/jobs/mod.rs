@@ -1,0 +1,45 @@
+//! Commands that run in the background, each under a small process of its own that looks after it.
+//!
+//! [`Jobs`] starts them, finds them again, reads what they wrote, waits for them, stops them and tidies up. [`supervise`] is
+//! that small process's whole life, [`trampoline`] the first moments of the command it starts. What is on disk is specified in
+//! `docs/formats/jobs.md`; why it is done so is `docs/design/jobs.md`.
+//!
+//! This module knows nothing of tools, and of notices only where to put one.
+
+mod command_start;
+mod ending_all;
+mod error;
+mod following;
+mod housekeeping;
+mod leftovers;
+mod new_job;
+mod output_layout;
+mod output_map;
+mod output_reader;
+mod output_writer;
+mod place;
+mod processes;
+mod quota;
+mod reconciling;
+mod record;
+mod registry;
+mod starting;
+mod stopping;
+mod supervisor;
+mod trampoline;
+mod usage;
+mod wakeup;
+
+pub use error::JobError;
+pub use following::Waited;
+pub use housekeeping::Swept;
+pub use new_job::NewJob;
+pub use output_reader::{OutputPart, OutputReader};
+pub use place::{JobPlace, JobSettings};
+pub use registry::Jobs;
+pub use starting::READY;
+pub use stopping::Stopping;
+pub use supervisor::supervise;
+pub use trampoline::trampoline;
+
+pub(crate) use record::job_in;

@@ -1,0 +1,162 @@
+//! Reading what a job wrote, also while it writes.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use taskyard_core::{Gap, Job, JobOutput};
+
+use super::output_layout::{Layout, Spot};
+use super::output_map::{Map, MapFile};
+use super::{JobError, JobPlace};
+
+/// How often a reader tries again when the output was rearranged under its hands.
+const ATTEMPTS: u32 = 200;
+/// How much is looked through at once for the ends of lines.
+const STRIDE: u64 = 64 << 10;
+
+/// Bytes that a job wrote, without a break.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputPart {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where in everything it wrote they begin.
+    pub from: u64,
+    /// Where what follows them begins.
+    pub next: u64,
+    /// What was asked for and has been left out; the bytes begin behind it.
+    pub gap: Option<Gap>,
+}
+
+/// Reads what one job wrote.
+#[derive(Debug)]
+pub struct OutputReader {
+    path: PathBuf,
+    file: Option<File>,
+    map: Option<MapFile>,
+    /// How much was written, where that is known for good.
+    written: Option<u64>,
+}
+
+impl OutputReader {
+    /// Opens the output of a job. What has been tidied away reads as empty.
+    pub(super) fn open(place: &JobPlace, job: &Job) -> Result<Self, JobError> {
+        let path = job.output_file.clone();
+        let map_path = place.map_file(&job.id);
+        let map = MapFile::open(&map_path).map_err(JobError::io("cannot open", &map_path))?;
+        let opened = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path);
+        let file = match opened {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(JobError::io("cannot open", &path)(error)),
+        };
+        let written = job.ending().map(|_| job.output.written);
+        Ok(Self { path, file, map, written })
+    }
+
+    /// Returns how much the job has written by now, and what is left of it.
+    pub fn output(&self) -> Result<JobOutput, JobError> {
+        self.consistently(|_, layout, written| Ok(JobOutput { written, gap: layout.gap(), lost: layout.lost }))
+    }
+
+    /// Returns what was written from a place on, at most so many bytes, up to what was left out.
+    pub fn read(&self, offset: u64, most: u64) -> Result<OutputPart, JobError> {
+        self.consistently(|file, layout, written| {
+            let (offset, gap) = match layout.find(offset) {
+                Spot::At(..) => (offset, None),
+                Spot::LeftOut(gap) => (gap.to, Some(Gap { from: offset, to: gap.to })),
+            };
+            let Spot::At(at, there) = layout.find(offset) else { return Ok(OutputPart::default()) };
+            let count = most.min(there).min(written.saturating_sub(offset));
+            let bytes = read_at(file, at, count)?;
+            let next = offset + bytes.len() as u64;
+            Ok(OutputPart { bytes, from: offset, next, gap })
+        })
+    }
+
+    /// Returns where the last lines begin; where fewer are left behind what was left out, where those begin.
+    pub fn last_lines(&self, count: u64) -> Result<u64, JobError> {
+        self.consistently(|file, layout, written| {
+            let first = layout.gap().map_or(0, |gap| gap.to);
+            let (mut at, mut missing) = (written, count);
+            // The end of the last line begins no further one.
+            let mut is_last = true;
+            while at > first && missing > 0 {
+                let from = at.saturating_sub(STRIDE).max(first);
+                let Spot::At(place, _) = layout.find(from) else { break };
+                let bytes = read_at(file, place, at - from)?;
+                for (number, byte) in bytes.iter().enumerate().rev() {
+                    if *byte == b'\n' && !std::mem::take(&mut is_last) {
+                        missing -= 1;
+                        if missing == 0 {
+                            return Ok(from + number as u64 + 1);
+                        }
+                    }
+                    is_last = false;
+                }
+                at = from;
+            }
+            Ok(if count == 0 { written } else { first })
+        })
+    }
+
+    /// Reads so often that nothing was rearranged meanwhile.
+    fn consistently<T: Default>(&self, read: impl Fn(&File, &Layout, u64) -> io::Result<T>) -> Result<T, JobError> {
+        let Some(file) = &self.file else { return Ok(T::default()) };
+        let failed = |error| JobError::io("cannot read", &self.path)(error);
+        for attempt in 0..ATTEMPTS {
+            let map = self.map().map_err(failed)?;
+            let Some(map) = map.filter(|map| !map.is_moving() || attempt == ATTEMPTS - 1) else {
+                std::thread::sleep(Duration::from_micros(200));
+                continue;
+            };
+            let length = file.metadata().map_err(failed)?.len();
+            // Whoever rearranged it was killed over it: the mark tells how far he got.
+            let layout = if map.is_moving() { left_behind(file, &map) } else { map.layout };
+            let written = self.written.or(map.written).unwrap_or_else(|| layout.written(length));
+            let answer = read(file, &layout, written).map_err(failed)?;
+            if map.is_moving() || self.map().map_err(failed)? == Some(map) {
+                return Ok(answer);
+            }
+        }
+        Ok(T::default())
+    }
+
+    /// Returns how the output is laid out; without a map, as it is.
+    fn map(&self) -> io::Result<Option<Map>> {
+        match &self.map {
+            Some(file) => file.read(),
+            None => Ok(Some(Map::default())),
+        }
+    }
+}
+
+/// Returns the layout of an output that was being rearranged when its writer was killed.
+fn left_behind(file: &File, map: &Map) -> Layout {
+    let has_mark = |layout: &Layout| {
+        let mark = layout.mark();
+        read_at(file, layout.head, mark.len() as u64).is_ok_and(|found| found == mark)
+    };
+    let is_untouched = map.before.dropped == 0 || has_mark(&map.before);
+    let is_cut = file.metadata().is_ok_and(|metadata| metadata.len() <= map.layout.tail_at());
+    if !has_mark(&map.layout) && is_untouched && !is_cut { map.before } else { map.layout }
+}
+
+/// Reads as many bytes as there are, up to so many.
+fn read_at(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(count).unwrap_or(usize::MAX)];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

@@ -1,0 +1,134 @@
+//! Where jobs leave their traces.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use taskyard_core::{ClientVersion, JobId};
+
+use super::{JobError, NewJob};
+
+/// Where jobs leave their traces, and what looks after them.
+#[derive(Clone, Debug)]
+pub struct JobPlace {
+    /// Our data directory.
+    pub data: PathBuf,
+    /// The directory for temporary files, in which the client's own is.
+    pub temporary: PathBuf,
+    /// The program whose `job supervise` looks after a job.
+    pub program: PathBuf,
+    /// What is configured.
+    pub settings: JobSettings,
+}
+
+/// What is configured for jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobSettings {
+    /// How large the output of one may become.
+    pub max_output: u64,
+    /// How large the output of all together may become.
+    pub quota: u64,
+    /// How long ended ones are kept.
+    pub keep: Duration,
+    /// The client whose form the output has.
+    pub output_form: ClientVersion,
+    /// How long a job that is asked to end has for it.
+    pub grace: Duration,
+}
+
+impl Default for JobSettings {
+    fn default() -> Self {
+        Self {
+            max_output: 64 << 20,
+            quota: 4 << 30,
+            keep: Duration::from_secs(7 * 24 * 3600),
+            output_form: ClientVersion::default(),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The longest name a directory may have.
+const LONGEST_NAME: usize = 255;
+
+impl JobPlace {
+    /// Returns the file a job's output goes to, as the client would name it.
+    pub(super) fn output_file(&self, id: &JobId, new: &NewJob) -> PathBuf {
+        let mut folder = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
+        folder.push(folder_name(&new.directory.to_string_lossy()));
+        if self.settings.output_form == ClientVersion::V2_1_325 {
+            // The client's lists are named after its sessions; where there is none, the list stands for one.
+            folder.push(folder_name(new.session.as_deref().unwrap_or(new.list.as_str())));
+        }
+        folder.join("tasks").join(format!("{id}.output"))
+    }
+
+    /// Returns the file that says how a job's output is laid out.
+    pub(super) fn map_file(&self, id: &JobId) -> PathBuf {
+        self.data.join("jobs").join(format!("{id}.map"))
+    }
+
+    /// Makes the directories a job needs, for nobody but us.
+    pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
+        make_private(&self.data.join("jobs"))?;
+        let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
+        make_private(&ours)?;
+        // Everybody may write to the directory for temporary files: somebody else may have been there before us.
+        let metadata = fs::symlink_metadata(&ours).map_err(JobError::io("cannot look at", &ours))?;
+        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+            return Err(JobError::ForeignDirectory { path: ours });
+        }
+        match output_file.parent() {
+            Some(folder) => make_private(folder),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns a name for a directory, as the client makes it: what is no letter or digit becomes `-`.
+fn folder_name(text: &str) -> String {
+    let name: String = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    name.chars().take(LONGEST_NAME).collect()
+}
+
+fn make_private(directory: &Path) -> Result<(), JobError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(JobError::io("cannot create", directory)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard_core::{AgentName, ClientVersion, ListId};
+
+    use super::{JobPlace, JobSettings, NewJob};
+
+    fn path(form: ClientVersion, session: Option<&str>) -> String {
+        let place = JobPlace {
+            data: "/data".into(),
+            temporary: "/tmp".into(),
+            program: "/bin/taskyard".into(),
+            settings: JobSettings { output_form: form, ..JobSettings::default() },
+        };
+        let list = ListId::new("rocket").unwrap();
+        let mut new = NewJob::command(Vec::new(), "/home/ana/my_app".into(), AgentName::new("ana").unwrap(), list);
+        new.session = session.map(str::to_owned);
+        let file = place.output_file(&"b3f7a2c".parse().unwrap(), &new).display().to_string();
+        file.replace(&format!("claude-{}", rustix::process::geteuid().as_raw()), "claude-UID")
+    }
+
+    #[test]
+    fn output_lies_where_each_release_of_the_client_puts_it() {
+        let [old, new] = ClientVersion::ALL;
+        assert_eq!(path(old, Some("5e55")), "/tmp/claude-UID/-home-ana-my-app/tasks/b3f7a2c.output");
+        assert_eq!(path(new, Some("5e55")), "/tmp/claude-UID/-home-ana-my-app/5e55/tasks/b3f7a2c.output");
+        assert_eq!(path(new, None), "/tmp/claude-UID/-home-ana-my-app/rocket/tasks/b3f7a2c.output");
+    }
+}

@@ -1,0 +1,153 @@
+//! Looking at the processes of the machine, and signalling exactly the one that is meant.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, Signal};
+use taskyard_core::ProcessMark;
+use taskyard_core::rules::job_fate::JobWorld;
+
+use crate::clock;
+
+/// A process, as it was when we looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    pub(super) parent: u32,
+    pub(super) session: u32,
+    pub(super) started: u64,
+}
+
+/// Returns where the processes live that we see.
+pub(super) fn world() -> JobWorld {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
+    let namespace = namespace.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
+    JobWorld { boot: clock::boot_id(), namespace }
+}
+
+/// Returns a living process; none where it has ended, whether or not its parent has noticed.
+pub(super) fn look_at(pid: u32) -> Option<Process> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the command stands in parentheses and may hold anything, more parentheses included.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
+    // The session is the sixth field of the line, the start time the 22nd.
+    let started = fields.nth(15)?.parse().ok()?;
+    (!matches!(state, "Z" | "X" | "x")).then_some(Process { pid, parent, session, started })
+}
+
+/// Returns every living process, the newest first, each looked at when it is asked for: who hands on to a child and ends is
+/// mostly among the newest, and gone a moment later.
+pub(super) fn all() -> impl Iterator<Item = Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    numbers.into_iter().filter_map(look_at)
+}
+
+/// Returns everything that descends from a process.
+pub(super) fn descendants(root: u32) -> Vec<Process> {
+    let mut children: HashMap<u32, Vec<Process>> = HashMap::new();
+    for process in all() {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            parents.push(child.pid);
+            found.push(child);
+        }
+    }
+    found
+}
+
+/// Returns the numbers of a process's own children, as far as the system tells quickly.
+pub(super) fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Sends a signal to a process, unless its number belongs to another one by now. Tells whether it was sent.
+#[cfg(target_os = "linux")]
+pub(super) fn signal(process: &Process, signal: Signal) -> bool {
+    let Some(handle) = open(process.pid) else { return false };
+    let is_same = look_at(process.pid).is_some_and(|now| now.started == process.started);
+    is_same && rustix::process::pidfd_send_signal(&handle, signal).is_ok()
+}
+
+/// Sends a signal to a process. Tells whether it was sent.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn signal(process: &Process, signal: Signal) -> bool {
+    pid(process.pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
+}
+
+/// Returns something that becomes readable when the process ends; none where it has ended already.
+#[cfg(target_os = "linux")]
+pub(super) fn handle(mark: &ProcessMark) -> Option<OwnedFd> {
+    let handle = open(mark.pid)?;
+    // What is open now is the process that has this number now.
+    look_at(mark.pid).is_some_and(|now| now.started == mark.started).then_some(handle)
+}
+
+/// Returns none: this system has nothing that becomes readable when a process ends.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn handle(_mark: &ProcessMark) -> Option<OwnedFd> {
+    None
+}
+
+/// Sends a signal through what [`handle`] returned.
+#[cfg(target_os = "linux")]
+pub(super) fn signal_through(handle: &OwnedFd, signal: Signal) {
+    // It may have ended this very moment.
+    let _ = rustix::process::pidfd_send_signal(handle, signal);
+}
+
+/// Does nothing: there are no such handles here.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn signal_through(_handle: &OwnedFd, _signal: Signal) {}
+
+#[cfg(target_os = "linux")]
+fn open(number: u32) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid(number)?, rustix::process::PidfdFlags::empty()).ok()
+}
+
+/// Returns the number as the system wants it.
+pub(super) fn pid(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::Signal;
+
+    use super::{Process, descendants, look_at, signal};
+
+    #[test]
+    fn a_process_is_found_below_the_one_that_started_it() {
+        let mut child = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let found =
+            || descendants(std::process::id()).into_iter().filter(|process| process.parent == child.id()).count();
+        while found() == 0 {
+            std::thread::yield_now();
+        }
+        let shell = look_at(child.id()).unwrap();
+        assert_eq!(shell.parent, std::process::id());
+        for process in descendants(child.id()) {
+            assert!(signal(&process, Signal::KILL));
+        }
+        // A number that another process had is nobody's to signal.
+        assert!(!signal(&Process { started: shell.started + 1, ..shell }, Signal::KILL));
+        child.wait().unwrap();
+        assert_eq!(look_at(child.id()), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! Putting right what is recorded of jobs that nobody looks after any more.
+
+use taskyard_core::rules::job_fate::{JobWorld, Verdict, judge_job};
+use taskyard_core::{Farewell, Job, JobEnding, JobFate, JobUsage};
+
+use super::record::Record;
+use super::starting::take_notice_of_ends;
+use super::{JobError, Jobs, leftovers, processes};
+use crate::clock;
+use crate::leases::{ThisMachine, World as _};
+use crate::machine::{JobRows, Machine};
+
+impl Jobs {
+    /// Ends what is left of jobs whose supervisor is gone, records that they are lost, and returns them.
+    pub fn reconcile(&self) -> Result<Vec<Job>, JobError> {
+        take_notice_of_ends(None);
+        let here = processes::world();
+        let mut machine = None;
+        let mut lost = Vec::new();
+        for record in self.records(&JobRows::Living)? {
+            let Some(verdict) = self.judge(&record, &here) else { continue };
+            if verdict == Verdict::LostWithLeftovers {
+                leftovers::kill(&record);
+            }
+            let machine = match &mut machine {
+                Some(machine) => machine,
+                none => none.insert(Machine::open(&self.place.data)?),
+            };
+            lost.extend(self.record_loss(machine, &record)?);
+        }
+        Ok(lost)
+    }
+
+    /// Judges a record; none where it stands.
+    pub(super) fn judge(&self, record: &Record, here: &JobWorld) -> Option<Verdict> {
+        let living = record.living()?;
+        let verdict = judge_job(&living, &record.world, here, |process| ThisMachine.is_running(process));
+        (verdict != Verdict::Stands).then_some(verdict)
+    }
+
+    /// Records that nobody knows how a job ended, unless something else was recorded since.
+    pub(super) fn record_loss(&self, machine: &mut Machine, judged: &Record) -> Result<Option<Job>, JobError> {
+        let known = self.with_output(judged.clone());
+        let mut is_ours = false;
+        let record = self.change(machine, &judged.job.id, |record| {
+            is_ours = record.living() == judged.living();
+            if is_ours {
+                let at = clock::now();
+                record.job.fate = if record.is_stop_asked {
+                    JobFate::Ended { how: JobEnding::Stopped(Farewell::Unseen), at, usage: JobUsage::default() }
+                } else {
+                    JobFate::Lost { at }
+                };
+                record.job.output = known.job.output;
+                record.job.last_seen = known.job.last_seen;
+                record.file_size = std::fs::metadata(&record.job.output_file).map_or(0, |metadata| metadata.len());
+            }
+            is_ours
+        })?;
+        Ok(record.filter(|_| is_ours).map(|record| record.job))
+    }
+}

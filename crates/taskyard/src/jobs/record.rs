@@ -1,0 +1,339 @@
+//! How a job is written down in the machine's database.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use taskyard_core::rules::job_fate::{JobWorld, LivingRecord};
+use taskyard_core::{
+    AgentName, ClientVersion, Farewell, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage,
+    ListId, ProcessMark, TaskId, Timestamp,
+};
+
+use super::JobError;
+use crate::machine::JobRow;
+
+/// Everything that is kept of a job: what others may know of it, and what we need to find and end it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Record {
+    /// What others may know.
+    pub(super) job: Job,
+    /// What its processes carry in their environment, so that they are told from all others.
+    pub(super) token: String,
+    /// Where its processes live.
+    pub(super) world: JobWorld,
+    /// The process that started it.
+    pub(super) starter: ProcessMark,
+    /// The pipe its output comes through.
+    pub(super) pipe: Option<u64>,
+    /// How long it has when it is asked to end.
+    pub(super) grace: Duration,
+    /// Whether somebody wants it stopped.
+    pub(super) is_stop_asked: bool,
+    /// The file of its output: device and number, so that another file in its place is told from it.
+    pub(super) identity: Option<(u64, u64)>,
+    /// How large that file was when the job ended.
+    pub(super) file_size: u64,
+    /// What a newer Taskyard added.
+    extra: Map<String, Value>,
+}
+
+impl Record {
+    /// Returns the first record of a job.
+    pub(super) fn new(job: Job, token: String, world: JobWorld, starter: ProcessMark, grace: Duration) -> Self {
+        let extra = Map::new();
+        Self {
+            job,
+            token,
+            world,
+            starter,
+            pipe: None,
+            grace,
+            is_stop_asked: false,
+            identity: None,
+            file_size: 0,
+            extra,
+        }
+    }
+
+    /// Returns what is needed to judge whether it is alive; none where it has ended.
+    pub(super) fn living(&self) -> Option<LivingRecord> {
+        match &self.job.fate {
+            JobFate::Pending => Some(LivingRecord::Pending { starter: self.starter.clone() }),
+            JobFate::Running { supervisor, .. } => Some(LivingRecord::Running { supervisor: supervisor.clone() }),
+            JobFate::Ended { .. } | JobFate::Lost { .. } => None,
+        }
+    }
+
+    /// Returns the row it is kept in.
+    pub(super) fn to_row(&self) -> JobRow {
+        let job = &self.job;
+        JobRow {
+            id: job.id.as_str().to_owned(),
+            state: job.state().as_str().to_owned(),
+            list: job.list.as_str().to_owned(),
+            task: job.task.as_ref().map(|task| task.as_str().to_owned()),
+            started: job.started.0,
+            ended: job.ended().map(|at| at.0),
+            size: i64::try_from(if job.ended().is_some() { self.file_size } else { job.max_output })
+                .unwrap_or(i64::MAX),
+            record: serde_json::to_string(&Wire::of(self)).unwrap_or_default(),
+            is_delivered: job.notified,
+        }
+    }
+
+    /// Reads a row.
+    pub(super) fn from_row(row: &JobRow) -> Result<Self, JobError> {
+        let unreadable = |source| JobError::Record { job: row.id.clone(), source };
+        let wire: Wire = serde_json::from_str(&row.record).map_err(unreadable)?;
+        wire.into_record(row).map_err(|why| unreadable(serde::de::Error::custom(why)))
+    }
+}
+
+/// The text of the column `record`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    kind: String,
+    description: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    command: Vec<String>,
+    directory: Bytes,
+    agent: String,
+    store: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool_use: Option<String>,
+    #[serde(default)]
+    reopens_task: bool,
+    #[serde(default)]
+    time_limit_ms: Option<u64>,
+    max_output: u64,
+    grace_ms: u64,
+    output_file: Bytes,
+    form: String,
+    token: String,
+    boot: String,
+    namespace: String,
+    starter: (u32, u64),
+    #[serde(default)]
+    supervisor: Option<(u32, u64)>,
+    #[serde(default)]
+    pid: Option<u32>,
+    #[serde(default)]
+    pipe: Option<u64>,
+    #[serde(default)]
+    stop_asked: bool,
+    #[serde(default)]
+    identity: Option<(u64, u64)>,
+    #[serde(default)]
+    file_size: u64,
+    #[serde(default)]
+    ending: Option<String>,
+    #[serde(default)]
+    exit_code: Option<i32>,
+    #[serde(default)]
+    signal: Option<i32>,
+    #[serde(default)]
+    why: Option<String>,
+    #[serde(default)]
+    written: u64,
+    #[serde(default)]
+    gap: Option<(u64, u64)>,
+    #[serde(default)]
+    lost: u64,
+    #[serde(default)]
+    output_offset: u64,
+    #[serde(default)]
+    user_ms: u64,
+    #[serde(default)]
+    system_ms: u64,
+    #[serde(default)]
+    peak_memory: Option<u64>,
+    last_seen: i64,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+/// A path: text where it is text, else its bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Bytes {
+    Text(String),
+    Raw(Vec<u8>),
+}
+
+impl Bytes {
+    fn of(path: &Path) -> Self {
+        path.to_str()
+            .map_or_else(|| Self::Raw(path.as_os_str().as_bytes().to_vec()), |text| Self::Text(text.to_owned()))
+    }
+
+    fn path(self) -> PathBuf {
+        match self {
+            Self::Text(text) => PathBuf::from(text),
+            Self::Raw(bytes) => PathBuf::from(OsString::from_vec(bytes)),
+        }
+    }
+}
+
+impl Wire {
+    fn of(record: &Record) -> Self {
+        let job = &record.job;
+        let (supervisor, pid) = match &job.fate {
+            JobFate::Running { pid, supervisor } => (Some((supervisor.pid, supervisor.started)), Some(*pid)),
+            _ => (None, None),
+        };
+        let (ending, usage) = match &job.fate {
+            JobFate::Ended { how, usage, .. } => (Some(how), *usage),
+            _ => (None, JobUsage::default()),
+        };
+        Self {
+            kind: job.kind.as_str().to_owned(),
+            description: job.description.clone(),
+            name: job.name.clone(),
+            command: job.command.clone(),
+            directory: Bytes::of(&job.directory),
+            agent: job.agent.as_str().to_owned(),
+            store: job.store.clone(),
+            tool_use: job.tool_use.clone(),
+            reopens_task: job.reopens_task,
+            time_limit_ms: job.time_limit.map(milliseconds),
+            max_output: job.max_output,
+            grace_ms: milliseconds(record.grace),
+            output_file: Bytes::of(&job.output_file),
+            form: job.form.as_str().to_owned(),
+            token: record.token.clone(),
+            boot: record.world.boot.clone(),
+            namespace: record.world.namespace.clone(),
+            starter: (record.starter.pid, record.starter.started),
+            supervisor,
+            pid,
+            pipe: record.pipe,
+            stop_asked: record.is_stop_asked,
+            identity: record.identity,
+            file_size: record.file_size,
+            ending: ending.map(|how| word(how).to_owned()),
+            exit_code: ending.and_then(JobEnding::exit_code),
+            signal: ending.and_then(JobEnding::signal),
+            why: ending.and_then(|how| match how {
+                JobEnding::NotStarted { why, .. } => Some(why.clone()),
+                _ => None,
+            }),
+            written: job.output.written,
+            gap: job.output.gap.map(|gap| (gap.from, gap.to)),
+            lost: job.output.lost,
+            output_offset: job.output_offset,
+            user_ms: milliseconds(usage.user),
+            system_ms: milliseconds(usage.system),
+            peak_memory: usage.peak_memory,
+            last_seen: job.last_seen.0,
+            extra: record.extra.clone(),
+        }
+    }
+
+    fn into_record(self, row: &JobRow) -> Result<Record, String> {
+        let mark = |(pid, started)| ProcessMark { pid, started, boot: self.boot.clone() };
+        let fate = self.fate(row, mark)?;
+        let notified = row.is_delivered || matches!(&fate, JobFate::Ended { how: JobEnding::Stopped(_), .. });
+        let starter = mark(self.starter);
+        let job = Job {
+            id: row.id.parse::<JobId>().map_err(|error| error.to_string())?,
+            kind: self.kind.parse::<JobKind>().map_err(|error| error.to_string())?,
+            description: self.description,
+            name: self.name,
+            fate,
+            started: Timestamp(row.started),
+            output_file: self.output_file.path(),
+            form: self.form.parse::<ClientVersion>().map_err(|error| error.to_string())?,
+            output: JobOutput {
+                written: self.written,
+                gap: self.gap.map(|(from, to)| Gap { from, to }),
+                lost: self.lost,
+            },
+            output_offset: self.output_offset,
+            notified,
+            task: row.task.as_ref().map(TaskId::stored),
+            reopens_task: self.reopens_task,
+            command: self.command,
+            directory: self.directory.path(),
+            agent: AgentName::new(self.agent).ok_or("it names no agent")?,
+            list: ListId::new(&row.list).map_err(|error| error.to_string())?,
+            store: self.store,
+            tool_use: self.tool_use,
+            time_limit: self.time_limit_ms.map(Duration::from_millis),
+            max_output: self.max_output,
+            last_seen: Timestamp(self.last_seen),
+        };
+        Ok(Record {
+            job,
+            token: self.token,
+            world: JobWorld { boot: self.boot, namespace: self.namespace },
+            starter,
+            pipe: self.pipe,
+            grace: Duration::from_millis(self.grace_ms),
+            is_stop_asked: self.stop_asked,
+            identity: self.identity,
+            file_size: self.file_size,
+            extra: self.extra,
+        })
+    }
+
+    fn fate(&self, row: &JobRow, mark: impl Fn((u32, u64)) -> ProcessMark) -> Result<JobFate, String> {
+        let at = Timestamp(row.ended.unwrap_or(self.last_seen));
+        if row.state == JobState::Pending.as_str() {
+            return Ok(JobFate::Pending);
+        }
+        if row.state == JobState::Lost.as_str() {
+            return Ok(JobFate::Lost { at });
+        }
+        if row.state == JobState::Running.as_str() {
+            let (Some(supervisor), Some(pid)) = (self.supervisor, self.pid) else {
+                return Err("it runs without a process".to_owned());
+            };
+            return Ok(JobFate::Running { pid, supervisor: mark(supervisor) });
+        }
+        let farewell = || match (self.exit_code, self.signal) {
+            (Some(code), _) => Farewell::Exited(code),
+            (None, Some(signal)) => Farewell::Signalled(signal),
+            (None, None) => Farewell::Unseen,
+        };
+        let code = || self.exit_code.ok_or("it exited without a code");
+        let how = match self.ending.as_deref() {
+            Some("exited") => JobEnding::Exited(code()?),
+            Some("signalled") => JobEnding::Signalled(self.signal.ok_or("it was ended by no signal")?),
+            Some("stopped") => JobEnding::Stopped(farewell()),
+            Some("timed_out") => JobEnding::TimedOut(farewell()),
+            Some("not_started") => JobEnding::NotStarted { code: code()?, why: self.why.clone().unwrap_or_default() },
+            _ => return Err(format!("it is {} and nobody says how it ended", row.state)),
+        };
+        let usage = JobUsage {
+            user: Duration::from_millis(self.user_ms),
+            system: Duration::from_millis(self.system_ms),
+            peak_memory: self.peak_memory,
+        };
+        Ok(JobFate::Ended { how, at, usage })
+    }
+}
+
+fn word(how: &JobEnding) -> &'static str {
+    match how {
+        JobEnding::Exited(_) => "exited",
+        JobEnding::Signalled(_) => "signalled",
+        JobEnding::Stopped(_) => "stopped",
+        JobEnding::TimedOut(_) => "timed_out",
+        JobEnding::NotStarted { .. } => "not_started",
+    }
+}
+
+fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Reads the job in a row.
+pub(crate) fn job_in(row: &JobRow) -> Result<Job, JobError> {
+    Record::from_row(row).map(|record| record.job)
+}

@@ -1,0 +1,153 @@
+//! The jobs of this machine, found again by whoever asks.
+
+use std::sync::Arc;
+
+use taskyard_core::{Job, JobId, ListId, TaskId};
+
+use super::record::Record;
+use super::{JobError, JobPlace, OutputReader, output_map, processes};
+use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
+
+/// The jobs of this machine. Clones are the same; nothing is kept open.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    pub(super) place: Arc<JobPlace>,
+}
+
+impl Jobs {
+    /// Returns the jobs of a place.
+    pub fn new(place: JobPlace) -> Self {
+        Self { place: Arc::new(place) }
+    }
+
+    /// Returns where jobs leave their traces.
+    pub fn place(&self) -> &JobPlace {
+        &self.place
+    }
+
+    /// Returns every job, the oldest first, as it truly stands.
+    pub fn list(&self) -> Result<Vec<Job>, JobError> {
+        self.reconcile()?;
+        self.rows(&JobRows::All)
+    }
+
+    /// Returns the jobs of a task, the oldest first, as they truly stand.
+    pub fn of_task(&self, list: &ListId, task: &TaskId) -> Result<Vec<Job>, JobError> {
+        self.reconcile()?;
+        self.rows(&JobRows::OfTask(list.as_str(), task.as_str()))
+    }
+
+    /// Returns a job as it truly stands.
+    pub fn get(&self, id: &JobId) -> Result<Job, JobError> {
+        let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
+        let record = self.true_record(id)?.ok_or_else(missing)?;
+        Ok(self.with_output(record).job)
+    }
+
+    /// Returns the job that somebody means: by its id, or by its name where only one has it. Among several of one name those
+    /// that have not ended come first.
+    pub fn find(&self, name: &str) -> Result<Job, JobError> {
+        if let Ok(id) = name.parse::<JobId>()
+            && let Some(record) = self.true_record(&id)?
+        {
+            return Ok(self.with_output(record).job);
+        }
+        let named = |job: &Job| job.name.as_deref() == Some(name);
+        let mut jobs: Vec<Job> = self.list()?.into_iter().filter(named).collect();
+        if jobs.iter().any(|job| !job.state().is_over()) {
+            jobs.retain(|job| !job.state().is_over());
+        }
+        match jobs.len() {
+            0 => Err(JobError::NoSuchJob { name: name.to_owned() }),
+            1 => Ok(jobs.remove(0)),
+            _ => {
+                let jobs = jobs.into_iter().map(|job| job.id).collect();
+                Err(JobError::Ambiguous { name: name.to_owned(), jobs })
+            }
+        }
+    }
+
+    /// Opens what a job wrote.
+    pub fn output(&self, job: &Job) -> Result<OutputReader, JobError> {
+        OutputReader::open(&self.place, job)
+    }
+
+    /// Remembers how far the output of a job has been given to the agent that started it.
+    pub fn note_read(&self, id: &JobId, offset: u64) -> Result<(), JobError> {
+        let mut machine = Machine::open(&self.place.data)?;
+        machine.hurry()?;
+        self.change(&mut machine, id, |record| {
+            let is_further = offset > record.job.output_offset;
+            record.job.output_offset = record.job.output_offset.max(offset);
+            is_further
+        })?;
+        Ok(())
+    }
+
+    /// Returns what is recorded of a job, after what is no longer true was put right.
+    pub(super) fn true_record(&self, id: &JobId) -> Result<Option<Record>, JobError> {
+        let Some(record) = self.recorded(id)? else { return Ok(None) };
+        if self.judge(&record, &processes::world()).is_some() {
+            self.reconcile()?;
+            return self.recorded(id);
+        }
+        Ok(Some(record))
+    }
+
+    /// Returns what is recorded of a job, true or not.
+    pub(super) fn recorded(&self, id: &JobId) -> Result<Option<Record>, JobError> {
+        let Some(machine) = Machine::look(&self.place.data)? else { return Ok(None) };
+        machine.job_row(id.as_str())?.map(|row| Record::from_row(&row)).transpose()
+    }
+
+    pub(super) fn records(&self, which: &JobRows<'_>) -> Result<Vec<Record>, JobError> {
+        let Some(machine) = Machine::look(&self.place.data)? else { return Ok(Vec::new()) };
+        let rows: Vec<JobRow> = machine.job_rows(which)?;
+        // One that a newer Taskyard wrote, and that we cannot read, keeps nobody from the others.
+        let readable = |row: &JobRow| {
+            Record::from_row(row).inspect_err(|error| tracing::warn!(job = row.id, %error, "passed over")).ok()
+        };
+        Ok(rows.iter().filter_map(readable).collect())
+    }
+
+    /// Changes what is recorded of a job, where the closure says that something changed; returns what it is then.
+    pub(super) fn change(
+        &self,
+        machine: &mut Machine,
+        id: &JobId,
+        change: impl FnOnce(&mut Record) -> bool,
+    ) -> Result<Option<Record>, JobError> {
+        let data = self.place.data.clone();
+        machine.alone(&data, |transaction| {
+            let Some(row) = find_job(transaction, id.as_str())? else { return Ok(Ok(None)) };
+            let mut record = match Record::from_row(&row) {
+                Ok(record) => record,
+                Err(error) => return Ok(Err(error)),
+            };
+            let was_over = record.job.state().is_over();
+            if change(&mut record) {
+                replace_job(transaction, &record.to_row())?;
+                if !was_over && record.job.state().is_over() {
+                    crate::notices::queue(transaction, &record.job)?;
+                }
+            }
+            Ok(Ok(Some(record)))
+        })?
+    }
+
+    fn rows(&self, which: &JobRows<'_>) -> Result<Vec<Job>, JobError> {
+        Ok(self.records(which)?.into_iter().map(|record| self.with_output(record).job).collect())
+    }
+
+    /// Adds what only the files of a job know while it runs.
+    pub(super) fn with_output(&self, mut record: Record) -> Record {
+        if !record.job.state().is_over() {
+            if let Ok(output) = OutputReader::open(&self.place, &record.job).and_then(|reader| reader.output()) {
+                record.job.output = output;
+            }
+            let touched = output_map::last_touched(&self.place.map_file(&record.job.id));
+            record.job.last_seen = touched.map_or(record.job.last_seen, |touched| touched.max(record.job.last_seen));
+        }
+        record
+    }
+}

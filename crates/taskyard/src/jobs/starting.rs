@@ -1,0 +1,142 @@
+//! Starting a job.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use taskyard_core::{Job, JobFate, JobId, JobOutput};
+
+use super::record::Record;
+use super::trampoline::{JOB, TOKEN};
+use super::{JobError, Jobs, NewJob, processes, quota};
+use crate::clock;
+use crate::leases::ThisMachine;
+use crate::machine::{Machine, find_job, insert_job};
+
+/// What the supervisor says when the job runs; anything else is what went wrong.
+pub const READY: &str = "running";
+
+impl Jobs {
+    /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.
+    pub fn start(&self, new: NewJob) -> Result<Job, JobError> {
+        let mut machine = Machine::open(&self.place.data)?;
+        machine.hurry()?;
+        let max_output = quota::grant(self, &mut machine, new.max_output)?;
+        let id = self.insert(&mut machine, &new, max_output)?;
+        drop(machine);
+        self.start_supervisor(&id, &new)?;
+        self.get(&id)
+    }
+
+    /// Records the job under a name that no other has.
+    fn insert(&self, machine: &mut Machine, new: &NewJob, max_output: u64) -> Result<JobId, JobError> {
+        let data = self.place.data.clone();
+        loop {
+            let id = JobId::from_random(new.kind, self.place.settings.output_form, random()?);
+            let record = self.first_record(id.clone(), new, max_output)?;
+            let is_new = machine.alone(&data, |transaction| {
+                if find_job(transaction, id.as_str())?.is_some() {
+                    return Ok(false);
+                }
+                insert_job(transaction, &record.to_row()).map(|()| true)
+            })?;
+            // Somebody else's file may lie there, left by a client.
+            if is_new {
+                return Ok(id);
+            }
+        }
+    }
+
+    fn first_record(&self, id: JobId, new: &NewJob, max_output: u64) -> Result<Record, JobError> {
+        let now = clock::now();
+        let settings = &self.place.settings;
+        let job = Job {
+            kind: new.kind,
+            description: new.description.clone().or_else(|| new.name.clone()).unwrap_or_default(),
+            name: new.name.clone(),
+            fate: JobFate::Pending,
+            started: now,
+            output_file: self.place.output_file(&id, new),
+            form: settings.output_form,
+            output: JobOutput::default(),
+            output_offset: 0,
+            notified: false,
+            task: new.task.clone(),
+            reopens_task: new.reopens_task,
+            command: new.command.clone(),
+            directory: new.directory.clone(),
+            agent: new.agent.clone(),
+            list: new.list.clone(),
+            store: new.store.clone(),
+            tool_use: new.tool_use.clone(),
+            time_limit: new.time_limit,
+            max_output,
+            last_seen: now,
+            id,
+        };
+        let description = if job.description.is_empty() { job.command_line() } else { job.description.clone() };
+        let token: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let job = Job { description, ..job };
+        Ok(Record::new(job, token, processes::world(), ThisMachine::own_mark(), settings.grace))
+    }
+
+    /// Starts the process that looks after the job, and waits until it does.
+    fn start_supervisor(&self, id: &JobId, new: &NewJob) -> Result<(), JobError> {
+        let mut command = Command::new(&self.place.program);
+        command.args(["job", "supervise"]).arg(&self.place.data).arg(id.as_str());
+        command.arg(self.place.settings.quota.to_string());
+        command.envs(new.environment.iter().map(|(name, value)| (name, value)));
+        // A job started from within a job stands for itself.
+        command.env_remove(JOB).env_remove(TOKEN);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+        let failed = |why: String| {
+            self.forget_start(id);
+            JobError::NoSupervisor { why }
+        };
+        let mut child =
+            command.spawn().map_err(|error| failed(format!("{}: {error}", self.place.program.display())))?;
+        let mut word = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            let read = BufReader::new(stdout).read_line(&mut word);
+            read.map_err(|error| failed(error.to_string()))?;
+        }
+        take_notice_of_ends(Some(child));
+        match word.trim_end() {
+            READY => Ok(()),
+            "" => Err(failed("it ended without a word".to_owned())),
+            why => Err(failed(why.to_owned())),
+        }
+    }
+
+    /// Takes a job that never began off the record.
+    fn forget_start(&self, id: &JobId) {
+        let remove = || -> Result<(), JobError> {
+            let mut machine = Machine::open(&self.place.data)?;
+            machine.alone(&self.place.data, |transaction| match find_job(transaction, id.as_str())? {
+                Some(row) if row.state == "pending" => crate::machine::remove_job(transaction, id.as_str()),
+                _ => Ok(()),
+            })?;
+            Ok(())
+        };
+        if let Err(error) = remove() {
+            tracing::warn!(job = %id, %error, "a job that never began stays on record");
+        }
+    }
+}
+
+/// Takes notice of the supervisors of ours that have ended, so that the system forgets them; keeps another one for later. Those
+/// that outlive us are the system's.
+pub(super) fn take_notice_of_ends(another: Option<Child>) {
+    static CHILDREN: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+    let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
+    children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    children.extend(another);
+}
+
+fn random() -> Result<[u8; 16], JobError> {
+    let path = "/dev/urandom";
+    let mut bytes = [0; 16];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
+    read.map(|()| bytes).map_err(JobError::io("cannot read", path))
+}

@@ -1,0 +1,76 @@
+//! Stopping a job.
+
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use taskyard_core::{Job, JobFate, JobId};
+
+use super::wakeup::wait_for;
+use super::{JobError, Jobs, leftovers, processes};
+use crate::machine::Machine;
+
+/// How much longer than its job a supervisor may take to end.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long is waited for a job that is just being started.
+const SOON: Duration = Duration::from_millis(10);
+
+/// What became of the wish to stop a job.
+#[derive(Clone, Debug)]
+pub enum Stopping {
+    /// Nothing of it runs any more.
+    Stopped(Job),
+    /// It had ended before.
+    WasOver(Job),
+}
+
+impl Jobs {
+    /// Stops a job: everything it started is asked to end, and killed when that has not helped after a grace period. When this
+    /// returns, nothing of it runs any more.
+    pub fn stop(&self, id: &JobId) -> Result<Stopping, JobError> {
+        let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
+        let record = self.true_record(id)?.ok_or_else(missing)?;
+        if record.job.state().is_over() {
+            return Ok(Stopping::WasOver(self.get(id)?));
+        }
+        let mut machine = Machine::open(&self.place.data)?;
+        self.change(&mut machine, id, |record| {
+            let is_alive = !record.job.state().is_over();
+            record.is_stop_asked |= is_alive;
+            is_alive
+        })?;
+        let deadline = Instant::now() + record.grace + PATIENCE;
+        loop {
+            let record = self.recorded(id)?.ok_or_else(missing)?;
+            let supervisor = match &record.job.fate {
+                JobFate::Ended { .. } | JobFate::Lost { .. } => return Ok(Stopping::Stopped(self.get(id)?)),
+                JobFate::Pending => None,
+                JobFate::Running { supervisor, .. } => Some(supervisor),
+            };
+            if self.judge(&record, &processes::world()).is_some() {
+                // Nobody is left to do it for us.
+                let pids = leftovers::kill(&record);
+                self.record_loss(&mut machine, &record)?;
+                if !pids.is_empty() {
+                    return Err(JobError::Unstoppable { job: id.clone(), pids });
+                }
+                return Ok(Stopping::Stopped(self.get(id)?));
+            }
+            let Some(handle) = supervisor.and_then(processes::handle) else {
+                // It is just being started, or just ended.
+                std::thread::sleep(SOON);
+                continue;
+            };
+            processes::signal_through(&handle, Signal::TERM);
+            // One that is suspended could not hear it.
+            processes::signal_through(&handle, Signal::CONT);
+            let failed = |error| JobError::io("cannot wait for", &self.place.data)(error);
+            let [has_ended] = wait_for([Some(handle.as_fd())], Some(deadline)).map_err(failed)?;
+            if !has_ended && Instant::now() >= deadline {
+                // It does not answer: we do its work ourselves.
+                processes::signal_through(&handle, Signal::KILL);
+                wait_for([Some(handle.as_fd())], None).map_err(failed)?;
+            }
+        }
+    }
+}

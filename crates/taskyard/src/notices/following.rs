@@ -1,0 +1,99 @@
+//! Hearing of notices as they are queued: the kernel tells that the database moved, the database tells what.
+
+use std::collections::HashSet;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher as _};
+use taskyard_core::ListId;
+
+use super::{Notice, Notices};
+use crate::machine::{Machine, MachineError};
+use crate::store::Subscription;
+
+/// Where the kernel does not tell us that something moved, because it watches too much already, we look this often.
+const UNTOLD: Duration = Duration::from_secs(1);
+/// Where it does, we look this often all the same, should it have lost count.
+const TOLD: Duration = Duration::from_secs(60);
+
+/// Hears of a notice.
+pub type NoticeListener = Box<dyn Fn(&Notice) + Send>;
+
+enum Word {
+    Moved,
+    End,
+}
+
+impl Notices {
+    /// Calls a listener for every notice that is queued on a list from now on, whoever it is for, until the subscription is
+    /// dropped.
+    pub fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, MachineError> {
+        let (sender, receiver) = channel();
+        let moved = sender.clone();
+        let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
+            if !matches!(&event, Ok(event) if event.kind.is_access()) {
+                let _ = moved.send(Word::Moved);
+            }
+        });
+        // There is nothing to watch before there is a directory. Where it cannot be made, nothing will be queued either.
+        if let Err(error) = Machine::open(self.data()) {
+            tracing::debug!(%error, "no notices can be queued");
+        }
+        // Watching begins before the first look, so that nothing falls between them.
+        let watcher = watcher.and_then(|mut watcher| {
+            watcher.watch(self.data(), RecursiveMode::NonRecursive)?;
+            Ok(watcher)
+        });
+        let watcher =
+            watcher.inspect_err(|error| tracing::warn!(%error, "notices are looked for instead of being told")).ok();
+        let known = self.jobs_told_of(list)?;
+        let (notices, list) = (self.clone(), list.clone());
+        let thread = thread::Builder::new()
+            .name("taskyard-notices".to_owned())
+            .spawn(move || {
+                let pause = if watcher.is_some() { TOLD } else { UNTOLD };
+                follow(&notices, &list, known, &receiver, pause, &to);
+                drop(watcher);
+            })
+            .map_err(|source| MachineError::Io { doing: "cannot watch", path: self.data().to_owned(), source })?;
+        Ok(Subscription::new(move || {
+            let _ = sender.send(Word::End);
+            // A listener may end its own subscription; it cannot wait for itself.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
+        }))
+    }
+}
+
+fn follow(
+    notices: &Notices,
+    list: &ListId,
+    mut known: HashSet<String>,
+    receiver: &Receiver<Word>,
+    pause: Duration,
+    to: &NoticeListener,
+) {
+    loop {
+        match notices.queued_on(list, &known) {
+            Ok(new) => {
+                for notice in new {
+                    to(&notice);
+                    known.insert(notice.job.id.as_str().to_owned());
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot look for notices"),
+        }
+        match receiver.recv_timeout(pause) {
+            Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+        // One change of the database moves its files several times.
+        while let Ok(word) = receiver.try_recv() {
+            if matches!(word, Word::End) {
+                return;
+            }
+        }
+    }
+}

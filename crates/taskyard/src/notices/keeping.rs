@@ -1,0 +1,103 @@
+//! The notices of a machine: which wait, which were told, which were heard.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use taskyard_core::{AgentName, JobId, ListId, Timestamp};
+
+use super::Notice;
+use crate::clock;
+use crate::jobs::{JobError, job_in};
+use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows};
+
+/// The notices of a machine. They are queued where jobs end, and wait here until they are acknowledged.
+#[derive(Clone, Debug)]
+pub struct Notices {
+    data: PathBuf,
+    store: Option<String>,
+}
+
+impl Notices {
+    /// Returns the notices of a data directory.
+    pub fn in_data(data: impl Into<PathBuf>) -> Self {
+        Self { data: data.into(), store: None }
+    }
+
+    /// Leaves out what belongs to the lists of other stores than the one of this address: theirs may have the same names.
+    #[must_use]
+    pub fn of_store(self, address: impl Into<String>) -> Self {
+        Self { store: Some(address.into()), ..self }
+    }
+
+    /// Returns what waits for an agent on a list, oldest first.
+    pub fn pending(&self, agent: &AgentName, list: &ListId) -> Result<Vec<Notice>, JobError> {
+        let mut waiting = self.pending_on(list)?;
+        waiting.retain(|notice| notice.agent == *agent);
+        Ok(waiting)
+    }
+
+    /// Returns what waits on a list, whoever it is for, oldest first.
+    pub fn pending_on(&self, list: &ListId) -> Result<Vec<Notice>, JobError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        self.read(&machine, machine.notice_rows(list.as_str(), NoticeRows::Waiting)?)
+    }
+
+    /// Records that notices are told now, and leaves those among them that still wait: what somebody has acknowledged meanwhile
+    /// is not to be told.
+    pub fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), MachineError> {
+        if notices.is_empty() {
+            return Ok(());
+        }
+        let jobs: Vec<&str> = notices.iter().map(|notice| notice.job.id.as_str()).collect();
+        let waiting = Machine::open(&self.data)?.deliver_notices(&jobs, clock::now().0)?;
+        notices.retain(|notice| waiting.iter().any(|job| job == notice.job.id.as_str()));
+        Ok(())
+    }
+
+    /// Records that notices were heard, and returns how many of them had waited for that. They are never told again.
+    pub fn acknowledge(&self, jobs: &[JobId]) -> Result<usize, MachineError> {
+        if jobs.is_empty() {
+            return Ok(0);
+        }
+        let jobs: Vec<&str> = jobs.iter().map(JobId::as_str).collect();
+        Ok(Machine::open(&self.data)?.acknowledge_notices(&jobs, clock::now().0)?.len())
+    }
+
+    /// Returns the data directory.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Returns the jobs of a list of which there was ever anything to tell.
+    pub(super) fn jobs_told_of(&self, list: &ListId) -> Result<HashSet<String>, MachineError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(HashSet::new()) };
+        let rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        Ok(rows.into_iter().map(|row| row.job).collect())
+    }
+
+    /// Returns what was queued on a list besides what is known, heard or not.
+    pub(super) fn queued_on(&self, list: &ListId, known: &HashSet<String>) -> Result<Vec<Notice>, JobError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        let mut rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        rows.retain(|row| !known.contains(&row.job));
+        self.read(&machine, rows)
+    }
+
+    /// Reads the jobs that rows tell of. A job that was tidied away meanwhile has nothing left to tell, and one that cannot be
+    /// read keeps nobody from the others.
+    fn read(&self, machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, JobError> {
+        let mut notices = Vec::with_capacity(rows.len());
+        for NoticeRow { job, agent, queued, delivered } in rows {
+            let (Some(found), Some(agent)) = (machine.job_row(&job)?, AgentName::new(agent)) else { continue };
+            match job_in(&found) {
+                Ok(job) if self.store.as_ref().is_some_and(|store| *store != job.store) => {}
+                Ok(job) => {
+                    let (queued, delivered) = (Timestamp(queued), delivered.map(Timestamp));
+                    notices.push(Notice { job, agent, queued, delivered });
+                }
+                Err(error) => tracing::warn!(job, %error, "passed over"),
+            }
+        }
+        Ok(notices)
+    }
+}

@@ -1,0 +1,16 @@
+//! What there is to tell an agent of one job.
+
+use taskyard_core::{AgentName, Job, Timestamp};
+
+/// A job has ended, and somebody should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The job.
+    pub job: Job,
+    /// Who should know: whoever started it.
+    pub agent: AgentName,
+    /// Since when.
+    pub queued: Timestamp,
+    /// When it was last told.
+    pub delivered: Option<Timestamp>,
+}

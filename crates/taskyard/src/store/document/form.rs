@@ -1,0 +1,173 @@
+//! What a document is to the store.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use taskyard_core::dialect::document;
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
+
+use super::changing::{Raw, changed};
+use super::files;
+use crate::store::staged::Home;
+use crate::store::translated::{Changes, Form, TranslatedStore, chance};
+use crate::store::{Store, StoreError};
+
+/// The name of the file.
+const FILE: &str = "tasks.json";
+
+/// Where documents are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DocumentPlace {
+    /// In a directory of lists, `~/.claude/tasks` say: one file for each, in a directory of its name.
+    Lists(PathBuf),
+    /// One file, whatever the list is called.
+    File(PathBuf),
+}
+
+/// How a store of documents is opened.
+#[derive(Clone, Debug)]
+pub struct DocumentOptions {
+    /// Where the documents are.
+    pub place: DocumentPlace,
+    /// Our own data directory.
+    pub data: PathBuf,
+    /// The rules that tasks are written by.
+    pub rules: Rules,
+}
+
+/// Opens a store of documents. Nothing is read or made until a list is asked for.
+pub fn open_documents(options: DocumentOptions) -> Arc<dyn Store> {
+    let DocumentOptions { place, data, rules } = options;
+    Arc::new(TranslatedStore::open(DocumentForm { place }, data, rules))
+}
+
+#[derive(Debug)]
+pub(super) struct DocumentForm {
+    place: DocumentPlace,
+}
+
+impl Form for DocumentForm {
+    type Raw = Raw;
+    type Held = Option<File>;
+
+    fn path(&self, list: &ListId) -> PathBuf {
+        match &self.place {
+            DocumentPlace::Lists(root) => root.join(list.directory()).join(FILE),
+            DocumentPlace::File(path) => path.clone(),
+        }
+    }
+
+    fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let root = match &self.place {
+            DocumentPlace::Lists(root) => root,
+            DocumentPlace::File(path) => return Ok(only_list(path).into_iter().collect()),
+        };
+        let entries = match fs::read_dir(root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("cannot list", root)(error)),
+        };
+        let mut lists = Vec::new();
+        for entry in entries {
+            let directory = entry.map_err(StoreError::io("cannot list", root))?.path();
+            let Some(list) = directory.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
+            let path = directory.join(FILE);
+            if list.directory() == list.as_str() && path.is_file() {
+                lists.push((list, path));
+            }
+        }
+        Ok(lists)
+    }
+
+    fn home(&self, path: &Path) -> Home {
+        Home::File(path.to_owned())
+    }
+
+    fn directory<'a>(&self, path: &'a Path) -> &'a Path {
+        path.parent().unwrap_or(path)
+    }
+
+    fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
+        files::hold(path, patience)
+    }
+
+    fn load(&self, path: &Path) -> Result<Option<Raw>, StoreError> {
+        files::load(path)
+    }
+
+    fn forms(&self, raw: &Raw) -> BTreeMap<TaskId, Vec<u8>> {
+        let form = |place: &usize| serde_json::to_vec(&raw.document.elements()[*place]).unwrap_or_default();
+        raw.places.iter().map(|(id, place)| (id.clone(), form(place))).collect()
+    }
+
+    fn read(&self, raw: &Raw, id: &TaskId) -> Result<Task, Unreadable> {
+        let place = *raw.places.get(id).ok_or(Unreadable::Empty)?;
+        let task = document::read(&raw.document.elements()[place], raw.waiting(id))?;
+        match task.id == *id {
+            true => Ok(task),
+            false => {
+                Err(Unreadable::WrongType { key: "id", expected: "an id of its own", found: "that of another task" })
+            }
+        }
+    }
+
+    fn change(&self, raw: Option<&Raw>, changes: &Changes, at: Timestamp) -> Raw {
+        changed(raw, changes, at)
+    }
+
+    fn is_still(&self, path: &Path, raw: Option<&Raw>) -> bool {
+        files::stamp_of(path) == raw.and_then(|raw| raw.stamp)
+    }
+
+    fn save(&self, path: &Path, before: Option<&Raw>, after: &Raw) -> Result<(), StoreError> {
+        files::save(path, before, &after.document)
+    }
+
+    fn elements(&self, raw: &Raw) -> Vec<Value> {
+        raw.document.elements().to_vec()
+    }
+
+    fn new_id(&self, _at: Timestamp) -> TaskId {
+        let (high, low) = (chance(), chance());
+        let version = (high & 0xffff_ffff_ffff_0fff) | 0x4000;
+        let variant = (low & 0x3fff_ffff_ffff_ffff) | 0x8000_0000_0000_0000;
+        let digits = format!("{version:016x}{variant:016x}");
+        let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+        TaskId::stored(parts.join("-"))
+    }
+}
+
+/// Returns the list of a document that stands alone: it is called like the directory it is in.
+fn only_list(path: &Path) -> Option<(ListId, PathBuf)> {
+    let named = || path.parent()?.file_name()?.to_str().and_then(|name| ListId::new(name).ok());
+    let list = named().or_else(|| ListId::new("tasks").ok())?;
+    path.is_file().then(|| (list, path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard_core::Timestamp;
+
+    use super::{DocumentForm, DocumentPlace};
+    use crate::store::translated::Form;
+
+    #[test]
+    fn a_new_id_is_a_uuid_of_version_four() {
+        let form = DocumentForm { place: DocumentPlace::File("x".into()) };
+        let ids: Vec<String> = (0..100).map(|_| form.new_id(Timestamp(0)).to_string()).collect();
+        for id in &ids {
+            let lengths: Vec<usize> = id.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+            assert_eq!(&id[14..15], "4", "{id}");
+            assert!("89ab".contains(&id[19..20]), "{id}");
+        }
+        let different: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!(different.len(), 100);
+    }
+}

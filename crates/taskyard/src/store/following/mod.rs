@@ -1,0 +1,9 @@
+//! Following a list whose journal is a database of ours, whatever its files are.
+
+mod followed;
+mod places_watched;
+mod watch;
+
+pub(in crate::store) use followed::Followed;
+pub(crate) use places_watched::PlacesWatched;
+pub(in crate::store) use watch::watch;

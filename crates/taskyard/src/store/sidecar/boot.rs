@@ -1,0 +1,20 @@
+//! In which boot of the machine a list was last looked after.
+
+use std::fs;
+use std::path::Path;
+
+use crate::clock;
+use crate::store::StoreError;
+
+const BOOT_FILE: &str = "boot";
+
+/// Tells whether the machine has been up since this was last asked and answered.
+pub(in crate::store) fn is_same_boot(sidecar: &Path) -> bool {
+    fs::read_to_string(sidecar.join(BOOT_FILE)).is_ok_and(|boot| boot == clock::boot_id())
+}
+
+/// Remembers in which boot the list was last looked after.
+pub(in crate::store) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
+    let path = sidecar.join(BOOT_FILE);
+    fs::write(&path, clock::boot_id()).map_err(StoreError::io("cannot write", path))
+}

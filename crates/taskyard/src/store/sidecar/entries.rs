@@ -1,0 +1,230 @@
+//! The journal proper: what each commit did to each task.
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{OptionalExtension, Row, ToSql, params};
+use serde_json::{Value as Json, json};
+use taskyard_core::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
+
+use super::Journal;
+use crate::store::{HistoryQuery, Signature, StoreError};
+
+/// A commit's entries are numbered within this many bits, below its revision.
+const ENTRY_BITS: u32 = 24;
+
+/// How the journal stands. It stands differently after every commit, and after a turn was taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Standing {
+    /// The newest revision.
+    pub(in crate::store) newest: Revision,
+    /// The highest number any entry is about.
+    pub(in crate::store) highest_number: u64,
+    /// Changes whenever commits that were begun must not happen any more.
+    overtaken: i64,
+    /// Whether there are leases.
+    pub(in crate::store) has_leases: bool,
+}
+
+/// What is about to be written of one task.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct NewEntry<'a> {
+    pub(in crate::store) task: &'a TaskId,
+    pub(in crate::store) op: Op,
+    pub(in crate::store) before: Option<&'a Image>,
+    pub(in crate::store) after: Option<&'a Image>,
+    /// The inode of the temporary file that is to take the task's place, or of the file that is to be removed.
+    pub(in crate::store) inode: Option<u64>,
+}
+
+/// What was written of one task.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct StoredEntry {
+    pub(in crate::store) entry: Entry,
+    pub(in crate::store) inode: Option<u64>,
+}
+
+/// A task's name in the database: numbers as integers, so that the highest is found at once.
+pub(in crate::store) struct Key<'a>(pub(in crate::store) &'a TaskId);
+
+impl ToSql for Key<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self.0.as_number().and_then(|number| i64::try_from(number).ok()) {
+            Some(number) => Ok(ToSqlOutput::Owned(Value::Integer(number))),
+            None => Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0.as_str().as_bytes()))),
+        }
+    }
+}
+
+/// Reads a task's name from the database.
+pub(super) fn task_id(value: ValueRef<'_>) -> TaskId {
+    match value {
+        ValueRef::Integer(number) => TaskId::number(number.unsigned_abs()),
+        other => TaskId::stored(other.as_bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned()),
+    }
+}
+
+impl Journal {
+    /// Returns the newest revision.
+    pub(in crate::store) fn newest(&self) -> Result<Revision, StoreError> {
+        let mut statement = self.prepare("SELECT max(id) FROM entries")?;
+        let id: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
+        Ok(Revision(id.unwrap_or(0).unsigned_abs() >> ENTRY_BITS))
+    }
+
+    /// Returns how the journal stands, in one look.
+    pub(in crate::store) fn standing(&self) -> Result<Standing, StoreError> {
+        // Every integer sorts before every text.
+        let mut statement = self.prepare(
+            "SELECT (SELECT max(id) FROM entries),
+                    (SELECT task FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1),
+                    (SELECT value FROM facts WHERE key = 'overtaken'),
+                    EXISTS (SELECT 1 FROM leases)",
+        )?;
+        let number = |number: Option<i64>| number.unwrap_or(0).unsigned_abs();
+        statement
+            .query_row([], |row| {
+                Ok(Standing {
+                    newest: Revision(number(row.get(0)?) >> ENTRY_BITS),
+                    highest_number: number(row.get(1)?),
+                    overtaken: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
+                    has_leases: row.get(3)?,
+                })
+            })
+            .map_err(self.failed("read"))
+    }
+
+    /// Writes one commit's entries.
+    pub(in crate::store) fn append(
+        &self,
+        revision: Revision,
+        at: Timestamp,
+        signature: &Signature,
+        entries: &[NewEntry<'_>],
+    ) -> Result<(), StoreError> {
+        let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
+        let mut statement = self.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+        for (place, entry) in entries.iter().enumerate() {
+            statement
+                .execute(params![
+                    first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX),
+                    at.0,
+                    signature.actor.as_str(),
+                    entry.op.as_str(),
+                    Key(entry.task),
+                    entry.before.map(Image::bytes),
+                    entry.after.map(Image::bytes),
+                    entry.inode.map(u64::cast_signed),
+                    undoes,
+                    (place == 0).then(|| remark_as_text(&signature.remark)).flatten(),
+                ])
+                .map_err(self.failed("write"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns every entry after a revision, oldest first.
+    pub(in crate::store) fn after(&self, since: Revision) -> Result<Vec<StoredEntry>, StoreError> {
+        let mut statement = self.prepare("SELECT * FROM entries WHERE id >= ?1 ORDER BY id")?;
+        let rows = statement.query_map([first_id(since.next())], stored_entry).map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns which tasks have entries after a revision.
+    pub(in crate::store) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
+        let mut statement = self.prepare("SELECT DISTINCT task FROM entries WHERE id >= ?1")?;
+        let rows = statement
+            .query_map([first_id(since.next())], |row| Ok(task_id(row.get_ref(0)?)))
+            .map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns when a revision, or the first one after it, happened, in milliseconds.
+    pub(in crate::store) fn moment_of(&self, revision: Revision) -> Result<Option<i64>, StoreError> {
+        let mut statement = self.prepare("SELECT at FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1")?;
+        statement.query_row([first_id(revision)], |row| row.get(0)).optional().map_err(self.failed("read"))
+    }
+
+    /// Returns the part of the journal that is asked for, oldest first.
+    pub(in crate::store) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        let from = first_id(query.since.next());
+        let to = query.until.map_or(i64::MAX, |until| first_id(until.next()) - 1);
+        let from = match query.newest {
+            Some(count) => from.max(self.nth_newest(query.task.as_ref(), count, to)?),
+            None => from,
+        };
+        let collect = |entry: StoredEntry| entry.entry;
+        let entries: Result<Vec<Entry>, _> = match &query.task {
+            Some(task) => self
+                .prepare("SELECT * FROM entries WHERE task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id")?
+                .query_map(params![Key(task), from, to], |row| stored_entry(row).map(collect))
+                .and_then(Iterator::collect),
+            None => self
+                .prepare("SELECT * FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?
+                .query_map([from, to], |row| stored_entry(row).map(collect))
+                .and_then(Iterator::collect),
+        };
+        entries.map_err(self.failed("read"))
+    }
+
+    /// Returns the first id of the n-th newest revision up to an id.
+    fn nth_newest(&self, task: Option<&TaskId>, count: usize, to: i64) -> Result<i64, StoreError> {
+        let skipped = i64::try_from(count).unwrap_or(i64::MAX).saturating_sub(1);
+        let found: Option<i64> = match task {
+            Some(task) => self
+                .prepare(
+                    "SELECT DISTINCT id >> 24 FROM entries WHERE task = ?1 AND id <= ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3",
+                )?
+                .query_row(params![Key(task), to, skipped], |row| row.get(0))
+                .optional(),
+            None => self
+                .prepare("SELECT DISTINCT id >> 24 FROM entries WHERE id <= ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2")?
+                .query_row([to, skipped], |row| row.get(0))
+                .optional(),
+        }
+        .map_err(self.failed("read"))?;
+        Ok(found.map_or(0, |revision| revision << ENTRY_BITS))
+    }
+}
+
+fn first_id(revision: Revision) -> i64 {
+    i64::try_from(revision.0.min(1 << 38)).unwrap_or(0) << ENTRY_BITS
+}
+
+fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
+    let id: i64 = row.get(0)?;
+    let word: String = row.get(3)?;
+    let image = |bytes: Option<Vec<u8>>| bytes.map(Image::new);
+    Ok(StoredEntry {
+        entry: Entry {
+            revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
+            at: Timestamp(row.get(1)?),
+            actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(AgentName::elsewhere),
+            op: word.parse().unwrap_or(Op::Update),
+            task: task_id(row.get_ref(4)?),
+            before: image(row.get(5)?),
+            after: image(row.get(6)?),
+            undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
+            // A database of the first format that we may not write to has no such column.
+            remark: row.get::<_, Option<String>>(9).ok().flatten().map(|text| remark(&text)).unwrap_or_default(),
+        },
+        inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
+    })
+}
+
+fn joined(revisions: &[Revision]) -> String {
+    revisions.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn split(text: &str) -> Vec<Revision> {
+    text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
+}
+
+fn remark_as_text(remark: &Remark) -> Option<String> {
+    let ready: Vec<&str> = remark.now_ready.iter().map(TaskId::as_str).collect();
+    (!remark.is_empty()).then(|| json!({ "notice": remark.notice, "nowReady": ready }).to_string())
+}
+
+fn remark(text: &str) -> Remark {
+    let json: Json = serde_json::from_str(text).unwrap_or_default();
+    let ready = json["nowReady"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    Remark { notice: json["notice"].as_str().map(str::to_owned), now_ready: ready.map(TaskId::stored).collect() }
+}

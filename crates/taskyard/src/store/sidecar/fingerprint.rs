@@ -1,0 +1,23 @@
+//! How a file is recognised as unchanged without reading it.
+
+/// The identity of a file's contents as the file system tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Fingerprint {
+    pub(in crate::store) inode: u64,
+    pub(in crate::store) mtime: i64,
+    pub(in crate::store) size: u64,
+}
+
+/// Clocks that stamp files tick this often, at worst, where times have fractions of a second.
+const GRAIN: i64 = 20_000_000;
+/// ... and this often where they have none.
+const COARSE_GRAIN: i64 = 2_000_000_000;
+
+impl Fingerprint {
+    /// Tells whether a file that still looks like this was surely not rewritten since `seen`: one that was changed within
+    /// the clock's grain of being looked at may have changed again without a trace.
+    pub(in crate::store) fn is_settled(&self, seen: i64) -> bool {
+        let grain = if self.mtime % 1_000_000_000 == 0 { COARSE_GRAIN } else { GRAIN };
+        self.mtime.saturating_add(grain) <= seen
+    }
+}

@@ -1,0 +1,144 @@
+//! The last known state of every file: what outside changes are told by, and a cache for whoever lists.
+
+use rusqlite::{OptionalExtension, Row, params};
+use taskyard_core::dialect::native::{self, Unreadable};
+use taskyard_core::{Image, Task, TaskId};
+
+use super::Journal;
+use super::entries::{Key, task_id};
+use super::fingerprint::Fingerprint;
+use crate::store::StoreError;
+
+/// One file as it was last seen.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Known {
+    pub(in crate::store) print: Fingerprint,
+    /// When it was seen.
+    pub(in crate::store) seen: i64,
+    pub(in crate::store) image: Image,
+}
+
+/// The task in a file as it was last seen.
+#[derive(Debug)]
+pub(in crate::store) struct KnownTask {
+    pub(in crate::store) id: TaskId,
+    pub(in crate::store) print: Fingerprint,
+    pub(in crate::store) seen: i64,
+    pub(in crate::store) task: Result<Task, Unreadable>,
+}
+
+/// A file as it was last seen, and the task in it where that was wanted and there is one.
+#[derive(Debug)]
+pub(in crate::store) struct KnownPrint {
+    pub(in crate::store) id: TaskId,
+    pub(in crate::store) print: Fingerprint,
+    pub(in crate::store) seen: i64,
+    /// Apart, since most are not wanted.
+    pub(in crate::store) task: Option<Box<Task>>,
+}
+
+impl Journal {
+    /// Returns the last known state of one file.
+    pub(in crate::store) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
+        let mut statement =
+            self.prepare("SELECT task, inode, mtime, size, seen, content FROM known WHERE task = ?1")?;
+        statement
+            .query_row([Key(task)], |row| known(row).map(|(_, known)| known))
+            .optional()
+            .map_err(self.failed("read"))
+    }
+
+    /// Returns the last known state of every file.
+    pub(in crate::store) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
+        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let rows = statement.query_map([], known).map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
+    /// for a file that has not changed nobody needs them.
+    pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
+        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let rows = statement
+            .query_map([], |row| {
+                let id = task_id(row.get_ref(0)?);
+                let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
+                Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, id })
+            })
+            .map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns every known file with its fingerprint, and the task in it where its contents are wanted.
+    pub(in crate::store) fn known_where(
+        &self,
+        is_wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<KnownPrint>, StoreError> {
+        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let rows = statement
+            .query_map([], |row| {
+                let id = task_id(row.get_ref(0)?);
+                let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
+                let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
+                Ok(KnownPrint { print: print(row)?, seen: row.get(4)?, task, id })
+            })
+            .map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns about how many files are known.
+    pub(in crate::store) fn known_count(&self) -> Result<usize, StoreError> {
+        let mut statement = self.prepare("SELECT max(rowid) FROM known")?;
+        let count: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
+        Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
+    }
+
+    /// Remembers the state of a file.
+    pub(in crate::store) fn set_known(&self, task: &TaskId, known: &Known) -> Result<(), StoreError> {
+        let mut statement = self.prepare(
+            "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (task) DO UPDATE SET
+             inode = excluded.inode, mtime = excluded.mtime, size = excluded.size, seen = excluded.seen,
+             content = excluded.content",
+        )?;
+        statement
+            .execute(params![
+                Key(task),
+                known.print.inode.cast_signed(),
+                known.print.mtime,
+                known.print.size.cast_signed(),
+                known.seen,
+                known.image.bytes()
+            ])
+            .map(drop)
+            .map_err(self.failed("write"))
+    }
+
+    /// Remembers that a file whose contents are known looks different now.
+    pub(in crate::store) fn set_print(&self, task: &TaskId, print: Fingerprint, seen: i64) -> Result<(), StoreError> {
+        let mut statement =
+            self.prepare("UPDATE known SET inode = ?2, mtime = ?3, size = ?4, seen = ?5 WHERE task = ?1")?;
+        statement
+            .execute(params![Key(task), print.inode.cast_signed(), print.mtime, print.size.cast_signed(), seen])
+            .map(drop)
+            .map_err(self.failed("write"))
+    }
+
+    /// Forgets a file.
+    pub(in crate::store) fn forget(&self, task: &TaskId) -> Result<(), StoreError> {
+        let mut statement = self.prepare("DELETE FROM known WHERE task = ?1")?;
+        statement.execute([Key(task)]).map(drop).map_err(self.failed("write"))
+    }
+}
+
+fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
+    let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
+    Ok((task_id(row.get_ref(0)?), Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content) }))
+}
+
+fn print(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
+    Ok(Fingerprint {
+        inode: row.get::<_, i64>(1)?.cast_unsigned(),
+        mtime: row.get(2)?,
+        size: row.get::<_, i64>(3)?.cast_unsigned(),
+    })
+}

@@ -1,0 +1,132 @@
+//! The leases, beside the journal, so that they change in one database transaction with it.
+
+use std::time::Duration;
+
+use rusqlite::{Row, params};
+use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, Timestamp, Token};
+
+use super::Journal;
+use super::entries::{Key, task_id};
+use crate::store::StoreError;
+use crate::store::leases::StagedLeases;
+
+/// The last token that was given out.
+const TOKEN: &str = "token";
+/// The first format that has leases.
+const WITH_LEASES: i64 = 2;
+
+impl Journal {
+    /// Returns every lease, by task.
+    pub(in crate::store) fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        if self.format < WITH_LEASES {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.prepare("SELECT * FROM leases ORDER BY task")?;
+        let rows = statement.query_map([], lease).map_err(self.failed("read"))?;
+        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns the leases for a transaction to stage over.
+    pub(in crate::store) fn leases_to_stage(&self, has_leases: bool) -> Result<StagedLeases, StoreError> {
+        let leases = if has_leases { self.leases()? } else { Vec::new() };
+        let last = self.fact::<i64>(TOKEN)?.unwrap_or(0).unsigned_abs();
+        Ok(StagedLeases::over(leases, Token(last)))
+    }
+
+    /// Writes what a transaction changed.
+    pub(in crate::store) fn write_leases(&self, leases: &StagedLeases) -> Result<(), StoreError> {
+        for (task, lease) in leases.changed() {
+            match lease {
+                Some(lease) => self.write_lease(lease)?,
+                None => {
+                    let mut statement = self.prepare("DELETE FROM leases WHERE task = ?1")?;
+                    statement.execute([Key(task)]).map_err(self.failed("write"))?;
+                }
+            }
+        }
+        if leases.has_granted() {
+            self.set_fact(TOKEN, leases.last_token().0.cast_signed())?;
+        }
+        Ok(())
+    }
+
+    /// Gives leases new ends, those that are still the same.
+    pub(in crate::store) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        let transaction = self.begin()?;
+        for Lease { task, token, ends, .. } in leases {
+            let mut statement = self.prepare(
+                "UPDATE leases SET ends = ?3, ends_since_boot = ?4, ends_boot = ?5 WHERE task = ?1 AND token = ?2",
+            )?;
+            let (wall, since_boot, boot) = moment_columns(ends.as_ref());
+            statement
+                .execute(params![Key(task), token.0.cast_signed(), wall, since_boot, boot])
+                .map_err(self.failed("write"))?;
+        }
+        self.end(transaction)
+    }
+
+    fn write_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        let mut statement =
+            self.prepare("INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?;
+        let (wall, since_boot, boot) = moment_columns(lease.ends.as_ref());
+        let process = lease.holder.as_ref().map(Holder::process);
+        let grace = match &lease.holder {
+            Some(Holder::Connection { grace, .. }) => Some(milliseconds(*grace)),
+            Some(Holder::Process(_)) | None => None,
+        };
+        statement
+            .execute(params![
+                Key(&lease.task),
+                lease.agent.as_str(),
+                lease.token.0.cast_signed(),
+                lease.taken.0,
+                lease.ttl.map(milliseconds),
+                wall,
+                since_boot,
+                boot,
+                process.map(|process| process.pid),
+                process.map(|process| process.started.cast_signed()),
+                process.map(|process| process.boot.as_str()),
+                grace,
+            ])
+            .map(drop)
+            .map_err(self.failed("write"))
+    }
+}
+
+fn moment_columns(moment: Option<&Moment>) -> (Option<i64>, Option<i64>, Option<&str>) {
+    (
+        moment.map(|moment| moment.wall.0),
+        moment.map(|moment| moment.since_boot),
+        moment.map(|moment| moment.boot.as_str()),
+    )
+}
+
+fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
+    let duration = |milliseconds: Option<i64>| milliseconds.map(|count| Duration::from_millis(count.unsigned_abs()));
+    let ends = match (row.get(5)?, row.get(6)?, row.get(7)?) {
+        (Some(wall), Some(since_boot), Some(boot)) => Some(Moment { wall: Timestamp(wall), boot, since_boot }),
+        _ => None,
+    };
+    let process = match (row.get(8)?, row.get::<_, Option<i64>>(9)?, row.get(10)?) {
+        (Some(pid), Some(started), Some(boot)) => Some(ProcessMark { pid, started: started.cast_unsigned(), boot }),
+        _ => None,
+    };
+    let holder = process.map(|process| match duration(row.get(11).unwrap_or(None)) {
+        Some(grace) => Holder::Connection { process, grace },
+        None => Holder::Process(process),
+    });
+    Ok(Lease {
+        task: task_id(row.get_ref(0)?),
+        agent: AgentName::new(row.get::<_, String>(1)?).unwrap_or_else(AgentName::elsewhere),
+        token: Token(row.get::<_, i64>(2)?.unsigned_abs()),
+        taken: Timestamp(row.get(3)?),
+        ttl: duration(row.get(4)?),
+        ends,
+        holder,
+    })
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,23 @@
+//! Our memory of one list: a SQLite database with its journal, and the last known state of every file.
+//!
+//! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`.
+
+mod boot;
+mod database;
+mod entries;
+mod fingerprint;
+mod forms;
+mod known;
+mod leases;
+mod moves;
+mod naming;
+mod stuck;
+
+pub(in crate::store) use boot::{is_same_boot, remember_boot};
+pub(in crate::store) use database::Journal;
+pub(in crate::store) use entries::{NewEntry, Standing, StoredEntry};
+pub(in crate::store) use fingerprint::Fingerprint;
+pub(in crate::store) use forms::Formed;
+pub(in crate::store) use known::{Known, KnownTask};
+pub(in crate::store) use moves::Move;
+pub(in crate::store) use naming::{canonical, sidecar_name, sidecar_of};

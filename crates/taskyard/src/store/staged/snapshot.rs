@@ -1,0 +1,44 @@
+//! A list as it was when somebody looked.
+
+use std::sync::Arc;
+
+use taskyard_core::{Lease, Revision, Task, TaskId};
+
+use super::kept::State;
+use crate::store::{Lookup, Problem, Snapshot, StoreError};
+
+/// A list at one moment, all of it read.
+#[derive(Debug)]
+pub(in crate::store) struct StateSnapshot {
+    pub(in crate::store) state: Arc<State>,
+}
+
+impl Snapshot for StateSnapshot {
+    fn exists(&self) -> bool {
+        self.state.exists
+    }
+
+    fn revision(&self) -> Revision {
+        self.state.revision
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        Ok(self.state.tasks.get(&self.state.name_of(id)).map_or(Lookup::Missing, |kept| kept.lookup(&self.state.home)))
+    }
+
+    fn counts_missing(&self) -> bool {
+        self.state.counts_missing
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        Ok(self.state.tasks.values().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        Ok(self.state.leases.values().cloned().collect())
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+        Ok(self.state.tasks.values().filter_map(|kept| kept.as_problem(&self.state.home)).collect())
+    }
+}

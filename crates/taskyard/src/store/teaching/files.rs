@@ -1,0 +1,146 @@
+//! The files of a folder: read and replaced.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard_core::TaskId;
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
+
+use super::form::Raw;
+use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
+
+/// What each file looks like without reading it: inode, size, and when it changed.
+pub(super) type Stamps = BTreeMap<String, (u64, u64, i64, i64)>;
+
+/// What the task files have no words for.
+const CARRIED: &str = ".taskyard.json";
+/// What our temporary files begin with.
+const TEMPORARY: &str = ".taskyard-";
+/// Other programs write in place: what may be half written is read again for so long.
+const LOOKING_AGAIN: Duration = Duration::from_millis(250);
+
+/// Reads a folder; none where there is none.
+pub(super) fn load(path: &Path) -> Result<Option<Raw>, StoreError> {
+    let started = Instant::now();
+    loop {
+        let Some(before) = stamps(path).map_err(StoreError::io("cannot list", path))? else { return Ok(None) };
+        let mut folder = Folder::default();
+        let mut is_whole = true;
+        for name in before.keys() {
+            let file = path.join(name);
+            let bytes = match fs::read(&file) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    is_whole = false;
+                    continue;
+                }
+                Err(error) => return Err(StoreError::io("cannot read", file)(error)),
+            };
+            if name == CARRIED {
+                let why = || Unreadable::NotJson { why: "it holds nothing that taskyard wrote".to_owned() };
+                folder.carried = parse_carried(&bytes).map_err(|_| StoreError::NoTask { path: file, why: why() })?;
+            } else if let Some(id) = task_of(name) {
+                is_whole &= read(&id, &bytes, None, &[]).err().is_none_or(|why| !why.may_be_torn());
+                folder.files.insert(id, bytes);
+            }
+        }
+        let is_same = stamps(path).map_err(StoreError::io("cannot list", path))?.as_ref() == Some(&before);
+        if (is_whole && is_same) || started.elapsed() > LOOKING_AGAIN {
+            return Ok(Some(Raw::new(folder, before)));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Returns what the files of a folder look like; none where there is no folder.
+pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut stamps = Stamps::new();
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name != CARRIED && task_of(&name).is_none() {
+            continue;
+        }
+        match fs::metadata(entry.path()) {
+            Ok(found) if found.is_file() => {
+                stamps.insert(name, (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(stamps))
+}
+
+/// Writes what is different. What is carried comes first: without its task it means nothing, and a task without it is not whole.
+pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Result<(), StoreError> {
+    fs::create_dir_all(path).map_err(StoreError::io("cannot create", path))?;
+    clear_away(path);
+    let nothing = Folder::default();
+    let before = before.unwrap_or(&nothing);
+    if before.carried != after.carried {
+        match print_carried(&after.carried) {
+            Some(text) => replace(path, CARRIED, text.as_bytes())?,
+            None => remove(path, CARRIED)?,
+        }
+    }
+    for (id, bytes) in &after.files {
+        if before.files.get(id) != Some(bytes) {
+            replace(path, &file_name(id), bytes)?;
+        }
+    }
+    for id in before.files.keys().filter(|id| !after.files.contains_key(*id)) {
+        remove(path, &file_name(id))?;
+    }
+    let synced = File::open(path).and_then(|folder| folder.sync_all());
+    synced.map_err(StoreError::io("cannot flush", path))
+}
+
+fn file_name(id: &TaskId) -> String {
+    format!("{}.json", id.file_stem())
+}
+
+fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    let path = folder.join(name);
+    let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        reach("translated: temporary file written");
+        fs::rename(&temporary, &path)?;
+        reach("translated: a file in its place");
+        Ok(())
+    };
+    write().map_err(StoreError::io("cannot write", path.clone()))
+}
+
+fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
+    let path = folder.join(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("cannot remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Only one of ours writes at a time: every other temporary file is of the dead.
+fn clear_away(folder: &Path) {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for left in names.filter(|left| left.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY)))
+    {
+        let _ = fs::remove_file(left);
+    }
+}

@@ -1,0 +1,180 @@
+//! What a folder is to the store.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::dialect::teaching::{self, Folder};
+use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
+
+use super::files::{self, Stamps};
+use crate::store::staged::Home;
+use crate::store::translated::{Changes, Form, TranslatedStore, chance, lock_in_time};
+use crate::store::{Store, StoreError};
+
+/// Where folders are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TeachingPlace {
+    /// In a directory of such folders, one for each list.
+    Lists(PathBuf),
+    /// One folder, whatever the list is called.
+    Folder(PathBuf),
+}
+
+/// How a store of folders is opened.
+#[derive(Clone, Debug)]
+pub struct TeachingOptions {
+    /// Where the folders are.
+    pub place: TeachingPlace,
+    /// Our own data directory.
+    pub data: PathBuf,
+    /// The rules that tasks are written by.
+    pub rules: Rules,
+}
+
+/// Opens a store of folders. Nothing is read or made until a list is asked for.
+pub fn open_teaching(options: TeachingOptions) -> Arc<dyn Store> {
+    let TeachingOptions { place, data, rules } = options;
+    Arc::new(TranslatedStore::open(TeachingForm { place }, data, rules))
+}
+
+#[derive(Debug)]
+struct TeachingForm {
+    place: TeachingPlace,
+}
+
+/// A folder as it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Raw {
+    pub(super) folder: Folder,
+    pub(super) stamps: Stamps,
+    waiting: HashMap<TaskId, Vec<TaskId>>,
+}
+
+impl Raw {
+    pub(super) fn new(folder: Folder, stamps: Stamps) -> Self {
+        let waiting = teaching::waiting(&folder);
+        Self { folder, stamps, waiting }
+    }
+}
+
+impl Form for TeachingForm {
+    type Raw = Raw;
+    type Held = Option<File>;
+
+    const COUNTS_MISSING: bool = true;
+
+    fn path(&self, list: &ListId) -> PathBuf {
+        match &self.place {
+            TeachingPlace::Lists(root) => root.join(list.directory()),
+            TeachingPlace::Folder(path) => path.clone(),
+        }
+    }
+
+    fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let root = match &self.place {
+            TeachingPlace::Lists(root) => root,
+            TeachingPlace::Folder(path) => return Ok(only_list(path).into_iter().collect()),
+        };
+        let entries = match fs::read_dir(root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("cannot list", root)(error)),
+        };
+        let mut lists = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(StoreError::io("cannot list", root))?.path();
+            let Some(list) = path.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
+            if list.directory() == list.as_str() && path.is_dir() {
+                lists.push((list, path));
+            }
+        }
+        Ok(lists)
+    }
+
+    fn home(&self, path: &Path) -> Home {
+        Home::Folder(path.to_owned())
+    }
+
+    fn directory<'a>(&self, path: &'a Path) -> &'a Path {
+        path
+    }
+
+    fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
+        let folder = match File::open(path) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(None)),
+            Err(error) => return Err(StoreError::io("cannot open", path)(error)),
+        };
+        Ok(lock_in_time(folder, patience).map_err(StoreError::io("cannot lock", path))?.map(Some))
+    }
+
+    fn load(&self, path: &Path) -> Result<Option<Raw>, StoreError> {
+        files::load(path)
+    }
+
+    fn forms(&self, raw: &Raw) -> BTreeMap<TaskId, Vec<u8>> {
+        let form = |(id, bytes): (&TaskId, &Vec<u8>)| {
+            let mut form = bytes.clone();
+            if let Some(carried) = raw.folder.carried.get(id) {
+                form.push(b'\n');
+                form.extend(Value::Object(carried.clone()).to_string().into_bytes());
+            }
+            (id.clone(), form)
+        };
+        raw.folder.files.iter().map(form).collect()
+    }
+
+    fn read(&self, raw: &Raw, id: &TaskId) -> Result<Task, Unreadable> {
+        let bytes = raw.folder.files.get(id).ok_or(Unreadable::Empty)?;
+        let blocks = raw.waiting.get(id).map_or(&[][..], Vec::as_slice);
+        teaching::read(id, bytes, raw.folder.carried.get(id), blocks)
+    }
+
+    fn change(&self, raw: Option<&Raw>, changes: &Changes, _at: Timestamp) -> Raw {
+        let mut folder = raw.map(|raw| raw.folder.clone()).unwrap_or_default();
+        for (id, task) in changes {
+            folder.carried.remove(id);
+            match task {
+                Some(task) => drop(folder.files.insert(id.clone(), teaching::write(task).into_bytes())),
+                None => drop(folder.files.remove(id)),
+            }
+        }
+        let waiting = teaching::waiting(&folder);
+        for (id, task) in changes.iter().filter_map(|(id, task)| Some((id, task.as_ref()?))) {
+            let carried = teaching::carried_of(task, waiting.get(id).map_or(&[][..], Vec::as_slice));
+            if !carried.is_empty() {
+                folder.carried.insert(id.clone(), carried);
+            }
+        }
+        Raw { folder, stamps: Stamps::default(), waiting }
+    }
+
+    fn is_still(&self, path: &Path, raw: Option<&Raw>) -> bool {
+        match (files::stamps(path), raw) {
+            (Ok(None), None) => true,
+            (Ok(Some(now)), Some(raw)) => now == raw.stamps,
+            _ => false,
+        }
+    }
+
+    fn save(&self, path: &Path, before: Option<&Raw>, after: &Raw) -> Result<(), StoreError> {
+        files::save(path, before.map(|before| &before.folder), &after.folder)
+    }
+
+    fn new_id(&self, at: Timestamp) -> TaskId {
+        teaching::new_id(at, (chance() & 0xffff) as u16)
+    }
+}
+
+/// Returns the list of a folder that stands alone: it is called like the directory that holds it.
+fn only_list(path: &Path) -> Option<(ListId, PathBuf)> {
+    let named = || path.parent()?.file_name()?.to_str().and_then(|name| ListId::new(name).ok());
+    let list = named().or_else(|| ListId::new("tasks").ok())?;
+    path.is_dir().then(|| (list, path.to_owned()))
+}

@@ -1,0 +1,118 @@
+//! The store itself.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use serde_json::Value;
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
+
+use super::form::Form;
+use super::handle::Handle;
+use super::looking;
+use super::pair::TranslatedPair;
+use super::txn::TranslatedTxn;
+use crate::store::following::{self, Followed};
+use crate::store::staged::{State, StateSnapshot};
+use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
+
+/// Lists in the files of another dialect.
+#[derive(Debug)]
+pub(in crate::store) struct TranslatedStore<F> {
+    form: Arc<F>,
+    data: PathBuf,
+    rules: Rules,
+    handles: Mutex<HashMap<ListId, Arc<Handle<F>>>>,
+}
+
+impl<F: Form> TranslatedStore<F> {
+    /// Opens a store. Nothing is read or made until a list is asked for.
+    pub(in crate::store) fn open(form: F, data: PathBuf, rules: Rules) -> Self {
+        Self { form: Arc::new(form), data, rules, handles: Mutex::default() }
+    }
+
+    fn handle(&self, list: &ListId) -> Arc<Handle<F>> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = handles
+            .entry(list.clone())
+            .or_insert_with(|| Arc::new(Handle::new(Arc::clone(&self.form), list.clone(), &self.data, self.rules)));
+        Arc::clone(handle)
+    }
+}
+
+impl<F: Form> Store for TranslatedStore<F> {
+    fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
+        let mut lists = Vec::new();
+        for (list, path) in self.form.lists()? {
+            let state = looking::look_and_record(&self.handle(&list))?;
+            lists.push(info(list, path, &state));
+        }
+        lists.sort_by(|one, two| one.list.cmp(&two.list));
+        Ok(lists)
+    }
+
+    fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(StateSnapshot { state: looking::look_and_record(&self.handle(list))? }))
+    }
+
+    fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        Ok(Box::new(TranslatedTxn::open(self.handle(list))?))
+    }
+
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
+        Ok(TranslatedTxn::try_open(self.handle(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
+    }
+
+    fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
+        Ok(Box::new(TranslatedPair::open(self.handle(from), self.handle(into))?))
+    }
+
+    fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        let handle = self.handle(list);
+        handle.observe()?;
+        handle.entries(query)
+    }
+
+    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
+        following::watch(self.handle(list), since, to)
+    }
+
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        let handle = self.handle(list);
+        let journal = handle.journal()?;
+        let renewed = journal.renew(leases);
+        handle.give_back(journal);
+        renewed
+    }
+
+    fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
+        let raw = self.form.load(&self.handle(list).path)?;
+        Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
+    }
+
+    fn litter(&self, _list: &ListId) -> Result<Vec<Litter>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn sweep(&self, _list: &ListId, _litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+fn info(list: ListId, path: PathBuf, state: &State) -> ListInfo {
+    let mut counts = [0; Status::ALL.len()];
+    let tasks = state.tasks.values().filter_map(|kept| kept.task.as_ref().ok());
+    for task in tasks.filter(|task| !task.is_internal()) {
+        counts[task.status as usize] += 1;
+    }
+    let changed = changed(&path);
+    ListInfo { list, path: Some(path), counts, changed }
+}
+
+fn changed(path: &Path) -> Option<Timestamp> {
+    let changed = fs::metadata(path).and_then(|found| found.modified()).ok()?;
+    let since = changed.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+}

@@ -1,0 +1,184 @@
+//! A transaction: what was read under the lock, and what is to happen.
+
+use std::sync::Arc;
+
+use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::{Event, Image, Lease, Revision, Rules, Task, TaskId};
+
+use super::commit;
+use super::form::Form;
+use super::handle::Handle;
+use super::looking::{Sight, look};
+use super::turn::Turn;
+use crate::clock;
+use crate::store::sidecar::Journal;
+use crate::store::staged::{CannotStage, Staging, key_of};
+use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
+
+/// A list while we change it.
+#[derive(Debug)]
+pub(super) struct TranslatedTxn<F: Form> {
+    pub(super) handle: Arc<Handle<F>>,
+    /// Given back when the transaction ends.
+    journal: Option<Journal>,
+    pub(super) sight: Seen<F>,
+    pub(super) staging: Staging,
+    _turn: Turn<F>,
+}
+
+/// What was seen of the files when the turn began.
+#[derive(Debug)]
+pub(super) struct Seen<F: Form> {
+    pub(super) raw: Option<F::Raw>,
+    pub(super) forms: std::collections::BTreeMap<TaskId, Vec<u8>>,
+    pub(super) outside: Vec<super::present::Outside>,
+}
+
+impl<F: Form> TranslatedTxn<F> {
+    /// Waits for a turn at the list.
+    pub(super) fn open(handle: Arc<Handle<F>>) -> Result<Self, StoreError> {
+        let (turn, journal) = handle.take_turn()?;
+        Self::begin(handle, turn, journal)
+    }
+
+    /// Begins where nobody else is at it.
+    pub(super) fn try_open(handle: Arc<Handle<F>>) -> Result<Option<Self>, StoreError> {
+        match handle.try_take_turn()? {
+            Some((turn, journal)) => Self::begin(handle, turn, journal).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn begin(handle: Arc<Handle<F>>, turn: Turn<F>, journal: Journal) -> Result<Self, StoreError> {
+        let Sight { state, raw, forms, outside, .. } = look(&handle, Some(&journal))?;
+        let staging = Staging::over(Arc::new(state));
+        Ok(Self { handle, journal: Some(journal), sight: Seen { raw, forms, outside }, staging, _turn: turn })
+    }
+
+    /// Returns the journal.
+    pub(super) fn journal(&self) -> &Journal {
+        self.journal.as_ref().expect("the journal is there until the transaction ends")
+    }
+
+    /// Returns the journal, to write to it at length.
+    pub(super) fn journal_mut(&mut self) -> &mut Journal {
+        self.journal.as_mut().expect("the journal is there until the transaction ends")
+    }
+
+    /// Waits until a commit that exists is on the disk.
+    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+        self.journal_mut().sync()
+    }
+
+    fn explain(&self, id: &TaskId, result: Result<(), CannotStage>) -> Result<(), StoreError> {
+        result.map_err(|why| match why {
+            CannotStage::NoTask(why) => StoreError::NoTask { path: self.staging.base.home.path_of(id), why },
+            CannotStage::TooLarge(source) => StoreError::TooLarge { task: id.clone(), source },
+        })
+    }
+}
+
+impl<F: Form> Drop for TranslatedTxn<F> {
+    fn drop(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            self.handle.give_back(journal);
+        }
+    }
+}
+
+impl<F: Form> Snapshot for TranslatedTxn<F> {
+    fn exists(&self) -> bool {
+        self.staging.base.exists || self.staging.staged.values().any(Option::is_some)
+    }
+
+    fn revision(&self) -> Revision {
+        self.staging.base.revision
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.staging.base.home)))
+    }
+
+    fn counts_missing(&self) -> bool {
+        self.staging.base.counts_missing
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        Ok(self.staging.leases.all())
+    }
+
+    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.waiting_for(blocker))
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+        let home = &self.staging.base.home;
+        Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(home)).collect())
+    }
+}
+
+impl<F: Form> Txn for TranslatedTxn<F> {
+    fn numbers(&self) -> Result<Numbers, StoreError> {
+        Ok(self.staging.numbers())
+    }
+
+    fn new_id(&self, _rules: Rules) -> Result<TaskId, StoreError> {
+        let ids = std::iter::repeat_with(|| self.handle.form.new_id(clock::now()));
+        let is_free = |id: &TaskId| self.staging.get(id).is_none();
+        Ok(ids.into_iter().find(is_free).expect("there is no end of ids"))
+    }
+
+    fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        let mut ids = Vec::with_capacity(count);
+        while ids.len() < count {
+            let id = self.new_id(rules)?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
+    fn put(&mut self, task: Task) -> Result<(), StoreError> {
+        let staged = self.staging.put(&task, self.handle.rules);
+        self.explain(&task.id, staged)
+    }
+
+    fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        let staged = self.staging.put_image(id, image);
+        self.explain(id, staged)
+    }
+
+    fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        let staged = self.staging.remove(id);
+        self.explain(id, staged)
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.staging.clear(self.handle.rules);
+        Ok(())
+    }
+
+    fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
+        Ok(self.staging.leases.grant(NewLease { task: self.staging.base.name_of(&lease.task), ..lease }))
+    }
+
+    fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        self.staging.leases.set(lease);
+        Ok(())
+    }
+
+    fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
+        self.staging.leases.end(&key_of(task));
+        self.staging.leases.end(task);
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        commit::commit(*self, signature)
+    }
+}

@@ -1,0 +1,164 @@
+//! The tools of other dialects, called by models.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use taskyard::calls::Toolbox;
+use taskyard::core::rules::gate::System;
+use taskyard::core::tools::{Answer, dialects};
+use taskyard::core::{AgentName, ListId, Rules};
+use taskyard::store::{
+    DocumentOptions, DocumentPlace, MemoryStore, TeachingOptions, TeachingPlace, open_documents, open_teaching,
+};
+use taskyard::{Store, Yard};
+use tempfile::TempDir;
+
+fn tools(store: Arc<dyn Store>, system: System) -> Toolbox {
+    Toolbox::new(Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap()), system)
+}
+
+fn on_a_document(folder: &TempDir) -> Toolbox {
+    let place = DocumentPlace::File(folder.path().join("tasks.json"));
+    let options = DocumentOptions { place, data: folder.path().join("data"), rules: Rules::Strict };
+    tools(open_documents(options), System::Document)
+}
+
+fn on_a_folder(folder: &TempDir) -> Toolbox {
+    let place = TeachingPlace::Folder(folder.path().join(".tasks"));
+    let options = TeachingOptions { place, data: folder.path().join("data"), rules: Rules::Strict };
+    tools(open_teaching(options), System::Teaching)
+}
+
+fn call(tools: &Toolbox, name: &str, input: Value) -> Answer {
+    tools.call(name, &input).unwrap()
+}
+
+fn given(tools: &Toolbox, name: &str, input: Value) -> Value {
+    let answer = call(tools, name, input);
+    assert!(!answer.is_error, "{}", answer.text);
+    answer.structured.unwrap()
+}
+
+#[test]
+fn every_tool_is_answered_in_its_own_system_and_in_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = || Arc::new(MemoryStore::new(Rules::Strict));
+    let all = [on_a_document(&folder), on_a_folder(&folder), tools(memory(), System::Export)];
+    let systems = [System::Document, System::Teaching, System::Export];
+    for tool in dialects::TOOLS {
+        for (tools, system) in all.iter().zip(systems) {
+            let unavailable = format!("Error: No such tool available: {}", tool.name);
+            let is_there = call(tools, tool.name, json!({})).text != unavailable;
+            assert_eq!(is_there, tool.system == system, "{} in {system:?}", tool.name);
+        }
+    }
+}
+
+#[test]
+fn a_todo_is_written_and_written_again_by_its_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_document(&folder);
+    let made = given(&tools, "TodoWrite", json!({"description": "First"}));
+    let id = made["task"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(id.len(), 36);
+    let second = given(
+        &tools,
+        "TodoWrite",
+        json!({"id": "mine", "description": "Second", "dependencies": [id], "metadata": {"priority": "high", "custom_fields": {"x": 1}}}),
+    );
+    assert_eq!((&second["task"]["status"], &second["task"]["id"]), (&json!("blocked"), &json!("mine")));
+    assert_eq!(second["task"]["metadata"], json!({"priority": "high", "custom_fields": {"x": 1}}));
+    let refused = call(&tools, "TodoWrite", json!({"id": "mine", "description": "Second", "status": "in_progress"}));
+    assert!(refused.is_error, "{}", refused.text);
+    given(&tools, "TodoWrite", json!({"id": id, "description": "First", "status": "completed"}));
+    let changed = given(
+        &tools,
+        "TodoWrite",
+        json!({"id": "mine", "description": "Other", "status": "in_progress", "assignee": "ben"}),
+    );
+    assert_eq!((&changed["task"]["description"], &changed["task"]["assignee"]), (&json!("Other"), &json!("ben")));
+    let refused = call(&tools, "TodoWrite", json!({"id": id, "description": "First", "dependencies": ["mine"]}));
+    assert!(refused.is_error && refused.text.contains("circle"), "{}", refused.text);
+    let refused = call(&tools, "TodoWrite", json!({"description": "Third", "dependencies": ["nothing"]}));
+    assert!(refused.is_error, "{}", refused.text);
+    let shown = given(&tools, "TodoRead", json!({}));
+    assert_eq!(
+        (&shown["count"], &shown["completed_count"], &shown["in_progress_count"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!(given(&tools, "TodoRead", json!({"include_completed": true}))["count"], 2);
+    assert_eq!(given(&tools, "TodoRead", json!({"assignee": "nobody"}))["count"], 0);
+}
+
+/// The four prompts of the tutorial the folder comes from.
+#[test]
+fn a_project_is_planned_listed_worked_on_and_listed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_folder(&folder);
+    let make = |subject: &str, blocked_by: &[&str]| {
+        let made = given(&tools, "create_task", json!({"subject": subject, "blockedBy": blocked_by}));
+        made["task"]["id"].as_str().unwrap().to_owned()
+    };
+    let schema = make("setup database schema", &[]);
+    let endpoints = make("create API endpoints", &[&schema]);
+    let tests = make("write tests", &[&endpoints]);
+    let docs = make("write docs", &[&schema]);
+    let files = fs::read_dir(folder.path().join(".tasks")).unwrap().flatten();
+    let files: Vec<String> = files.map(|file| file.file_name().into_string().unwrap()).collect();
+    assert_eq!(files.iter().filter(|name| name.starts_with("task_")).count(), 4, "{files:?}");
+    let text = fs::read_to_string(folder.path().join(".tasks").join(format!("{endpoints}.json"))).unwrap();
+    let keys: Vec<String> = serde_json::from_str::<serde_json::Map<_, Value>>(&text).unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["id", "subject", "description", "status", "owner", "blockedBy"]);
+    let listed = call(&tools, "list_tasks", json!({})).text;
+    assert!(listed.contains(&format!("[ ] {endpoints}: create API endpoints (blocked by: {schema})")), "{listed}");
+    assert!(call(&tools, "claim_task", json!({"task_id": tests})).is_error);
+    assert!(call(&tools, "complete_task", json!({"task_id": schema})).is_error, "only one in progress is completed");
+    let claimed = given(&tools, "claim_task", json!({"task_id": schema}));
+    assert_eq!((&claimed["task"]["status"], &claimed["task"]["owner"]), (&json!("in_progress"), &json!("ana")));
+    assert!(call(&tools, "claim_task", json!({"task_id": schema})).is_error, "only one that is pending is claimed");
+    let completed = given(&tools, "complete_task", json!({"task_id": schema}));
+    let mut unblocked = [endpoints.as_str(), docs.as_str()];
+    unblocked.sort_unstable();
+    assert_eq!(completed["unblocked"], json!(unblocked));
+    let listed = call(&tools, "list_tasks", json!({})).text;
+    assert!(
+        listed.contains(&format!("[x] {schema}")) && listed.contains(&format!("[ ] {docs}: write docs\n"))
+            || listed.ends_with("write docs"),
+        "{listed}"
+    );
+    assert!(call(&tools, "get_task", json!({"task_id": tests})).text.contains("\"blockedBy\""));
+}
+
+#[test]
+fn a_dependency_that_does_not_exist_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_folder(&folder);
+    fs::create_dir(folder.path().join(".tasks")).unwrap();
+    let text = r#"{"id": "task_1_0001", "subject": "x", "description": "", "status": "pending", "owner": null, "blockedBy": ["task_schema"]}"#;
+    fs::write(folder.path().join(".tasks/task_1_0001.json"), text).unwrap();
+    let refused = call(&tools, "claim_task", json!({"task_id": "task_1_0001"}));
+    assert!(refused.is_error && refused.text.contains("task_schema"), "{}", refused.text);
+}
+
+#[test]
+fn an_export_speaks_of_dependencies_and_keeps_notes() {
+    let tools = tools(Arc::new(MemoryStore::new(Rules::Strict)), System::Export);
+    let one = given(&tools, "TaskCreate", json!({"subject": "One"}))["task"]["id"].clone();
+    assert!(one.as_str().unwrap().starts_with("task_"), "{one}");
+    let two = given(&tools, "TaskCreate", json!({"subject": "Two", "dependencies": [one]}));
+    assert_eq!((&two["task"]["status"], &two["task"]["blockedBy"]), (&json!("blocked"), &json!([one])));
+    for text in ["first", "second"] {
+        given(&tools, "TaskUpdate", json!({"id": one, "status": "in_progress", "notes": text}));
+    }
+    let told: Value = serde_json::from_str(&call(&tools, "TaskList", json!({})).text).unwrap();
+    let notes = told[0]["metadata"]["notes"].as_array().unwrap();
+    assert_eq!((notes.len(), &notes[1]["text"], &notes[1]["author"]), (2, &json!("second"), &json!("ana")));
+    let blocked = given(&tools, "TaskUpdate", json!({"id": one, "status": "blocked"}));
+    assert_eq!(blocked["task"]["status"], "blocked");
+    let cancelled = given(&tools, "TaskUpdate", json!({"id": one, "status": "cancelled"}));
+    assert_eq!(cancelled["task"]["status"], "cancelled");
+    let told: Value = serde_json::from_str(&call(&tools, "TaskList", json!({})).text).unwrap();
+    assert_eq!(told[1]["status"], "pending");
+}

@@ -1,0 +1,231 @@
+//! Documents as others see them: what is in the file, and what becomes of what others do to it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+use taskyard::core::{AgentName, ListId, Op, Rules, Status, TaskId};
+use taskyard::operations::{NewTask, Update};
+use taskyard::store::{DocumentOptions, DocumentPlace, HistoryQuery, open_documents};
+use taskyard::{Outcome, Yard};
+use taskyard_testkit::PATIENCE;
+use tempfile::TempDir;
+
+const EXAMPLE: &str = include_str!("../../../docs/formats/document.md");
+
+struct Place {
+    folder: TempDir,
+    yard: Yard,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = DocumentPlace::File(folder.path().join("tasks.json"));
+        let options = DocumentOptions { place, data: folder.path().join("data"), rules: Rules::Strict };
+        let store = open_documents(options);
+        let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+        Self { folder, yard }
+    }
+
+    /// With the document of the format's page in it.
+    fn with_example() -> Self {
+        let place = Self::new();
+        let text = EXAMPLE.split("```json example\n").nth(1).unwrap().split("\n```").next().unwrap();
+        fs::write(place.file(), text).unwrap();
+        place
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("tasks.json")
+    }
+
+    fn root(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.file()).unwrap()).unwrap()
+    }
+
+    fn element(&self, id: &str) -> Value {
+        let root = self.root();
+        root["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap().clone()
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut Value)) {
+        let mut root = self.root();
+        edit(&mut root);
+        fs::write(self.file(), serde_json::to_string_pretty(&root).unwrap()).unwrap();
+    }
+}
+
+fn id(text: &str) -> TaskId {
+    TaskId::stored(text)
+}
+
+fn done<T: std::fmt::Debug>(outcome: Result<Outcome<T>, taskyard::Error>) -> T {
+    outcome.unwrap().done().unwrap()
+}
+
+#[test]
+fn a_new_task_is_written_as_the_format_says() {
+    let place = Place::new();
+    let new = NewTask { subject: "Title".into(), description: "Text".into(), ..NewTask::default() };
+    let made = done(place.yard.create(new)).task.id;
+    let root = place.root();
+    assert_eq!(root["version"], 2);
+    assert!(root["last_updated"].as_str().unwrap().ends_with('Z'));
+    let task = place.element(made.as_str());
+    let keys: Vec<&String> = task.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "description", "status", "created_at", "updated_at", "assignee", "dependencies"]);
+    assert_eq!((&task["description"], &task["assignee"]), (&json!("Title\n\nText"), &Value::Null));
+    assert!(fs::read_to_string(place.file()).unwrap().starts_with("{\n  \"tasks\": [\n    {\n      \"id\""));
+}
+
+#[test]
+fn completing_a_task_unblocks_the_one_that_waits_and_changes_nothing_else() {
+    let place = Place::with_example();
+    let before = place.root();
+    let updated = done(place.yard.done(&id("task-002")));
+    assert_eq!(updated.now_ready, [id("task-003")]);
+    let mut after = place.root();
+    assert_eq!(after["tasks"][1]["status"], "completed");
+    assert_eq!(after["tasks"][2]["status"], "pending");
+    for (place, status) in [(1, "in_progress"), (2, "blocked")] {
+        assert_ne!(after["tasks"][place]["updated_at"], before["tasks"][place]["updated_at"]);
+        after["tasks"][place]["status"] = json!(status);
+        after["tasks"][place]["updated_at"] = before["tasks"][place]["updated_at"].clone();
+    }
+    after["last_updated"] = before["last_updated"].clone();
+    assert_eq!(after.to_string(), before.to_string());
+}
+
+#[test]
+fn a_task_that_is_reopened_blocks_again() {
+    let place = Place::with_example();
+    done(place.yard.done(&id("task-002")));
+    done(place.yard.reopen(&id("task-002")));
+    assert_eq!(place.element("task-003")["status"], "blocked");
+}
+
+#[test]
+fn a_blocked_task_cannot_be_started_and_a_circle_is_refused() {
+    let place = Place::with_example();
+    assert!(matches!(place.yard.start(&id("task-003")).unwrap(), Outcome::Refused(_)));
+    let circle = Update { add_blocked_by: vec![id("task-003")], ..Update::default() };
+    assert!(matches!(place.yard.update(&id("task-001"), circle).unwrap(), Outcome::Refused(_)));
+    let nothing = Update { add_blocked_by: vec![id("nothing")], ..Update::default() };
+    assert!(matches!(place.yard.update(&id("task-001"), nothing).unwrap(), Outcome::Refused(_)));
+}
+
+#[test]
+fn what_another_program_did_is_in_the_history_and_can_be_restored() {
+    let place = Place::with_example();
+    place.yard.list(&Default::default()).unwrap();
+    place.edit(|root| {
+        root["tasks"][0]["description"] = json!("Another title");
+        root["tasks"].as_array_mut().unwrap().remove(2);
+        root["tasks"].as_array_mut().unwrap().push(json!({"id": "new", "description": "New", "status": "pending"}));
+    });
+    let tasks = place.yard.list(&Default::default()).unwrap().tasks;
+    assert_eq!(tasks.len(), 3);
+    let entries =
+        place.yard.history(&HistoryQuery { since: taskyard::core::Revision(1), ..Default::default() }).unwrap();
+    let mut told: Vec<_> = entries.iter().map(|entry| (entry.task.as_str().to_owned(), entry.op)).collect();
+    told.sort_by(|one, two| one.0.cmp(&two.0));
+    let expected = [
+        ("new", Op::CreatedElsewhere),
+        ("task-001", Op::ChangedElsewhere),
+        ("task-002", Op::ChangedElsewhere),
+        ("task-003", Op::RemovedElsewhere),
+    ];
+    assert_eq!(told, expected.map(|(id, op)| (id.to_owned(), op)));
+}
+
+#[test]
+fn a_document_that_was_deleted_is_remembered() {
+    let place = Place::with_example();
+    place.yard.list(&Default::default()).unwrap();
+    fs::remove_file(place.file()).unwrap();
+    assert!(place.yard.list(&Default::default()).unwrap().tasks.is_empty());
+    let entries = place.yard.history(&HistoryQuery::default()).unwrap();
+    assert_eq!(entries.iter().filter(|entry| entry.op == Op::RemovedElsewhere).count(), 3);
+    let mut txn = place.yard.store().write(place.yard.list_id()).unwrap();
+    for entry in entries.iter().filter(|entry| entry.op == Op::RemovedElsewhere) {
+        txn.put_image(&entry.task, entry.before.clone().unwrap()).unwrap();
+    }
+    txn.commit(&taskyard_testkit::signature(Op::Restore)).unwrap();
+    assert_eq!(place.element("task-002")["assignee"], "agent-123");
+    assert_eq!(place.element("task-003")["status"], "blocked");
+}
+
+#[test]
+fn a_file_of_the_first_version_is_upgraded_and_kept() {
+    let place = Place::new();
+    let old = r#"{"tasks":[{"id":"a","description":"A","status":"pending","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-01T00:00:00Z"}],"version":1,"by":"hand"}"#;
+    fs::write(place.file(), old).unwrap();
+    assert_eq!(place.yard.list(&Default::default()).unwrap().tasks.len(), 1);
+    assert_eq!(fs::read_to_string(place.file()).unwrap(), old, "looking changes nothing");
+    done(place.yard.start(&id("a")));
+    assert_eq!((&place.root()["version"], &place.root()["by"]), (&json!(2), &json!("hand")));
+    assert_eq!(fs::read_to_string(place.folder.path().join("tasks.json.v1")).unwrap(), old);
+    assert_eq!(place.element("a")["created_at"], "2025-01-01T00:00:00Z");
+}
+
+#[test]
+fn what_is_no_task_stays_in_the_file_as_it_is() {
+    let place = Place::with_example();
+    place.edit(|root| root["tasks"].as_array_mut().unwrap().push(json!({"id": "bad", "status": 5})));
+    done(place.yard.done(&id("task-002")));
+    assert_eq!(place.element("bad"), json!({"id": "bad", "status": 5}));
+    let problems = place.yard.store().read(place.yard.list_id()).unwrap().problems().unwrap();
+    assert_eq!(problems.len(), 1);
+}
+
+#[test]
+fn a_file_that_is_no_document_is_left_alone() {
+    let place = Place::new();
+    for text in ["", "[]", "{\"tasks\": 5}", "{\"tasks\": [], \"version\": 3}", "{\"tasks\": ["] {
+        fs::write(place.file(), text).unwrap();
+        assert!(place.yard.create(NewTask { subject: "x".into(), ..NewTask::default() }).is_err(), "{text}");
+        assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
+    }
+}
+
+#[test]
+fn who_locks_the_file_is_waited_for() {
+    let place = Place::with_example();
+    let held = File::options().read(true).write(true).open(place.file()).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let (send, receive) = channel();
+    let yard = place.yard.clone();
+    let writer = thread::spawn(move || {
+        send.send("begins").unwrap();
+        done(yard.done(&id("task-002")));
+        send.send("done").unwrap();
+    });
+    assert_eq!(receive.recv_timeout(PATIENCE), Ok("begins"));
+    // As the format's own programs write: in place, with the lock held.
+    place.edit(|root| root["tasks"][1]["assignee"] = json!("agent-456"));
+    assert!(receive.try_recv().is_err(), "it did not wait");
+    drop(held);
+    assert_eq!(receive.recv_timeout(PATIENCE), Ok("done"));
+    writer.join().unwrap();
+    let task = place.element("task-002");
+    assert_eq!((&task["assignee"], &task["status"]), (&json!("agent-456"), &json!("completed")));
+}
+
+#[test]
+fn a_task_in_progress_that_becomes_blocked_is_in_progress_again_afterwards() {
+    let place = Place::with_example();
+    let new = NewTask { subject: "First".into(), ..NewTask::default() };
+    let first = done(place.yard.create(new)).task.id;
+    let wait = Update { add_blocked_by: vec![first.clone()], ..Update::default() };
+    done(place.yard.update(&id("task-002"), wait));
+    assert_eq!(place.element("task-002")["status"], "blocked");
+    let is = |id: &TaskId| done(place.yard.show(id)).task.status;
+    assert_eq!(is(&id("task-002")), Status::InProgress);
+    done(place.yard.done(&first));
+    assert_eq!(place.element("task-002")["status"], "in_progress");
+}
