@@ -17,7 +17,7 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 9] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("list", Measure::In(listing::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
