@@ -11,6 +11,7 @@ mod corpus;
 mod creating;
 mod echoing;
 mod graphs;
+mod inboxing;
 mod listing;
 mod options;
 mod ours;

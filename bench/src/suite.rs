@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{backgrounding, claiming, completing, contending, creating, listing, ranking, serving, starting};
+use crate::{backgrounding, claiming, completing, contending, creating, inboxing, listing, ranking, serving, starting};
 
 /// Makes a measurement.
 enum Measure {
@@ -17,7 +17,7 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 9] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("list", Measure::In(listing::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
@@ -26,6 +26,7 @@ const MEASURES: [(&str, Measure); 9] = [
     ("contend", Measure::In(contending::measure)),
     ("claim", Measure::In(claiming::measure)),
     ("mcp", Measure::In(serving::measure)),
+    ("inbox", Measure::In(inboxing::measure)),
     ("jobs", Measure::In(backgrounding::measure)),
 ];
 

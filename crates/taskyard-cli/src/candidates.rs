@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::places;
 use crate::problem::Problem;
 
-/// A configuration file of a team or a package larger than this is not looked into.
+/// A configuration file of a package larger than this is not looked into.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// Returns what the flag and the variables say. Nothing needs to be looked for where one of them names the list.
@@ -32,19 +32,15 @@ pub(crate) fn is_enough(candidates: &Candidates) -> bool {
     candidates.flag.is_some() || candidates.taskyard_list.is_some() || candidates.client_list.is_some()
 }
 
-/// Adds what the configuration, the teams of this member, the bindings and the directory say.
+/// Adds what the configuration, the bindings and the directory say.
 pub(crate) fn look_around(
     candidates: &mut Candidates,
     environment: &Environment,
     config: &Config,
-    member: Option<&str>,
     directory: &Path,
 ) -> Result<(), Problem> {
     candidates.config = config.list().map(|(list, _)| list.to_owned());
     let client = places::client_config(environment).ok();
-    if let (Some(member), Some(client)) = (member, &client) {
-        candidates.team = only_team_of(member, &client.join("teams"));
-    }
     if let (Some(session), Some(client)) = (&candidates.session, &client) {
         let exists =
             |name: &str| ListId::new(name).is_ok_and(|list| client.join("tasks").join(list.directory()).is_dir());
@@ -60,18 +56,6 @@ pub(crate) fn look_around(
     candidates.git_folder = places::repository(directory).and_then(name_of);
     candidates.directory = name_of(directory);
     Ok(())
-}
-
-/// Returns the one team that has this agent as a member; none where there are several.
-pub(crate) fn only_team_of(agent: &str, teams: &Path) -> Option<String> {
-    let mut mine = fs::read_dir(teams).ok()?.flatten().filter_map(|team| {
-        let config = json(&team.path().join("config.json"))?;
-        let members = config.get("members")?.as_array()?;
-        let is_member = members.iter().any(|member| member.get("name").and_then(Value::as_str) == Some(agent));
-        is_member.then(|| config.get("name")?.as_str().map(str::to_owned)).flatten()
-    });
-    let first = mine.next()?;
-    mine.next().is_none().then_some(first)
 }
 
 fn package_name(directory: &Path) -> Option<String> {

@@ -17,6 +17,7 @@ use taskyard::store::{
     DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
     open_documents, open_teaching,
 };
+use taskyard::teams::{Teams, TeamsOptions};
 use taskyard::todos::{TodoList, TodoLists};
 
 use crate::arguments::Globals;
@@ -175,13 +176,43 @@ impl Context {
         let rules = self.rules()?;
         let mut candidates = candidates::said(self.globals.list.as_ref(), &self.environment);
         if !candidates::is_enough(&candidates) {
-            let member = self.named_agent().filter(|_| self.has_teams(rules));
-            candidates::look_around(&mut candidates, &self.environment, self.config()?, member, self.directory()?)?;
+            candidates.team = self.team_list(rules)?;
+            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
             if self.store_address()? == StoreAddress::Documents {
                 candidates = candidates.of_the_project();
             }
         }
         Ok(list_choice::choose(&candidates, rules)?)
+    }
+
+    /// Returns the name of the list of the team that whoever acts is in. Whoever has no name but the user's is there as a
+    /// person, and works on the list of the directory.
+    fn team_list(&self, rules: Rules) -> Result<Option<String>, Problem> {
+        let is_agent = self.named_agent().is_some() || self.environment.client_session.is_some();
+        if !is_agent || !self.has_teams(rules) {
+            return Ok(None);
+        }
+        let Ok(teams) = self.teams() else { return Ok(None) };
+        let seat = teams.only_seat(&self.actor()?)?;
+        Ok(seat.and_then(|seat| teams.list_of(&seat.team.name).ok()).map(|list| list.as_str().to_owned()))
+    }
+
+    /// Returns the client's teams.
+    pub(crate) fn teams(&self) -> Result<Arc<Teams>, Problem> {
+        let client = || places::client_config(&self.environment);
+        let root = match self.store_address()? {
+            StoreAddress::File(root) => root,
+            _ => client()?,
+        };
+        Ok(Arc::new(Teams::new(TeamsOptions {
+            tasks: root.join("tasks"),
+            root: root.join("teams"),
+            data: places::data(&self.environment)?,
+            rules: self.rules()?,
+            session: self.environment.client_session.clone(),
+            directory: self.directory.as_ref().ok().cloned(),
+            model: None,
+        })))
     }
 
     /// Tells whether teams count: in the client's rules where it has them switched on, in ours where they are not off.
@@ -236,7 +267,13 @@ impl Context {
     pub(crate) fn yard(&self) -> Result<Yard, Problem> {
         // The list before the store: a bad name is the user's to mend, whatever the store has to say.
         let choice = self.choice()?;
-        let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(self.rules()?);
+        let rules = self.rules()?;
+        let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(rules);
+        let yard = match self.teams() {
+            Ok(teams) if self.has_teams(rules) => yard.with_teams(teams),
+            // Without a place for what we remember there are no teams, and tasks all the same.
+            _ => yard,
+        };
         Ok(yard.with_hooks(Arc::clone(self.hooks()?)))
     }
 
@@ -253,11 +290,12 @@ impl Context {
     pub(crate) fn hook_setup(&self) -> Result<HookSetup, Problem> {
         let rules = self.rules()?;
         let client_config = places::client_config(&self.environment).ok();
-        let member = self.named_agent().filter(|_| self.has_teams(rules));
-        let team = member.zip(client_config.as_ref()).and_then(|(member, config)| {
-            let team = candidates::only_team_of(member, &config.join("teams"))?;
-            Some(Teammate { name: member.to_owned(), team })
-        });
+        let is_named = self.named_agent().is_some() && self.has_teams(rules);
+        let seat = match self.teams() {
+            Ok(teams) if is_named => teams.only_seat(&self.actor()?).unwrap_or_default(),
+            _ => None,
+        };
+        let team = seat.map(|seat| Teammate { name: seat.name, team: seat.team.name.to_string() });
         // Where the working directory is gone, hooks still have to run somewhere.
         let here = || Path::new("/");
         Ok(HookSetup {

@@ -31,6 +31,8 @@ pub(crate) const CLAUDE_CODE_TASK_LIST_ID: &str = "CLAUDE_CODE_TASK_LIST_ID";
 pub(crate) const CLAUDE_CODE_SESSION_ID: &str = "CLAUDE_CODE_SESSION_ID";
 /// Whether the client has teams: in client rules a team's list counts only where it is on, in ours unless it is off.
 pub(crate) const CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
+/// Whether a member of a team has to have its plan approved before it starts anything.
+pub(crate) const CLAUDE_CODE_PLAN_MODE_REQUIRED: &str = "CLAUDE_CODE_PLAN_MODE_REQUIRED";
 /// Whether the client keeps tasks or todos; an MCP server offers the one it says, tasks where it says nothing.
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 /// The directory the client works in, for the servers it starts.
@@ -73,6 +75,7 @@ pub(crate) struct Environment {
     pub(crate) client_list: Option<String>,
     pub(crate) client_session: Option<String>,
     pub(crate) client_teams: Option<bool>,
+    pub(crate) plan_mode_required: Option<bool>,
     pub(crate) client_enables_tasks: Option<String>,
     pub(crate) client_project: Option<PathBuf>,
     pub(crate) longest_output: Option<String>,
@@ -105,6 +108,7 @@ impl Environment {
             client_list: text(CLAUDE_CODE_TASK_LIST_ID),
             client_session: text(CLAUDE_CODE_SESSION_ID),
             client_teams: text(CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS).as_deref().and_then(yes_or_no),
+            plan_mode_required: text(CLAUDE_CODE_PLAN_MODE_REQUIRED).as_deref().and_then(yes_or_no),
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
             client_project: path(CLAUDE_PROJECT_DIR),
             longest_output: text(TASK_MAX_OUTPUT_LENGTH),

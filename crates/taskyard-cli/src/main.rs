@@ -15,6 +15,7 @@ mod run;
 mod serve;
 mod signals;
 mod store_address;
+mod team_problem;
 
 use std::process::ExitCode;
 

@@ -111,6 +111,7 @@ impl From<Error> for Problem {
                 .hint("wait until the other program is done, then try again")
                 .detail("task", task.as_str())
                 .detail("attempts", attempts),
+            Error::Team(error) => error.into(),
             Error::Cancelled => Self::new(Exit::Stopped, "cancelled", message),
             Error::Todos(TodoError::Io { path, source, .. }) => {
                 let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
@@ -243,6 +244,12 @@ impl From<Refusal> for Problem {
             Refusal::NoSuchList { list } => Self::new(Exit::NotFound, "list_not_found", message)
                 .hint("`taskyard lists` shows every list of this store")
                 .detail("list", list),
+            Refusal::PlanNotApproved { agent, lead } => Self::new(Exit::Refused, "plan_not_approved", message)
+                .hint(format!(
+                    "show it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox"
+                ))
+                .detail("agent", agent)
+                .detail("lead", lead),
             Refusal::HookBlocked { event, task, feedback } => Self::new(Exit::Refused, "hook_blocked", message)
                 .hint(match event {
                     HookEvent::TaskCreated => "mend what the hook complains of, and create the task again",

@@ -30,11 +30,13 @@ mod job_id;
 mod job_samples;
 mod lease;
 mod list;
+mod message;
 mod revision;
 mod ruleset;
 mod status;
 mod task;
 mod task_id;
+mod team;
 mod timestamp;
 mod todo;
 
@@ -46,10 +48,12 @@ pub use job::{Farewell, Gap, Job, JobEnding, JobFate, JobKind, JobOutput, JobSta
 pub use job_id::{BadJobId, JobId};
 pub use lease::{Holder, Lease, Moment, ProcessMark, Proof, Token};
 pub use list::{BadListName, ListId};
+pub use message::{Idle, Message, MessageKey, Protocol};
 pub use revision::Revision;
 pub use ruleset::{ClientVersion, Rules, UnknownClientVersion};
 pub use status::{Status, UnknownStatus};
 pub use task::{Metadata, Priority, Task, UnknownPriority};
 pub use task_id::{BadTaskId, TaskId};
+pub use team::{COLOURS, LEAD, LeadProcess, Member, Team, TeamName, inbox_name};
 pub use timestamp::Timestamp;
 pub use todo::Todo;

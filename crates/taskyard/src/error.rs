@@ -4,6 +4,7 @@ use taskyard_core::TaskId;
 
 use crate::jobs::JobError;
 use crate::store::StoreError;
+use crate::teams::TeamError;
 use crate::todos::TodoError;
 
 /// Why an operation gave no answer. A refusal by a rule is not an error: see [`crate::Outcome`].
@@ -23,6 +24,9 @@ pub enum Error {
     /// The operation was cancelled while hooks or checks ran. Nothing has changed.
     #[error("stopped while hooks ran; nothing was changed")]
     Cancelled,
+    /// Something about a team could not be found out or done.
+    #[error(transparent)]
+    Team(#[from] TeamError),
     /// A todo list could not be read or written.
     #[error(transparent)]
     Todos(#[from] TodoError),

@@ -40,6 +40,7 @@ pub mod operations;
 pub mod process;
 pub mod setup;
 pub mod store;
+pub mod teams;
 pub mod todos;
 pub mod work;
 

@@ -10,6 +10,7 @@ use crate::hooks::Hooks;
 use crate::leases::{ThisMachine, World};
 use crate::operations::{Halt, show_life, stage_ended_leases};
 use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::teams::Teams;
 use crate::{Error, Outcome};
 
 /// How long the lock of a task that a living process holds is waited for.
@@ -31,6 +32,7 @@ pub struct Yard {
     world: Arc<dyn World>,
     proof: Proof,
     hooks: Option<Arc<Hooks>>,
+    teams: Option<Arc<Teams>>,
 }
 
 impl Yard {
@@ -45,6 +47,7 @@ impl Yard {
             world: Arc::new(ThisMachine),
             proof: Proof::Name,
             hooks: None,
+            teams: None,
         }
     }
 
@@ -58,6 +61,12 @@ impl Yard {
     #[must_use]
     pub fn with_hooks(self, hooks: Arc<Hooks>) -> Self {
         Self { hooks: Some(hooks), ..self }
+    }
+
+    /// Has teams count: who acts may be a member of one, and its members are told of what concerns them.
+    #[must_use]
+    pub fn with_teams(self, teams: Arc<Teams>) -> Self {
+        Self { teams: Some(teams), ..self }
     }
 
     /// Lets another world than this machine's clocks and processes decide which leases have ended.
@@ -113,6 +122,11 @@ impl Yard {
     /// Returns the hooks that are asked.
     pub fn hooks(&self) -> Option<&Hooks> {
         self.hooks.as_deref()
+    }
+
+    /// Returns the teams that count.
+    pub fn teams(&self) -> Option<&Arc<Teams>> {
+        self.teams.as_ref()
     }
 
     /// Returns what decides which leases have ended.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -13,6 +14,7 @@ use taskyard::core::tools::{Answer, catalogue};
 use taskyard::core::{AgentName, ListId, Rules, Todo};
 use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
+use taskyard::teams::{NewMember, Presence, Teams, TeamsOptions};
 use taskyard::todos::{TodoList, TodoLists};
 
 /// Returns the tools of two agents on one list.
@@ -21,6 +23,19 @@ fn ana_and_ben() -> (Toolbox, Toolbox) {
     let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap(), agent("ana"));
     let ben = yard.acting_as(agent("ben"));
     (Toolbox::new(yard, System::Tasks), Toolbox::new(ben, System::Tasks))
+}
+
+/// Returns the teams of a directory.
+fn teams_in(folder: &Path) -> Teams {
+    Teams::new(TeamsOptions {
+        root: folder.join("teams"),
+        tasks: folder.join("tasks"),
+        data: folder.join("data"),
+        rules: Rules::Strict,
+        session: None,
+        directory: None,
+        model: None,
+    })
 }
 
 fn call(tools: &Toolbox, name: &str, input: Value) -> Answer {
@@ -40,9 +55,10 @@ fn create(tools: &Toolbox, titles: &[&str]) {
 
 #[test]
 fn every_tool_of_the_catalogue_is_answered() {
-    let (tasks, _) = ana_and_ben();
+    let folder = tempfile::tempdir().unwrap();
     let yard =
         Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+    let tasks = Toolbox::new(yard.clone().with_teams(Arc::new(teams_in(folder.path()))), System::Tasks);
     let todos = Toolbox::new(yard, System::Todos);
     for tool in catalogue::TOOLS {
         let unavailable = format!("Error: No such tool available: {}", tool.name);
@@ -206,4 +222,58 @@ fn junk_in_the_file_of_a_todo_list_is_an_empty_list_and_is_replaced() {
     assert!(TodoList::in_file(path.clone()).read().is_err());
     assert!(TodoList::in_file(path).replace(&[]).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn a_team_is_made_written_to_read_and_ended_by_tools_in_our_own_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = |name| AgentName::new(name).unwrap();
+    let store = Arc::new(MemoryStore::new(Rules::Strict));
+    let teams = Arc::new(teams_in(folder.path()));
+    let yard = Yard::new(store, ListId::new("alpha").unwrap(), agent("ana")).with_teams(Arc::clone(&teams));
+    let tools = |name| Toolbox::new(yard.acting_as(agent(name)), System::Tasks);
+    let (ana, ben) = (tools("ana"), tools("ben"));
+    assert!(
+        text(&ben, "SendMessage", json!({"to": "ana", "message": "hi"})).starts_with("Not sent: you are in no team.")
+    );
+    assert!(text(&ana, "TeamCreate", json!({"team_name": "alpha"})).starts_with("Team alpha is made, and you lead it"));
+    let team = teams.find("alpha").unwrap().unwrap();
+    let new = NewMember {
+        agent: agent("ben"),
+        agent_type: None,
+        model: None,
+        plan_mode_required: true,
+        presence: Presence::Lasting,
+    };
+    teams.join(&team, &new).unwrap().unwrap();
+    let missed = call(&ana, "SendMessage", json!({"to": "bob", "message": "hi"}));
+    assert!(missed.is_error && missed.text.ends_with("You can reach: team-lead, ben."), "{}", missed.text);
+    assert!(text(&ana, "SendMessage", json!({"to": "*", "message": "hi"})).starts_with("Sent to 1: ben."));
+
+    // What was read comes again until it is acknowledged.
+    let shown = call(&ben, "InboxRead", json!({}));
+    assert!(shown.text.contains("<teammate-message teammate_id=\"team-lead\" id="), "{}", shown.text);
+    let ids = shown.structured.unwrap()["messages"].clone();
+    assert!(text(&ben, "InboxRead", json!({})).contains("hi"));
+    assert_eq!(text(&ben, "InboxRead", json!({"acknowledge": ids})), "No new messages.");
+
+    create(&ana, &["Parser"]);
+    assert!(call(&ben, "TaskClaim", json!({"taskId": "1"})).text.starts_with("Not claimed: your plan"));
+    let plan = json!({"to": "team-lead", "message": {"type": "plan_approval_request", "plan": "First the lexer"}});
+    let request = call(&ben, "SendMessage", plan).structured.unwrap()["request_id"].as_str().unwrap().to_owned();
+    let approve = json!({"type": "plan_approval_response", "request_id": request, "approve": true});
+    assert!(text(&ana, "SendMessage", json!({"to": "ben", "message": approve})).starts_with("Plan approved for ben."));
+    assert!(!call(&ben, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"})).is_error);
+    assert_eq!(text(&ana, "TaskList", json!({})), "#1 [in_progress] Parser (ben)");
+    assert!(text(&ana, "ListAgents", json!({})).ends_with("ben [running] #1"));
+
+    assert!(call(&ana, "TeamDelete", json!({})).is_error);
+    let asked = json!({"to": "ben", "message": {"type": "shutdown_request", "reason": "done"}});
+    let request = call(&ana, "SendMessage", asked).structured.unwrap()["request_id"].as_str().unwrap().to_owned();
+    let answer = json!({"type": "shutdown_response", "request_id": request, "approve": true});
+    assert!(
+        text(&ben, "SendMessage", json!({"to": "team-lead", "message": answer})).starts_with("You have left the team")
+    );
+    assert_eq!(text(&ana, "TaskList", json!({})), "#1 [pending] Parser");
+    assert_eq!(text(&ana, "TeamDelete", json!({})), "Team alpha is ended. Its tasks stay.");
 }

@@ -8,7 +8,7 @@ use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::{Revision, Task, TaskId};
-use taskyard::operations::{Field, Updated};
+use taskyard::operations::{Field, Told, Updated};
 use taskyard::store::Problem as Defect;
 
 use crate::output::{Ids, Output};
@@ -52,6 +52,9 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
             updated.task.id,
             numbered(&updated.open_blockers)
         ))?;
+    }
+    if let Some(Told::Failed { to, why }) = &updated.told {
+        output.warn(&format!("{to} could not be told that it is theirs now: {why}"))?;
     }
     if !updated.dependents_started.is_empty() {
         let started = numbered(&updated.dependents_started);

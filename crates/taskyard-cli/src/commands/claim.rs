@@ -224,7 +224,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
             lost.assignable_to = Some(only_for.iter().map(Assignee::to_string).collect());
         }
         ClaimRefusal::NothingReady { for_others } => lost.for_others = Some(*for_others),
-        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved => {}
+        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => {}
     }
     lost
 }
@@ -238,6 +238,11 @@ fn advice(refusal: &ClaimRefusal) -> String {
         ClaimRefusal::AgentBusy { with } => {
             let first = with.first().map_or("ID", TaskId::as_str);
             format!("finish with `taskyard done {first}`, or give it back with `taskyard release {first}`")
+        }
+        ClaimRefusal::PlanNotApproved { lead } => {
+            format!(
+                "show it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox"
+            )
         }
         ClaimRefusal::NotAllowed { .. } => "say what you are with --role, or take another with --next".to_owned(),
         ClaimRefusal::AlreadyClaimed { .. } | ClaimRefusal::AlreadyResolved => {

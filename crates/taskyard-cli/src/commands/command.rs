@@ -17,6 +17,7 @@ use super::gc::Gc;
 use super::graph::Graph;
 use super::history::History;
 use super::hook::Hook;
+use super::inbox::Inbox;
 use super::job::Job;
 use super::list::List;
 use super::lists::Lists;
@@ -30,11 +31,13 @@ use super::renew::Renew;
 use super::reopen::Reopen;
 use super::restore::Restore;
 use super::search::Search;
+use super::send::Send;
 use super::serve::Serve;
 use super::setup::Setup;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
+use super::team::Team;
 use super::todo::Todo;
 use super::trust::Trust;
 use super::undepend::Undepend;
@@ -104,6 +107,9 @@ pub(crate) enum Command {
     Adopt(Adopt),
     Merge(Merge),
     Todo(Todo),
+    Team(Box<Team>),
+    Send(Send),
+    Inbox(Inbox),
     Job(Job),
     Doctor(Doctor),
     Gc(Gc),
@@ -171,6 +177,9 @@ impl Command {
             Self::Adopt(command) => command.run(context, output),
             Self::Merge(command) => command.run(context, output),
             Self::Todo(command) => command.run(context, output),
+            Self::Team(command) => command.run(context, output),
+            Self::Send(command) => command.run(context, output),
+            Self::Inbox(command) => command.run(context, output),
             Self::Job(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),

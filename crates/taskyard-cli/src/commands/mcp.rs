@@ -79,6 +79,7 @@ impl Offer {
     /// Returns what the server is to offer.
     pub(crate) fn options(self, context: &Context, leases: Leases) -> Result<Options, Problem> {
         let tools = match self.tools {
+            Tools::Core if is_in_a_team(context) => ToolSet::Team,
             Tools::Core => ToolSet::Core,
             Tools::All => ToolSet::All,
         };
@@ -93,4 +94,10 @@ impl Offer {
         };
         Ok(Options { tools, system, structured: self.structured, leases, runs_commands: self.allow_exec })
     }
+}
+
+/// Tells whether the agent the server is started for is in a team.
+fn is_in_a_team(context: &Context) -> bool {
+    let (Ok(teams), Ok(actor)) = (context.teams(), context.actor()) else { return false };
+    context.named_agent().is_some() && teams.only_seat(&actor).is_ok_and(|seat| seat.is_some())
 }

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use taskyard::core::AgentName;
-use taskyard::operations::DEFAULT_LEASE;
+use taskyard::Yard;
+use taskyard::core::{AgentName, Holder};
+use taskyard::leases::ThisMachine;
+use taskyard::operations::{DEFAULT_LEASE, Departure};
 use taskyard::process::Stop;
+use taskyard::teams::{NewMember, Presence};
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
 use super::work_display::{WorkDisplay, summary};
@@ -53,6 +56,10 @@ pub(crate) struct Work {
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
 
+    /// Work as members of this team: on its list, with what is written to them in TASKYARD_MESSAGES, until asked to end
+    #[arg(long, value_name = "TEAM")]
+    team: Option<String>,
+
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD", num_args = 1..)]
     command: Vec<String>,
@@ -84,8 +91,12 @@ struct Report<'a> {
 
 impl Work {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let yard = context.yard()?;
         let order = self.order(context)?;
+        let yard = match &self.team {
+            Some(team) => join(team, &order, context)?,
+            None => context.yard()?,
+        };
+        let (after, workers) = (yard.clone(), order.workers.clone());
         let stop = Stop::new();
         signals::stop_in_steps(stop.clone());
         let (tell, hear) = mpsc::sync_channel(BACKLOG);
@@ -106,6 +117,9 @@ impl Work {
             .map_err(|error| Problem::new(Exit::CouldNot, "no_thread", format!("cannot start a thread: {error}")))?;
         let (result, shown) = follow(&hear, &stop, output);
         let result = result.unwrap_or_else(|why| panic::resume_unwind(why));
+        if self.team.is_some() {
+            leave(&after, &workers)?;
+        }
         shown?;
         conclude(&result?, output)
     }
@@ -149,8 +163,39 @@ impl Work {
             ttl,
             retries: self.retries,
             waits: self.wait,
+            in_team: self.team.is_some(),
         })
     }
+}
+
+/// Lets the workers into a team, each living with this process, and returns the yard on its list.
+fn join(team: &str, order: &Order, context: &Context) -> Result<Yard, Problem> {
+    let teams = context.teams()?;
+    let mut team = teams.find(team)??;
+    let list = teams.list_of(&team.name)?;
+    let yard = context.yard()?.on(list).with_teams(Arc::clone(&teams));
+    for worker in &order.workers {
+        let new = NewMember {
+            agent: worker.name.clone(),
+            agent_type: Some(order.program.clone()),
+            model: None,
+            plan_mode_required: context.environment().plan_mode_required == Some(true),
+            presence: Presence::Held(Holder::Process(ThisMachine::own_mark())),
+        };
+        team = teams.join(&team, &new)??.team;
+    }
+    Ok(yard)
+}
+
+/// Lets those workers go that have not left yet.
+fn leave(yard: &Yard, workers: &[Worker]) -> Result<(), Problem> {
+    let Some(teams) = yard.teams() else { return Ok(()) };
+    for worker in workers {
+        if let Some(seat) = teams.only_seat(&worker.name)? {
+            yard.leave_team(teams, &seat, Departure::Shutdown)??;
+        }
+    }
+    Ok(())
 }
 
 /// Shows what happens until it is over. When nobody can read it any more, the work is stopped.

@@ -117,6 +117,9 @@ impl<'a> WorkDisplay<'a> {
             WorkEvent::Lost(ended, loss) => {
                 naming(verb(bad, "lost"), &ended.task).with(Tone::Plain, &format!(": {loss}"))
             }
+            WorkEvent::Left { worker } => {
+                Line::plain("left the team, as it was asked to: ").with(Tone::Owner, worker.as_str())
+            }
             WorkEvent::Idle { .. } | WorkEvent::NotUpdated(_) | WorkEvent::Notice(_) => return None,
         })
     }
@@ -149,8 +152,11 @@ impl Live {
                     self.all.remove(&bar);
                 }
             }
-            WorkEvent::OutputLine { .. } | WorkEvent::Idle { .. } | WorkEvent::NotUpdated(_) | WorkEvent::Notice(_) => {
-            }
+            WorkEvent::OutputLine { .. }
+            | WorkEvent::Idle { .. }
+            | WorkEvent::Left { .. }
+            | WorkEvent::NotUpdated(_)
+            | WorkEvent::Notice(_) => {}
         }
     }
 }

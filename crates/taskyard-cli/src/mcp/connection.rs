@@ -261,6 +261,7 @@ impl ServerHandler for Connection {
         let hearing = self.hub.news.hear();
         self.follow_roots(&context.peer).await;
         if self.has_tasks() {
+            self.hub.follow_messages();
             tokio::spawn(tell(context.peer, hearing, Arc::clone(&self.subscribed)));
         }
     }
@@ -287,9 +288,13 @@ async fn tell_once(
     if changes.resources_came_or_went {
         client.notify_resource_list_changed().await?;
     }
+    if changes.messages_came {
+        // Also to a client that subscribed to nothing: an agent that waits has no other way to learn of it.
+        client.notify_resource_updated(ResourceUpdatedNotificationParam::new(resources::INBOX)).await?;
+    }
     let concerned: Vec<String> = {
         let subscribed = subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-        subscribed.iter().filter(|uri| changes.concern(uri)).cloned().collect()
+        subscribed.iter().filter(|uri| *uri != resources::INBOX && changes.concern(uri)).cloned().collect()
     };
     for uri in concerned {
         client.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;

@@ -110,9 +110,27 @@ impl Hub {
         // A place that cannot be opened changes in no way that anybody could be told of.
         let Ok(place) = self.place().await else { return Ok(()) };
         let news = self.news.clone();
-        let followed = tokio::task::spawn_blocking(move || place.follow(&news)).await;
+        let agent = self.named_agent.clone();
+        let followed = tokio::task::spawn_blocking(move || {
+            if let Some(agent) = &agent {
+                place.follow_inbox(agent, &news);
+            }
+            place.follow(&news)
+        });
+        let followed = followed.await;
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    }
+
+    /// Sees to it that messages for the agent the server was started for are told, where it is in a team.
+    pub(super) fn follow_messages(self: &Arc<Self>) {
+        let Some(agent) = self.named_agent.clone() else { return };
+        let hub = Arc::clone(self);
+        tokio::spawn(async move {
+            let Ok(place) = hub.place().await else { return };
+            let news = hub.news.clone();
+            tokio::task::spawn_blocking(move || place.follow_inbox(&agent, &news));
+        });
     }
 
     /// Decides anew where calls are made: in the directory this comes to, where it comes to one. Calls wait meanwhile.

@@ -1,16 +1,17 @@
 //! What changed in the list, for the connections that want to know.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard::core::{Event, TaskId};
+use taskyard::core::{Event, MessageKey, TaskId};
 use taskyard::notices::{Notice, Notices};
 use taskyard::store::Subscription;
+use taskyard::teams::{Seat, Teams};
 use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::resources::{GRAPH, LIST, NOTIFICATIONS, task_uri};
+use super::resources::{GRAPH, INBOX, LIST, NOTIFICATIONS, task_uri};
 
 /// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.
 const WAITING: usize = 1_024;
@@ -23,6 +24,10 @@ pub(super) struct News(broadcast::Sender<Word>);
 #[derive(Debug, Default)]
 pub(super) struct Following(Mutex<Option<[Subscription; 2]>>);
 
+/// Follows the inboxes of a team for the news, until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct FollowingInbox(Mutex<Option<Subscription>>);
+
 /// Hears what changed.
 #[derive(Debug)]
 pub(super) struct Hearing(broadcast::Receiver<Word>);
@@ -32,6 +37,8 @@ pub(super) struct Hearing(broadcast::Receiver<Word>);
 enum Word {
     /// A commit, ours or another program's.
     Commit(Arc<Event>),
+    /// There may be a message.
+    Message,
     /// A job of somebody on the list has ended.
     Notice,
     /// Another list has taken the place of the one that was served.
@@ -47,6 +54,8 @@ pub(super) struct Changes {
     notifications: bool,
     /// Whether more may have changed than is named here.
     is_everything: bool,
+    /// Whether there are messages nobody was told of.
+    pub(super) messages_came: bool,
     tasks: BTreeSet<TaskId>,
 }
 
@@ -92,6 +101,31 @@ impl Following {
     }
 }
 
+impl FollowingInbox {
+    /// Begins to follow the inbox of a seat, where that has not begun. Only what is new is told: a message once.
+    pub(super) fn begin(&self, teams: &Arc<Teams>, seat: &Seat, news: &News) {
+        let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if following.is_some() {
+            return;
+        }
+        let (sender, looking, own) = (news.0.clone(), Arc::clone(teams), seat.clone());
+        let known: Mutex<HashSet<MessageKey>> = Mutex::default();
+        let look = move || {
+            let Ok(received) = looking.look_into(&own) else { return };
+            let keys = received.deliveries.into_iter().flat_map(|delivery| delivery.keys).collect::<HashSet<_>>();
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if !keys.is_subset(&known) {
+                let _ = sender.send(Word::Message);
+            }
+            *known = keys;
+        };
+        match teams.follow(seat, Box::new(look)) {
+            Ok(subscription) => *following = Some(subscription),
+            Err(error) => tracing::warn!(%error, "messages will not be told"),
+        }
+    }
+}
+
 impl Hearing {
     /// Waits until something has changed, and returns everything that has; none when nothing will any more.
     pub(super) async fn changes(&mut self) -> Option<Changes> {
@@ -118,6 +152,7 @@ impl Changes {
                 self.resources_came_or_went = true;
                 self.is_everything = true;
             }
+            Word::Message => self.messages_came = true,
             Word::Notice => self.notifications = true,
             Word::Commit(event) => {
                 for entry in &event.entries {
@@ -132,6 +167,7 @@ impl Changes {
     pub(super) fn concern(&self, uri: &str) -> bool {
         match uri {
             _ if self.is_everything => true,
+            INBOX => self.messages_came,
             NOTIFICATIONS => self.notifications,
             LIST | GRAPH => !self.tasks.is_empty(),
             uri => self.tasks.iter().any(|task| task_uri(task) == uri),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use taskyard::calls::{JobDesk, LastListing, Toolbox};
 use taskyard::config::Config;
 use taskyard::core::rules::gate::System;
+use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
@@ -22,7 +23,7 @@ use taskyard::{Error, Yard};
 
 use super::hub::{Leases, Options};
 use super::identity::Caller;
-use super::news::{Following, News};
+use super::news::{Following, FollowingInbox, News};
 use crate::context::Context;
 use crate::places;
 use crate::problem::Problem;
@@ -35,6 +36,8 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(super) struct Place {
     directory: Option<PathBuf>,
     yard: Yard,
+    /// Whether calls are made on the list of the team their agent is in: nobody said in so many words which list it is.
+    follows_team: bool,
     hooks: Arc<Hooks>,
     config: Config,
     claim: Claim,
@@ -43,6 +46,7 @@ pub(super) struct Place {
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
     following: Following,
+    following_inbox: FollowingInbox,
     board: NoticeBoard,
     desk: JobDesk,
     warden: OnceLock<Option<Warden>>,
@@ -58,6 +62,7 @@ impl Place {
     /// Looks up what a context leads to.
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?;
+        let follows_team = !is_said(context.choice()?.reason);
         let config = context.config()?.clone();
         let directory = context.directory().ok().map(Path::to_owned);
         let desk = JobDesk {
@@ -81,9 +86,11 @@ impl Place {
             todo_turns: Mutex::default(),
             last_listing: Arc::default(),
             following: Following::default(),
+            following_inbox: FollowingInbox::default(),
             board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
             desk,
             warden: OnceLock::new(),
+            follows_team,
             yard,
         })
     }
@@ -133,7 +140,9 @@ impl Place {
 
     /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.
     pub(super) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
-        if self.options.system != System::Tasks {
+        // Where there are teams, the list depends on who calls.
+        let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());
+        if self.options.system != System::Tasks || may_differ {
             return None;
         }
         let answer = self.last_listing.again(&self.yard, tool, input)?;
@@ -141,12 +150,26 @@ impl Place {
         Some(Answer { text: answer.text.clone(), structured, is_error: answer.is_error })
     }
 
+    /// Begins to tell of messages for an agent, where it is in a team and that has not begun.
+    pub(super) fn follow_inbox(&self, agent: &AgentName, news: &News) {
+        let Some(teams) = self.yard.teams() else { return };
+        match teams.only_seat(agent) {
+            Ok(Some(seat)) => self.following_inbox.begin(teams, &seat, news),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "messages will not be told"),
+        }
+    }
+
     /// Returns the tools of an agent for one call, which cancelling ends.
     pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
+        let yard = if self.follows_team { in_team_list(yard) } else { yard };
         let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
-        let toolbox = Toolbox::new(yard, self.options.system).with_last_listing(Arc::clone(&self.last_listing));
+        let is_here = yard.list_id() == self.yard.list_id();
+        let toolbox = Toolbox::new(yard, self.options.system);
+        // What is remembered is of the list of this place, and an agent may work on its team's.
+        let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
         let toolbox = toolbox.with_jobs(desk);
         let toolbox = match self.options.system {
             System::Tasks | System::Document | System::Teaching | System::Export => {
@@ -165,6 +188,22 @@ impl Place {
 
     fn claim(&self, agent: &AgentName) -> Claim {
         Claim { roles: self.config.roles(agent).to_vec(), ..self.claim.clone() }
+    }
+}
+
+/// Tells whether somebody said in so many words which list it is.
+fn is_said(reason: Reason) -> bool {
+    matches!(reason, Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config)
+}
+
+/// Returns the yard on the list of the team its agent is in. Where that cannot be told, calls are made where they were.
+fn in_team_list(yard: Yard) -> Yard {
+    match yard.in_team_list() {
+        Ok(in_team) => in_team,
+        Err(error) => {
+            tracing::warn!(%error, "teams cannot be looked at");
+            yard
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTemplate};
 use taskyard::core::render::{escaping, graph};
-use taskyard::core::tools::{task_get, task_list};
+use taskyard::core::tools::{inbox_read, task_get, task_list};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::Filter;
 use taskyard::{Error, Outcome, Yard};
@@ -11,6 +11,8 @@ use taskyard::{Error, Outcome, Yard};
 pub(super) const LIST: &str = "taskyard://list";
 /// What waits for what, as a Mermaid diagram.
 pub(super) const GRAPH: &str = "taskyard://graph";
+/// The messages for whoever the server was started for.
+pub(super) const INBOX: &str = "taskyard://inbox";
 /// What waits for the caller: which of its jobs have ended.
 pub(super) const NOTIFICATIONS: &str = "taskyard://notifications";
 /// One task as text: its id follows.
@@ -26,7 +28,7 @@ pub(super) fn task_uri(task: &TaskId) -> String {
 
 /// Tells whether an address can be one of ours, whether or not there is such a task now.
 pub(super) fn is_ours(uri: &str) -> bool {
-    [LIST, GRAPH, NOTIFICATIONS].contains(&uri) || uri.strip_prefix(TASK).is_some_and(|task| !task.is_empty())
+    [LIST, GRAPH, INBOX, NOTIFICATIONS].contains(&uri) || uri.strip_prefix(TASK).is_some_and(|task| !task.is_empty())
 }
 
 /// Returns a page of what there is to read: the list, its graph and the notifications first, then every task.
@@ -50,6 +52,14 @@ pub(super) fn page(yard: &Yard, from: usize) -> Result<ListResourcesResult, Erro
             Resource::new(NOTIFICATIONS, "notifications")
                 .with_title("Notifications")
                 .with_description("Which of your background commands have ended")
+                .with_mime_type("text/plain"),
+        );
+    }
+    if from == 0 && yard.teams().is_some_and(|teams| teams.only_seat(yard.actor()).is_ok_and(|seat| seat.is_some())) {
+        resources.push(
+            Resource::new(INBOX, "inbox")
+                .with_title("Inbox")
+                .with_description("The messages your team wrote to you and you have not acknowledged")
                 .with_mime_type("text/plain"),
         );
     }
@@ -79,6 +89,11 @@ pub(super) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
         LIST => {
             let everything = Filter { internal: true, ..Filter::default() };
             (task_list::listed(yard.list(&everything)?.tasks, yard.rules()).text, "text/plain")
+        }
+        INBOX => {
+            let Some(teams) = yard.teams() else { return Ok(None) };
+            let Some(seat) = teams.only_seat(yard.actor())? else { return Ok(None) };
+            (inbox_read::shown(&teams.look_into(&seat)?.deliveries, 0).text, "text/plain")
         }
         GRAPH => (graph::mermaid(&yard.graph()?.tasks), "text/vnd.mermaid"),
         uri => {

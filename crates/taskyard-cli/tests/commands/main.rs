@@ -36,6 +36,7 @@ mod renew;
 mod reopen;
 mod restore;
 mod search;
+mod send;
 mod session_start;
 mod setup;
 mod show;
@@ -43,6 +44,7 @@ mod show;
 mod signals;
 mod start;
 mod stats;
+mod team;
 #[cfg(unix)]
 mod terminal;
 mod test;

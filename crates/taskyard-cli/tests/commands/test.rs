@@ -96,7 +96,7 @@ impl Test {
     /// Runs a command and writes down what it said. Words are split as a shell does, with `'` and `"`.
     pub(crate) fn run(mut self, line: &str) -> Self {
         let output = self.output_of(line);
-        let _ = write!(self.transcript, "$ taskyard {}\n{}", shown(line), self.told(&output));
+        let _ = write!(self.transcript, "$ taskyard {}\n{}", hide_ids(&shown(line)), self.told(&output));
         self
     }
 
@@ -192,7 +192,7 @@ impl Test {
     /// Returns the text without what differs from run to run.
     fn redacted(&self, text: &str) -> String {
         let place = self.place.display().to_string();
-        hide_digests(&hide_times(&text.replace(&place, "[place]")))
+        hide_ids(&hide_digests(&hide_times(&text.replace(&place, "[place]"))))
     }
 
     fn write(&self, path: &str, contents: &[u8]) {
@@ -203,6 +203,30 @@ impl Test {
         let before = SystemTime::now() - Duration::from_secs(3600);
         std::fs::File::options().append(true).open(path).unwrap().set_modified(before).unwrap();
     }
+}
+
+/// Replaces the ids of messages by `[id]`, and the moments in the ids of requests and in names of files by `[moment]`.
+fn hide_ids(text: &str) -> String {
+    let is_in_word = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    let hide = |before: &str, word: &str| {
+        let parts: Vec<&str> = word.split('-').collect();
+        if before.ends_with("\"id\":\"") && parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]) {
+            return "[id]".to_owned();
+        }
+        let is_moment = |part: &str| part.len() >= 13 && part.bytes().all(|byte| byte.is_ascii_digit());
+        parts.into_iter().map(|part| if is_moment(part) { "[moment]" } else { part }).collect::<Vec<_>>().join("-")
+    };
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_in_word) {
+        let word = &rest[start..];
+        let end = word.find(|character| !is_in_word(character)).unwrap_or(word.len());
+        hidden.push_str(&rest[..start]);
+        let word_hidden = hide(&hidden, &word[..end]);
+        hidden.push_str(&word_hidden);
+        rest = &word[end..];
+    }
+    hidden + rest
 }
 
 /// Replaces every `2026-11-15T01:02:03.000Z` by `[time]`.

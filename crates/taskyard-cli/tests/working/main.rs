@@ -8,3 +8,4 @@ mod hooks;
 mod running;
 mod site;
 mod stopping;
+mod teams;

@@ -3,9 +3,11 @@
 pub mod document;
 pub mod export;
 pub mod hook_input;
+pub mod inbox;
 pub mod macf;
 pub mod native;
 pub mod task_notification;
 pub mod teaching;
+pub mod team_file;
 
 mod carrying;

@@ -34,8 +34,12 @@ const fn sequence(tone: Tone) -> &'static str {
         Tone::Warning => "33",
         Tone::Error => "1;31",
         Tone::Hint => "36",
+        Tone::Member(place) => MEMBERS[place % MEMBERS.len()],
     }
 }
+
+/// The colours of members, in the order of their names: the last but one and orange are none of the first sixteen.
+const MEMBERS: [&str; 8] = ["31", "34", "32", "33", "35", "38;5;208", "38;5;211", "36"];
 
 #[cfg(test)]
 mod tests {

@@ -34,6 +34,16 @@ pub enum Tone {
     Error,
     /// What to type next.
     Hint,
+    /// A member of a team in its own colour, by its place among [`crate::COLOURS`].
+    Member(usize),
+}
+
+impl Tone {
+    /// Returns the tone of a member of a team, by the name of its colour.
+    pub fn member(colour: Option<&str>) -> Self {
+        let place = colour.and_then(|colour| crate::COLOURS.iter().position(|known| *known == colour));
+        place.map_or(Self::Owner, Self::Member)
+    }
 }
 
 /// A piece of a line. Its text is safe to send to a terminal.

@@ -55,6 +55,12 @@ pub enum ClaimRefusal {
         /// For whom; empty for the client's own bookkeeping, which is for nobody.
         only_for: Vec<Assignee>,
     },
+    /// The agent has to show its plan first, and the lead has not approved it.
+    #[error("{lead} has not approved the plan yet")]
+    PlanNotApproved {
+        /// Who approves.
+        lead: String,
+    },
     /// Nothing can start now.
     #[error("nothing is ready")]
     NothingReady {
@@ -73,6 +79,7 @@ impl ClaimRefusal {
             Self::Blocked { .. } => "blocked",
             Self::AgentBusy { .. } => "agent_busy",
             Self::NotAllowed { .. } => "not_allowed",
+            Self::PlanNotApproved { .. } => "plan_not_approved",
             Self::NothingReady { .. } => "nothing_ready",
         }
     }

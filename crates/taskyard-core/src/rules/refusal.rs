@@ -119,6 +119,14 @@ pub enum Refusal {
         /// The list that was asked for.
         list: String,
     },
+    /// The agent has to show its plan first, and the lead has not approved it.
+    #[error("{agent} may start nothing before {lead} has approved its plan")]
+    PlanNotApproved {
+        /// Who has to plan.
+        agent: String,
+        /// Who approves.
+        lead: String,
+    },
     /// A hook blocks it.
     #[error("{}", hook_forbids(*.event, .task))]
     HookBlocked {

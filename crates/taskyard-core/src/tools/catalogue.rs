@@ -1,20 +1,25 @@
 //! All tools, and which of them are offered when.
 
 use super::{
-    Answer, Tool, ToolSet, dialects, task_claim, task_create, task_get, task_list, task_output, task_release, task_run,
-    task_stop, task_update, todo_write,
+    Answer, Tool, ToolSet, dialects, inbox_read, list_agents, send_message, task_claim, task_create, task_get,
+    task_list, task_output, task_release, task_run, task_stop, task_update, team_create, team_delete, todo_write,
 };
 use crate::rules::gate::System;
 use crate::{ClientVersion, Rules};
 
 /// Every tool there is, in the order in which they are offered. Which set and system each is in stands with it.
-pub const TOOLS: [&Tool; 10] = [
+pub const TOOLS: [&Tool; 15] = [
     &task_create::TOOL,
     &task_get::TOOL,
     &task_update::TOOL,
     &task_list::TOOL,
     &task_claim::TOOL,
     &task_release::TOOL,
+    &send_message::TOOL,
+    &inbox_read::TOOL,
+    &list_agents::TOOL,
+    &team_create::TOOL,
+    &team_delete::TOOL,
     &todo_write::TOOL,
     &task_run::TOOL,
     &task_output::TOOL,
@@ -97,6 +102,8 @@ mod tests {
         assert_eq!(names(TASKS), [&tasks[..], &["TaskOutput", "TaskStop"]].concat());
         let todos = Surface { system: System::Todos, ..TASKS };
         assert_eq!(names(todos), ["TodoWrite", "TaskOutput", "TaskStop"]);
+        let team: Vec<_> = offered(ToolSet::Team, TASKS).map(|tool| tool.name).collect();
+        assert_eq!(team[tasks.len()..tasks.len() + 3], ["SendMessage", "InboxRead", "ListAgents"]);
     }
 
     #[test]

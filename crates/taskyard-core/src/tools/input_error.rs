@@ -50,7 +50,7 @@ impl InputError {
                     unexpected.extend(keys.iter().map(|key| format!("An unexpected parameter `{key}` was provided")))
                 }
                 Wrong::Union(_) => unions.push(format!("The parameter `{place}` matches none of the accepted forms")),
-                Wrong::Value(_) | Wrong::TooSmall { .. } | Wrong::TooBig { .. } => {}
+                Wrong::Value(_) | Wrong::Discriminator(_) | Wrong::TooSmall { .. } | Wrong::TooBig { .. } => {}
             }
         }
         let mut lines = [missing, unexpected, types].concat();

@@ -7,7 +7,10 @@
 pub mod answer;
 pub mod catalogue;
 pub mod dialects;
+pub mod inbox_read;
+pub mod list_agents;
 pub mod schema;
+pub mod send_message;
 pub mod task_claim;
 pub mod task_create;
 pub mod task_get;
@@ -17,11 +20,14 @@ pub mod task_release;
 pub mod task_run;
 pub mod task_stop;
 pub mod task_update;
+pub mod team_create;
+pub mod team_delete;
 pub mod todo_write;
 
 mod input_error;
 mod refusing;
 mod repairing;
+mod said;
 mod tool;
 
 pub use answer::Answer;

@@ -111,6 +111,10 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             "Task #{task} is completed, so there is nothing to give back. If it has to be done again, set its status to \
              pending with TaskUpdate."
         ),
+        Refusal::PlanNotApproved { lead, .. } => format!(
+            "Not started: your plan has to be approved first. Nothing was changed. Send it with SendMessage (to \"{lead}\", message \
+             {{\"type\":\"plan_approval_request\",\"plan\":\"...\"}}) and wait for the answer in your inbox."
+        ),
         Refusal::HookBlocked { event: HookEvent::TaskCreated, feedback, .. } => feedback.clone(),
         Refusal::HookBlocked { feedback, .. } => {
             format!("{}\nNothing was changed. Mend what the hook complains of, then try again.", feedback.trim_end())

@@ -129,6 +129,10 @@ pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, ar
             around.named(with)
         ),
         ClaimRefusal::NotAllowed { .. } => format!("{named} is not for you: {refusal}. {}", next()),
+        ClaimRefusal::PlanNotApproved { lead } => format!(
+            "Not claimed: your plan has to be approved first. Send it with SendMessage (to \"{lead}\", message \
+             {{\"type\":\"plan_approval_request\",\"plan\":\"...\"}}) and wait for the answer in your inbox."
+        ),
         ClaimRefusal::NothingReady { for_others } => nothing_ready(*for_others, around),
     };
     let structured = structured(refusal, task);
@@ -163,7 +167,7 @@ fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
             Some(("assignableTo", only_for.iter().map(Assignee::to_string).collect()))
         }
         ClaimRefusal::NothingReady { for_others } => Some(("forOthers", json!(for_others))),
-        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved => None,
+        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => None,
     };
     told.extend(more.map(|(key, value)| (key.to_owned(), value)));
     told.extend(task.map(|task| ("task".to_owned(), json!(native::Shape(task)))));

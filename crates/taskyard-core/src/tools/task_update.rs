@@ -75,7 +75,15 @@ pub struct Changed<'a> {
     pub open_blockers: &'a [TaskId],
     /// The tasks that wait for this one and were already started when it was reopened.
     pub dependents_started: &'a [TaskId],
+    /// Whether a member of a team that does not lead it made the change.
+    pub is_by_teammate: bool,
+    /// Why the new owner could not be told.
+    pub not_told: Option<&'a str>,
 }
+
+/// What the client says to a teammate that completed a task.
+const NEXT: &str =
+    "\n\nTask completed. Call TaskList now to find your next available task or see if your work unblocked others.";
 
 /// Reads an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
@@ -123,8 +131,11 @@ pub fn changed(id: &TaskId, changed: &Changed<'_>, rules: Rules) -> Answer {
         structured["statusChange"] = json!({ "from": from.as_str(), "to": to.as_str() });
     }
     let mut text = format!("Updated task #{id} {}", fields.join(", "));
-    if !rules.is_client() {
-        text.push_str(&consequences(changed));
+    let is_completed = changed.status_change.is_some_and(|(_, to)| to == Status::Completed);
+    match rules.is_client() {
+        true if is_completed && changed.is_by_teammate => text.push_str(NEXT),
+        true => {}
+        false => text.push_str(&consequences(changed)),
     }
     Answer::new(text, structured)
 }
@@ -141,6 +152,13 @@ fn consequences(changed: &Changed<'_>) -> String {
     }
     if !started.is_empty() {
         text.push_str(&format!("\nAlready started, and waiting for it again: {}.", numbered(started)));
+    }
+    let is_completed = changed.status_change.is_some_and(|(_, to)| to == Status::Completed);
+    if is_completed && changed.is_by_teammate && ready.is_empty() {
+        text.push_str("\nCall TaskClaim without taskId for your next task.");
+    }
+    if let Some(why) = changed.not_told {
+        text.push_str(&format!("\nThe new owner could not be told: {why}."));
     }
     text
 }
@@ -229,6 +247,8 @@ mod tests {
             now_ready: &ready,
             open_blockers: &open,
             dependents_started: &[],
+            is_by_teammate: true,
+            not_told: None,
         };
         let told = changed(&TaskId::number(7), &done, Rules::Strict).text;
         assert_eq!(
@@ -236,6 +256,12 @@ mod tests {
             "Updated task #7 status\nNow ready: #8, #9. Take one with TaskClaim.\n\
              It was completed although it waits for #2, still open."
         );
-        assert_eq!(changed(&TaskId::number(7), &done, NEW).text, "Updated task #7 status");
+        assert_eq!(
+            changed(&TaskId::number(7), &done, NEW).text,
+            "Updated task #7 status\n\nTask completed. Call TaskList now to find your next available task or see if your \
+             work unblocked others."
+        );
+        let by_lead = Changed { is_by_teammate: false, ..done };
+        assert_eq!(changed(&TaskId::number(7), &by_lead, NEW).text, "Updated task #7 status");
     }
 }

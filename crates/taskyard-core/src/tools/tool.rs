@@ -30,6 +30,8 @@ pub enum ToolSet {
     /// Those every agent needs.
     #[default]
     Core,
+    /// Those a member of a team needs besides.
+    Team,
     /// All there are.
     All,
 }
@@ -72,6 +74,12 @@ impl Tool {
 
 /// The fields of an input that was found to be as it should be.
 pub(super) struct Fields(Map<String, Value>);
+
+impl From<Map<String, Value>> for Fields {
+    fn from(checked: Map<String, Value>) -> Self {
+        Self(checked)
+    }
+}
 
 impl Fields {
     /// Takes any value out.

@@ -7,7 +7,9 @@ mod failing;
 mod job_desk;
 mod jobs;
 mod last_listing;
+mod messages;
 mod tasks;
+mod teams;
 mod toolbox;
 
 pub use failing::failed;

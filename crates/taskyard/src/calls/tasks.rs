@@ -8,7 +8,7 @@ use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::Outcome;
-use crate::operations::{Filter, NewTask, Update};
+use crate::operations::{Filter, NewTask, Told, Update};
 
 impl Toolbox {
     pub(super) fn create(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -48,6 +48,8 @@ impl Toolbox {
                             now_ready: &updated.now_ready,
                             open_blockers: &updated.open_blockers,
                             dependents_started: &updated.dependents_started,
+                            is_by_teammate: updated.is_by_teammate,
+                            not_told: updated.told.as_ref().and_then(Told::failure),
                         };
                         Ok(task_update::changed(&task, &changed, self.yard.rules()))
                     }

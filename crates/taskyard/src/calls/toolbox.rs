@@ -9,6 +9,7 @@ use taskyard_core::tools::{Answer, InputError, Surroundings, todo_write};
 
 use super::{JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
+use crate::teams::TeamError;
 use crate::todos::TodoList;
 use crate::{Error, Yard};
 
@@ -72,6 +73,7 @@ impl Toolbox {
         let Some(tool) = catalogue::find_in(self.surface(), name) else {
             return Ok(catalogue::not_available(name));
         };
+        self.show_life(name);
         let answer = match tool.name {
             name if !self.system.is_the_clients() => self.call_in_dialect(name, input),
             "TaskCreate" => self.create(input),
@@ -81,6 +83,11 @@ impl Toolbox {
             "TaskClaim" => self.take(input),
             "TaskRelease" => self.release(input),
             "TodoWrite" => self.write_todos(input),
+            "TeamCreate" => self.create_team(input),
+            "TeamDelete" => self.delete_team(input),
+            "SendMessage" => self.send_message(input),
+            "InboxRead" => self.read_inbox(input),
+            "ListAgents" => self.list_agents(input),
             "TaskRun" => self.run_job(input),
             "TaskOutput" => self.job_output(input),
             "TaskStop" => self.stop_job(input),
@@ -88,8 +95,21 @@ impl Toolbox {
         };
         answer.or_else(|no_answer| match no_answer {
             NoAnswer::Input(error) => Ok(error.into()),
+            NoAnswer::Answer(answer) => Ok(answer),
             NoAnswer::Failed(error) => Err(error),
         })
+    }
+
+    /// Lets the team of whoever calls see that it lives, and what it does. The client's rules have nothing of that.
+    fn show_life(&self, tool: &str) {
+        let Some(teams) = self.yard.teams().filter(|_| !self.yard.rules().is_client()) else { return };
+        let shown = teams.only_seat(self.yard.actor()).and_then(|seat| match seat {
+            Some(seat) => teams.show_life(&seat, tool),
+            None => Ok(()),
+        });
+        if let Err(error) = shown {
+            tracing::warn!(%error, "what an agent does is not shown to its team");
+        }
     }
 
     fn write_todos(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -114,6 +134,8 @@ impl Toolbox {
 pub(super) enum NoAnswer {
     /// The input was wrong.
     Input(InputError),
+    /// There is an answer after all.
+    Answer(Answer),
     /// We could not find out.
     Failed(Error),
 }
@@ -121,6 +143,12 @@ pub(super) enum NoAnswer {
 impl From<InputError> for NoAnswer {
     fn from(error: InputError) -> Self {
         Self::Input(error)
+    }
+}
+
+impl From<TeamError> for NoAnswer {
+    fn from(error: TeamError) -> Self {
+        Self::Failed(error.into())
     }
 }
 

@@ -12,8 +12,10 @@ use super::edges::{
     blocking, connect_as_the_client, connect_strictly, disconnect, disconnect_as_the_client, waiting_for,
 };
 use super::halt::Halt;
+use super::team::{Told, with_owner};
 use super::workbench::Workbench;
 use crate::store::{StoreError, Txn};
+use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
 
 /// How often a change begins again because somebody reopened the task while hooks were asked.
@@ -51,6 +53,10 @@ pub struct Updated {
     pub open_blockers: Vec<TaskId>,
     /// The tasks that wait for this one and were already started when it was reopened.
     pub dependents_started: Vec<TaskId>,
+    /// Whether a member of a team that does not lead it made the change.
+    pub is_by_teammate: bool,
+    /// Whether the new owner, a member of a team, was told.
+    pub told: Option<Told>,
 }
 
 impl Yard {
@@ -64,12 +70,29 @@ impl Yard {
     /// Where that completes the task, checks and hooks are asked first, with no lock held; the change is then made on what is
     /// there by then. Where that turns out to be a completion nobody was asked about, it begins again.
     pub(super) fn change(&self, id: &TaskId, update: impl Fn(&Task) -> Update) -> Result<Outcome<Updated>, Error> {
+        let seat = self.seat()?;
+        let update = |task: &Task| with_owner(update(task), task, seat.as_ref());
+        let outcome = self.change_seated(id, update, seat.as_ref())?;
+        Ok(outcome.map(|updated| self.told_owner(updated, seat.as_ref())))
+    }
+
+    fn change_seated(
+        &self,
+        id: &TaskId,
+        update: impl Fn(&Task) -> Update,
+        seat: Option<&Seat>,
+    ) -> Result<Outcome<Updated>, Error> {
         for _ in 0..ATTEMPTS {
             let list = self.store().read(self.list_id())?;
             if !list.exists() {
                 return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
             }
-            let seen = if self.hooks().is_some() { list.find(id)?.task() } else { None };
+            let seen = if self.hooks().is_some() || seat.is_some() { list.find(id)?.task() } else { None };
+            if let Some(refusal) =
+                seen.as_ref().map_or(Ok(None), |task| self.forbidden_by_plan(seat, &update(task), task))?
+            {
+                return Ok(Outcome::Refused(refusal));
+            }
             // Nobody is asked about a change that is not this agent's to make.
             if let Some(refusal) = seen.as_ref().map_or(Ok(None), |task| self.forbidden_by_lease(&*list, task))? {
                 return Ok(Outcome::Refused(refusal));
@@ -196,6 +219,8 @@ fn consequences(bench: &mut Workbench<'_>, before: &Task, after: &Task, rules: R
         now_ready: Vec::new(),
         open_blockers: Vec::new(),
         dependents_started: Vec::new(),
+        is_by_teammate: false,
+        told: None,
     };
     if before.status == after.status {
         return Ok(updated);

@@ -7,6 +7,7 @@ use taskyard_core::rules::attempts::failed_attempts;
 use taskyard_core::{Revision, TaskId};
 
 use super::attempt::{Attempt, Outcome};
+use super::attending::Mail;
 use super::briefing::Briefing;
 use super::hold::Hold;
 use super::keeper::{Keeper, Nudge};
@@ -22,6 +23,7 @@ pub(super) struct Assignment {
     is_resumed: bool,
     stop: Stop,
     keeper: Keeper,
+    mail: Mail,
 }
 
 impl Assignment {
@@ -44,7 +46,12 @@ impl Assignment {
             task,
             hold,
         };
-        Self { attempt, is_resumed, stop, keeper }
+        Self { attempt, is_resumed, stop, keeper, mail: Mail::default() }
+    }
+
+    /// Gives the command what was written to the worker.
+    pub(super) fn with_mail(self, mail: Mail) -> Self {
+        Self { mail, ..self }
     }
 
     /// Returns what lets the keeper of the lease look at once.
@@ -59,13 +66,14 @@ impl Assignment {
 
     /// Runs the command, and completes the task or gives it back.
     pub(super) fn carry_out(self) -> Outcome {
-        let Self { attempt, is_resumed, stop, keeper } = self;
+        let Self { attempt, is_resumed, stop, keeper, mail } = self;
         let briefing = Briefing {
             task: &attempt.task,
             token: attempt.hold.token,
             attempt: attempt.number,
             worker: &attempt.worker,
             list: attempt.site.yard.list_id(),
+            messages: mail.as_json(),
         };
         let program = briefing.program(&attempt.site.order);
         let tail = Tail::default();
@@ -79,6 +87,9 @@ impl Assignment {
             });
         });
         let lost = keeper.finish();
+        if matches!(ending, Ok(Ending::Exited(0))) {
+            mail.acknowledge(&attempt.site.yard);
+        }
         match (ending, lost) {
             (Err(source), _) => attempt.could_not_start(source),
             (Ok(_), Some(loss)) => attempt.lost(loss).into(),

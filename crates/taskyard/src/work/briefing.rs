@@ -19,6 +19,8 @@ pub(super) struct Briefing<'a> {
     pub(super) attempt: u64,
     pub(super) worker: &'a Worker,
     pub(super) list: &'a ListId,
+    /// What was written to the worker, as JSON.
+    pub(super) messages: Option<String>,
 }
 
 impl Briefing<'_> {
@@ -56,7 +58,10 @@ impl Briefing<'_> {
             // A client that the command starts shares the list.
             ("CLAUDE_CODE_TASK_LIST_ID", list.to_owned()),
         ];
-        values.into_iter().map(|(name, value)| (name.into(), fitting(value).into())).collect()
+        // Half a list would be none; whoever needs more asks for it with `taskyard inbox`.
+        let messages = self.messages.clone().filter(|messages| messages.len() <= LONGEST_VALUE);
+        let messages = messages.map(|messages| ("TASKYARD_MESSAGES", messages));
+        values.into_iter().chain(messages).map(|(name, value)| (name.into(), fitting(value).into())).collect()
     }
 }
 

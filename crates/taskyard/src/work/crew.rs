@@ -10,6 +10,7 @@ use taskyard_core::{AgentName, TaskId};
 
 use super::assignment::Assignment;
 use super::attempt::Outcome;
+use super::attending::{Attended, Mail, attend};
 use super::keeper::Nudge;
 use super::report::{Tally, WorkError};
 use super::site::Site;
@@ -18,6 +19,7 @@ use crate::hooks::Teammate;
 use crate::leases::{Alarm, Bell};
 use crate::operations::{Claim, ClaimOutcome, IdleAnswer};
 use crate::process::Stop;
+use crate::store::Subscription;
 use crate::{Error, Yard};
 
 /// How often in a row hooks can send a worker to look again when there is nothing.
@@ -35,6 +37,7 @@ impl Yard {
             bell.ring();
             cancel.iter().for_each(crate::process::Cancel::cancel);
         });
+        let _mail = self.woken_by_mail(&order, alarm.bell())?;
         let (tell, hear) = mpsc::channel();
         let members = order.workers.iter().map(|worker| Member::new(&order, worker)).collect();
         let site = Site { yard: self.clone(), order, stop: stop.clone(), listener, blocked: Default::default() };
@@ -45,6 +48,15 @@ impl Yard {
             Some(error) => Err(error),
             None => Ok(crew.tally.report(self.given_up(crew.site.order.retries)?, stop.asked().is_cancelled())),
         }
+    }
+
+    /// Has whoever is written to look at once.
+    fn woken_by_mail(&self, order: &Order, bell: Bell) -> Result<Option<Subscription>, Error> {
+        let (Some(teams), Some(worker)) = (self.teams().filter(|_| order.in_team), order.workers.first()) else {
+            return Ok(None);
+        };
+        let Some(seat) = teams.only_seat(&worker.name)? else { return Ok(None) };
+        Ok(Some(teams.follow(&seat, Box::new(move || bell.ring()))?))
     }
 
     /// Returns the open tasks that failed too often to be tried again.
@@ -188,13 +200,24 @@ impl Crew {
     fn employ(&mut self, number: usize) -> Result<(), WorkError> {
         let member = &mut self.members[number];
         let yard = self.site.yard.acting_as(member.worker.name.clone());
+        let mail = match self.site.order.in_team {
+            true => match attend(&yard, &member.worker.name)? {
+                Attended::Left => {
+                    member.state = State::Retired;
+                    self.site.tell(WorkEvent::Left { worker: member.worker.name.clone() });
+                    return Ok(());
+                }
+                Attended::GoesOn(mail) => mail,
+            },
+            false => Mail::default(),
+        };
         let before = yard.store().read(yard.list_id()).map_err(Error::from)?.revision();
         let claimed = match yard.claim_next(&member.terms)? {
             ClaimOutcome::Claimed(claimed) => *claimed,
             ClaimOutcome::Refused { .. } if member.is_idle => return Ok(()),
             ClaimOutcome::Refused { .. } => return self.ask_about_idleness(number),
         };
-        let assignment = Assignment::new(&self.site, &member.worker, claimed, before);
+        let assignment = Assignment::new(&self.site, &member.worker, claimed, before).with_mail(mail);
         member.state = State::Busy(Box::new(assignment.nudge()), assignment.task().clone());
         (member.is_idle, member.looks) = (false, 0);
         let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));

@@ -49,6 +49,11 @@ pub enum WorkEvent {
         /// Which.
         worker: AgentName,
     },
+    /// A worker left its team, because it was asked to end.
+    Left {
+        /// Which.
+        worker: AgentName,
+    },
     /// A hook wanted a task changed, and a rule forbade it.
     NotUpdated(Refusal),
     /// Hooks did not run as written.

@@ -5,6 +5,7 @@
 
 mod assignment;
 mod attempt;
+mod attending;
 mod briefing;
 mod crew;
 mod event;

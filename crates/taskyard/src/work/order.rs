@@ -29,6 +29,8 @@ pub struct Order {
     pub retries: u64,
     /// Whether new work is waited for when nothing is left.
     pub waits: bool,
+    /// Whether the workers are members of a team, and attend to what is written to them.
+    pub in_team: bool,
 }
 
 /// One who works.

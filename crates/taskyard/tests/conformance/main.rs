@@ -5,6 +5,7 @@
 mod hooks;
 mod place;
 mod recording;
+mod teams;
 mod todos;
 mod tools;
 

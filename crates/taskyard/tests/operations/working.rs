@@ -20,6 +20,7 @@ fn order(line: &str) -> Order {
         ttl: Duration::from_secs(60),
         retries: 1,
         waits: false,
+        in_team: false,
     }
 }
 

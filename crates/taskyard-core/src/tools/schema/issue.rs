@@ -38,6 +38,8 @@ pub enum Wrong {
     Value(Vec<&'static str>),
     /// It is nothing that one of several shapes takes; what each found wrong.
     Union(Vec<Vec<Issue>>),
+    /// The word that says which of several shapes it has is none of them.
+    Discriminator(&'static str),
     /// It is too small.
     TooSmall {
         /// What it is.
@@ -144,6 +146,9 @@ impl Wrong {
                 let errors: Value = branches.iter().map(told).collect();
                 json!({ "code": "invalid_union", "errors": errors })
             }
+            Self::Discriminator(key) => json!({
+                "code": "invalid_union", "errors": [], "note": "No matching discriminator", "discriminator": key,
+            }),
             Self::TooSmall { origin, minimum, .. } => {
                 json!({ "origin": origin, "code": "too_small", "minimum": minimum, "inclusive": true })
             }
@@ -166,7 +171,7 @@ impl Wrong {
             }
             Self::Value(words) if words.len() == 1 => format!("Invalid input: expected {}", quoted(words, "")),
             Self::Value(words) => format!("Invalid option: expected one of {}", quoted(words, "|")),
-            Self::Union(_) => "Invalid input".to_owned(),
+            Self::Union(_) | Self::Discriminator(_) => "Invalid input".to_owned(),
             Self::TooSmall { message, .. } | Self::TooBig { message, .. } => message.clone(),
         }
     }

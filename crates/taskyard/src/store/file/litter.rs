@@ -77,7 +77,7 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
 }
 
 /// Tells whether whoever made something of ours is gone; its process id is in the name. A living one may be waiting for a lock.
-fn is_of_the_dead(name: &str) -> bool {
+pub(super) fn is_of_the_dead(name: &str) -> bool {
     let process = name.trim_start_matches(OURS).split('-').next().and_then(|word| word.parse().ok());
     process.is_none_or(is_dead)
 }

@@ -9,6 +9,7 @@ mod files;
 mod fingerprint;
 mod flush;
 mod gap;
+mod guarded;
 mod handle;
 mod held;
 mod litter;
@@ -32,5 +33,6 @@ mod waiting;
 
 pub mod failpoint;
 
+pub(crate) use guarded::{Found, Guarded, read_unlocked};
 pub use held::release_held_locks;
 pub use store::{FileStore, FileStoreOptions};

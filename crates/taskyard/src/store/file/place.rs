@@ -15,13 +15,17 @@ use crate::store::sidecar::{canonical, sidecar_of};
 /// What the temporary files and set-aside locks of ours begin with. The client looks at no name that begins with a dot.
 pub(super) const OURS: &str = ".taskyard-";
 
-/// The paths of one list.
+/// The paths of one list, or of one other file of the client's that is locked by itself.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// The directory of task files, links resolved where it exists.
     pub(super) directory: PathBuf,
     /// Our own directory for this list, where we may keep one.
     pub(super) sidecar: Option<PathBuf>,
+    /// The name of the lock that guards it.
+    pub(super) lock: CString,
+    /// Whether the directory is made where there is none.
+    pub(super) makes_directory: bool,
 }
 
 impl Place {
@@ -29,7 +33,17 @@ impl Place {
     pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId) -> Self {
         let directory = canonical(&tasks.join(list.directory()));
         let sidecar = data.map(|data| sidecar_of(data, &directory));
-        Self { directory, sidecar }
+        Self { directory, sidecar, lock: c".lock.lock".to_owned(), makes_directory: true }
+    }
+
+    /// Returns the place of one file that is locked by itself, in a directory that is never made.
+    pub(super) fn of_file(directory: PathBuf, file: &str) -> Self {
+        Self { directory, sidecar: None, lock: lock_name(file), makes_directory: false }
+    }
+
+    /// Returns the path of the lock that guards it.
+    pub(super) fn lock_path(&self) -> PathBuf {
+        self.directory.join(self.lock.to_string_lossy().as_ref())
     }
 
     /// Returns the path of a task's file.
@@ -51,6 +65,9 @@ impl Place {
     pub(super) fn make(&self) -> Result<OwnedFd, StoreError> {
         if let Some(directory) = self.open()? {
             return Ok(directory);
+        }
+        if !self.makes_directory {
+            return Err(StoreError::io("cannot open", &self.directory)(io::ErrorKind::NotFound.into()));
         }
         fs::create_dir_all(&self.directory).map_err(StoreError::io("cannot create", &self.directory))?;
         self.open()?.ok_or_else(|| StoreError::io("cannot open", &self.directory)(io::ErrorKind::NotFound.into()))

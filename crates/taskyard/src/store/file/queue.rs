@@ -2,6 +2,7 @@
 //!
 //! The queue is order, not safety. A waiter that sees no movement for as long as a lock lives stops waiting for it.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::fingerprint::{Fingerprint, Look, look_at};
 use super::lock::{self, LIFE};
+use super::place::Place;
 use super::state;
 use crate::store::StoreError;
 
@@ -40,8 +42,8 @@ pub(super) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
     }
 }
 
-/// Waits for its turn in the queue. `watched` is the directory of the list and the name of its lock.
-pub(super) fn enter(path: &Path, list: &Path, watched: Option<BorrowedFd<'_>>) -> Result<Queue, StoreError> {
+/// Waits for its turn in the queue. `watched` is the directory of the list, open.
+pub(super) fn enter(path: &Path, place: &Place, watched: Option<BorrowedFd<'_>>) -> Result<Queue, StoreError> {
     if let Some(queue) = try_enter(path)? {
         return Ok(queue);
     }
@@ -59,7 +61,7 @@ pub(super) fn enter(path: &Path, list: &Path, watched: Option<BorrowedFd<'_>>) -
         .map_err(StoreError::io("cannot wait for", path))?;
     let glances = state::open(path).map_err(StoreError::io("cannot open", path))?;
     let mut last_move = Instant::now();
-    let mut seen = glance(&glances, watched);
+    let mut seen = glance(&glances, watched, &place.lock);
     loop {
         match receiver.recv_timeout(GLANCE) {
             Ok(Ok(file)) => return Ok(Queue { file, path: path.to_owned(), is_head: true }),
@@ -69,7 +71,7 @@ pub(super) fn enter(path: &Path, list: &Path, watched: Option<BorrowedFd<'_>>) -
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let now = glance(&glances, watched);
+        let now = glance(&glances, watched, &place.lock);
         let dead = now.lock.is_some_and(|look| lock::age(&look) > LIFE) && now.is_like(&seen);
         if !now.is_like(&seen) {
             if now.turns != seen.turns {
@@ -81,7 +83,7 @@ pub(super) fn enter(path: &Path, list: &Path, watched: Option<BorrowedFd<'_>>) -
         match seen.lock {
             _ if dead => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),
             Some(look) if waited > PATIENCE => {
-                return Err(StoreError::Locked { path: list.join(".lock.lock"), age: lock::age(&look), waited });
+                return Err(StoreError::Locked { path: place.lock_path(), age: lock::age(&look), waited });
             }
             // The one ahead holds no lock and does not move: it was stopped on its way in or out.
             None if waited > LIFE => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),
@@ -104,7 +106,7 @@ impl Glance {
     }
 }
 
-fn glance(file: &File, watched: Option<BorrowedFd<'_>>) -> Glance {
-    let lock = watched.and_then(|directory| look_at(directory, c".lock.lock").ok().flatten());
+fn glance(file: &File, watched: Option<BorrowedFd<'_>>, name: &CStr) -> Glance {
+    let lock = watched.and_then(|directory| look_at(directory, name).ok().flatten());
     Glance { turns: state::load(file).unwrap_or_default().turns, lock }
 }

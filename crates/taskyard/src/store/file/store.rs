@@ -89,7 +89,7 @@ impl Store for FileStore {
     }
 
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
-        let place = Place { directory: self.options.tasks.join(list.directory()), sidecar: None };
+        let place = Place::of_file(self.options.tasks.join(list.directory()), ".lock");
         Ok(scan::scan(&place, None)?.tasks)
     }
 

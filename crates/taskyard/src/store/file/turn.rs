@@ -56,7 +56,7 @@ impl Turn {
     /// Waits for a turn. The list's directory is made where there is none.
     pub(super) fn take(place: &Place, queue_file: &std::path::Path) -> Result<Self, StoreError> {
         let directory = place.open()?;
-        let queue = queue::enter(queue_file, &place.directory, directory.as_ref().map(AsFd::as_fd))?;
+        let queue = queue::enter(queue_file, place, directory.as_ref().map(AsFd::as_fd))?;
         Self::take_from(place, directory, queue, PATIENCE)
     }
 
@@ -271,7 +271,7 @@ fn lock_list(
     second_look: Duration,
     patience: Duration,
 ) -> Result<(Arc<OwnedFd>, Arc<Lock>, bool), StoreError> {
-    let waiting = Waiting::new(c".lock.lock".to_owned(), place.directory.join(".lock.lock"), second_look);
+    let waiting = Waiting::new(place.lock.clone(), place.lock_path(), second_look);
     let mut attempts = 0;
     loop {
         let directory = Arc::new(match directory.take() {

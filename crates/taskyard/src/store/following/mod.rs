@@ -5,4 +5,5 @@ mod places_watched;
 mod watch;
 
 pub(in crate::store) use followed::Followed;
+pub(crate) use places_watched::PlacesWatched;
 pub(in crate::store) use watch::watch;

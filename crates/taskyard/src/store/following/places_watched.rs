@@ -7,7 +7,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 /// Watches a list's directory and ours for it, or the nearest directories above them that exist. It does not say what
 /// moved.
 #[derive(Debug)]
-pub(in crate::store) struct PlacesWatched {
+pub(crate) struct PlacesWatched {
     /// None where the kernel watches too much for this user already.
     watcher: Option<RecommendedWatcher>,
     watched: Vec<Watched>,
@@ -22,7 +22,7 @@ struct Watched {
 
 impl PlacesWatched {
     /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
-    pub(in crate::store) fn new(moved: impl Fn() + Send + 'static) -> Self {
+    pub(crate) fn new(moved: impl Fn() + Send + 'static) -> Self {
         let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
             let is_only_a_look = matches!(&event, Ok(event) if event.kind.is_access());
             if !is_only_a_look {
@@ -36,10 +36,11 @@ impl PlacesWatched {
 
     /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
     /// all of it; it may be told to watch too much.
-    pub(in crate::store) fn keep_up(&mut self, places: &[&Path]) -> bool {
+    pub(crate) fn keep_up(&mut self, places: &[&Path]) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         loop {
-            let wanted: Vec<Watched> = places.iter().map(|path| nearest(path)).collect();
+            let mut wanted: Vec<Watched> = places.iter().map(|path| nearest(path)).collect();
+            wanted.dedup();
             for gone in self.watched.extract_if(.., |old| !wanted.contains(old)) {
                 // The kernel stops by itself where the directory is no more.
                 let _ = watcher.unwatch(&gone.path);

@@ -20,4 +20,4 @@ pub(in crate::store) use fingerprint::Fingerprint;
 pub(in crate::store) use forms::Formed;
 pub(in crate::store) use known::{Known, KnownTask};
 pub(in crate::store) use moves::Move;
-pub(in crate::store) use naming::{canonical, sidecar_of};
+pub(in crate::store) use naming::{canonical, sidecar_name, sidecar_of};

@@ -21,7 +21,7 @@ pub(in crate::store) fn canonical(path: &Path) -> PathBuf {
 }
 
 /// Returns a readable directory name for our data about a list, one for each canonical path.
-fn sidecar_name(directory: &Path) -> String {
+pub(in crate::store) fn sidecar_name(directory: &Path) -> String {
     let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name: String = name.chars().take(80).collect();
     format!("{name}-{:016x}", fnv1a(directory.as_os_str().as_encoded_bytes()))

@@ -1,0 +1,268 @@
+//! `taskyard team`
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use taskyard::core::render::{Line, Tone};
+use taskyard::core::{AgentName, Holder, TeamName};
+use taskyard::leases::ThisMachine;
+use taskyard::operations::{Departed, Departure};
+use taskyard::teams::{NewMember, NewTeam, Presence, Seat, TeamRefusal};
+
+use super::team_display;
+use crate::arguments::parse_agent;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Make, show, join and leave teams
+///
+/// A team is a task list that its members share, and an inbox for each of them, in Claude Code's own files: its agents, other
+/// agents and people can be in one team. Whoever makes a team leads it, as `team-lead`.
+#[derive(Debug, Args)]
+pub(crate) struct Team {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a team and lead it; tasks its list already has stay
+    Create {
+        /// Its name
+        #[arg(value_parser = parse_name)]
+        name: TeamName,
+        /// What it is for
+        #[arg(short, long, value_name = "TEXT")]
+        description: Option<String>,
+        /// Remove the tasks its list already has; they can be restored
+        #[arg(long)]
+        reset: bool,
+    },
+    /// End a team: its inboxes go, its tasks stay
+    Delete {
+        /// The team
+        name: String,
+        /// Also when members are left
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show who is in a team and what each is doing
+    Show {
+        /// The team; yours where none is named
+        name: Option<String>,
+    },
+    /// Show every team
+    List,
+    /// Join a team under the name of --as
+    Join(Join),
+    /// Leave a team: your open tasks come back, and those who remain are told
+    Leave(Leave),
+}
+
+#[derive(Debug, Args)]
+struct Join {
+    /// The team
+    name: String,
+    /// Start nothing before the lead has approved the plan [env: CLAUDE_CODE_PLAN_MODE_REQUIRED]
+    #[arg(long)]
+    plan_mode: bool,
+    /// The process that the member lives with; when it has ended, the member is taken out
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+    /// What kind of agent it is
+    #[arg(long, value_name = "TYPE")]
+    agent_type: Option<String>,
+    /// The model it runs on
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct Leave {
+    /// The team; yours where none is named
+    name: Option<String>,
+    /// Who leaves, where that is somebody else
+    #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent)]
+    departed: Option<AgentName>,
+    /// Why
+    #[arg(long, value_name = "REASON", default_value = "shutdown")]
+    reason: Reason,
+}
+
+/// Why a member leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Reason {
+    /// It ended in order
+    Shutdown,
+    /// It was ended
+    Terminated,
+}
+
+fn parse_name(text: &str) -> Result<TeamName, String> {
+    text.parse().map_err(|error: taskyard::core::BadListName| error.to_string().replace("list", "team"))
+}
+
+impl Team {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        match self.action {
+            Action::Create { name, description, reset } => create(name, description, reset, context, output),
+            Action::Delete { name, force } => delete(&name, force, context, output),
+            Action::Show { name } => show(name.as_deref(), context, output),
+            Action::List => list(context, output),
+            Action::Join(join) => join.run(context, output),
+            Action::Leave(leave) => leave.run(context, output),
+        }
+    }
+}
+
+fn create(
+    name: TeamName,
+    description: Option<String>,
+    reset: bool,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Problem> {
+    let teams = context.teams()?;
+    let yard = context.yard()?;
+    let new = NewTeam { name, description, agent_type: None };
+    let (seat, list) = yard.create_team(&teams, &new, reset)??;
+    if output.is_json() {
+        let path = teams.file_of(&seat.team.name).display().to_string();
+        output.document(json!({
+            "team": seat.team.name.as_str(), "list": list.as_str(), "path": path, "agent": seat.name,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut line = Line::plain("Made team ").with(Tone::Strong, seat.team.name.as_str());
+    line.push(Tone::Dim, &format!(" (you lead it, its list is {list})"));
+    output.say(&line)?;
+    output.advise(&format!("others join with `taskyard team join {} --as NAME`", seat.team.name))?;
+    Ok(Exit::Done)
+}
+
+fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let teams = context.teams()?;
+    let yard = context.yard()?;
+    let team = teams.find(name)??;
+    let members = teams.standing_in_the_way(&team)?;
+    if !members.is_empty() && !force {
+        return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
+    }
+    // What its members were at comes back before there is nobody to tell.
+    for member in team.members.iter().filter(|member| !member.is_lead()) {
+        let seat = Seat { team: team.clone(), name: member.name.clone() };
+        yard.leave_team(&teams, &seat, Departure::Terminated)??;
+    }
+    teams.delete(&team)?;
+    if output.is_json() {
+        output.document(json!({ "team": team.name.as_str(), "deleted": true }))?;
+    } else {
+        output.say(&Line::plain("Ended team ").with(Tone::Strong, team.name.as_str()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let teams = context.teams()?;
+    let team = match name {
+        Some(name) => teams.find(name)??,
+        None => teams.seat(&context.actor()?, None)??.team,
+    };
+    let shown = context.yard()?.show_team(&teams, &team)?;
+    if output.is_json() {
+        output.document(team_display::shape(&shown))?;
+    } else {
+        output.lines(&team_display::lines(&shown, &output.look()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let teams = context.teams()?.list()?;
+    if output.is_json() {
+        let shapes: Vec<_> = teams.iter().map(team_display::summary).collect();
+        output.document(json!({ "teams": shapes }))?;
+        return Ok(Exit::Done);
+    }
+    if teams.is_empty() {
+        output.say(&Line::plain("No teams found"))?;
+        output.advise("make one with `taskyard team create NAME`")?;
+    }
+    output.lines(&teams.iter().map(|team| team_display::line(team, &output.look())).collect::<Vec<_>>())?;
+    Ok(Exit::Done)
+}
+
+impl Join {
+    fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let teams = context.teams()?;
+        let team = teams.find(&self.name)??;
+        // The dead leave first: one of them may have had this name, or this colour.
+        let pruned = context.yard()?.prune_team(&teams, &team)?;
+        for ghost in &pruned {
+            output.warn(&format!("took {} out of the team: {}", ghost.name, ghost.departed.notice))?;
+        }
+        let team = if pruned.is_empty() { team } else { teams.find(&self.name)?? };
+        let presence =
+            match self.pid {
+                None => Presence::Lasting,
+                Some(pid) => Presence::Held(Holder::Process(ThisMachine::mark(pid).ok_or_else(|| {
+                    Problem::usage("no_process", format!("there is no process {pid} on this machine"))
+                })?)),
+            };
+        let plan_mode_required = self.plan_mode || context.environment().plan_mode_required == Some(true);
+        let new = NewMember {
+            agent: context.actor()?,
+            agent_type: self.agent_type,
+            model: self.model,
+            plan_mode_required,
+            presence,
+        };
+        let seat = teams.join(&team, &new)??;
+        let list = teams.list_of(&seat.team.name)?;
+        let colour = seat.member().and_then(|member| member.color.clone());
+        if output.is_json() {
+            output.document(json!({
+                "team": seat.team.name.as_str(), "agent": seat.name, "color": colour, "list": list.as_str(),
+                "planModeRequired": plan_mode_required,
+            }))?;
+            return Ok(Exit::Done);
+        }
+        let mut line = Line::new().with(Tone::member(colour.as_deref()), &seat.name);
+        line.push(Tone::Plain, " joined team ");
+        line.push(Tone::Strong, seat.team.name.as_str());
+        line.push(Tone::Dim, &format!(" (its list is {list})"));
+        output.say(&line)?;
+        if plan_mode_required {
+            output.say(&Line::new().with(Tone::Dim, "  may start nothing before the lead has approved its plan"))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Leave {
+    fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let teams = context.teams()?;
+        let agent = match self.departed {
+            Some(agent) => agent,
+            None => context.actor()?,
+        };
+        let seat = teams.seat(&agent, self.name.as_deref())??;
+        let departure = match self.reason {
+            Reason::Shutdown => Departure::Shutdown,
+            Reason::Terminated => Departure::Terminated,
+        };
+        let departed: Departed = context.yard()?.leave_team(&teams, &seat, departure)??;
+        if output.is_json() {
+            let tasks: Vec<_> =
+                departed.tasks.iter().map(|task| json!({"id": task.shown_id(), "subject": task.subject})).collect();
+            output.document(json!({
+                "team": seat.team.name.as_str(), "agent": seat.name, "unassignedTasks": tasks,
+                "notificationMessage": departed.notice,
+            }))?;
+        } else {
+            output.say(&Line::plain(&departed.notice))?;
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,112 @@
+//! How teams are shown.
+
+use serde_json::{Value, json};
+use taskyard::core::Team;
+use taskyard::core::render::{Line, Look, Tone};
+use taskyard::teams::{Liveness, MemberShown, MemberState, PlanState, TeamShown};
+
+/// Returns a team as lines: its name, and a line for every member.
+pub(super) fn lines(shown: &TeamShown, look: &Look) -> Vec<Line> {
+    let mut head = Line::new().with(Tone::Strong, shown.team.name.as_str());
+    if let Some(description) = shown.team.description.as_deref().filter(|description| !description.is_empty()) {
+        head.push(Tone::Dim, &format!("{}{description}", look.dot()));
+    }
+    let name_width = |member: &MemberShown| Line::plain(&member.member.name).width();
+    let widest = shown.members.iter().map(name_width).max().unwrap_or(0).min(32);
+    let mut lines = vec![head];
+    lines.extend(shown.members.iter().map(|member| member_line(member, widest, look)));
+    lines
+}
+
+fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
+    let member = &shown.member;
+    let (tone, mark) = match shown.state {
+        MemberState::Running => (Tone::Active, look.either("●", "*")),
+        MemberState::Idle => (Tone::Dim, look.either("○", "o")),
+        MemberState::Stopping => (Tone::Warning, look.either("◌", "~")),
+        MemberState::AwaitingApproval => (Tone::Warning, look.either("◐", "?")),
+        MemberState::Ghost => (Tone::Error, look.either("✘", "x")),
+    };
+    let mut line = Line::plain("  ").with(tone, mark);
+    line.push(Tone::Plain, " ");
+    line.append(Line::new().with(Tone::member(member.colour()), &member.name).padded(widest));
+    line.push(Tone::Plain, "  ");
+    line.push(tone, shown.state.as_str());
+    for (id, subject) in &shown.tasks {
+        line.push(Tone::Dim, look.dot());
+        line.push(Tone::Id, &format!("#{id}"));
+        line.push(Tone::Plain, &format!(" {subject}"));
+    }
+    if let Some(unread @ 1..) = shown.unread {
+        line.push(Tone::Dim, &format!("{}{unread} unread", look.dot()));
+    }
+    if let Some(uses) = shown.tool_uses {
+        line.push(Tone::Dim, &format!("{}{uses} tool uses", look.dot()));
+    }
+    if let Some(tokens) = shown.tokens {
+        line.push(Tone::Dim, &format!("{}{tokens} tokens", look.dot()));
+    }
+    if let (Some(activity), Some(seen)) = (&shown.activity, shown.seen) {
+        line.push(Tone::Dim, &format!("{}{activity} {}", look.dot(), look.time(seen)));
+    }
+    line.push(Tone::Dim, &format!("{}joined {}", look.dot(), look.time(member.joined_at)));
+    match look.width {
+        Some(width) => line.cut(width, look.ellipsis()),
+        None => line,
+    }
+}
+
+/// Returns a team for programs.
+pub(super) fn shape(shown: &TeamShown) -> Value {
+    let members: Vec<Value> = shown.members.iter().map(member_shape).collect();
+    json!({ "team": shown.team.name.as_str(), "description": shown.team.description, "members": members })
+}
+
+fn member_shape(shown: &MemberShown) -> Value {
+    let member = &shown.member;
+    json!({
+        "name": member.name,
+        "lead": member.is_lead(),
+        "color": member.colour(),
+        "state": shown.state.as_str().replace(' ', "_"),
+        "alive": match shown.liveness {
+            Liveness::Alive => json!(true),
+            Liveness::Dead => json!(false),
+            Liveness::Unknown => Value::Null,
+        },
+        "tasks": shown.tasks.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+        "unread": shown.unread,
+        "planModeRequired": member.plan_mode_required,
+        "plan": match shown.plan {
+            PlanState::NotShown => "none",
+            PlanState::AwaitingApproval => "awaiting_approval",
+            PlanState::Rejected => "rejected",
+            PlanState::Approved => "approved",
+        },
+        "joinedAt": member.joined_at.to_string(),
+        "seen": shown.seen.map(|seen| seen.to_string()),
+        "activity": shown.activity,
+        "toolUses": shown.tool_uses,
+        "tokens": shown.tokens,
+    })
+}
+
+/// Returns a team in a list of teams, as a line.
+pub(super) fn line(team: &Team, look: &Look) -> Line {
+    let mut line = Line::new().with(Tone::Strong, team.name.as_str());
+    line.push(Tone::Dim, look.dot());
+    for (number, member) in team.members.iter().enumerate() {
+        line.push(Tone::Plain, if number == 0 { "" } else { ", " });
+        line.push(Tone::member(member.colour()), &member.name);
+    }
+    match look.width {
+        Some(width) => line.cut(width, look.ellipsis()),
+        None => line,
+    }
+}
+
+/// Returns a team in a list of teams, for programs.
+pub(super) fn summary(team: &Team) -> Value {
+    let members: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
+    json!({ "team": team.name.as_str(), "description": team.description, "members": members })
+}

@@ -1,0 +1,80 @@
+//! What goes wrong with teams, as people and programs learn of it.
+
+use serde_json::json;
+use taskyard::teams::{TeamError, TeamRefusal, Unreachable};
+
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+impl From<TeamError> for Problem {
+    fn from(error: TeamError) -> Self {
+        let message = error.to_string();
+        match error {
+            TeamError::Store(error) => error.into(),
+            TeamError::BadInbox { path, .. } => Self::new(Exit::CouldNot, "bad_inbox", message)
+                .hint("nothing was sent or lost: mend or move the file by hand, then try again")
+                .detail("path", path.display().to_string()),
+            TeamError::BadTeamFile { path, .. } => Self::new(Exit::CouldNot, "bad_team_file", message)
+                .hint("mend or move the file by hand, then try again")
+                .detail("path", path.display().to_string()),
+            TeamError::TooManyConflicts { path, attempts } => Self::new(Exit::GaveUp, "conflict", message)
+                .hint("wait until the other program is done, then try again")
+                .detail("path", path.display().to_string())
+                .detail("attempts", attempts),
+            TeamError::Memory { path, .. } => Self::new(Exit::CouldNot, "data_directory", message)
+                .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
+                .detail("path", path.display().to_string()),
+        }
+    }
+}
+
+impl From<TeamRefusal> for Problem {
+    fn from(refusal: TeamRefusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            TeamRefusal::NoSuchTeam { team, teams } => Self::new(Exit::NotFound, "team_not_found", message)
+                .hint(match teams.is_empty() {
+                    true => format!("make it with `taskyard team create {team}`"),
+                    false => format!("there is {}", teams.join(", ")),
+                })
+                .detail("team", team)
+                .detail("teams", json!(teams)),
+            TeamRefusal::NotInATeam { agent } => Self::new(Exit::NotFound, "not_in_a_team", message)
+                .hint("join one with `taskyard team join NAME`, or say with --as who you are")
+                .detail("agent", agent),
+            TeamRefusal::SeveralTeams { agent, teams } => Self::usage("several_teams", message)
+                .hint("name the one you mean with --team")
+                .detail("agent", agent)
+                .detail("teams", json!(teams)),
+            TeamRefusal::Unreachable(Unreachable::NoSuchMember { name, reachable, .. }) => {
+                Self::new(Exit::NotFound, "agent_not_found", message)
+                    .hint(format!("nothing was sent; there is {}", reachable.join(", ")))
+                    .detail("agent", name)
+                    .detail("reachable", json!(reachable))
+            }
+            TeamRefusal::Unreachable(Unreachable::AnotherTeam { name, .. }) => {
+                Self::new(Exit::NotFound, "agent_not_found", message).hint("nothing was sent").detail("agent", name)
+            }
+            TeamRefusal::NameTaken { by, .. } => Self::new(Exit::Refused, "team_exists", message)
+                .hint("choose a name that differs in more than case and punctuation")
+                .detail("team", by),
+            TeamRefusal::AlreadyLeading { team } => Self::new(Exit::Refused, "already_leading", message)
+                .hint(format!("end it first with `taskyard team delete {team}`"))
+                .detail("team", team),
+            TeamRefusal::MembersLeft { team, members } => Self::new(Exit::Refused, "members_left", message)
+                .hint("ask each to end with `taskyard send --to NAME --request shutdown`, or overrule with --force")
+                .detail("team", team)
+                .detail("members", json!(members)),
+            TeamRefusal::NameInUse { name, team } => Self::new(Exit::Refused, "name_in_use", message)
+                .hint("join under another name with --as")
+                .detail("agent", name)
+                .detail("team", team),
+            TeamRefusal::LeadStays { team, .. } => Self::new(Exit::Refused, "lead_stays", message)
+                .hint(format!("end the team with `taskyard team delete {team}`"))
+                .detail("team", team),
+            TeamRefusal::NotTheLead { lead, team } => {
+                Self::new(Exit::Refused, "not_the_lead", message).detail("lead", lead).detail("team", team)
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+use crate::test::Test;
+
+fn team() -> Test {
+    Test::new().quietly("team create alpha").quietly("team join alpha --as bob").quietly("team join alpha --as eve")
+}
+
+#[test]
+fn a_message_is_shown_until_it_is_acknowledged_and_its_sender_can_follow_it() {
+    team()
+        .run("send --to bob hello there --summary hi")
+        .run("inbox --sent --json")
+        .run("inbox --as bob")
+        .run("inbox --sent")
+        .run("inbox --as bob --json")
+        .run("inbox --as bob --ack")
+        .run("inbox --as bob")
+        .run("inbox --sent")
+        .snapshot();
+}
+
+#[test]
+fn who_cannot_be_reached_is_told_with_those_who_can() {
+    team()
+        .run("send --to bobby hello")
+        .run("send --to bobby hello --json")
+        .run("send --to bob@beta hello")
+        .run("send --to bob@alpha hello")
+        .run("send --to bob hello --as nobody")
+        .run("send --to bob")
+        .run("send hello")
+        .run("inbox --as nobody --json")
+        .snapshot();
+}
+
+#[test]
+fn a_message_for_all_says_how_many_it_reached() {
+    team().run("send --to * 'all hands'").run("send --to * again --json --as bob").run("inbox --as eve").snapshot();
+}
+
+#[test]
+fn a_message_can_carry_what_came_of_a_task_and_a_text_from_a_pipe() {
+    team()
+        .quietly("create Parser --as bob")
+        .quietly("start 1 --as bob")
+        .quietly("done 1 --as bob")
+        .run("send --to team-lead --task 1 'parses 12 of 12 files' --as bob")
+        .stdin("two\nlines\n")
+        .run("send --to team-lead - --as bob")
+        .run("inbox")
+        .snapshot();
+}
+
+#[test]
+fn a_member_is_asked_to_end_and_goes_in_order() {
+    let mut test = team().quietly("create Parser --as bob").quietly("start 1 --as bob");
+    let sent = test.json("send --to bob --request shutdown 'we are done' --json");
+    let request = sent["request"].as_str().unwrap().to_owned();
+    assert_eq!(test.json("team show alpha --json")["members"][1]["state"], "stopping");
+    test.run("inbox --as bob --ack")
+        .run(&format!("send --reject {request} busy --as bob"))
+        .run(&format!("send --reject {request} --as bob"))
+        .run(&format!("send --approve {request} --as bob"))
+        .run("inbox")
+        .run("list --as eve")
+        .run("team list")
+        .snapshot();
+}
+
+#[test]
+fn repeated_notices_of_idleness_are_one() {
+    let idle = |time: &str| {
+        format!(
+            r#"{{"from":"bob","text":"{{\"type\":\"idle_notification\",\"from\":\"bob\",\"timestamp\":\"{time}\",\"idleReason\":\"available\"}}","timestamp":"{time}","color":"blue","read":false}}"#
+        )
+    };
+    let times = ["2026-11-15T00:00:01.000Z", "2026-11-15T00:00:02.000Z", "2026-11-15T00:00:03.000Z"];
+    let inbox = format!("[{}]", times.map(idle).join(","));
+    team().file("home/.claude/teams/alpha/inboxes/team-lead.json", inbox).run("inbox --ack").run("inbox").snapshot();
+}
+
+#[test]
+fn what_is_no_message_is_set_aside_and_what_is_no_inbox_is_left_alone() {
+    let mut test = team()
+        .file(
+            "home/.claude/teams/alpha/inboxes/bob.json",
+            r#"[7,{"from":"team-lead","text":"hi","timestamp":"t","read":false,"kept":[1]},{"odd":true}]"#,
+        )
+        .run("inbox --as bob");
+    let output = test.json("inbox --as bob --json --ack");
+    assert_eq!((&output["messages"][0]["text"], &output["malformed"]), (&"hi".into(), &2.into()));
+    let kept = std::fs::read_dir(test.path("data/set-aside")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "7\n{\"odd\":true}\n");
+    let torn = "[\n  {\n    \"from\": \"team-lead\",\n    \"te";
+    test.file("home/.claude/teams/alpha/inboxes/eve.json", torn)
+        .run("send --to eve hello")
+        .run("inbox --as eve")
+        .meanwhile(|place| {
+            let path = place.join("home/.claude/teams/alpha/inboxes/eve.json");
+            assert_eq!(std::fs::read_to_string(path).unwrap(), torn);
+        })
+        .snapshot();
+}

@@ -1,0 +1,113 @@
+use std::fs;
+
+use crate::test::Test;
+
+#[test]
+fn a_team_is_made_joined_shown_and_left() {
+    Test::new()
+        .run("team list")
+        .run("team create alpha -d 'Ship it'")
+        .run("team create ALPHA")
+        .run("team join alpha --as bob")
+        .run("team join alpha --as eve --plan-mode")
+        .run("team join beta --as bob")
+        .quietly("create Parser --as bob")
+        .quietly("start 1 --as bob")
+        .run("team show --as bob --json")
+        .run("team list")
+        .run("team leave --as bob")
+        .run("inbox --as eve --json")
+        .run("team leave alpha --as team-lead")
+        .run("list --as eve")
+        .snapshot();
+}
+
+#[test]
+fn a_team_ends_when_nobody_is_left_or_by_force_and_its_tasks_stay() {
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("create Parser --as bob")
+        .quietly("start 1 --as bob")
+        .run("team delete alpha")
+        .run("team delete alpha --force")
+        .run("list --list alpha")
+        .run("send --to bob hello")
+        .run("team show alpha")
+        .snapshot();
+}
+
+#[test]
+fn odd_names_get_one_directory_and_names_that_collide_are_refused() {
+    Test::new()
+        .run("team create 'My Team!'")
+        .run("team create my_team-")
+        .run("team create ''")
+        .quietly("team join 'My Team!' --as bob")
+        .run("send --to bob hello --team 'My Team!'")
+        .run("inbox --as bob --ack")
+        .meanwhile(|place| {
+            let mut teams: Vec<String> = fs::read_dir(place.join("home/.claude/teams"))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            teams.sort();
+            assert_eq!(teams, ["my-team-"]);
+        })
+        .snapshot();
+}
+
+#[test]
+fn inboxes_in_both_of_the_clients_directories_are_read() {
+    let message = |text: &str| {
+        format!(r#"[{{"from":"team-lead","text":"{text}","timestamp":"2026-11-15T00:00:00.000Z","read":false}}]"#)
+    };
+    Test::new()
+        .quietly("team create My_Team")
+        .quietly("team join My_Team --as bob")
+        .file("home/.claude/teams/My_Team/inboxes/bob.json", message("as the client spells it"))
+        .file("home/.claude/teams/my-team/inboxes/bob.json", message("beside the team"))
+        .run("inbox --as bob --ack")
+        .run("inbox --as bob")
+        .snapshot();
+}
+
+#[test]
+fn the_dead_are_shown_as_ghosts_and_taken_out_with_a_reason() {
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let test = Test::new()
+        .quietly("team create alpha")
+        .quietly(&format!("team join alpha --as bob --pid {}", child.id()))
+        .quietly("create Parser --as bob")
+        .quietly("start 1 --as bob");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut test = test;
+    let shown = test.json("team show alpha --json");
+    assert_eq!(shown["members"][1]["state"], "ghost");
+    assert_eq!(shown["members"][1]["alive"], false);
+    test.run("team join alpha --as eve").run("list --as eve").run("inbox --as team-lead --json").snapshot();
+}
+
+#[test]
+fn nobody_starts_before_a_plan_that_has_to_be_approved_is() {
+    let mut test = Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob --plan-mode")
+        .quietly("create Parser --as bob")
+        .run("start 1 --as bob")
+        .run("claim 1 --as bob")
+        .run("claim --next --as bob --json");
+    let sent = test.json("send --to team-lead --request plan 'First the lexer' --as bob --json");
+    let request = sent["request"].as_str().unwrap().to_owned();
+    assert_eq!(test.json("team show alpha --json")["members"][1]["state"], "awaiting_approval");
+    let test = test
+        .run("inbox --as team-lead")
+        .run(&format!("send --to bob --approve {request} --as bob"))
+        .quietly(&format!("send --to bob --reject {request} 'think of Unicode'"))
+        .run("start 1 --as bob")
+        .quietly(&format!("send --to bob --approve {request}"))
+        .run("start 1 --as bob")
+        .run("inbox --as bob --ack");
+    test.snapshot();
+}

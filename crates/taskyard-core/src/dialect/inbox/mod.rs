@@ -1,0 +1,22 @@
+//! The client's inboxes: one JSON array of messages per agent, specified in `docs/formats/teams.md`.
+//!
+//! Reading and writing are pure functions over bytes. Every change keeps what it does not know, byte for byte where it can:
+//! entries that are no messages, keys nobody has heard of, and the order of both.
+
+mod appending;
+mod consuming;
+mod entry;
+mod protocol;
+mod reading;
+
+pub use appending::append;
+pub use consuming::{Consumed, Manner, consume, manner};
+pub use entry::entry;
+pub use protocol::{read_protocol, write_protocol};
+pub use reading::{BadInbox, Contents, read};
+
+/// What a new inbox holds.
+pub const EMPTY: &str = "[]";
+
+/// The largest inbox we read or write.
+pub const LARGEST: u64 = 256 * 1024 * 1024;

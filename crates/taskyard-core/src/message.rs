@@ -1,0 +1,195 @@
+//! A message from one agent to another, and what agents say to each other's programs.
+
+use serde_json::Value;
+
+use crate::Timestamp;
+
+/// A message as it lies in an inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent it.
+    pub from: String,
+    /// What it says: words for a model, or a [`Protocol`] message written as JSON.
+    pub text: String,
+    /// The same in a few words.
+    pub summary: Option<String>,
+    /// When it was sent, as it is written.
+    pub timestamp: String,
+    /// The colour of its sender.
+    pub color: Option<String>,
+    /// The name that tells it from every other message; older clients give none.
+    pub msg_id: Option<String>,
+    /// Whether whoever it is for has it.
+    pub read: bool,
+}
+
+/// What tells one message from another: its id, or where it has none its sender, time and text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MessageKey {
+    /// The id.
+    Id(String),
+    /// Sender, time and text.
+    Words(String, String, String),
+}
+
+impl Message {
+    /// Returns what tells this message from others.
+    pub fn key(&self) -> MessageKey {
+        match &self.msg_id {
+            Some(id) if !id.is_empty() => MessageKey::Id(id.clone()),
+            _ => MessageKey::Words(self.from.clone(), self.timestamp.clone(), self.text.clone()),
+        }
+    }
+
+    /// Returns when it was sent, where what is written there is a time.
+    pub fn sent(&self) -> Option<Timestamp> {
+        Timestamp::parse(&self.timestamp)
+    }
+}
+
+impl MessageKey {
+    /// Returns the key as one text, the same for ever.
+    pub fn as_text(&self) -> String {
+        match self {
+            Self::Id(id) => id.clone(),
+            Self::Words(from, timestamp, text) => format!("{from}\u{0}{timestamp}\u{0}{text}"),
+        }
+    }
+}
+
+/// What the programs of agents say to each other, inside the text of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// A task was given to somebody.
+    TaskAssignment {
+        /// The task.
+        task: String,
+        /// Its title.
+        subject: String,
+        /// What is to be done.
+        description: String,
+        /// Who gave it.
+        assigned_by: String,
+        /// When.
+        timestamp: String,
+    },
+    /// An agent has nothing to do.
+    IdleNotification(Idle),
+    /// An agent is asked to end.
+    ShutdownRequest {
+        /// The request.
+        request: String,
+        /// Who asks.
+        from: String,
+        /// Why.
+        reason: Option<String>,
+        /// When.
+        timestamp: String,
+    },
+    /// An agent ends.
+    ShutdownApproved {
+        /// The request.
+        request: String,
+        /// Who ends.
+        from: String,
+        /// When.
+        timestamp: String,
+        /// Where it runs, in the client's words.
+        pane: Option<String>,
+        /// What it runs in, in the client's words.
+        backend: Option<String>,
+    },
+    /// An agent goes on.
+    ShutdownRejected {
+        /// The request.
+        request: String,
+        /// Who goes on.
+        from: String,
+        /// Why.
+        reason: String,
+        /// When.
+        timestamp: String,
+    },
+    /// An agent shows its plan.
+    PlanApprovalRequest {
+        /// The request.
+        request: String,
+        /// Whose plan it is.
+        from: String,
+        /// The plan.
+        plan: String,
+        /// When.
+        timestamp: String,
+    },
+    /// The lead has looked at a plan.
+    PlanApprovalResponse {
+        /// The request.
+        request: String,
+        /// Whether it may be carried out.
+        approved: bool,
+        /// What is to be changed.
+        feedback: Option<String>,
+        /// When.
+        timestamp: String,
+        /// How the agent may go on, in the client's words.
+        permission_mode: Option<String>,
+    },
+    /// Something we do not know, kept as it is.
+    Unknown {
+        /// What it calls itself.
+        kind: String,
+        /// All of it.
+        value: Value,
+    },
+}
+
+/// That an agent has nothing to do, and what came of the last thing it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Idle {
+    /// Who.
+    pub from: String,
+    /// When.
+    pub timestamp: String,
+    /// Why: `available`.
+    pub reason: Option<String>,
+    /// What it did, in a few words.
+    pub summary: Option<String>,
+    /// The task it was at.
+    pub task: Option<String>,
+    /// What became of that.
+    pub status: Option<String>,
+    /// What went wrong.
+    pub failure: Option<String>,
+    /// What came of it.
+    pub result: Option<String>,
+}
+
+impl Idle {
+    /// Tells whether it says no more than that there is nothing to do.
+    pub fn is_bare(&self) -> bool {
+        let said = [&self.summary, &self.task, &self.status, &self.failure, &self.result];
+        said.iter().all(|word| word.as_ref().is_none_or(|word| word.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Message, MessageKey};
+
+    #[test]
+    fn a_message_is_known_by_its_id_or_by_sender_time_and_text() {
+        let message = |msg_id: Option<&str>| Message {
+            from: "ana".into(),
+            text: "hello".into(),
+            summary: None,
+            timestamp: "2026-11-15T00:00:00.000Z".into(),
+            color: None,
+            msg_id: msg_id.map(Into::into),
+            read: false,
+        };
+        assert_eq!(message(Some("x")).key(), MessageKey::Id("x".into()));
+        assert_eq!(message(Some("")).key(), message(None).key());
+        assert_ne!(message(None).key(), Message { from: "ben".into(), ..message(None) }.key());
+        assert_ne!(message(Some("x")).key().as_text(), message(None).key().as_text());
+    }
+}

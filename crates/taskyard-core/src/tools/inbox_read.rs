@@ -1,0 +1,110 @@
+//! `InboxRead`
+
+use serde_json::{Value, json};
+
+use super::schema::{Field, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::dialect::inbox::read_protocol;
+use crate::rules::gate::System;
+use crate::rules::mailing::Delivery;
+use crate::{Message, Protocol, Rules};
+
+/// Shows the messages for whoever calls.
+pub const TOOL: Tool = Tool {
+    name: "InboxRead",
+    description: "Read the messages your team wrote to you. Each comes again until you acknowledge its id here, so acknowledge \
+        what you have dealt with.",
+    input: Object {
+        fields: &[
+            Field::optional("acknowledge", Shape::List(&Shape::Text)).saying("Ids of messages you have dealt with")
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::SETTLES,
+    set: ToolSet::Team,
+    system: System::Tasks,
+};
+
+/// Reads an input: the ids of messages that are dealt with.
+pub fn read(input: &Value, rules: Rules) -> Result<Vec<String>, InputError> {
+    let mut fields = TOOL.check(input, None, rules)?;
+    let ids = fields.list("acknowledge").into_iter();
+    Ok(ids.filter_map(|id| id.as_str().map(str::to_owned)).collect())
+}
+
+/// Returns the answer: every message as the client puts it before a model, with the id it is acknowledged by.
+pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
+    let told = |delivery: &Delivery| tagged(&delivery.message, Some(&id(delivery)));
+    let mut texts: Vec<String> = deliveries.iter().map(told).collect();
+    if texts.is_empty() {
+        texts.push("No new messages.".to_owned());
+    }
+    let ids: Vec<String> = deliveries.iter().map(id).collect();
+    Answer::new(texts.join("\n\n"), json!({ "messages": ids, "acknowledged": acknowledged }))
+}
+
+/// Returns the answer where whoever asks is in no team.
+pub fn alone() -> Answer {
+    Answer::new("You are in no team, so nobody writes to you.", json!({ "messages": [] }))
+}
+
+/// Returns what a message is acknowledged by.
+pub fn id(delivery: &Delivery) -> String {
+    let message = &delivery.message;
+    message.msg_id.clone().unwrap_or_else(|| format!("{}@{}", message.from, message.timestamp))
+}
+
+/// Returns a message as the client puts it before a model.
+pub fn tagged(message: &Message, id: Option<&str>) -> String {
+    let attribute = |name: &str, value: Option<&str>| {
+        let value = value.filter(|value| !value.is_empty());
+        value.map(|value| format!(" {name}=\"{}\"", value.replace('"', "&quot;"))).unwrap_or_default()
+    };
+    let advice = match read_protocol(&message.text) {
+        Some(Protocol::ShutdownRequest { request, from, .. }) => format!(
+            "\n\nThis is a shutdown request. To approve it, call SendMessage with exactly this input, where \"message\" is a JSON \
+             object rather than a string: {{\"to\":\"{from}\",\"message\":{{\"type\":\"shutdown_response\",\"request_id\":\
+             \"{request}\",\"approve\":true}}}}. Approving ends your process; a plain-text acknowledgment does not shut you \
+             down. To decline, for example because you're mid-task, send the same input with \"approve\": false and a \
+             \"reason\"."
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "<teammate-message teammate_id=\"{}\"{}{}{}>\n{}{advice}\n</teammate-message>",
+        message.from,
+        attribute("color", message.color.as_deref()),
+        attribute("summary", message.summary.as_deref()),
+        attribute("id", id),
+        message.text,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tagged;
+    use crate::Message;
+
+    #[test]
+    fn a_message_is_put_before_a_model_as_the_client_does_it() {
+        let message = Message {
+            from: "bob".into(),
+            text: "T1 done".into(),
+            summary: Some("t1 done".into()),
+            timestamp: "t".into(),
+            color: Some("blue".into()),
+            msg_id: None,
+            read: false,
+        };
+        assert_eq!(
+            tagged(&message, None),
+            "<teammate-message teammate_id=\"bob\" color=\"blue\" summary=\"t1 done\">\nT1 done\n</teammate-message>"
+        );
+        let text = r#"{"type":"shutdown_request","requestId":"shutdown-1794704443478@bob","from":"team-lead","reason":"bye","timestamp":"2026-11-15T01:00:43.478Z"}"#;
+        let request = Message { from: "team-lead".into(), text: text.into(), summary: None, color: None, ..message };
+        let recorded = format!(
+            "<teammate-message teammate_id=\"team-lead\">\n{text}\n\nThis is a shutdown request. To approve it, call SendMessage with exactly this input, where \"message\" is a JSON object rather than a string: {{\"to\":\"team-lead\",\"message\":{{\"type\":\"shutdown_response\",\"request_id\":\"shutdown-1794704443478@bob\",\"approve\":true}}}}. Approving ends your process; a plain-text acknowledgment does not shut you down. To decline, for example because you're mid-task, send the same input with \"approve\": false and a \"reason\".\n</teammate-message>"
+        );
+        assert_eq!(tagged(&request, None), recorded);
+    }
+}

@@ -1,0 +1,56 @@
+//! `ListAgents`
+
+use serde_json::{Value, json};
+
+use super::schema::{Object, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::rules::gate::System;
+use crate::rules::membership::MemberState;
+use crate::{Member, Rules};
+
+/// Tells who can be written to.
+pub const TOOL: Tool = Tool {
+    name: "ListAgents",
+    description: "See who is in your team, what each is doing, and whom you can write to with SendMessage.",
+    input: Object { fields: &[], unknown: Unknown::Refused },
+    annotations: Annotations::LOOKS,
+    set: ToolSet::Team,
+    system: System::Tasks,
+};
+
+/// Reads an input, which holds nothing.
+pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {
+    TOOL.check(input, None, rules).map(drop)
+}
+
+/// A member and what it is doing.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    /// The member.
+    pub member: &'a Member,
+    /// What it is doing.
+    pub state: MemberState,
+    /// The numbers of the tasks it has in progress.
+    pub tasks: &'a [String],
+}
+
+/// Returns the answer: a line for everybody.
+pub fn listed(team: &str, own: &str, members: &[Listed<'_>]) -> Answer {
+    let line = |listed: &Listed<'_>| {
+        let Listed { member, state, tasks } = listed;
+        let tasks: String = tasks.iter().map(|task| format!(" #{task}")).collect();
+        let you = if member.name == own { " (you)" } else { "" };
+        format!("{}{you} [{}]{tasks}", member.name, state.as_str())
+    };
+    let lines: Vec<String> = members.iter().map(line).collect();
+    let structured: Vec<Value> = members
+        .iter()
+        .map(|listed| json!({ "name": listed.member.name, "state": listed.state.as_str(), "tasks": listed.tasks }))
+        .collect();
+    Answer::new(format!("Team {team}:\n{}", lines.join("\n")), json!({ "team": team, "agents": structured }))
+}
+
+/// Returns the answer where whoever asks is in no team.
+pub fn alone() -> Answer {
+    Answer::new("You are in no team, so there is nobody to write to.", json!({ "agents": [] }))
+}

@@ -1,0 +1,77 @@
+//! `TeamCreate`
+
+use serde_json::{Value, json};
+
+use super::said::said;
+use super::schema::{Field, Object, Shape, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::rules::gate::System;
+use crate::{LEAD, Rules, Team};
+
+/// Makes a team.
+pub const TOOL: Tool = Tool {
+    name: "TeamCreate",
+    description: "Make a team and lead it, when several agents shall work on one task list and write to each other. Its members \
+        share the task list of the team's name. Not for work you do alone.",
+    input: Object {
+        fields: &[
+            Field::required("team_name", Shape::Text),
+            Field::optional("description", Shape::Text),
+            Field::optional("agent_type", Shape::Text),
+        ],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::ADDS,
+    set: ToolSet::All,
+    system: System::Tasks,
+};
+
+/// A team that is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamCreate {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What kind of agent leads it.
+    pub agent_type: Option<String>,
+}
+
+/// Reads an input.
+pub fn read(input: &Value, rules: Rules) -> Result<TeamCreate, InputError> {
+    let mut fields = TOOL.check(input, None, rules)?;
+    Ok(TeamCreate {
+        name: fields.required_text("team_name"),
+        description: fields.text("description"),
+        agent_type: fields.text("agent_type"),
+    })
+}
+
+/// Returns the answer where the team was made; `path` is that of its file.
+pub fn created(team: &Team, path: &str, list: &str, rules: Rules) -> Answer {
+    let structured = json!({
+        "team_name": team.name.as_str(), "team_file_path": path, "lead_agent_id": team.name.agent_id(LEAD),
+    });
+    if rules.is_client() {
+        return said(structured, rules);
+    }
+    let text = format!(
+        "Team {} is made, and you lead it as {LEAD}. Its task list is {list}. Others join with `taskyard team join {}`; write to \
+         them with SendMessage.",
+        team.name, team.name
+    );
+    Answer::new(text, structured)
+}
+
+/// Returns the answer where no name was given.
+pub fn nameless() -> Answer {
+    Answer::error("team_name is required for TeamCreate")
+}
+
+/// Returns the answer where whoever asks leads another team, in the client's words.
+pub fn already_leading(team: &str) -> Answer {
+    Answer::error(format!(
+        "Already leading team \"{team}\". A leader can only manage one team at a time. Use TeamDelete to end the current team \
+         before creating a new one."
+    ))
+}

@@ -1,0 +1,62 @@
+//! `TeamDelete`
+
+use serde_json::{Value, json};
+
+use super::said::said;
+use super::schema::{Object, Unknown};
+use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::Rules;
+use crate::rules::gate::System;
+
+/// Ends a team.
+pub const TOOL: Tool = Tool {
+    name: "TeamDelete",
+    description: "End the team you lead, once its members have left: ask each to end with SendMessage (shutdown_request) first. \
+        Its inboxes go; its tasks stay.",
+    input: Object { fields: &[], unknown: Unknown::Refused },
+    annotations: Annotations::REPLACES,
+    set: ToolSet::All,
+    system: System::Tasks,
+};
+
+/// Reads an input, which holds nothing.
+pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {
+    TOOL.check(input, None, rules).map(drop)
+}
+
+/// Returns the answer where the team is no more.
+pub fn deleted(team: &str, rules: Rules) -> Answer {
+    let message = format!("Cleaned up directories and worktrees for team \"{team}\"");
+    let structured = json!({ "success": true, "message": message, "team_name": team });
+    if rules.is_client() {
+        return said(structured, rules);
+    }
+    Answer::new(format!("Team {team} is ended. Its tasks stay."), structured)
+}
+
+/// Returns the answer where whoever asks is in no team.
+pub fn no_team(rules: Rules) -> Answer {
+    let structured = json!({ "success": true, "message": "No team name found, nothing to clean up" });
+    if rules.is_client() {
+        return said(structured, rules);
+    }
+    Answer::new("You lead no team, so there is nothing to end.", structured)
+}
+
+/// Returns the answer where members are left.
+pub fn members_left(team: &str, members: &[String], rules: Rules) -> Answer {
+    let names = members.join(", ");
+    let message = format!(
+        "Cannot cleanup team with {} active member(s): {names}. Use requestShutdown to gracefully terminate teammates first.",
+        members.len()
+    );
+    let structured = json!({ "success": false, "message": message, "team_name": team });
+    if rules.is_client() {
+        return said(structured, rules);
+    }
+    let text = format!(
+        "Team {team} still has {names}. Nothing was changed. Ask each to end with SendMessage (message \
+         {{\"type\":\"shutdown_request\"}}), wait for the answers, then call TeamDelete again."
+    );
+    Answer::error(text).with(structured)
+}

@@ -1,0 +1,223 @@
+//! `SendMessage`, `InboxRead`
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use taskyard_core::dialect::inbox::write_protocol;
+use taskyard_core::rules::agents::name_of;
+use taskyard_core::rules::departing::Departure;
+use taskyard_core::rules::mailing::recipient;
+use taskyard_core::tools::send_message::{Routed, SendMessage, Unsendable};
+use taskyard_core::tools::{Answer, inbox_read, send_message};
+use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, Timestamp};
+
+use super::Toolbox;
+use super::toolbox::NoAnswer;
+use crate::clock;
+use crate::teams::{Judged, Letter, Seat, Sent, TeamRefusal, Teams};
+
+/// The directory the client uses where it knows of no team.
+const NO_TEAM: &str = "default";
+/// The name the client gives to whoever answers a request and has none.
+const NAMELESS: &str = "teammate";
+
+impl Toolbox {
+    pub(super) fn send_message(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let rules = self.yard.rules();
+        let message = send_message::read(input, rules).map_err(|unsendable| match unsendable {
+            Unsendable::Input(error) => NoAnswer::Input(error),
+            Unsendable::Answer(answer) => NoAnswer::Answer(answer),
+        })?;
+        let teams = self.teams("SendMessage")?;
+        let seat = teams.only_seat(self.yard.actor())?;
+        let post = Post { toolbox: self, teams: &teams, rules };
+        match (seat, rules) {
+            (Some(seat), Rules::Client(_))
+                if seat.is_lead() && matches!(message, SendMessage::ShutdownResponse { .. }) =>
+            {
+                post.without_a_seat(&message)
+            }
+            (Some(seat), _) => post.from(&seat, &message),
+            (None, Rules::Client(_)) => post.without_a_seat(&message),
+            (None, Rules::Strict) => Ok(Answer::error(
+                "Not sent: you are in no team. A person can let you in with `taskyard team join TEAM --as YOUR-NAME`.",
+            )),
+        }
+    }
+
+    pub(super) fn read_inbox(&self, input: &Value) -> Result<Answer, NoAnswer> {
+        let ids = inbox_read::read(input, self.yard.rules())?;
+        let teams = self.teams("InboxRead")?;
+        let Some(seat) = teams.only_seat(self.yard.actor())? else { return Ok(inbox_read::alone()) };
+        let there = teams.look_into(&seat)?;
+        let keys: Vec<MessageKey> = there
+            .deliveries
+            .iter()
+            .filter(|delivery| ids.contains(&inbox_read::id(delivery)))
+            .flat_map(|delivery| delivery.keys.clone())
+            .collect();
+        if !keys.is_empty() || there.malformed > 0 {
+            teams.acknowledge(&seat, &keys)?;
+        }
+        let received = teams.receive(&seat)?;
+        Ok(inbox_read::shown(&received.deliveries, keys.len()))
+    }
+}
+
+/// One call that sends.
+struct Post<'a> {
+    toolbox: &'a Toolbox,
+    teams: &'a Arc<Teams>,
+    rules: Rules,
+}
+
+impl Post<'_> {
+    /// Sends from a seat in a team.
+    fn from(&self, seat: &Seat, message: &SendMessage) -> Result<Answer, NoAnswer> {
+        match message {
+            SendMessage::Message { to, text, summary } => {
+                let letter = Letter { text: text.clone(), summary: summary.clone() };
+                let sent = self.judged(self.send(seat, to, &letter))?;
+                let to_color = seat.team.member(&sent.to).and_then(|member| member.colour());
+                Ok(send_message::sent(&self.routed(seat, &sent, to_color), self.rules))
+            }
+            SendMessage::Broadcast { text, summary } => {
+                let letter = Letter { text: text.clone(), summary: summary.clone() };
+                let (sent, failed) = self.judged(self.teams.broadcast(seat, &letter))?;
+                let reached: Vec<String> = sent.iter().map(|sent| sent.to.clone()).collect();
+                let missed: Vec<String> = failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
+                let routed = Routed {
+                    sender: &seat.name,
+                    sender_color: seat.member().and_then(|member| member.color.as_deref()),
+                    to: "team",
+                    to_color: None,
+                    text,
+                    summary: summary.as_deref(),
+                    msg_id: None,
+                };
+                Ok(send_message::broadcast(&routed, &reached, &missed, self.rules))
+            }
+            SendMessage::ShutdownRequest { to, reason } => {
+                let sent = match self.accepts_anybody(seat, to) {
+                    Some(name) => self.request_from_anybody(seat, &name, reason.as_deref())?,
+                    None => self.judged(self.teams.ask_to_end(seat, to, reason.as_deref()))?,
+                };
+                let request = sent.request.as_deref().unwrap_or_default();
+                Ok(send_message::asked_to_end(&sent.to, request, self.rules))
+            }
+            SendMessage::ShutdownResponse { request, rejection } => {
+                let rejection = rejection.as_deref();
+                self.judged(self.teams.answer_shutdown(seat, request, rejection))?;
+                // The client's lead takes a member out when it has read the answer; ours goes by itself.
+                if rejection.is_none() && !self.rules.is_client() && !seat.is_lead() {
+                    let left = self.toolbox.yard.leave_team(self.teams, seat, Departure::Shutdown)?;
+                    left.map_err(|refusal| NoAnswer::Answer(self.refused(&refusal)))?;
+                }
+                Ok(send_message::answered_shutdown(&seat.name, request, rejection, self.rules))
+            }
+            SendMessage::PlanApprovalRequest { plan } => {
+                let sent = self.judged(self.teams.show_plan(seat, plan))?;
+                Ok(send_message::plan_shown(&sent.to, sent.request.as_deref().unwrap_or_default()))
+            }
+            SendMessage::PlanApprovalResponse { to, request, rejection } => {
+                let sent = self.judged(self.teams.answer_plan(seat, to, request, rejection.as_deref()))?;
+                Ok(send_message::answered_plan(&sent.to, request, rejection.as_deref(), self.rules))
+            }
+        }
+    }
+
+    /// Sends as the client does where whoever calls is in no team.
+    fn without_a_seat(&self, message: &SendMessage) -> Result<Answer, NoAnswer> {
+        let now = Timestamp(clock::wall() / 1_000_000);
+        let send = |sender: &str, to: &str, letter: &Letter| {
+            self.teams.send_as_the_client(sender, NO_TEAM, name_of(to), letter).map_err(NoAnswer::from)
+        };
+        match message {
+            SendMessage::Message { to, text, summary } => {
+                let sent = send(LEAD, to, &Letter { text: text.clone(), summary: summary.clone() })?;
+                let routed = Routed {
+                    sender: LEAD,
+                    sender_color: None,
+                    to: &sent.to,
+                    to_color: None,
+                    text,
+                    summary: summary.as_deref(),
+                    msg_id: sent.message.msg_id.as_deref(),
+                };
+                Ok(send_message::sent(&routed, self.rules))
+            }
+            SendMessage::ShutdownResponse { request, rejection } => {
+                let (request, from, timestamp) = (request.clone(), NAMELESS.to_owned(), now.to_string());
+                let said = match rejection {
+                    None => Protocol::ShutdownApproved {
+                        request: request.clone(),
+                        from,
+                        timestamp,
+                        pane: None,
+                        backend: None,
+                    },
+                    Some(reason) => {
+                        Protocol::ShutdownRejected { request: request.clone(), from, reason: reason.clone(), timestamp }
+                    }
+                };
+                send(NAMELESS, LEAD, &Letter::new(write_protocol(&said)))?;
+                Ok(send_message::answered_shutdown(NAMELESS, &request, rejection.as_deref(), self.rules))
+            }
+            SendMessage::Broadcast { .. }
+            | SendMessage::ShutdownRequest { .. }
+            | SendMessage::PlanApprovalRequest { .. }
+            | SendMessage::PlanApprovalResponse { .. } => {
+                Ok(Answer::error("Not in a team context. Create a team with TeamCreate first."))
+            }
+        }
+    }
+
+    fn send(&self, seat: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+        match self.accepts_anybody(seat, to) {
+            Some(name) => self.teams.send_to_anybody(seat, &name, letter),
+            None => self.teams.send(seat, to, letter),
+        }
+    }
+
+    /// The older client writes to whoever is named, in the team or not.
+    fn accepts_anybody(&self, seat: &Seat, to: &str) -> Option<String> {
+        let is_old = self.rules == Rules::Client(ClientVersion::V2_1_34);
+        (is_old && recipient(&seat.team, to).is_err()).then(|| name_of(to).to_owned())
+    }
+
+    fn request_from_anybody(&self, seat: &Seat, to: &str, reason: Option<&str>) -> Result<Sent, NoAnswer> {
+        let now = Timestamp(clock::wall() / 1_000_000);
+        let request = format!("shutdown-{}@{to}", now.0);
+        let said = Protocol::ShutdownRequest {
+            request: request.clone(),
+            from: seat.name.clone(),
+            reason: reason.map(str::to_owned),
+            timestamp: now.to_string(),
+        };
+        let sent = self.judged(self.teams.send_to_anybody(seat, to, &Letter::new(write_protocol(&said))))?;
+        Ok(Sent { request: Some(request), ..sent })
+    }
+
+    fn routed<'a>(&self, seat: &'a Seat, sent: &'a Sent, to_color: Option<&'a str>) -> Routed<'a> {
+        Routed {
+            sender: &seat.name,
+            sender_color: seat.member().and_then(|member| member.color.as_deref()),
+            to: &sent.to,
+            to_color,
+            text: &sent.message.text,
+            summary: sent.message.summary.as_deref(),
+            msg_id: sent.message.msg_id.as_deref(),
+        }
+    }
+
+    fn judged<T>(&self, judged: Judged<T>) -> Result<T, NoAnswer> {
+        judged?.map_err(|refusal| NoAnswer::Answer(self.refused(&refusal)))
+    }
+
+    fn refused(&self, refusal: &TeamRefusal) -> Answer {
+        match refusal {
+            TeamRefusal::Unreachable(unreachable) => send_message::unreachable(unreachable, self.rules),
+            other => Answer::error(format!("Not sent: {other}.")),
+        }
+    }
+}

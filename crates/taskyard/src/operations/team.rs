@@ -1,0 +1,191 @@
+//! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when somebody leaves.
+
+use taskyard_core::rules::claiming::ClaimRefusal;
+use taskyard_core::rules::departing::Departure;
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{AgentName, ListId, Status, Task, Team};
+
+use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
+use crate::teams::{Letter, Liveness, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
+use crate::{Error, Yard};
+
+/// Whether the new owner of a task was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// A message lies in its inbox.
+    Sent {
+        /// Who.
+        to: String,
+    },
+    /// It could not be written.
+    Failed {
+        /// Who.
+        to: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Told {
+    /// Returns why it could not be told.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Sent { .. } => None,
+            Self::Failed { why, .. } => Some(why),
+        }
+    }
+}
+
+/// A member that was taken out of its team because it no longer lived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruned {
+    /// Its name.
+    pub name: String,
+    /// What it left behind.
+    pub departed: Departed,
+}
+
+impl Yard {
+    /// Returns where whoever acts sits in the team whose list this is; none where it is in no such team.
+    pub fn seat(&self) -> Result<Option<Seat>, Error> {
+        let Some(teams) = self.teams() else { return Ok(None) };
+        let seat = teams.only_seat(self.actor())?;
+        let is_here = |seat: &Seat| teams.list_of(&seat.team.name).is_ok_and(|list| list == *self.list_id());
+        Ok(seat.filter(is_here))
+    }
+
+    /// Returns the yard on the list of the team that whoever acts is in; the same one where it is in none.
+    pub fn in_team_list(&self) -> Result<Self, Error> {
+        let Some(teams) = self.teams() else { return Ok(self.clone()) };
+        let list = teams.only_seat(self.actor())?.and_then(|seat| teams.list_of(&seat.team.name).ok());
+        Ok(list.map_or_else(|| self.clone(), |list| self.on(list)))
+    }
+
+    /// Makes a team that whoever acts leads. Tasks that its list has already stay, unless they are to go; the client's rules
+    /// have them go.
+    pub fn create_team(
+        &self,
+        teams: &Teams,
+        new: &NewTeam,
+        resets: bool,
+    ) -> Result<Result<(Seat, ListId), TeamRefusal>, Error> {
+        let seat = match teams.create(new, self.actor())? {
+            Ok(seat) => seat,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
+        let yard = self.on(list.clone());
+        let exists = self.store().read(&list)?.exists();
+        if (resets || self.rules().is_client()) && exists {
+            yard.clear()?;
+        }
+        if self.rules().is_client() {
+            teams.make_list(&list)?;
+        }
+        Ok(Ok((seat, list)))
+    }
+
+    /// Lets a member go: its open tasks come back, it leaves the team, and those who remain are told. A second time does what
+    /// was left undone.
+    pub fn leave_team(
+        &self,
+        teams: &Teams,
+        seat: &Seat,
+        departure: Departure,
+    ) -> Result<Result<Departed, TeamRefusal>, Error> {
+        if seat.is_lead() {
+            let (name, team) = (seat.name.clone(), seat.team.name.to_string());
+            return Ok(Err(TeamRefusal::LeadStays { name, team }));
+        }
+        let name = AgentName::new(seat.name.clone()).unwrap_or_else(AgentName::elsewhere);
+        let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
+        let departed = self.on(list).depart(&name, departure)?;
+        if let Err(refusal) = teams.leave(seat)? {
+            return Ok(Err(refusal));
+        }
+        let letter = Letter::new(departed.notice.clone());
+        if let Ok((_, failed)) = teams.broadcast(seat, &letter)? {
+            for (name, error) in failed {
+                tracing::warn!(%name, %error, "could not be told that a member left");
+            }
+        }
+        Ok(Ok(departed))
+    }
+
+    /// Takes the members out of a team that no longer live, as if each had left.
+    pub fn prune_team(&self, teams: &Teams, team: &Team) -> Result<Vec<Pruned>, Error> {
+        let mut pruned = Vec::new();
+        let mut team = team.clone();
+        for member in team.members.clone().into_iter().filter(|member| !member.is_lead()) {
+            if teams.liveness(&team, &member)? != Liveness::Dead {
+                continue;
+            }
+            let seat = Seat { team: team.clone(), name: member.name.clone() };
+            if let Ok(departed) = self.leave_team(teams, &seat, Departure::Terminated)? {
+                pruned.push(Pruned { name: member.name.clone(), departed });
+            }
+            team.members.retain(|other| other.name != member.name);
+        }
+        Ok(pruned)
+    }
+
+    /// Returns what everybody in a team is doing.
+    pub fn show_team(&self, teams: &Teams, team: &Team) -> Result<TeamShown, Error> {
+        let list = teams.list_of(&team.name).unwrap_or_else(|_| self.list_id().clone());
+        let tasks = self.store().read(&list)?.tasks()?;
+        Ok(teams.show(team, &tasks)?)
+    }
+
+    /// Returns why a change may not be made: it starts a task, and the plan of whoever makes it is not approved.
+    pub(super) fn forbidden_by_plan(
+        &self,
+        seat: Option<&Seat>,
+        update: &Update,
+        task: &Task,
+    ) -> Result<Option<Refusal>, Error> {
+        let starts = update.patch.status == Some(Status::InProgress) && task.status != Status::InProgress;
+        let Some(seat) = seat.filter(|_| starts && !self.rules().is_client()) else { return Ok(None) };
+        Ok(if self.may_begin(seat)? {
+            None
+        } else {
+            Some(Refusal::PlanNotApproved { agent: seat.name.clone(), lead: seat.team.lead().to_owned() })
+        })
+    }
+
+    /// Returns why a task may not be claimed: it would be started, and the plan of whoever claims is not approved.
+    pub(super) fn unplanned(&self, claim: &Claim) -> Result<Option<ClaimRefusal>, Error> {
+        if claim.reserve || self.rules().is_client() {
+            return Ok(None);
+        }
+        let Some(seat) = self.seat()? else { return Ok(None) };
+        let lead = seat.team.lead().to_owned();
+        Ok(if self.may_begin(&seat)? { None } else { Some(ClaimRefusal::PlanNotApproved { lead }) })
+    }
+
+    fn may_begin(&self, seat: &Seat) -> Result<bool, TeamError> {
+        self.teams().map_or(Ok(true), |teams| teams.may_start(seat))
+    }
+
+    /// Tells the new owner of a task, where it has one and whoever made the change is in a team.
+    pub(super) fn told_owner(&self, updated: Updated, seat: Option<&Seat>) -> Updated {
+        let (Some(seat), Some(teams)) = (seat, self.teams()) else { return updated };
+        let owner = updated.task.owner().filter(|_| updated.updated.contains(&Field::Owner)).map(str::to_owned);
+        let told = owner.and_then(|to| match teams.assign(seat, &to, &updated.task) {
+            Ok(Ok(_)) => Some(Told::Sent { to }),
+            // The owner is no member: there is nobody to tell.
+            Ok(Err(_)) => None,
+            Err(error) => Some(Told::Failed { to, why: error.to_string() }),
+        });
+        Updated { is_by_teammate: !seat.is_lead(), told, ..updated }
+    }
+}
+
+/// Gives a task that a teammate starts and nobody has to that teammate, as the client does.
+pub(super) fn with_owner(mut update: Update, task: &Task, seat: Option<&Seat>) -> Update {
+    let starts = update.patch.status == Some(Status::InProgress);
+    let is_nobodys = update.patch.owner.is_none() && task.owner().is_none();
+    if let Some(seat) = seat.filter(|seat| starts && is_nobodys && !seat.is_lead()) {
+        update.patch.owner = Some(OwnerChange::Set(seat.name.clone()));
+    }
+    update
+}

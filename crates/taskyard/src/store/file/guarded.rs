@@ -1,0 +1,184 @@
+//! One file of the client's that is locked by itself, an inbox say: read and replaced under the client's lock on it.
+//!
+//! The same turns as for a list: our own processes queue in the kernel, rivals get their chance in between, a dead one's lock is
+//! cleared away, and nothing is renamed into place when the lock is no longer ours or the file is no longer the one we read.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::failpoint::reach;
+use super::fingerprint::{Fingerprint, look_at, look_through};
+use super::litter::is_of_the_dead;
+use super::lock::temporary_name;
+use super::place::{self, OURS, Place, c_name};
+use super::turn::Turn;
+use crate::store::StoreError;
+use crate::store::sidecar::{canonical, sidecar_name};
+
+/// A file of the client's, locked. Dropping it gives the lock back.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    turn: Turn,
+    name: CString,
+    path: PathBuf,
+    /// What the file was recognised by when it was read, and the rights on it.
+    seen: Option<(Fingerprint, u32)>,
+}
+
+/// What stands under a name.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// Nothing.
+    Nothing,
+    /// A file of so many bytes, too many to read.
+    TooLarge(u64),
+    /// Something that is no file.
+    NoFile,
+    /// A file with these bytes.
+    Bytes(Vec<u8>),
+}
+
+impl Guarded {
+    /// Waits for the lock on a file, first making it with `first` in it where there is none. Its directory has to be there.
+    /// Our processes queue on a file in `queues`.
+    pub(crate) fn lock(path: &Path, queues: &Path, first: &[u8]) -> Result<Self, StoreError> {
+        // The client locks beside the real file, so a link is followed first.
+        let path = canonical(path);
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+            return Err(StoreError::io("cannot lock", &path)(io::ErrorKind::InvalidInput.into()));
+        };
+        let place = Place::of_file(directory.to_owned(), name);
+        let opened = place.open()?;
+        let opened = opened.ok_or_else(|| StoreError::io("cannot open", directory)(io::ErrorKind::NotFound.into()))?;
+        make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
+        fs::create_dir_all(queues).map_err(StoreError::io("cannot create", queues))?;
+        let turn = Turn::take(&place, &queues.join(format!("{}.queue", sidecar_name(&path))))?;
+        if turn.is_after_a_death {
+            sweep(&turn, directory);
+        }
+        Ok(Self { turn, name: c_name(name), path: path.clone(), seen: None })
+    }
+
+    /// Reads the file, up to a size.
+    pub(crate) fn read(&mut self, largest: u64) -> Result<Found, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&*self.turn.directory, &*self.name, flags, Mode::empty());
+        let file = match opened {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => {
+                self.seen = None;
+                return Ok(Found::Nothing);
+            }
+            Err(error) => return Err(StoreError::io("cannot read", &self.path)(error.into())),
+        };
+        let look = look_through(file.as_fd()).map_err(StoreError::io("cannot read", &self.path))?;
+        self.seen = Some((look.print, look.mode));
+        read_open(file, look.kind, look.print.size, largest).map_err(StoreError::io("cannot read", &self.path))
+    }
+
+    /// Replaces the file that was read: written beside it, flushed to the disk, and renamed. A power loss leaves the old or the
+    /// new one. Returns false, and has done nothing, where somebody else took the lock or wrote the file since it was read.
+    pub(crate) fn replace(&mut self, bytes: &[u8]) -> Result<bool, StoreError> {
+        let directory = self.turn.directory.as_fd();
+        let temporary = temporary_name("tmp");
+        let mode = self.seen.map(|(_, mode)| mode);
+        let written = write(directory, &temporary, bytes, mode);
+        reach("guarded file: written");
+        let replaced = written.and_then(|print| {
+            let now = look_at(directory, &self.name)?.map(|look| look.print);
+            if !self.turn.is_ours() || now != self.seen.map(|(print, _)| print) {
+                return Ok(false);
+            }
+            rustix::fs::renameat(directory, &*temporary, directory, &*self.name)?;
+            self.seen = Some((print, mode.unwrap_or(0o644)));
+            Ok(true)
+        });
+        if !matches!(replaced, Ok(true)) {
+            let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());
+        }
+        reach("guarded file: replaced");
+        replaced.map_err(StoreError::io("cannot write", &self.path))
+    }
+}
+
+/// Reads a file without its lock.
+pub(crate) fn read_unlocked(path: &Path, largest: u64) -> io::Result<Found> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing),
+        Err(error) => return Err(error.into()),
+    };
+    let look = look_through(file.as_fd())?;
+    read_open(file, look.kind, look.print.size, largest)
+}
+
+fn read_open(file: File, kind: FileType, size: u64, largest: u64) -> io::Result<Found> {
+    if kind != FileType::RegularFile {
+        return Ok(Found::NoFile);
+    }
+    if size > largest {
+        return Ok(Found::TooLarge(size));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    file.take(largest + 1).read_to_end(&mut bytes)?;
+    Ok(Found::Bytes(bytes))
+}
+
+/// Makes a file with its contents in it from the first moment, where there is nothing of that name.
+fn make(directory: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, first: &[u8]) -> io::Result<()> {
+    if look_at(directory, name)?.is_some() {
+        return Ok(());
+    }
+    let temporary = temporary_name("tmp");
+    let made = write(directory, &temporary, first, None).and_then(|_| {
+        match rustix::fs::renameat_with(directory, &*temporary, directory, name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(true),
+            // Somebody was faster.
+            Err(Errno::EXIST) => Ok(false),
+            // Not every file system can rename without replacing; a link cannot replace anything either.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                match rustix::fs::linkat(directory, &*temporary, directory, name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::EXIST) => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Err(error) => Err(error.into()),
+        }
+    });
+    if !matches!(made, Ok(true)) {
+        let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());
+    }
+    made.map(drop)
+}
+
+fn write(
+    directory: std::os::fd::BorrowedFd<'_>,
+    name: &std::ffi::CStr,
+    bytes: &[u8],
+    mode: Option<u32>,
+) -> io::Result<Fingerprint> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o666))?);
+    file.write_all(bytes)?;
+    let look = look_through(file.as_fd())?;
+    if let Some(mode) = mode.filter(|mode| *mode != look.mode) {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    }
+    file.sync_data()?;
+    Ok(look.print)
+}
+
+/// Removes what dead processes of ours left in the directory.
+fn sweep(turn: &Turn, directory: &Path) {
+    let names = place::names(turn.directory.as_fd(), directory).unwrap_or_default();
+    for name in names.iter().filter(|name| name.starts_with(OURS) && name.ends_with(".tmp") && is_of_the_dead(name)) {
+        let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(name), AtFlags::empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! Teams that come and go.
+
+use std::fs;
+
+use taskyard_core::{AgentName, BadListName, ClientVersion, LEAD, ListId, Member, Rules, Team, TeamName};
+
+use super::memory::SeatRow;
+use super::random_id::random_id;
+use super::register::Teams;
+use super::seat::Seat;
+use super::{Judged, Liveness, TeamError, TeamRefusal};
+
+/// A team that is to be.
+#[derive(Clone, Debug)]
+pub struct NewTeam {
+    /// Its name.
+    pub name: TeamName,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What kind of agent leads it.
+    pub agent_type: Option<String>,
+}
+
+/// What the names are made of that the client gives where the one that was wanted is taken.
+const WORDS: [[&str; 8]; 3] = [
+    ["brave", "calm", "eager", "gentle", "keen", "quiet", "swift", "warm"],
+    ["building", "chasing", "dancing", "finding", "hopping", "making", "singing", "weaving"],
+    ["badger", "falcon", "harbor", "lark", "meadow", "otter", "river", "willow"],
+];
+
+impl Teams {
+    /// Makes a team that somebody leads, who has the lead's seat from then on.
+    pub fn create(&self, new: &NewTeam, lead: &AgentName) -> Judged<Seat> {
+        let is_client = self.rules().is_client();
+        if is_client && let Some(seat) = self.only_seat(lead)?.filter(Seat::is_lead) {
+            return Ok(Err(TeamRefusal::AlreadyLeading { team: seat.team.name.to_string() }));
+        }
+        let mut name = new.name.clone();
+        loop {
+            let team = self.first(&name, new);
+            if self.file(&name).create(&team, self.version())? {
+                let row = SeatRow {
+                    team: self.key(&team),
+                    member: LEAD.to_owned(),
+                    agent: lead.to_string(),
+                    holder: None,
+                    seen: self.now(),
+                    activity: None,
+                    tool_uses: 0,
+                    tokens: None,
+                    stop_request: None,
+                };
+                self.remember(|memory| memory.sit(&row))?;
+                return Ok(Ok(Seat { team, name: LEAD.to_owned() }));
+            }
+            let there = self.file(&name).read()?;
+            match (is_client, there) {
+                (true, _) => name = another_name(&name),
+                // Removed in that instant.
+                (false, None) => {}
+                (false, Some(there)) => {
+                    let (team, by) = (name.to_string(), there.name.to_string());
+                    return Ok(Err(TeamRefusal::NameTaken { team, by }));
+                }
+            }
+        }
+    }
+
+    fn first(&self, name: &TeamName, new: &NewTeam) -> Team {
+        let now = self.now();
+        let lead = Member {
+            name: LEAD.to_owned(),
+            agent_id: name.agent_id(LEAD),
+            agent_type: Some(new.agent_type.clone().unwrap_or_else(|| LEAD.to_owned())),
+            model: self.options.model.clone(),
+            joined_at: now,
+            cwd: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
+            ..Member::default()
+        };
+        Team {
+            name: name.clone(),
+            description: new.description.clone(),
+            created_at: now,
+            lead_session: self.options.session.clone(),
+            lead_process: None,
+            members: vec![lead],
+        }
+    }
+
+    /// Makes the directory of a team's list and the file that locks it, as the client does with a new team.
+    pub fn make_list(&self, list: &ListId) -> Result<(), TeamError> {
+        let directory = self.options.tasks.join(list.directory());
+        fs::create_dir_all(&directory).map_err(TeamError::io("cannot create", &directory))?;
+        let lock = directory.join(".lock");
+        match fs::File::options().write(true).create_new(true).open(&lock) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(TeamError::io("cannot create", lock)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the members that stand in the way of deleting a team: everybody but the lead, and in our rules but the dead.
+    pub fn standing_in_the_way(&self, team: &Team) -> Result<Vec<String>, TeamError> {
+        let mut names = Vec::new();
+        for member in team.members.iter().filter(|member| !member.is_lead()) {
+            if self.rules().is_client() || self.liveness(team, member)? != Liveness::Dead {
+                names.push(member.name.clone());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Removes a team and its inboxes, with whatever is in them. Its tasks stay; the older client removes them, too.
+    pub fn delete(&self, team: &Team) -> Result<(), TeamError> {
+        let key = self.key(team);
+        let mut directories = vec![self.places.team(&team.name), self.options.root.join(team.name.inbox_directory())];
+        directories.dedup();
+        if self.rules() == Rules::Client(ClientVersion::V2_1_34) {
+            directories
+                .extend(lists(&team.name).into_iter().flatten().map(|list| self.options.tasks.join(list.directory())));
+            directories.dedup();
+        }
+        for directory in directories {
+            self.remove(&directory)?;
+        }
+        for member in &team.members {
+            self.remember(|memory| memory.stand_up(&key, &member.name))?;
+        }
+        Ok(())
+    }
+
+    /// Moves a directory out of the way and removes it, so that nobody sees half a team.
+    fn remove(&self, directory: &std::path::Path) -> Result<(), TeamError> {
+        let parent = directory.parent().unwrap_or(directory);
+        let aside = parent.join(format!(".taskyard-deleted-{}", random_id()));
+        match fs::rename(directory, &aside) {
+            Ok(()) => fs::remove_dir_all(&aside).map_err(TeamError::io("cannot remove", aside)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(TeamError::io("cannot remove", directory)(error)),
+        }
+    }
+}
+
+fn lists(name: &TeamName) -> [Result<ListId, BadListName>; 2] {
+    [ListId::new(name.directory()), ListId::new(name.as_str())]
+}
+
+fn another_name(name: &TeamName) -> TeamName {
+    let random = random_id();
+    let digit = |place: usize| usize::from(random.as_bytes()[place] % 8);
+    let word = format!("{}-{}-{}", WORDS[0][digit(0)], WORDS[1][digit(1)], WORDS[2][digit(2)]);
+    TeamName::new(word).unwrap_or_else(|_| name.clone())
+}

@@ -1,0 +1,152 @@
+//! One inbox on disk.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use taskyard_core::dialect::inbox::{self, BadInbox, Contents, EMPTY, LARGEST, Manner};
+use taskyard_core::{ClientVersion, Message, MessageKey};
+
+use super::TeamError;
+use crate::clock;
+use crate::store::{Found, Guarded, StoreError, read_unlocked};
+
+/// How often a change begins again because somebody wrote without the lock.
+const ATTEMPTS: u32 = 16;
+/// How long an inbox that seems to be in the middle of being written is looked at again.
+const LONGEST_PAUSE: Duration = Duration::from_millis(150);
+
+/// An inbox.
+#[derive(Clone, Debug)]
+pub(super) struct Inbox {
+    pub(super) path: PathBuf,
+    /// Where our processes queue for the locks of inboxes.
+    pub(super) queues: PathBuf,
+}
+
+/// What was found in an inbox, was no message, and is kept in a file of ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetAside {
+    /// Where it is kept.
+    pub path: PathBuf,
+    /// How many entries.
+    pub count: usize,
+}
+
+impl Inbox {
+    /// Adds a message. The directory of the inbox is made where the one above it exists.
+    pub(super) fn append(&self, message: &Message, version: ClientVersion) -> Result<(), TeamError> {
+        if let Some(directory) = self.path.parent() {
+            match fs::create_dir(directory) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(TeamError::io("cannot create", directory)(error));
+                }
+                _ => {}
+            }
+        }
+        self.change(|bytes| inbox::append(bytes, message, version).map(|bytes| (Some(bytes), ())))
+    }
+
+    /// Takes messages out that somebody has, and what is no message where it is to be set aside.
+    pub(super) fn consume(
+        &self,
+        read: &HashSet<MessageKey>,
+        manner: Manner,
+        aside: Option<&Path>,
+    ) -> Result<(HashSet<MessageKey>, Option<SetAside>), TeamError> {
+        if !self.path.exists() {
+            return Ok((HashSet::new(), None));
+        }
+        let mut kept = None;
+        let (taken, malformed) = self.change_keeping(
+            |bytes| {
+                let consumed = inbox::consume(bytes, read, manner, aside.is_some())?;
+                Ok((consumed.bytes, (consumed.taken, consumed.set_aside)))
+            },
+            // Kept before it is taken out, so that it is never nowhere.
+            |(_, malformed): &(HashSet<MessageKey>, Vec<Value>)| {
+                if let Some(folder) = aside.filter(|_| !malformed.is_empty() && kept.is_none()) {
+                    kept = Some(keep_aside(folder, &self.path, malformed)?);
+                }
+                Ok(())
+            },
+        )?;
+        let set_aside = kept.map(|path| SetAside { path, count: malformed.len() });
+        Ok((taken, set_aside))
+    }
+
+    /// Reads it without its lock; none where there is none. One that seems to be half written is looked at again for a while.
+    pub(super) fn read(&self) -> Result<Option<Contents>, TeamError> {
+        let mut pause = Duration::from_micros(250);
+        loop {
+            let why = match read_unlocked(&self.path, LARGEST).map_err(TeamError::io("cannot read", &self.path))? {
+                Found::Nothing => return Ok(None),
+                found => match bytes_of(found).and_then(|bytes| inbox::read(&bytes)) {
+                    Ok(contents) => return Ok(Some(contents)),
+                    Err(why) => why,
+                },
+            };
+            if !why.may_be_torn() || pause > LONGEST_PAUSE {
+                return Err(TeamError::BadInbox { path: self.path.clone(), why });
+            }
+            thread::sleep(pause);
+            pause *= 2;
+        }
+    }
+
+    fn change<T>(&self, change: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), BadInbox>) -> Result<T, TeamError> {
+        self.change_keeping(change, |_| Ok(()))
+    }
+
+    /// Changes it under its lock. `before` is called with what came of it before the file is replaced.
+    fn change_keeping<T>(
+        &self,
+        change: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), BadInbox>,
+        mut before: impl FnMut(&T) -> Result<(), TeamError>,
+    ) -> Result<T, TeamError> {
+        for _ in 0..ATTEMPTS {
+            let mut guarded = Guarded::lock(&self.path, &self.queues, EMPTY.as_bytes())?;
+            let bad = |why| TeamError::BadInbox { path: self.path.clone(), why };
+            let (bytes, answer) = match guarded.read(LARGEST)? {
+                // Removed in the instant before we had the lock.
+                Found::Nothing => continue,
+                found => {
+                    let bytes = bytes_of(found).map_err(bad)?;
+                    change(&bytes).map_err(bad)?
+                }
+            };
+            before(&answer)?;
+            match bytes {
+                Some(bytes) if !guarded.replace(&bytes)? => {}
+                _ => return Ok(answer),
+            }
+        }
+        Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })
+    }
+}
+
+fn bytes_of(found: Found) -> Result<Vec<u8>, BadInbox> {
+    match found {
+        Found::Bytes(bytes) => Ok(bytes),
+        Found::TooLarge(size) => Err(BadInbox::TooLarge { size }),
+        Found::NoFile => Err(BadInbox::Unopenable { why: "it is no file".to_owned() }),
+        Found::Nothing => Ok(EMPTY.as_bytes().to_vec()),
+    }
+}
+
+/// Writes what was no message to a file of ours, one JSON value on each line.
+fn keep_aside(folder: &Path, inbox: &Path, malformed: &[Value]) -> Result<PathBuf, TeamError> {
+    fs::create_dir_all(folder).map_err(StoreError::io("cannot create", folder))?;
+    let name = inbox.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let path = folder.join(format!("{name}-{}.jsonl", clock::wall() / 1_000));
+    let lines: String = malformed.iter().map(|entry| format!("{entry}\n")).collect();
+    let written = fs::File::create(&path).and_then(|mut file| {
+        std::io::Write::write_all(&mut file, lines.as_bytes())?;
+        file.sync_data()
+    });
+    written.map_err(StoreError::io("cannot write", &path))?;
+    Ok(path)
+}

@@ -1,0 +1,155 @@
+//! Members who come and go.
+
+use std::time::Duration;
+
+use taskyard_core::{AgentName, Holder, Member, Team};
+
+use super::memory::SeatRow;
+use super::register::Teams;
+use super::seat::Seat;
+use super::{Judged, Liveness, TeamError, TeamRefusal};
+use crate::clock;
+use crate::leases::{ThisMachine, World};
+
+/// Somebody who is to join.
+#[derive(Clone, Debug)]
+pub struct NewMember {
+    /// The name it acts under, which is its name in the team.
+    pub agent: AgentName,
+    /// What kind of agent it is.
+    pub agent_type: Option<String>,
+    /// The model it runs on.
+    pub model: Option<String>,
+    /// Whether the lead has to approve its plan before it starts anything.
+    pub plan_mode_required: bool,
+    /// What it lives with.
+    pub presence: Presence,
+}
+
+/// What a member lives with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    /// Nothing that could be looked at: it stays until it leaves.
+    #[default]
+    Lasting,
+    /// A process: when that has ended, the member is a ghost.
+    Held(Holder),
+}
+
+impl Teams {
+    /// Lets somebody into a team. Whoever is in it already takes the same seat again, unless somebody living sits there.
+    pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
+        let name = taskyard_core::rules::agents::name_of(new.agent.as_str()).to_owned();
+        let key = self.key(team);
+        let holder = match &new.presence {
+            Presence::Lasting => None,
+            Presence::Held(holder) => Some(holder.clone()),
+        };
+        if let Some(member) = team.member(&name) {
+            let row = self.remembered(|memory| memory.seat(&key, &name))?.flatten();
+            let is_another =
+                row.as_ref().and_then(|row| row.holder.as_ref()).is_some_and(|old| Some(old) != holder.as_ref());
+            // Who has no seat of ours is the client's own.
+            let is_foreign = row.as_ref().is_none_or(|row| row.agent != new.agent.as_str());
+            if member.is_lead() || ((is_another || is_foreign) && self.liveness(team, member)? == Liveness::Alive) {
+                return Ok(Err(TeamRefusal::NameInUse { name, team: team.name.to_string() }));
+            }
+        }
+        let member = Member {
+            agent_id: team.name.agent_id(&name),
+            agent_type: new.agent_type.clone().or_else(|| Some("general-purpose".to_owned())),
+            model: new.model.clone(),
+            prompt: None,
+            color: team
+                .member(&name)
+                .and_then(|member| member.color.clone())
+                .or_else(|| Some(team.next_colour().to_owned())),
+            plan_mode_required: new.plan_mode_required,
+            joined_at: self.now(),
+            cwd: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
+            backend_type: None,
+            name: name.clone(),
+        };
+        self.file(&team.name).add(&member, self.version())?;
+        let row = SeatRow {
+            team: key,
+            member: name.clone(),
+            agent: new.agent.to_string(),
+            holder,
+            seen: self.now(),
+            activity: None,
+            tool_uses: 0,
+            tokens: None,
+            stop_request: None,
+        };
+        self.remember(|memory| memory.sit(&row))?;
+        let team = self.file(&team.name).read()?.unwrap_or_else(|| team.clone());
+        Ok(Ok(Seat { team, name }))
+    }
+
+    /// Takes a member out of the team's file, and forgets its seat.
+    pub fn leave(&self, seat: &Seat) -> Judged<()> {
+        if seat.is_lead() {
+            let (name, team) = (seat.name.clone(), seat.team.name.to_string());
+            return Ok(Err(TeamRefusal::LeadStays { name, team }));
+        }
+        self.file(&seat.team.name).remove(&seat.name)?;
+        let key = self.key(&seat.team);
+        self.remember(|memory| memory.stand_up(&key, &seat.name))?;
+        Ok(Ok(()))
+    }
+
+    /// Writes down that somebody lives, and what it does.
+    pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
+        let (key, now) = (self.key(&seat.team), self.now());
+        self.remember(|memory| memory.show_life(&key, &seat.name, activity, now))
+    }
+
+    /// Tells whether a member lives, as far as that can be told from this machine.
+    pub fn liveness(&self, team: &Team, member: &Member) -> Result<Liveness, TeamError> {
+        let key = self.key(team);
+        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
+        if let Some(row) = &row
+            && let Some(holder) = &row.holder
+        {
+            return Ok(self.held(holder, row.seen.0));
+        }
+        // The client's own teammates run within the process that leads the team.
+        let is_clients = row.is_none_or(|row| row.holder.is_none() && row.agent == row.member && row.tool_uses == 0);
+        let Some(lead) = team.lead_process.as_ref().filter(|_| is_clients) else { return Ok(Liveness::Unknown) };
+        if lead.pid_space.is_some() && lead.pid_space != own_pid_space() {
+            return Ok(Liveness::Unknown);
+        }
+        let running = ThisMachine::mark(lead.pid);
+        let is_it = running.is_some_and(|mark| lead.started.is_none_or(|started| started == mark.started));
+        Ok(if is_it { Liveness::Alive } else { Liveness::Dead })
+    }
+
+    fn held(&self, holder: &Holder, seen: i64) -> Liveness {
+        let process = holder.process();
+        if process.boot == clock::boot_id() && ThisMachine.is_running(process) {
+            return Liveness::Alive;
+        }
+        match holder {
+            Holder::Connection { grace, .. } if since(seen, self.now().0) < *grace => Liveness::Alive,
+            _ => Liveness::Dead,
+        }
+    }
+}
+
+fn since(then: i64, now: i64) -> Duration {
+    Duration::from_millis(u64::try_from(now.saturating_sub(then)).unwrap_or(0))
+}
+
+/// Returns what the client calls the place in which process ids mean something: the machine and the namespace.
+#[cfg(target_os = "linux")]
+fn own_pid_space() -> Option<String> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let space = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{}#{}", host.trim(), space.display()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_pid_space() -> Option<String> {
+    None
+}

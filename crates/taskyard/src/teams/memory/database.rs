@@ -1,0 +1,97 @@
+//! Opening the database.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::teams::TeamError;
+
+/// The format of the database.
+const FORMAT: i64 = 1;
+/// How long we wait for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const TABLES: &str = "
+    CREATE TABLE seats (
+        team TEXT NOT NULL, member TEXT NOT NULL, agent TEXT NOT NULL,
+        pid INTEGER, started INTEGER, boot TEXT, grace INTEGER,
+        seen INTEGER NOT NULL, activity TEXT, tool_uses INTEGER NOT NULL DEFAULT 0, tokens INTEGER,
+        stop_request TEXT,
+        PRIMARY KEY (team, member)) WITHOUT ROWID;
+    CREATE INDEX seats_by_agent ON seats (agent);
+    CREATE TABLE plans (
+        team TEXT NOT NULL, member TEXT NOT NULL, request TEXT NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (team, member)) WITHOUT ROWID;
+    CREATE TABLE sent (
+        number INTEGER PRIMARY KEY, team TEXT NOT NULL, key TEXT NOT NULL, sender TEXT NOT NULL, recipient TEXT NOT NULL,
+        at INTEGER NOT NULL, summary TEXT NOT NULL);
+    CREATE INDEX sent_by_sender ON sent (team, sender, number);
+    CREATE TABLE deliveries (
+        inbox TEXT NOT NULL, key TEXT NOT NULL, delivered INTEGER NOT NULL, acknowledged INTEGER,
+        PRIMARY KEY (inbox, key)) WITHOUT ROWID;
+";
+
+/// What we remember of teams, open.
+#[derive(Debug)]
+pub(in crate::teams) struct Memory {
+    pub(super) connection: Connection,
+    path: PathBuf,
+}
+
+impl Memory {
+    /// Opens the database of a data directory to read it; none where there is none.
+    pub(in crate::teams) fn look(data: &Path) -> Result<Option<Self>, TeamError> {
+        if !data.join("teams.sqlite").exists() {
+            return Ok(None);
+        }
+        // A write-ahead log is read with the right to write where there is one; without it what is there is read as it is.
+        Self::open(data).map(Some)
+    }
+
+    /// Opens the database of a data directory, making both where they are missing.
+    pub(in crate::teams) fn open(data: &Path) -> Result<Self, TeamError> {
+        fs::create_dir_all(data).map_err(TeamError::io("cannot create", data))?;
+        let path = data.join("teams.sqlite");
+        let failed = |source| TeamError::Memory { doing: "open", path: path.clone(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        // A message acknowledged in the instant before a power loss may be delivered once more; none is lost.
+        connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        let mut memory = Self { connection, path: path.clone() };
+        if memory.format()? < FORMAT {
+            // One at a time: SQLite does not wait for its turn to change the journal mode.
+            let alone = File::open(data).map_err(TeamError::io("cannot open", data))?;
+            flock(&alone, FlockOperation::LockExclusive)
+                .map_err(|error| TeamError::io("cannot lock", data)(error.into()))?;
+            memory.create()?;
+        }
+        Ok(memory)
+    }
+
+    fn format(&self) -> Result<i64, TeamError> {
+        self.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(self.failed("open"))
+    }
+
+    fn create(&mut self) -> Result<(), TeamError> {
+        let failed = |source| TeamError::Memory { doing: "create", path: self.path.clone(), source };
+        self.connection.execute_batch("PRAGMA journal_mode = WAL").map_err(failed)?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
+        let format: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
+        if format < FORMAT {
+            transaction.execute_batch(TABLES).map_err(failed)?;
+            transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)
+    }
+
+    /// Returns a function that wraps an error of SQLite's, for `map_err`.
+    pub(super) fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> TeamError + use<> {
+        let path = self.path.clone();
+        move |source| TeamError::Memory { doing, path: path.clone(), source }
+    }
+}

@@ -1,0 +1,9 @@
+//! What the client's files do not remember of teams, in `<data>/teams.sqlite`.
+
+mod database;
+mod letters;
+mod seats;
+
+pub(super) use database::Memory;
+pub(super) use letters::SentRow;
+pub(super) use seats::{PlanRow, SeatRow};

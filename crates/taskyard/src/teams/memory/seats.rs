@@ -1,0 +1,181 @@
+//! Who sits where and what it lives with, and how far plans came.
+
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension as _, Row};
+use taskyard_core::rules::plan_approval::PlanState;
+use taskyard_core::{Holder, ProcessMark, Timestamp};
+
+use super::Memory;
+use crate::teams::TeamError;
+
+/// What we know of a seat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::teams) struct SeatRow {
+    pub(in crate::teams) team: String,
+    pub(in crate::teams) member: String,
+    /// The name whoever sits there acts under.
+    pub(in crate::teams) agent: String,
+    /// What it lives with.
+    pub(in crate::teams) holder: Option<Holder>,
+    /// When it last showed a sign of life.
+    pub(in crate::teams) seen: Timestamp,
+    /// What it did then.
+    pub(in crate::teams) activity: Option<String>,
+    pub(in crate::teams) tool_uses: u64,
+    pub(in crate::teams) tokens: Option<u64>,
+    /// The request to end that it has not answered.
+    pub(in crate::teams) stop_request: Option<String>,
+}
+
+/// How far a plan came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::teams) struct PlanRow {
+    pub(in crate::teams) request: String,
+    pub(in crate::teams) state: PlanState,
+}
+
+const COLUMNS: &str = "team, member, agent, pid, started, boot, grace, seen, activity, tool_uses, tokens, stop_request";
+
+impl Memory {
+    /// Takes a seat, or takes it again; what was counted there stays.
+    pub(in crate::teams) fn sit(&self, seat: &SeatRow) -> Result<(), TeamError> {
+        let query = "INSERT INTO seats (team, member, agent, pid, started, boot, grace, seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            ON CONFLICT DO UPDATE SET agent = ?3, pid = ?4, started = ?5, boot = ?6, grace = ?7, seen = ?8";
+        let process = seat.holder.as_ref().map(Holder::process);
+        let grace = match &seat.holder {
+            Some(Holder::Connection { grace, .. }) => i64::try_from(grace.as_millis()).ok(),
+            _ => None,
+        };
+        let values = rusqlite::params![
+            seat.team,
+            seat.member,
+            seat.agent,
+            process.map(|process| process.pid),
+            process.and_then(|process| i64::try_from(process.started).ok()),
+            process.map(|process| process.boot.as_str()),
+            grace,
+            seat.seen.0,
+        ];
+        self.connection.execute(query, values).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Writes down a sign of life.
+    pub(in crate::teams) fn show_life(
+        &self,
+        team: &str,
+        member: &str,
+        activity: &str,
+        now: Timestamp,
+    ) -> Result<(), TeamError> {
+        let query = "INSERT INTO seats (team, member, agent, seen, activity, tool_uses) VALUES (?1, ?2, ?2, ?3, ?4, 1)
+            ON CONFLICT DO UPDATE SET seen = ?3, activity = ?4, tool_uses = tool_uses + 1";
+        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("write"))?;
+        statement.execute((team, member, now.0, activity)).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Remembers a request to end, or that it is answered.
+    pub(in crate::teams) fn set_stop_request(
+        &self,
+        team: &str,
+        member: &str,
+        request: Option<&str>,
+        now: Timestamp,
+    ) -> Result<(), TeamError> {
+        let query = "INSERT INTO seats (team, member, agent, seen, stop_request) VALUES (?1, ?2, ?2, ?3, ?4)
+            ON CONFLICT DO UPDATE SET stop_request = ?4";
+        self.connection.execute(query, (team, member, now.0, request)).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Gives a seat up, with the plan that was made there.
+    pub(in crate::teams) fn stand_up(&self, team: &str, member: &str) -> Result<(), TeamError> {
+        for query in
+            ["DELETE FROM seats WHERE team = ?1 AND member = ?2", "DELETE FROM plans WHERE team = ?1 AND member = ?2"]
+        {
+            self.connection.execute(query, (team, member)).map_err(self.failed("write"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns a seat.
+    pub(in crate::teams) fn seat(&self, team: &str, member: &str) -> Result<Option<SeatRow>, TeamError> {
+        let query = format!("SELECT {COLUMNS} FROM seats WHERE team = ?1 AND member = ?2");
+        let found = self.connection.query_row(&query, (team, member), row).optional();
+        found.map_err(self.failed("read"))
+    }
+
+    /// Returns the seats that somebody acting under a name has, in whatever team.
+    pub(in crate::teams) fn seats_of(&self, agent: &str) -> Result<Vec<SeatRow>, TeamError> {
+        let query = format!("SELECT {COLUMNS} FROM seats WHERE agent = ?1");
+        let mut statement = self.connection.prepare_cached(&query).map_err(self.failed("read"))?;
+        let rows = statement.query_map([agent], row);
+        rows.and_then(Iterator::collect).map_err(self.failed("read"))
+    }
+
+    /// Remembers how far a plan came.
+    pub(in crate::teams) fn set_plan(
+        &self,
+        team: &str,
+        member: &str,
+        plan: &PlanRow,
+        now: Timestamp,
+    ) -> Result<(), TeamError> {
+        let query = "INSERT INTO plans (team, member, request, state, at) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT DO UPDATE SET request = ?3, state = ?4, at = ?5";
+        let values = (team, member, &plan.request, plan_word(plan.state), now.0);
+        self.connection.execute(query, values).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Returns how far a plan came.
+    pub(in crate::teams) fn plan(&self, team: &str, member: &str) -> Result<Option<PlanRow>, TeamError> {
+        let query = "SELECT request, state FROM plans WHERE team = ?1 AND member = ?2";
+        let found = self.connection.query_row(query, (team, member), |row| {
+            let state: String = row.get(1)?;
+            Ok(PlanRow { request: row.get(0)?, state: plan_state(&state) })
+        });
+        found.optional().map_err(self.failed("read"))
+    }
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<SeatRow> {
+    let pid: Option<u32> = row.get(3)?;
+    let started: Option<i64> = row.get(4)?;
+    let boot: Option<String> = row.get(5)?;
+    let grace: Option<i64> = row.get(6)?;
+    let holder = pid.zip(boot).map(|(pid, boot)| {
+        let process = ProcessMark { pid, started: started.unwrap_or(0).unsigned_abs(), boot };
+        match grace {
+            Some(grace) => Holder::Connection { process, grace: Duration::from_millis(grace.unsigned_abs()) },
+            None => Holder::Process(process),
+        }
+    });
+    Ok(SeatRow {
+        team: row.get(0)?,
+        member: row.get(1)?,
+        agent: row.get(2)?,
+        holder,
+        seen: Timestamp(row.get(7)?),
+        activity: row.get(8)?,
+        tool_uses: row.get::<_, i64>(9)?.unsigned_abs(),
+        tokens: row.get::<_, Option<i64>>(10)?.map(i64::unsigned_abs),
+        stop_request: row.get(11)?,
+    })
+}
+
+fn plan_word(state: PlanState) -> &'static str {
+    match state {
+        PlanState::NotShown => "not_shown",
+        PlanState::AwaitingApproval => "awaiting_approval",
+        PlanState::Rejected => "rejected",
+        PlanState::Approved => "approved",
+    }
+}
+
+fn plan_state(word: &str) -> PlanState {
+    match word {
+        "awaiting_approval" => PlanState::AwaitingApproval,
+        "rejected" => PlanState::Rejected,
+        "approved" => PlanState::Approved,
+        _ => PlanState::NotShown,
+    }
+}

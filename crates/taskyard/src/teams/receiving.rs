@@ -1,0 +1,91 @@
+//! Reading one's inbox, and saying that one has what is in it.
+
+use std::collections::HashSet;
+
+use taskyard_core::dialect::inbox::manner;
+use taskyard_core::rules::mailing::{Delivery, to_deliver};
+use taskyard_core::{Message, MessageKey};
+
+use super::TeamError;
+use super::inbox::SetAside;
+use super::register::Teams;
+use super::seat::Seat;
+
+/// What an inbox holds for its owner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Received {
+    /// The messages that are not acknowledged yet, oldest first.
+    pub deliveries: Vec<Delivery>,
+    /// How many entries are no messages.
+    pub malformed: usize,
+}
+
+/// What came of saying that one has messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Acknowledged {
+    /// How many were still unread in the inbox. The others were acknowledged before, or another reader had them.
+    pub taken: usize,
+    /// The entries that were no messages, and where they are kept now.
+    pub set_aside: Vec<SetAside>,
+}
+
+impl Teams {
+    /// Returns what there is to read, and remembers that it was shown. It stays there, and is shown again, until it is
+    /// acknowledged.
+    pub fn receive(&self, seat: &Seat) -> Result<Received, TeamError> {
+        let received = self.look_into(seat)?;
+        if !received.deliveries.is_empty() {
+            let (inbox, now) = (self.inbox_key(seat), self.now());
+            let keys = received.deliveries.iter().flat_map(|delivery| &delivery.keys);
+            self.remember(|memory| memory.deliver(&inbox, keys, now))?;
+            self.note_answers(seat, received.deliveries.iter().map(|delivery| &delivery.message))?;
+        }
+        Ok(received)
+    }
+
+    /// Returns what there is to read, and remembers nothing.
+    pub fn look_into(&self, seat: &Seat) -> Result<Received, TeamError> {
+        let (messages, malformed) = self.contents(seat)?;
+        let inbox = self.inbox_key(seat);
+        let acknowledged = if messages.is_empty() {
+            HashSet::new()
+        } else {
+            self.remembered(|memory| memory.acknowledged(&inbox))?.unwrap_or_default()
+        };
+        let deliveries = to_deliver(&messages, |key| acknowledged.contains(&key.as_text()));
+        Ok(Received { deliveries, malformed })
+    }
+
+    /// Says that one has messages: they are not shown again, and taken out of the inbox as the client takes them out.
+    ///
+    /// The moment counts in which our memory has it. Where the inbox could not be written then, that is an error, and what was
+    /// acknowledged stays so.
+    pub fn acknowledge(&self, seat: &Seat, keys: &[MessageKey]) -> Result<Acknowledged, TeamError> {
+        let (inbox, now) = (self.inbox_key(seat), self.now());
+        if !keys.is_empty() {
+            self.remember(|memory| memory.acknowledge(&inbox, keys.iter(), now))?;
+        }
+        let keys: HashSet<MessageKey> = keys.iter().cloned().collect();
+        let folder = self.set_aside_folder();
+        let mut acknowledged = Acknowledged::default();
+        for path in self.places.inboxes(&seat.team.name, &seat.name) {
+            let aside = (!self.rules().is_client()).then_some(folder.as_path());
+            let (taken, set_aside) = self.inbox(path).consume(&keys, manner(self.rules()), aside)?;
+            acknowledged.taken += taken.len();
+            acknowledged.set_aside.extend(set_aside);
+        }
+        Ok(acknowledged)
+    }
+
+    /// Returns everything in a member's inboxes, read or not, and how many entries are no messages.
+    pub(super) fn contents(&self, seat: &Seat) -> Result<(Vec<Message>, usize), TeamError> {
+        let (mut messages, mut malformed) = (Vec::new(), 0);
+        for path in self.places.inboxes(&seat.team.name, &seat.name) {
+            if let Some(contents) = self.inbox(path).read()? {
+                messages.extend(contents.messages);
+                malformed += contents.malformed.len();
+            }
+        }
+        Ok((messages, malformed))
+    }
+}

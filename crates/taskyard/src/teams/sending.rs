@@ -1,0 +1,229 @@
+//! Writing to members of a team.
+
+use std::fs;
+
+use taskyard_core::dialect::inbox::write_protocol;
+use taskyard_core::rules::mailing::recipient;
+use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task};
+
+use super::memory::SentRow;
+use super::random_id::random_id;
+use super::register::Teams;
+use super::seat::Seat;
+use super::{Judged, TeamError, TeamRefusal};
+
+/// What is said to somebody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Letter {
+    /// The words.
+    pub text: String,
+    /// The same in a few words.
+    pub summary: Option<String>,
+}
+
+/// A message that lies in an inbox now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Who it is for.
+    pub to: String,
+    /// The message, as it was written.
+    pub message: Message,
+    /// What a request among programs is answered by.
+    pub request: Option<String>,
+}
+
+/// So many characters of a text stand for it where it has no summary.
+const SUMMARY: usize = 80;
+
+impl Letter {
+    /// Returns a letter of words alone.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), summary: None }
+    }
+}
+
+impl Teams {
+    /// Writes to one member.
+    pub fn send(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+        let name = match recipient(&from.team, to) {
+            Ok(member) => member.name.clone(),
+            Err(unreachable) => return Ok(Err(unreachable.into())),
+        };
+        self.deliver_to(from, &name, letter)
+    }
+
+    /// Writes to everybody else in the team; whom it could not be written to is told with the reason.
+    #[expect(clippy::type_complexity, reason = "whom it reached, and whom it did not")]
+    pub fn broadcast(&self, from: &Seat, letter: &Letter) -> Judged<(Vec<Sent>, Vec<(String, TeamError)>)> {
+        let (mut sent, mut failed) = (Vec::new(), Vec::new());
+        for member in from.team.others(&from.name) {
+            match self.deliver_to(from, &member.name, letter) {
+                Ok(Ok(one)) => sent.push(one),
+                Ok(Err(refusal)) => return Ok(Err(refusal)),
+                Err(error) => failed.push((member.name.clone(), error)),
+            }
+        }
+        Ok(Ok((sent, failed)))
+    }
+
+    /// Asks a member to end.
+    pub fn ask_to_end(&self, from: &Seat, to: &str, reason: Option<&str>) -> Judged<Sent> {
+        let name = match recipient(&from.team, to) {
+            Ok(member) => member.name.clone(),
+            Err(unreachable) => return Ok(Err(unreachable.into())),
+        };
+        let now = self.now();
+        let request = format!("shutdown-{}@{name}", now.0);
+        let said = Protocol::ShutdownRequest {
+            request: request.clone(),
+            from: from.name.clone(),
+            reason: reason.map(str::to_owned),
+            timestamp: now.to_string(),
+        };
+        let sent = self.deliver_to(from, &name, &Letter::new(write_protocol(&said)))?;
+        if sent.is_ok() {
+            let key = self.key(&from.team);
+            self.remember(|memory| memory.set_stop_request(&key, &name, Some(&request), now))?;
+        }
+        Ok(sent.map(|sent| Sent { request: Some(request), ..sent }))
+    }
+
+    /// Tells the lead that one ends, or goes on and why.
+    pub fn answer_shutdown(&self, from: &Seat, request: &str, rejection: Option<&str>) -> Judged<Sent> {
+        let now = self.now();
+        let backend = from.member().and_then(|member| member.backend_type.clone());
+        let said = match rejection {
+            None => Protocol::ShutdownApproved {
+                request: request.to_owned(),
+                from: from.name.clone(),
+                timestamp: now.to_string(),
+                pane: backend.clone(),
+                backend,
+            },
+            Some(reason) => Protocol::ShutdownRejected {
+                request: request.to_owned(),
+                from: from.name.clone(),
+                reason: reason.to_owned(),
+                timestamp: now.to_string(),
+            },
+        };
+        let sent = self.deliver_to(from, from.team.lead(), &Letter::new(write_protocol(&said)))?;
+        if sent.is_ok() {
+            let key = self.key(&from.team);
+            self.remember(|memory| memory.set_stop_request(&key, &from.name, None, now))?;
+        }
+        Ok(sent)
+    }
+
+    /// Tells a member that a task is its own now. Whoever is in no team's file gets it all the same, as the client does it.
+    pub fn assign(&self, from: &Seat, to: &str, task: &Task) -> Judged<Sent> {
+        let now = self.now().to_string();
+        let said = Protocol::TaskAssignment {
+            task: task.id.as_str().to_owned(),
+            subject: task.subject.clone(),
+            description: task.description.clone(),
+            assigned_by: from.name.clone(),
+            timestamp: now,
+        };
+        let letter = Letter::new(write_protocol(&said));
+        if self.rules().is_client() {
+            // The client names this directory after the list, which is the lower-cased one, and other inboxes after the team.
+            let path = self.places.inbox_in(from.team.name.directory(), to);
+            return Ok(Ok(self.write_to(from, to, path, &letter)?));
+        }
+        match recipient(&from.team, to) {
+            Ok(member) => self.deliver_to(from, &member.name.clone(), &letter),
+            Err(unreachable) => Ok(Err(unreachable.into())),
+        }
+    }
+
+    /// Tells the lead what came of a task.
+    pub fn report(&self, from: &Seat, to: &str, task: &Task, result: &str) -> Judged<Sent> {
+        let idle = Idle {
+            from: from.name.clone(),
+            timestamp: self.now().to_string(),
+            reason: Some("available".to_owned()),
+            summary: None,
+            task: Some(task.id.as_str().to_owned()),
+            status: Some(if task.status.is_open() { "failed" } else { "resolved" }.to_owned()),
+            failure: None,
+            result: Some(result.to_owned()),
+        };
+        let summary = format!("#{} {}", task.id, task.subject);
+        let letter = Letter { text: write_protocol(&Protocol::IdleNotification(idle)), summary: Some(summary) };
+        self.send(from, to, &letter)
+    }
+
+    /// Writes as the client does where it knows of no team: to anybody, in a directory of that name.
+    pub fn send_as_the_client(
+        &self,
+        sender: &str,
+        directory: &str,
+        to: &str,
+        letter: &Letter,
+    ) -> Result<Sent, TeamError> {
+        let path = self.places.inbox_in(directory, to);
+        let message = self.message(sender, None, letter);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
+        }
+        self.inbox(path).append(&message, self.version())?;
+        Ok(Sent { to: to.to_owned(), message, request: None })
+    }
+
+    /// Writes to whoever is named, in the team or not, as the older client does.
+    pub fn send_to_anybody(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+        self.deliver_to(from, to, letter)
+    }
+
+    /// Writes to a member that is known to be in the team.
+    pub(super) fn deliver_to(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
+        let path = if self.rules().is_client() {
+            self.places.inbox_in(from.team.name.inbox_directory(), to)
+        } else {
+            self.places.inbox_to_write(&from.team.name, to)
+        };
+        match self.write_to(from, to, path, letter) {
+            Ok(sent) => Ok(Ok(sent)),
+            // The team was deleted while we wrote: it must not come to life again by a message.
+            Err(_) if !self.places.file(&from.team.name).exists() && !self.rules().is_client() => {
+                let teams = self.list()?.into_iter().map(|team| team.name.to_string()).collect();
+                Ok(Err(TeamRefusal::NoSuchTeam { team: from.team.name.to_string(), teams }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write_to(&self, from: &Seat, to: &str, path: std::path::PathBuf, letter: &Letter) -> Result<Sent, TeamError> {
+        let message = self.message(&from.name, from.message_colour(), letter);
+        if self.rules().is_client()
+            && let Some(folder) = path.parent()
+        {
+            fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
+        }
+        self.inbox(path).append(&message, self.version())?;
+        let row = SentRow {
+            key: message.key().as_text(),
+            recipient: to.to_owned(),
+            at: self.now(),
+            summary: letter.summary.clone().unwrap_or_else(|| letter.text.chars().take(SUMMARY).collect()),
+        };
+        // The message is there. That its way cannot be followed is worth a word, and no failure.
+        if let Err(error) = self.remember(|memory| memory.add_sent(&self.key(&from.team), &from.name, &row)) {
+            tracing::warn!(%error, "sent, but its delivery cannot be followed");
+        }
+        Ok(Sent { to: to.to_owned(), message, request: None })
+    }
+
+    fn message(&self, sender: &str, color: Option<String>, letter: &Letter) -> Message {
+        Message {
+            from: sender.to_owned(),
+            text: letter.text.clone(),
+            summary: letter.summary.clone(),
+            timestamp: self.now().to_string(),
+            color,
+            msg_id: (self.version() >= ClientVersion::V2_1_325).then(random_id),
+            read: false,
+        }
+    }
+}

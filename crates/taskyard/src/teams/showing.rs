@@ -1,0 +1,88 @@
+//! What everybody in a team is doing.
+
+use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::membership::{Liveness, MemberState, Signs, judge_member};
+use taskyard_core::rules::plan_approval::PlanState;
+use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
+
+use super::TeamError;
+use super::register::Teams;
+use super::seat::Seat;
+
+/// A team and what its members are doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamShown {
+    /// The team.
+    pub team: Team,
+    /// Its members, the lead first.
+    pub members: Vec<MemberShown>,
+}
+
+/// A member and what it is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberShown {
+    /// The member.
+    pub member: Member,
+    /// What it is doing.
+    pub state: MemberState,
+    /// Whether it lives.
+    pub liveness: Liveness,
+    /// The tasks it has in progress.
+    pub tasks: Vec<(TaskId, String)>,
+    /// How many messages it has not acknowledged; none where its inbox cannot be read.
+    pub unread: Option<usize>,
+    /// How far its plan came.
+    pub plan: PlanState,
+    /// When it last did something we know of.
+    pub seen: Option<Timestamp>,
+    /// What that was.
+    pub activity: Option<String>,
+    /// How many tools it called, where that is known.
+    pub tool_uses: Option<u64>,
+    /// How many tokens it used, where that is known.
+    pub tokens: Option<u64>,
+}
+
+impl Teams {
+    /// Returns what everybody in a team is doing, given its tasks.
+    pub fn show(&self, team: &Team, tasks: &[Task]) -> Result<TeamShown, TeamError> {
+        let members = team.members.iter().map(|member| self.show_member(team, member, tasks));
+        Ok(TeamShown { team: team.clone(), members: members.collect::<Result<_, _>>()? })
+    }
+
+    fn show_member(&self, team: &Team, member: &Member, tasks: &[Task]) -> Result<MemberShown, TeamError> {
+        let seat = Seat { team: team.clone(), name: member.name.clone() };
+        let key = self.key(team);
+        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
+        let owns = |task: &&Task| {
+            task.status == Status::InProgress
+                && !task.is_internal()
+                && task.owner().is_some_and(|owner| {
+                    is_same_agent(owner, &member.name)
+                        || row.as_ref().is_some_and(|row| is_same_agent(owner, &row.agent))
+                })
+        };
+        let tasks: Vec<(TaskId, String)> =
+            tasks.iter().filter(owns).map(|task| (task.id.clone(), task.subject.clone())).collect();
+        let liveness = self.liveness(team, member)?;
+        let plan = self.plan(&seat).unwrap_or_default();
+        let signs = Signs {
+            liveness,
+            is_at_work: !tasks.is_empty(),
+            was_asked_to_end: row.as_ref().is_some_and(|row| row.stop_request.is_some()),
+            plan,
+        };
+        Ok(MemberShown {
+            member: member.clone(),
+            state: judge_member(member, signs),
+            liveness,
+            tasks,
+            unread: self.look_into(&seat).ok().map(|received| received.deliveries.len()),
+            plan,
+            seen: row.as_ref().map(|row| row.seen),
+            activity: row.as_ref().and_then(|row| row.activity.clone()),
+            tool_uses: row.as_ref().map(|row| row.tool_uses).filter(|uses| *uses > 0),
+            tokens: row.and_then(|row| row.tokens),
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! The file of one team on disk.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use taskyard_core::dialect::team_file::{self, BadTeamFile, LARGEST};
+use taskyard_core::{ClientVersion, Member, Team};
+
+use super::TeamError;
+use crate::store::{Found, Guarded, read_unlocked};
+
+const ATTEMPTS: u32 = 16;
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The file of a team.
+#[derive(Clone, Debug)]
+pub(super) struct TeamFile {
+    pub(super) path: PathBuf,
+    pub(super) queues: PathBuf,
+}
+
+impl TeamFile {
+    /// Reads the team; none where there is no file. One that seems to be half written is looked at again for a while.
+    pub(super) fn read(&self) -> Result<Option<Team>, TeamError> {
+        read(&self.path)
+    }
+
+    /// Writes the first file of a team; returns false, and has done nothing, where there is one already.
+    pub(super) fn create(&self, team: &Team, version: ClientVersion) -> Result<bool, TeamError> {
+        let bytes = team_file::create(team, version);
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(directory).map_err(TeamError::io("cannot create", directory))?;
+        if self.path.exists() {
+            return Ok(false);
+        }
+        // Whoever makes the file writes these bytes as its first, so of two with one name one finds other bytes than its own.
+        let mut guarded = Guarded::lock(&self.path, &self.queues, &bytes)?;
+        Ok(matches!(guarded.read(LARGEST)?, Found::Bytes(found) if found == bytes))
+    }
+
+    /// Adds a member.
+    pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<(), TeamError> {
+        self.change(|bytes| team_file::with_member(bytes, member, version))
+    }
+
+    /// Takes a member out.
+    pub(super) fn remove(&self, name: &str) -> Result<(), TeamError> {
+        self.change(|bytes| team_file::without_member(bytes, name))
+    }
+
+    fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<(), TeamError> {
+        let bad = |why| TeamError::BadTeamFile { path: self.path.clone(), why };
+        for _ in 0..ATTEMPTS {
+            if !self.path.exists() {
+                return Err(TeamError::io("cannot open", &self.path)(std::io::ErrorKind::NotFound.into()));
+            }
+            let mut guarded = Guarded::lock(&self.path, &self.queues, b"")?;
+            let Found::Bytes(bytes) = guarded.read(LARGEST)? else {
+                return Err(bad(BadTeamFile::NotATeam { why: "it is no file, or too large" }));
+            };
+            let changed = change(&bytes).map_err(bad)?;
+            if changed == bytes || guarded.replace(&changed)? {
+                return Ok(());
+            }
+        }
+        Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })
+    }
+}
+
+/// Reads a team from its file; none where there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Team>, TeamError> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let why = match read_unlocked(path, LARGEST).map_err(TeamError::io("cannot read", path))? {
+            Found::Nothing => return Ok(None),
+            Found::Bytes(bytes) => match team_file::read(&bytes) {
+                Ok(team) => return Ok(Some(team)),
+                Err(why) => why,
+            },
+            Found::TooLarge(_) | Found::NoFile => BadTeamFile::NotATeam { why: "it is no file, or too large" },
+        };
+        // The client writes in place, so the file may be half written this moment.
+        if !matches!(why, BadTeamFile::NotJson { .. }) || pause > LONGEST_PAUSE {
+            return Err(TeamError::BadTeamFile { path: path.to_owned(), why });
+        }
+        thread::sleep(pause);
+        pause *= 2;
+    }
+}

@@ -1,0 +1,71 @@
+//! What a worker in a team attends to before it takes a task: a request to end first. What else was written to it goes with the
+//! next task to the command, the lead's messages first.
+
+use serde_json::{Value, json};
+use taskyard_core::dialect::inbox::read_protocol;
+use taskyard_core::rules::attention::{first, urgency};
+use taskyard_core::rules::departing::Departure;
+use taskyard_core::{AgentName, MessageKey, Protocol};
+
+use crate::teams::{Delivery, Seat};
+use crate::{Error, Yard};
+
+/// What was written to a worker.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mail {
+    seat: Option<Box<Seat>>,
+    deliveries: Vec<Delivery>,
+}
+
+/// What a worker finds in its inbox.
+pub(super) enum Attended {
+    /// It was asked to end, and has left the team.
+    Left,
+    /// It goes on, with this.
+    GoesOn(Mail),
+}
+
+/// Looks into the inbox of a worker, and lets it leave where it was asked to.
+pub(super) fn attend(yard: &Yard, worker: &AgentName) -> Result<Attended, Error> {
+    let Some(teams) = yard.teams() else { return Ok(Attended::GoesOn(Mail::default())) };
+    let Some(seat) = teams.only_seat(worker)? else { return Ok(Attended::GoesOn(Mail::default())) };
+    let mut deliveries = teams.receive(&seat)?.deliveries;
+    let lead = seat.team.lead().to_owned();
+    let urgent = first(deliveries.iter().map(|delivery| &delivery.message), &lead);
+    let request = urgent.and_then(|message| Some((message.key(), read_protocol(&message.text)?)));
+    if let Some((key, Protocol::ShutdownRequest { request, .. })) = request {
+        // A refusal means that the team is gone, and with it everybody to tell.
+        let _ = teams.answer_shutdown(&seat, &request, None)?;
+        teams.acknowledge(&seat, &[key])?;
+        let _ = yard.leave_team(teams, &seat, Departure::Shutdown)?;
+        return Ok(Attended::Left);
+    }
+    // Stable, so that each sender's own order stays.
+    deliveries.sort_by_key(|delivery| urgency(&delivery.message, &lead));
+    Ok(Attended::GoesOn(Mail { seat: Some(Box::new(seat)), deliveries }))
+}
+
+impl Mail {
+    /// Returns the messages for a command; none where there are none.
+    pub(super) fn as_json(&self) -> Option<String> {
+        let shape = |delivery: &Delivery| {
+            let message = &delivery.message;
+            json!({
+                "id": message.msg_id, "from": message.from, "text": message.text, "summary": message.summary,
+                "timestamp": message.timestamp,
+            })
+        };
+        (!self.deliveries.is_empty()).then(|| self.deliveries.iter().map(shape).collect::<Value>().to_string())
+    }
+
+    /// Says that the command had the messages.
+    pub(super) fn acknowledge(&self, yard: &Yard) {
+        let (Some(teams), Some(seat)) = (yard.teams(), &self.seat) else { return };
+        let keys: Vec<MessageKey> = self.deliveries.iter().flat_map(|delivery| delivery.keys.clone()).collect();
+        if !keys.is_empty()
+            && let Err(error) = teams.acknowledge(seat, &keys)
+        {
+            tracing::warn!(%error, "messages will come again");
+        }
+    }
+}
