@@ -5,20 +5,22 @@ use std::sync::mpsc;
 
 use clap::Args;
 use serde_json::{Value, json};
-use taskyard::core::MessageKey;
 use taskyard::core::render::{Line, Tone, message_lines};
 use taskyard::core::tools::inbox_read;
+use taskyard::core::{JobId, MessageKey};
 use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Seat, Teams};
 
+use super::inbox_notices::JobNotices;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, when_reader_leaves};
 use crate::problem::Problem;
 
-/// Show the messages for you
+/// Show what waits for you: messages, and which of your jobs have ended
 ///
-/// A message is shown again until it is acknowledged, so none is lost when its reader dies. With --ack what was shown counts as
-/// read, once it has been written out. With --follow messages are shown as they come, one JSON object per line in a pipe.
+/// What ended comes first. All of it is shown again until it is acknowledged, so nothing is lost when its reader dies. With --ack what
+/// was shown counts as read, once it has been written out. With --follow messages are shown as they come, one JSON object per line
+/// in a pipe.
 #[derive(Debug, Args)]
 pub(crate) struct Inbox {
     /// Say that you have what is shown
@@ -50,22 +52,35 @@ enum Word {
 impl Inbox {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
-        let seat = teams.seat(&context.actor()?, self.team.as_deref())??;
+        let seat = teams.seat(&context.actor()?, self.team.as_deref())?;
         if self.sent {
-            return sent(&teams, &seat, output);
+            return sent(&teams, &seat?, output);
         }
+        let jobs = JobNotices::of(context)?;
         if self.follow {
-            return self.follow(&teams, &seat, output);
+            return self.follow(&teams, seat.ok().as_ref(), &jobs, output);
         }
-        let received = teams.receive(&seat)?;
+        let ended = jobs.take(&HashSet::new())?;
+        let seat = match seat {
+            // Whoever is in no team has jobs all the same.
+            Err(_) if !ended.is_empty() && self.team.is_none() => None,
+            seat => Some(seat?),
+        };
+        let received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
         if output.is_json() {
+            let notifications: Vec<Value> = ended.iter().map(|notice| jobs.shape(notice)).collect();
             let messages: Vec<Value> = received.deliveries.iter().map(shape).collect();
+            let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
             output.document(json!({
-                "team": seat.team.name.as_str(), "agent": seat.name, "messages": messages, "malformed": received.malformed,
+                "team": team, "agent": agent, "notifications": notifications, "messages": messages,
+                "malformed": received.malformed,
             }))?;
-        } else if received.deliveries.is_empty() {
+        } else if received.deliveries.is_empty() && ended.is_empty() {
             output.say(&Line::plain("No messages"))?;
         } else {
+            for notice in &ended {
+                jobs.show(notice, output)?;
+            }
             for delivery in &received.deliveries {
                 output.lines(&message_lines(delivery, &output.look()))?;
             }
@@ -75,42 +90,85 @@ impl Inbox {
             output.warn(&format!("{} {entries} no message; --ack sets such aside", received.malformed))?;
         }
         if self.ack {
-            acknowledge(&teams, &seat, &received.deliveries, output)?;
-        } else if !received.deliveries.is_empty() {
+            output.flush()?;
+            jobs.acknowledge(&ended)?;
+            if let Some(seat) = &seat {
+                acknowledge(&teams, seat, &received.deliveries, output)?;
+            }
+        } else if !received.deliveries.is_empty() || !ended.is_empty() {
             output.advise("say that you have them with `taskyard inbox --ack`")?;
         }
         Ok(Exit::Done)
     }
 
-    fn follow(&self, teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem> {
+    fn follow(
+        &self,
+        teams: &Teams,
+        seat: Option<&Seat>,
+        jobs: &JobNotices,
+        output: &mut Output,
+    ) -> Result<Exit, Problem> {
         let (sender, receiver) = mpsc::channel();
-        let left = sender.clone();
-        // The receiver lives as long as the subscription; past it nobody wants to know.
-        let _subscription = teams.follow(seat, Box::new(move || drop(sender.send(Word::LookAgain))))?;
+        let (left, ended) = (sender.clone(), sender.clone());
+        let first = sender.clone();
+        // The receiver lives as long as the subscriptions; past it nobody wants to know.
+        let _notices = jobs.follow(move || drop(ended.send(Word::LookAgain)))?;
+        let _messages = match seat {
+            Some(seat) => Some(teams.follow(seat, Box::new(move || drop(sender.send(Word::LookAgain))))?),
+            None => None,
+        };
         when_reader_leaves(move || drop(left.send(Word::ReaderLeft)));
+        let _ = first.send(Word::LookAgain);
         let mut shown: HashSet<MessageKey> = HashSet::new();
+        let mut told: HashSet<JobId> = HashSet::new();
         while let Ok(Word::LookAgain) = receiver.recv() {
-            let received = teams.receive(seat)?;
-            let is_new = |delivery: &&Delivery| !delivery.keys.iter().all(|key| shown.contains(key));
-            let new: Vec<Delivery> = received.deliveries.iter().filter(is_new).cloned().collect();
-            for delivery in &new {
+            let ended = jobs.take(&told)?;
+            for notice in &ended {
                 if output.is_terminal() && !output.is_json() {
-                    output.lines(&message_lines(delivery, &output.look()))?;
+                    jobs.show(notice, output)?;
                 } else {
-                    output.document(shape(delivery))?;
+                    output.document(jobs.shape(notice))?;
                 }
             }
-            if self.ack && !new.is_empty() {
-                acknowledge(teams, seat, &new, output)?;
-            }
             output.flush()?;
-            shown.extend(new.into_iter().flat_map(|delivery| delivery.keys));
             if self.ack {
-                // What is acknowledged does not come again, so it need not be remembered for ever.
-                shown.clear();
+                jobs.acknowledge(&ended)?;
+            }
+            told.extend(ended.into_iter().map(|notice| notice.job.id));
+            if let Some(seat) = seat {
+                self.show_new(teams, seat, &mut shown, output)?;
             }
         }
         Ok(Exit::Done)
+    }
+
+    fn show_new(
+        &self,
+        teams: &Teams,
+        seat: &Seat,
+        shown: &mut HashSet<MessageKey>,
+        output: &mut Output,
+    ) -> Result<(), Problem> {
+        let received = teams.receive(seat)?;
+        let is_new = |delivery: &&Delivery| !delivery.keys.iter().all(|key| shown.contains(key));
+        let new: Vec<Delivery> = received.deliveries.iter().filter(is_new).cloned().collect();
+        for delivery in &new {
+            if output.is_terminal() && !output.is_json() {
+                output.lines(&message_lines(delivery, &output.look()))?;
+            } else {
+                output.document(shape(delivery))?;
+            }
+        }
+        if self.ack && !new.is_empty() {
+            acknowledge(teams, seat, &new, output)?;
+        }
+        output.flush()?;
+        shown.extend(new.into_iter().flat_map(|delivery| delivery.keys));
+        if self.ack {
+            // What is acknowledged does not come again, so it need not be remembered for ever.
+            shown.clear();
+        }
+        Ok(())
     }
 }
 

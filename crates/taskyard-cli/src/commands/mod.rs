@@ -19,6 +19,7 @@ mod history;
 mod hook;
 mod hook_event;
 mod inbox;
+mod inbox_notices;
 mod job;
 mod list;
 mod lists;

@@ -7,6 +7,7 @@ mod killing;
 mod many;
 mod reboot;
 mod running;
+mod server;
 mod site;
 mod stopping;
 mod writing;

@@ -1,16 +1,12 @@
 //! What waits for agents, looked up only when it may have changed: an agent's every call asks.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
 
 use taskyard_core::{AgentName, ListId};
 
+use super::stamp::Stamp;
 use super::{Notice, Notices};
 use crate::jobs::JobError;
-
-/// A database that changed within this time may change again without looking any different.
-const GRAIN: Duration = Duration::from_millis(100);
 
 /// What waits for the agents of one list.
 #[derive(Debug)]
@@ -25,10 +21,6 @@ struct Known {
     stamp: Stamp,
     waiting: Vec<Notice>,
 }
-
-/// How the files of the database look.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp([Option<(SystemTime, u64)>; 2]);
 
 impl NoticeBoard {
     /// Returns the board of a list.
@@ -63,22 +55,5 @@ impl NoticeBoard {
         let theirs = waiting.iter().filter(|notice| notice.agent == *agent).cloned().collect();
         *known = is_settled.then_some(Known { stamp, waiting });
         Ok(theirs)
-    }
-}
-
-impl Stamp {
-    fn of(data: &Path) -> Self {
-        let look = |path: PathBuf| {
-            let found = path.metadata().ok()?;
-            Some((found.modified().ok()?, found.len()))
-        };
-        Self([look(data.join("machine.sqlite")), look(data.join("machine.sqlite-wal"))])
-    }
-
-    /// Tells whether a later change is certain to look different.
-    fn is_settled(&self) -> bool {
-        let now = SystemTime::now();
-        let is_old = |changed: &SystemTime| now.duration_since(*changed).is_ok_and(|age| age > GRAIN);
-        self.0.iter().flatten().all(|(changed, _)| is_old(changed))
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use notify::{RecursiveMode, Watcher as _};
 use taskyard_core::ListId;
 
+use super::stamp::{GRAIN, Stamp};
 use super::{Notice, Notices};
 use crate::machine::{Machine, MachineError};
 use crate::store::Subscription;
@@ -76,6 +77,8 @@ fn follow(
     to: &NoticeListener,
 ) {
     loop {
+        // Before looking, so that a change in between is looked at next time.
+        let stamp = Stamp::of(notices.data());
         match notices.queued_on(list, &known) {
             Ok(new) => {
                 for notice in new {
@@ -85,15 +88,30 @@ fn follow(
             }
             Err(error) => tracing::warn!(%error, "cannot look for notices"),
         }
-        match receiver.recv_timeout(pause) {
-            Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
-            Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return,
+        if !is_to_look_again(notices, &stamp, receiver, pause) {
+            return;
+        }
+    }
+}
+
+/// Waits until the database may hold more than was seen; returns whether anybody still wants to know.
+fn is_to_look_again(notices: &Notices, seen: &Stamp, receiver: &Receiver<Word>, pause: Duration) -> bool {
+    let longest = if seen.is_settled() { pause } else { GRAIN };
+    loop {
+        match receiver.recv_timeout(longest) {
+            Ok(Word::Moved) => {}
+            Err(RecvTimeoutError::Timeout) => return true,
+            Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return false,
         }
         // One change of the database moves its files several times.
         while let Ok(word) = receiver.try_recv() {
             if matches!(word, Word::End) {
-                return;
+                return false;
             }
+        }
+        // Looking moves files beside the database, too, and must not make us look again.
+        if Stamp::of(notices.data()) != *seen {
+            return true;
         }
     }
 }

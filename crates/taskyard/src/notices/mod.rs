@@ -8,6 +8,7 @@ mod following;
 mod keeping;
 mod notice;
 mod queue;
+mod stamp;
 
 pub use board::NoticeBoard;
 pub use following::NoticeListener;

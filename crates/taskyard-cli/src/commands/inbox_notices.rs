@@ -1,0 +1,70 @@
+//! The notifications among what waits for an agent: which of its jobs have ended.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use taskyard::core::dialect::task_notification::block;
+use taskyard::core::render::{Look, job_line};
+use taskyard::core::{AgentName, ClientVersion, JobId, ListId, Timestamp};
+use taskyard::notices::{Notice, Notices};
+use taskyard::store::Subscription;
+
+use crate::context::Context;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// What waits for one agent on one list.
+pub(super) struct JobNotices {
+    notices: Notices,
+    agent: AgentName,
+    list: ListId,
+    version: ClientVersion,
+}
+
+impl JobNotices {
+    /// Finds where notifications for whoever acts are kept.
+    pub(super) fn of(context: &Context) -> Result<Self, Problem> {
+        Ok(Self {
+            notices: context.notices()?,
+            agent: context.actor()?,
+            list: context.choice()?.list,
+            version: context.rules()?.client_version(),
+        })
+    }
+
+    /// Returns what waits, oldest first, and records that it is told.
+    pub(super) fn take(&self, known: &HashSet<JobId>) -> Result<Vec<Notice>, Problem> {
+        let mut waiting = self.notices.pending(&self.agent, &self.list)?;
+        waiting.retain(|notice| !known.contains(&notice.job.id));
+        self.notices.deliver(&mut waiting)?;
+        Ok(waiting)
+    }
+
+    /// Says that notifications were heard.
+    pub(super) fn acknowledge(&self, heard: &[Notice]) -> Result<(), Problem> {
+        let jobs: Vec<JobId> = heard.iter().map(|notice| notice.job.id.clone()).collect();
+        self.notices.acknowledge(&jobs)?;
+        Ok(())
+    }
+
+    /// Calls whenever something was queued on the list, until the subscription is dropped.
+    pub(super) fn follow(&self, call: impl Fn() + Send + 'static) -> Result<Subscription, Problem> {
+        Ok(self.notices.follow(&self.list, Box::new(move |_: &Notice| call()))?)
+    }
+
+    /// Writes one for people, or for models in the client's words.
+    pub(super) fn show(&self, notice: &Notice, output: &mut Output) -> Result<(), Problem> {
+        if output.is_terminal() {
+            let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
+            let look = Look { now, ..output.look() };
+            return Ok(output.line(&job_line("", &notice.job, &look))?);
+        }
+        Ok(output.text(&format!("{}\n", block(&notice.job, self.version)))?)
+    }
+
+    /// Returns one for programs.
+    pub(super) fn shape(&self, notice: &Notice) -> Value {
+        let text = block(&notice.job, self.version);
+        json!({ "job": notice.job.id.as_str(), "text": text, "timestamp": notice.queued.to_string() })
+    }
+}

@@ -1,0 +1,80 @@
+//! An MCP server that starts jobs.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// A server on pipes; dropped, it is killed.
+pub(crate) struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Server {
+    pub(crate) fn start(site: &Site) -> Self {
+        let mut child = site.command("mcp --allow-exec").stdin(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut server = Self { child, input, output, next: 0 };
+        let about = json!({ "name": "jobs", "version": "1" });
+        let id = server
+            .send("initialize", &json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about }));
+        server.answer(id);
+        server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        server
+    }
+
+    /// Asks for a job and does not wait for the answer.
+    pub(crate) fn send_run(&mut self, line: &str) -> u64 {
+        self.send("tools/call", &json!({ "name": "TaskRun", "arguments": { "command": line, "description": "one" } }))
+    }
+
+    /// Starts a job.
+    pub(crate) fn run(&mut self, line: &str) -> String {
+        let id = self.send_run(line);
+        let answer = self.answer(id);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        let content = answer["result"]["content"].as_array().unwrap();
+        content.last().unwrap()["text"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns how much memory it has, in kilobytes.
+    pub(crate) fn memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    fn write(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server has ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
