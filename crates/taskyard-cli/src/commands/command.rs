@@ -13,10 +13,12 @@ use super::demo::Demo;
 use super::depend::Depend;
 use super::doctor::Doctor;
 use super::done::Done;
+use super::export::Export;
 use super::gc::Gc;
 use super::graph::Graph;
 use super::history::History;
 use super::hook::Hook;
+use super::import::Import;
 use super::job::Job;
 use super::list::List;
 use super::lists::Lists;
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Merge(Merge),
     Todo(Todo),
     Job(Job),
+    Import(Import),
+    Export(Export),
     Doctor(Doctor),
     Gc(Gc),
     Setup(Setup),
@@ -172,6 +176,8 @@ impl Command {
             Self::Merge(command) => command.run(context, output),
             Self::Todo(command) => command.run(context, output),
             Self::Job(command) => command.run(context, output),
+            Self::Import(command) => command.run(context, output),
+            Self::Export(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),
