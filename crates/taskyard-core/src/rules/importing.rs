@@ -185,7 +185,8 @@ fn arriving(
     let mut said: Metadata = task.metadata.clone().unwrap_or_default();
     if let Some(parent) = task.parent() {
         match new_id.get(&parent) {
-            Some(parent) => drop(said.insert("parent".to_owned(), parent.as_str().into())),
+            Some(same) if **same == parent => {}
+            Some(other) => drop(said.insert("parent".to_owned(), other.as_str().into())),
             None => {
                 said.shift_remove("parent");
                 losses
