@@ -160,9 +160,11 @@ fn backlog_folder(path: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result
         .collect();
     let mut imported = backlog::read(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())));
     imported.losses.extend(lost.losses);
-    for (name, what) in [("drafts", "drafts"), ("archive", "archived tasks")] {
-        if fs::read_dir(project.join(name)).is_ok_and(|mut entries| entries.next().is_some()) {
-            imported.lose(format!("{name}/"), format!("{what} are no tasks of the board and stay there"));
+    for (name, what) in [("drafts", "a draft"), ("archive/tasks", "an archived task")] {
+        // A project without such a folder has none of them.
+        let entries = fs::read_dir(project.join(name)).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "md")) {
+            imported.lose(entry.file_name().to_string_lossy(), format!("{what} is not on the board"));
         }
     }
     Ok(imported)
