@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use taskyard::core::dialect::foreign::ExportFormat;
-use taskyard::core::render::{Line, Tone};
+use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::interchange::{Written, save};
 
 use super::import::{losses_as_json, tasks, warn_of_losses};
@@ -69,7 +69,8 @@ impl Export {
                 line.push(Tone::Strong, &path.display().to_string());
                 output.say(&line)?;
             }
-            // What is printed is for a program or a file: not a byte is changed.
+            // A terminal is not steered by what a title holds; for a program or a file not a byte is changed.
+            (None, Some(text)) if output.is_terminal() => output.text(&escaping::many_lines(text))?,
             (None, Some(text)) => output.bytes(text.as_bytes())?,
             (None, None) => {}
         }

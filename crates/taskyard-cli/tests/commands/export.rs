@@ -26,6 +26,16 @@ fn a_folder_needs_a_place_and_an_empty_one() {
         .snapshot();
 }
 
+#[cfg(unix)]
+#[test]
+fn a_title_does_not_steer_the_terminal_and_reaches_a_pipe_as_it_is() {
+    Test::new()
+        .quietly("create 'Red \u{1b}[31mtitle'")
+        .on_terminal(80, "export --to markdown", "")
+        .run("export --to jsonl")
+        .snapshot();
+}
+
 #[test]
 fn native_files_are_what_the_list_holds() {
     let test = Test::new().list(LIST).quietly("export --to native out");
