@@ -115,6 +115,19 @@ fn a_killed_merge_happened_on_both_lists_or_on_neither() {
 }
 
 #[test]
+fn a_killed_import_took_in_everything_or_nothing() {
+    Scenario {
+        setup: &[
+            "create A",
+            concat!("import ", env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/issues.jsonl --from beads"),
+        ],
+        command: concat!("import ", env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/issues-later.jsonl --from beads"),
+        lists: &["L"],
+    }
+    .check();
+}
+
+#[test]
 fn a_killed_writer_whose_parent_has_not_noticed_is_dead() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     TEN_DEPENDENTS.iter().for_each(|command| drop(home.ask(command)));

@@ -30,6 +30,8 @@ pub enum Op {
     Restore,
     /// Tasks moved from one list to another.
     Merge,
+    /// Tasks came from another program's files.
+    Import,
     /// `doctor` mended something.
     Mend,
     /// Some other program made a task.
@@ -42,7 +44,7 @@ pub enum Op {
 
 impl Op {
     /// Every verb.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Create,
         Self::Update,
         Self::Reopen,
@@ -54,6 +56,7 @@ impl Op {
         Self::Undo,
         Self::Restore,
         Self::Merge,
+        Self::Import,
         Self::Mend,
         Self::CreatedElsewhere,
         Self::ChangedElsewhere,
@@ -74,6 +77,7 @@ impl Op {
             Self::Undo => "undo",
             Self::Restore => "restore",
             Self::Merge => "merge",
+            Self::Import => "import",
             Self::Mend => "mend",
             Self::CreatedElsewhere => "created_elsewhere",
             Self::ChangedElsewhere => "changed_elsewhere",

@@ -101,12 +101,40 @@ pub fn install_mcp_clients() -> PathBuf {
     install("mcp")
 }
 
+/// Installs the task programs of others that come from npm, once, and returns where their commands are.
+pub fn install_trackers() -> PathBuf {
+    install("trackers").join("node_modules/.bin")
+}
+
+/// Returns Taskwarrior's command: the one of this machine, or else the one of Debian's package, unpacked where nobody is disturbed.
+pub fn install_taskwarrior() -> PathBuf {
+    if Command::new("task").arg("--version").output().is_ok_and(|told| told.status.success()) {
+        return PathBuf::from("task");
+    }
+    let _lock = installing();
+    let folder = std::env::temp_dir().join("taskyard-taskwarrior");
+    let program = folder.join("usr/bin/task");
+    if !program.exists() {
+        fs::create_dir_all(&folder).expect("a directory can be made");
+        let unpack = "apt-get download -qq taskwarrior && dpkg -x taskwarrior_*.deb .";
+        let told = Command::new("sh").args(["-c", unpack]).current_dir(&folder).output().expect("there is a shell");
+        assert!(told.status.success(), "install taskwarrior: {}", String::from_utf8_lossy(&told.stderr));
+    }
+    program
+}
+
+/// Waits until no other test program installs anything, and keeps them waiting.
+fn installing() -> File {
+    let lock = File::create(std::env::temp_dir().join("taskyard-rivals.lock")).expect("a lock file can be made");
+    lock.lock().expect("a lock file can be locked");
+    lock
+}
+
 fn install(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals").join(name);
     let folder = fs::canonicalize(folder).expect("the rivals are in the repository");
     // Test programs run side by side; one of them installs.
-    let lock = File::create(std::env::temp_dir().join("taskyard-rivals.lock")).expect("a lock file can be made");
-    lock.lock().expect("a lock file can be locked");
+    let _lock = installing();
     let modified = |path: PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
     let installed = modified(folder.join("node_modules/.package-lock.json"));
     if installed < modified(folder.join("package-lock.json")) {

@@ -32,6 +32,7 @@ pub mod calls;
 pub mod config;
 pub mod events;
 pub mod hooks;
+pub mod interchange;
 pub mod jobs;
 pub mod leases;
 pub mod machine;

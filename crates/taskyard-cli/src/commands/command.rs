@@ -13,10 +13,12 @@ use super::demo::Demo;
 use super::depend::Depend;
 use super::doctor::Doctor;
 use super::done::Done;
+use super::export::Export;
 use super::gc::Gc;
 use super::graph::Graph;
 use super::history::History;
 use super::hook::Hook;
+use super::import::Import;
 use super::inbox::Inbox;
 use super::job::Job;
 use super::list::List;
@@ -111,6 +113,8 @@ pub(crate) enum Command {
     Send(Send),
     Inbox(Inbox),
     Job(Job),
+    Import(Import),
+    Export(Export),
     Doctor(Doctor),
     Gc(Gc),
     Setup(Setup),
@@ -181,6 +185,8 @@ impl Command {
             Self::Send(command) => command.run(context, output),
             Self::Inbox(command) => command.run(context, output),
             Self::Job(command) => command.run(context, output),
+            Self::Import(command) => command.run(context, output),
+            Self::Export(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),

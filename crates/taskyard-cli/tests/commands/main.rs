@@ -18,12 +18,14 @@ mod depend;
 mod dialects;
 mod doctor;
 mod done;
+mod export;
 mod gc;
 mod graph;
 mod history;
 mod hook;
 #[cfg(unix)]
 mod hooks;
+mod import;
 mod list;
 mod lists;
 mod man;

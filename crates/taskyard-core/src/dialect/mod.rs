@@ -2,6 +2,7 @@
 
 pub mod document;
 pub mod export;
+pub mod foreign;
 pub mod hook_input;
 pub mod inbox;
 pub mod macf;

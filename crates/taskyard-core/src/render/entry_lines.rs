@@ -51,6 +51,7 @@ pub fn op_in_words(op: Op) -> &'static str {
         Op::Undo => "undid",
         Op::Restore => "restored",
         Op::Merge => "merged",
+        Op::Import => "imported",
         Op::Mend => "mended",
         Op::CreatedElsewhere => "created elsewhere",
         Op::ChangedElsewhere => "changed elsewhere",
@@ -84,7 +85,7 @@ fn headline(entry: &Entry, look: &Look) -> Line {
 fn did(entry: &Entry) -> &'static str {
     let changed = entry.before.is_some() && entry.after.is_some();
     match entry.op {
-        Op::Create | Op::Delete | Op::Clear | Op::Restore | Op::Merge if changed => "updated",
+        Op::Create | Op::Delete | Op::Clear | Op::Restore | Op::Merge | Op::Import if changed => "updated",
         op => op_in_words(op),
     }
 }

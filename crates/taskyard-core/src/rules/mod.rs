@@ -13,6 +13,7 @@ pub mod fate;
 pub mod gate;
 pub mod health;
 pub mod hooking;
+pub mod importing;
 pub mod job_fate;
 pub mod leasing;
 pub mod list_choice;

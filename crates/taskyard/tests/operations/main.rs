@@ -5,6 +5,7 @@ mod creating;
 mod deleting;
 mod depending;
 mod doctoring;
+mod interchanging;
 mod leasing;
 mod looking;
 mod merging;

@@ -1,0 +1,80 @@
+//! `taskyard export`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::json;
+use taskyard::core::dialect::foreign::ExportFormat;
+use taskyard::core::render::{Line, Tone, escaping};
+use taskyard::interchange::{Written, save};
+
+use super::import::{losses_as_json, tasks, warn_of_losses};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Write the list down in another format
+///
+/// Without a path it is printed. A file takes the place of one that is there, whole or not at all; a folder must be new or empty.
+/// native, document, export, teaching, macf and jsonl carry everything; markdown, csv and mermaid are for people, and what they
+/// have no place for is told.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The file, or the folder for native, teaching and macf
+    path: Option<PathBuf>,
+
+    /// What to write
+    #[arg(long, value_name = "DIALECT", value_parser = formats())]
+    to: ExportFormat,
+}
+
+fn formats() -> impl TypedValueParser<Value = ExportFormat> {
+    let words = PossibleValuesParser::new(ExportFormat::ALL.iter().map(|format| format.as_str()));
+    words.try_map(|word| word.parse::<ExportFormat>().map_err(|()| format!("`{word}` is no format")))
+}
+
+impl Export {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if self.path.is_none() && self.to.is_folder() {
+            return Err(Problem::usage("no_path", format!("{} is a folder, which cannot be printed", self.to))
+                .hint(format!("say where: `taskyard export --to {} FOLDER`", self.to)));
+        }
+        let exported = context.yard()?.export(self.to)?;
+        let path = match &self.path {
+            Some(path) => Some(context.directory()?.join(path)),
+            None => None,
+        };
+        if let Some(path) = &path {
+            save(&exported.written, path)?;
+        }
+        let text = match &exported.written {
+            Written::File(text) if path.is_none() => Some(text),
+            _ => None,
+        };
+        if output.is_json() {
+            output.document(json!({
+                "to": self.to.as_str(),
+                "path": path.map(|path| path.display().to_string()),
+                "count": exported.count,
+                "lost": losses_as_json(&exported.losses),
+                "text": text,
+            }))?;
+            return Ok(Exit::Done);
+        }
+        match (&self.path, text) {
+            (Some(path), _) => {
+                let mut line = Line::plain(&format!("Wrote {} to ", tasks(exported.count)));
+                line.push(Tone::Strong, &path.display().to_string());
+                output.say(&line)?;
+            }
+            // A terminal is not steered by what a title holds; for a program or a file not a byte is changed.
+            (None, Some(text)) if output.is_terminal() => output.text(&escaping::many_lines(text))?,
+            (None, Some(text)) => output.bytes(text.as_bytes())?,
+            (None, None) => {}
+        }
+        warn_of_losses(&exported.losses, output)?;
+        Ok(Exit::Done)
+    }
+}

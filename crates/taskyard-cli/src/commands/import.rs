@@ -1,0 +1,190 @@
+//! `taskyard import`
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Map, Value, json};
+use taskyard::core::TaskId;
+use taskyard::core::dialect::foreign::{ImportFormat, Imported, Loss};
+use taskyard::core::render::{Line, Tone};
+use taskyard::interchange::{InterchangeError, read_source};
+use taskyard::operations::{ImportPlan, ImportReport, Source};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// How many tasks and how many losses are told one by one; programs get all of them with --json.
+const MOST_LINES: usize = 20;
+
+/// Take in tasks from another program's files
+///
+/// All of them come, or none. Importing the same source again updates what came from it and doubles nothing. What the list has
+/// no words for is kept in the metadata; what could not be carried is told at the end.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The file, or the folder for native, teaching, macf and backlog
+    path: PathBuf,
+
+    /// What it is written in
+    #[arg(long, value_name = "DIALECT", value_parser = formats())]
+    from: ImportFormat,
+
+    /// Only show what would happen
+    #[arg(long)]
+    dry_run: bool,
+
+    /// The name by which the source is remembered, instead of its path
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+
+    /// Overrule the leases of whoever is working on tasks that change
+    #[arg(long)]
+    force: bool,
+}
+
+fn formats() -> impl TypedValueParser<Value = ImportFormat> {
+    let words = PossibleValuesParser::new(ImportFormat::ALL.iter().map(|format| format.as_str()));
+    words.try_map(|word| word.parse::<ImportFormat>().map_err(|()| format!("`{word}` is no format")))
+}
+
+impl Import {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let path = context.directory()?.join(&self.path);
+        let name = match &self.source {
+            Some(name) => name.clone(),
+            None => {
+                let whole = fs::canonicalize(&path);
+                let failed = |source| InterchangeError::Io { doing: "read", path: path.clone(), source };
+                whole.map_err(failed)?.display().to_string()
+            }
+        };
+        let bar = progress_bar(output);
+        let imported = read_source(&path, self.from, &mut |done, total| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        })?;
+        bar.set_message("writing");
+        let yard = context.yard()?;
+        let yard = if self.force { yard.overruling() } else { yard };
+        let source = Source { format: self.from, name };
+        let report = match self.dry_run {
+            true => yard.preview_import(&imported, &source),
+            false => yard.import(&imported, &source),
+        };
+        bar.finish_and_clear();
+        let report = report?.done()?;
+        if output.is_json() {
+            output.document(self.as_json(&report, &imported, &source))?;
+        } else {
+            self.tell(&report, &imported, output)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn as_json(&self, report: &ImportReport, imported: &Imported, source: &Source) -> Value {
+        let plan = &report.plan;
+        let mapping: Map<String, Value> =
+            plan.mapping.iter().map(|(from, to)| (from.as_str().to_owned(), json!(to.as_str()))).collect();
+        let mapped: Vec<Value> = imported
+            .mapped
+            .iter()
+            .map(|(one, count)| json!({ "field": one.field, "from": one.from, "to": one.to, "count": count }))
+            .collect();
+        json!({
+            "from": source.format.as_str(),
+            "source": source.name,
+            "dryRun": self.dry_run,
+            "counts": {
+                "created": plan.created.len(),
+                "updated": plan.updated.len(),
+                "unchanged": plan.unchanged.len(),
+            },
+            "mapping": mapping,
+            "mapped": mapped,
+            "lost": losses_as_json(&plan.losses),
+            "revision": report.revision.map(|revision| revision.0),
+        })
+    }
+
+    fn tell(&self, report: &ImportReport, imported: &Imported, output: &mut Output) -> Result<(), Problem> {
+        let plan = &report.plan;
+        let verb = if self.dry_run { "Would import" } else { "Imported" };
+        let mut line = Line::plain(&format!("{verb} {} from ", tasks(plan.mapping.len())));
+        line.push(Tone::Strong, &self.path.display().to_string());
+        let counts =
+            [(plan.created.len(), "new"), (plan.updated.len(), "updated"), (plan.unchanged.len(), "unchanged")];
+        let counts: Vec<String> = counts.iter().map(|(count, word)| format!("{count} {word}")).collect();
+        line.push(Tone::Dim, &format!(" ({})", counts.join(", ")));
+        output.say(&line)?;
+        tell_tasks(plan, output)?;
+        for (one, count) in &imported.mapped {
+            let arrow = output.look().arrow();
+            output.say(
+                &Line::new().with(Tone::Dim, &format!("  {} {} {arrow} {} ({count})", one.field, one.from, one.to)),
+            )?;
+        }
+        warn_of_losses(&plan.losses, output)?;
+        if let Some(revision) = report.revision {
+            super::answers::way_back(revision, output)?;
+        }
+        Ok(())
+    }
+}
+
+fn tell_tasks(plan: &ImportPlan, output: &mut Output) -> Result<(), Problem> {
+    let look = output.look();
+    let changing = plan.created.iter().chain(&plan.updated);
+    let changing: HashMap<&TaskId, &str> = changing.map(|task| (&task.id, task.subject.as_str())).collect();
+    let shown = plan.mapping.iter().filter_map(|(from, to)| Some((from, to, changing.get(to)?)));
+    for (from, to, subject) in shown.take(MOST_LINES) {
+        let mut line = Line::new().with(Tone::Dim, &format!("  {from} {} ", look.arrow()));
+        line.push(Tone::Id, &format!("#{to}"));
+        line.push(Tone::Plain, &format!(" {subject}"));
+        output.say(&match look.width {
+            Some(width) => line.cut(width, look.ellipsis()),
+            None => line,
+        })?;
+    }
+    if changing.len() > MOST_LINES {
+        output.say(&Line::new().with(Tone::Dim, &format!("  and {} more", changing.len() - MOST_LINES)))?;
+    }
+    Ok(())
+}
+
+/// Warns of what could not be carried.
+pub(super) fn warn_of_losses(losses: &[Loss], output: &mut Output) -> Result<(), Problem> {
+    for loss in losses.iter().take(MOST_LINES) {
+        output.warn(&format!("not carried: {}: {}", loss.of, loss.what))?;
+    }
+    if losses.len() > MOST_LINES {
+        output.warn(&format!("and {} more things were not carried; --json names all", losses.len() - MOST_LINES))?;
+    }
+    Ok(())
+}
+
+/// Returns what could not be carried, for programs.
+pub(super) fn losses_as_json(losses: &[Loss]) -> Vec<Value> {
+    losses.iter().map(|loss| json!({ "of": loss.of, "what": loss.what })).collect()
+}
+
+pub(super) fn tasks(count: usize) -> String {
+    if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
+}
+
+/// Returns a bar that shows on a terminal how much has been read.
+fn progress_bar(output: &Output) -> ProgressBar {
+    if !output.is_terminal() || output.is_quiet() || output.is_json() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("  {bar:30} {pos}/{len} {msg}") {
+        Ok(style) => bar.with_style(style).with_message("reading"),
+        Err(_) => bar,
+    }
+}

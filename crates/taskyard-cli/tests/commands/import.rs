@@ -1,0 +1,118 @@
+use serde_json::{Value, json};
+
+use crate::test::Test;
+
+const ISSUES: &str = r#"{"id":"bd-a1","title":"Epic","description":"All of it","status":"open","priority":1,"issue_type":"epic"}
+{"id":"bd-b2","title":"Schema","status":"closed","priority":2,"issue_type":"task","labels":["db"],"dependencies":[{"issue_id":"bd-b2","depends_on_id":"bd-a1","type":"parent-child"}]}
+{"id":"bd-c3","title":"API","status":"deferred","priority":4,"issue_type":"feature","dependencies":[{"issue_id":"bd-c3","depends_on_id":"bd-b2","type":"blocks"},{"issue_id":"bd-c3","depends_on_id":"bd-zz","type":"blocks"}]}
+{"id":"bd-x","title":"Gone","status":"tombstone","priority":2,"issue_type":"task"}
+"#;
+
+#[test]
+fn issues_are_shown_first_then_taken_in_and_the_second_time_updated() {
+    let test = Test::new().list("1 pending 'Here before'").file("home/project/issues.jsonl", ISSUES);
+    test.run("import issues.jsonl --from beads --dry-run")
+        .run("list --all")
+        .run("import issues.jsonl --from beads")
+        .run("list --all")
+        .run("import issues.jsonl --from beads")
+        .file("home/project/issues.jsonl", ISSUES.replace("deferred", "closed"))
+        .run("import issues.jsonl --from beads")
+        .run("history 4")
+        .run("undo")
+        .snapshot();
+}
+
+#[test]
+fn programs_get_all_of_the_report() {
+    let mut test = Test::new().file("home/project/issues.jsonl", ISSUES);
+    let report = test.json("import issues.jsonl --from beads --json");
+    assert_eq!(report["counts"], json!({"created": 3, "updated": 0, "unchanged": 0}));
+    assert_eq!(report["mapping"], json!({"bd-a1": "1", "bd-b2": "2", "bd-c3": "3"}));
+    assert_eq!(report["lost"].as_array().unwrap().len(), 2, "{report}");
+    assert!(
+        report["mapped"]
+            .as_array()
+            .unwrap()
+            .contains(&json!({"field": "status", "from": "deferred", "to": "pending", "count": 1}))
+    );
+    let api = test.json("show 3 --json");
+    assert_eq!(api["task"]["metadata"]["beads"]["status"], "deferred");
+    assert_eq!(api["task"]["blockedBy"], json!(["2"]));
+}
+
+#[test]
+fn a_dry_run_makes_no_list() {
+    let mut test = Test::new().file("home/project/issues.jsonl", ISSUES);
+    test.json("import issues.jsonl --from beads --dry-run --json");
+    assert_eq!(test.json("lists --json")["lists"], json!([]));
+    assert!(!test.path("home/.claude/tasks/project").exists());
+}
+
+#[test]
+fn what_cannot_be_read_changes_nothing() {
+    Test::new()
+        .file("home/project/broken.jsonl", "{\"id\":\"a\",\"title\":\"t\"}\n{")
+        .run("import broken.jsonl --from beads")
+        .run("import missing.json --from export")
+        .run("import broken.jsonl --from native")
+        .run("import . --from beads")
+        .run("import broken.jsonl --from trello")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn work_under_a_lease_is_not_changed_by_an_import() {
+    let test = Test::new().file("home/project/list.md", "- [ ] Design\n- [ ] Build\n");
+    test.quietly("import list.md --from markdown")
+        .quietly("claim 2 --as ana")
+        .file("home/project/list.md", "- [x] Design\n- [x] Build\n")
+        .run("import list.md --from markdown --as bob")
+        .run("list --all")
+        .run("import list.md --from markdown --as bob --force")
+        .snapshot();
+}
+
+#[test]
+fn a_file_that_moved_is_known_by_the_name_it_was_given() {
+    let todos = r#"[{"content": "Parse", "status": "pending", "activeForm": "Parsing"}]"#;
+    let mut test = Test::new().file("home/project/a.json", todos).file("home/project/b.json", todos);
+    test.json("import a.json --from todos --source plan --json");
+    let again = test.json("import b.json --from todos --source plan --json");
+    assert_eq!(again["counts"], json!({"created": 0, "updated": 0, "unchanged": 1}));
+    let other = test.json("import b.json --from todos --json");
+    assert_eq!(other["counts"]["created"], 1);
+}
+
+#[test]
+fn every_dialect_that_is_exported_comes_back_as_it_was() {
+    for dialect in ["native", "document", "export", "teaching", "macf"] {
+        let mut test = Test::new().list("2 completed; 3 in_progress (ana) 'Write it' <- 2; 7 pending <- 3,2");
+        test = test.quietly("update 7 --meta priority='\"high\"' --description 'Two\n\nlines' --active-form Doing");
+        let before = test.json("list --all --json");
+        test = test.quietly(&format!("export --to {dialect} out"));
+        let report = test.json(&format!("import out --from {dialect} --list copy --json"));
+        assert_eq!(report["lost"], json!([]), "{dialect}");
+        let after = test.json("list --all --list copy --json");
+        assert_eq!(without_marks(&after["tasks"]), without_marks(&before["tasks"]), "{dialect}");
+        let again = test.json(&format!("import out --from {dialect} --list copy --json"));
+        assert_eq!(again["counts"], json!({"created": 0, "updated": 0, "unchanged": 3}), "{dialect}");
+    }
+}
+
+/// Returns tasks without what an import says of where they came from, and without the times a document states.
+fn without_marks(tasks: &Value) -> Value {
+    let mut tasks = tasks.clone();
+    for task in tasks.as_array_mut().unwrap() {
+        let object = task.as_object_mut().unwrap();
+        let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { continue };
+        for key in ["imported", "created_at", "updated_at"] {
+            metadata.remove(key);
+        }
+        if metadata.is_empty() {
+            object.remove("metadata");
+        }
+    }
+    tasks
+}

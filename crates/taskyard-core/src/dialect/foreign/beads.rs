@@ -1,0 +1,143 @@
+//! The JSON lines of beads: one issue per line.
+
+use serde_json::{Value, json};
+
+use super::imported::{BadSource, Imported};
+use super::objects::{Rest, add_part, set, set_priority};
+use crate::{Priority, Status, Task, TaskId};
+
+const FORMAT: &str = "beads";
+
+/// Reads every issue.
+pub fn read(text: &str) -> Result<Imported, BadSource> {
+    let mut imported = Imported::default();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let bad = |why: String| BadSource { format: "beads JSONL", why: format!("line {}: {why}", number + 1) };
+        match serde_json::from_str(line) {
+            Ok(Value::Object(issue)) => take(Rest(issue), &format!("line {}", number + 1), &mut imported),
+            Ok(_) => return Err(bad("not an object".to_owned())),
+            Err(error) => return Err(bad(error.to_string())),
+        }
+    }
+    Ok(imported.without_doubles())
+}
+
+fn take(mut issue: Rest, place: &str, imported: &mut Imported) {
+    let (Some(id), Some(title)) = (issue.text("id"), issue.text("title")) else {
+        return imported.lose(place, "an issue without id or title");
+    };
+    let word = issue.text("status").unwrap_or_else(|| "open".to_owned());
+    if word == "tombstone" {
+        return imported.lose(id, "deleted there");
+    }
+    let mut task = Task::new(TaskId::stored(id), title);
+    task.status = match word.as_str() {
+        "closed" => Status::Completed,
+        "in_progress" | "hooked" => Status::InProgress,
+        _ => Status::Pending,
+    };
+    imported.map("status", &word, task.status.as_str());
+    // A word with a meaning of its own stays readable; `blocked` follows from the edges.
+    if !["open", "in_progress", "blocked", "closed"].contains(&word.as_str()) {
+        issue.0.insert("status".to_owned(), word.into());
+    }
+    task.description = issue.text("description").unwrap_or_default();
+    for (key, heading) in [("design", "Design"), ("acceptance_criteria", "Acceptance criteria"), ("notes", "Notes")] {
+        if let Some(text) = issue.text(key) {
+            add_part(&mut task, heading, &text);
+        }
+    }
+    task.owner = issue.text("assignee");
+    if let Some(number) = issue.0.get("priority").and_then(Value::as_u64) {
+        let priority = match number {
+            0 | 1 => Priority::High,
+            2 => Priority::Medium,
+            _ => Priority::Low,
+        };
+        // Five steps become three, so the number stays among what is carried.
+        set_priority(&mut task, priority);
+        imported.map("priority", &number.to_string(), priority.as_str());
+    }
+    let labels = issue.array("labels");
+    if !labels.is_empty() {
+        set(&mut task, "tags", labels);
+    }
+    take_dependencies(&mut issue, &mut task, imported);
+    let notes: Vec<Value> = issue.array("comments").into_iter().map(note).collect();
+    if !notes.is_empty() {
+        set(&mut task, "notes", notes);
+    }
+    issue.carry(&mut task, FORMAT);
+    imported.tasks.push(task);
+}
+
+/// Takes the edges and the parent; every other relation is carried as it is.
+fn take_dependencies(issue: &mut Rest, task: &mut Task, imported: &mut Imported) {
+    let mut others = Vec::new();
+    for dependency in issue.array("dependencies") {
+        let on = dependency.get("depends_on_id").and_then(Value::as_str).map(TaskId::stored);
+        match (dependency.get("type").and_then(Value::as_str).unwrap_or("blocks"), on) {
+            ("blocks", Some(on)) => task.blocked_by.push(on),
+            ("parent-child", Some(on)) if task.parent().is_none() => set(task, "parent", on.as_str()),
+            (kind, _) => {
+                if ["waits-for", "conditional-blocks"].contains(&kind) {
+                    imported
+                        .lose(task.id.as_str(), format!("`{kind}` does not block here; it is kept in the metadata"));
+                }
+                others.push(dependency);
+            }
+        }
+    }
+    if !others.is_empty() {
+        issue.0.insert("dependencies".to_owned(), others.into());
+    }
+}
+
+fn note(comment: Value) -> Value {
+    match (&comment["created_at"], &comment["author"], &comment["text"]) {
+        (time @ Value::String(_), author @ Value::String(_), text @ Value::String(_)) => {
+            json!({ "at": time, "author": author, "text": text })
+        }
+        _ => comment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::read;
+    use crate::{Status, TaskId};
+
+    const ISSUES: &str = r#"{"id":"bd-a1","title":"Epic","description":"All of it","status":"open","priority":1,"issue_type":"epic","created_at":"2025-10-14T12:00:00Z","updated_at":"2025-10-14T12:00:00Z"}
+{"id":"bd-a1.1","title":"Schema","status":"closed","priority":2,"issue_type":"task","assignee":"ana","labels":["db"],"closed_at":"2025-10-15T12:00:00Z","close_reason":"Completed","created_at":"2025-10-14T12:00:00Z","updated_at":"2025-10-15T12:00:00Z","dependencies":[{"issue_id":"bd-a1.1","depends_on_id":"bd-a1","type":"parent-child","created_at":"2025-10-14T12:00:00Z","created_by":"ana"}]}
+
+{"id":"bd-f3","title":"API","acceptance_criteria":"It answers","status":"blocked","priority":4,"issue_type":"feature","created_at":"2025-10-14T12:00:00Z","updated_at":"2025-10-14T12:00:00Z","dependencies":[{"issue_id":"bd-f3","depends_on_id":"bd-a1.1","type":"blocks"},{"issue_id":"bd-f3","depends_on_id":"bd-a1","type":"discovered-from"}],"comments":[{"id":1,"issue_id":"bd-f3","author":"bob","text":"Soon","created_at":"2025-10-16T12:00:00Z"}]}
+{"id":"bd-x","title":"Gone","status":"tombstone","priority":2,"issue_type":"task"}"#;
+
+    #[test]
+    fn issues_come_with_their_states_edges_and_parents() {
+        let imported = read(ISSUES).unwrap();
+        let [epic, schema, api] = imported.tasks.as_slice() else { panic!("{:?}", imported.tasks) };
+        assert_eq!((epic.status, schema.status, api.status), (Status::Pending, Status::Completed, Status::Pending));
+        assert_eq!((schema.parent(), schema.owner()), (Some(epic.id.clone()), Some("ana")));
+        assert_eq!(api.blocked_by, [TaskId::stored("bd-a1.1")]);
+        assert_eq!(api.description, "## Acceptance criteria\n\nIt answers");
+        assert_eq!(api.meta("notes"), Some(&json!([{"at": "2025-10-16T12:00:00Z", "author": "bob", "text": "Soon"}])));
+        assert_eq!(imported.losses.len(), 1, "{:?}", imported.losses);
+    }
+
+    #[test]
+    fn what_has_no_place_of_its_own_is_carried() {
+        let imported = read(ISSUES).unwrap();
+        let carried = imported.tasks[2].meta("beads").unwrap();
+        assert_eq!((&carried["issue_type"], &carried["priority"]), (&json!("feature"), &json!(4)));
+        assert_eq!(carried["dependencies"][0]["type"], "discovered-from");
+        assert_eq!(imported.tasks[1].meta("beads").unwrap()["close_reason"], "Completed");
+    }
+
+    #[test]
+    fn a_line_that_is_no_json_is_named() {
+        assert!(read("{\"id\":\"a\",\"title\":\"t\"}\n{").unwrap_err().why.starts_with("line 2: "));
+    }
+}

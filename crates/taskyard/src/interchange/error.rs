@@ -1,0 +1,51 @@
+//! Why another program's files could not be read or written.
+
+use std::io;
+use std::path::PathBuf;
+
+use taskyard_core::dialect::foreign::BadSource;
+
+/// Why another program's files could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum InterchangeError {
+    /// The system refused something.
+    #[error("cannot {doing} `{}`: {source}", .path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file stands where the format has a folder.
+    #[error("`{}` is a file, and {format} is a folder", .path.display())]
+    NotAFolder {
+        /// What was given.
+        path: PathBuf,
+        /// What should be read.
+        format: &'static str,
+    },
+    /// A folder stands where the format has a file.
+    #[error("`{}` is a folder, and {format} is a file", .path.display())]
+    NotAFile {
+        /// What was given.
+        path: PathBuf,
+        /// What should be read.
+        format: &'static str,
+    },
+    /// The contents are something else.
+    #[error("cannot read `{}`: {source}", .path.display())]
+    Bad {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: BadSource,
+    },
+    /// A folder to be written has something in it.
+    #[error("`{}` is not empty", .path.display())]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
+}

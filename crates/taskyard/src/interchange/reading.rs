@@ -1,0 +1,179 @@
+//! From a path to the tasks that are there.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use taskyard_core::dialect::foreign::{
+    BadSource, ImportFormat, Imported, backlog, beads, markdown, taskmaster, taskwarrior, todos,
+};
+use taskyard_core::dialect::{document, export, macf, native, teaching};
+use taskyard_core::{Task, TaskId};
+
+use super::InterchangeError;
+use super::folders::{Found, read_folder};
+
+/// Reads what is at a path. The listener is told how many files of how many have been read.
+pub fn read_source(
+    path: &Path,
+    format: ImportFormat,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Imported, InterchangeError> {
+    let failed = |source| InterchangeError::Io { doing: "read", path: path.to_owned(), source };
+    let is_folder = fs::metadata(path).map_err(failed)?.is_dir();
+    match (format.is_folder(), is_folder) {
+        (true, false) => {
+            return Err(InterchangeError::NotAFolder { path: path.to_owned(), format: format.as_str() });
+        }
+        (false, true) => return Err(InterchangeError::NotAFile { path: path.to_owned(), format: format.as_str() }),
+        _ => {}
+    }
+    match format {
+        ImportFormat::Native => native_folder(path, false, progress),
+        ImportFormat::Macf => native_folder(path, true, progress),
+        ImportFormat::Teaching => teaching_folder(path, progress),
+        ImportFormat::Backlog => backlog_folder(path, progress),
+        _ => {
+            let bytes = fs::read(path).map_err(failed)?;
+            file(&bytes, format).map_err(|source| InterchangeError::Bad { path: path.to_owned(), source })
+        }
+    }
+}
+
+fn file(bytes: &[u8], format: ImportFormat) -> Result<Imported, BadSource> {
+    let name = format.as_str();
+    let bad = |why: String| BadSource { format: name, why };
+    let text = std::str::from_utf8(bytes).map_err(|error| bad(error.to_string()))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match format {
+        ImportFormat::Document => {
+            let document = document::Document::parse(text.as_bytes()).map_err(|error| bad(error.to_string()))?;
+            let heard = document::hear(&document);
+            Ok(with_problems(heard.tasks, heard.problems))
+        }
+        ImportFormat::Export => {
+            let heard = export::hear(&export::parse(text.as_bytes()).map_err(|error| bad(error.why))?);
+            Ok(with_problems(heard.tasks, heard.problems))
+        }
+        ImportFormat::Beads => beads::read(text),
+        ImportFormat::Taskmaster => taskmaster::read(text),
+        ImportFormat::Taskwarrior => taskwarrior::read(text),
+        ImportFormat::Todos => todos::read(text),
+        ImportFormat::Markdown => Ok(markdown::read(text)),
+        ImportFormat::Native | ImportFormat::Teaching | ImportFormat::Macf | ImportFormat::Backlog => {
+            Err(bad("it is a folder".to_owned()))
+        }
+    }
+}
+
+fn with_problems(tasks: Vec<Task>, problems: Vec<(usize, native::Unreadable)>) -> Imported {
+    let mut imported = Imported::of(tasks);
+    for (place, why) in problems {
+        imported.lose(format!("task {}", place + 1), why.to_string());
+    }
+    imported
+}
+
+fn native_folder(
+    path: &Path,
+    by_conventions: bool,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Imported, InterchangeError> {
+    // The conventions hide completed tasks under a dot name.
+    let task_of = |name: &str| {
+        let name = if by_conventions { name.strip_prefix('.').unwrap_or(name) } else { name };
+        teaching::task_of(name)
+    };
+    let Found { files, unreadable } = read_folder(path, |name| task_of(name).is_some(), progress)?;
+    let mut imported = with_unreadable(unreadable);
+    let mut seen: HashSet<TaskId> = HashSet::new();
+    for (name, bytes) in files {
+        let Some(id) = task_of(&name) else { continue };
+        match native::read(&id, &bytes) {
+            Ok(_) if !seen.insert(id.clone()) => {
+                imported.lose(name, format!("there is another file of task {id}"));
+            }
+            Ok(task) => {
+                if let Some(stated) = &task.stated_id {
+                    imported.lose(name, format!("it says that its id is {stated}; the name of the file counts"));
+                }
+                let task = Task { stated_id: None, ..task };
+                imported.tasks.push(if by_conventions { macf::hear(&task) } else { task });
+            }
+            Err(why) => imported.lose(name, why.to_string()),
+        }
+    }
+    imported.tasks.sort_by(|one, two| one.id.cmp(&two.id));
+    Ok(imported)
+}
+
+fn teaching_folder(path: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<Imported, InterchangeError> {
+    const CARRIED: &str = ".taskyard.json";
+    let is_wanted = |name: &str| name == CARRIED || teaching::task_of(name).is_some();
+    let Found { files, unreadable } = read_folder(path, is_wanted, progress)?;
+    let mut imported = with_unreadable(unreadable);
+    let mut folder = teaching::Folder::default();
+    for (name, bytes) in files {
+        match teaching::task_of(&name) {
+            Some(id) => drop(folder.files.insert(id, bytes)),
+            None => match teaching::parse_carried(&bytes) {
+                Ok(carried) => folder.carried = carried,
+                Err(why) => imported.lose(name, why.to_string()),
+            },
+        }
+    }
+    let heard = teaching::hear(&folder);
+    imported.tasks = heard.tasks;
+    for (id, why) in heard.problems {
+        imported.lose(format!("{}.json", TaskId::as_str(&id)), why.to_string());
+    }
+    Ok(imported)
+}
+
+/// Reads the folder of a project, or that of its tasks alone.
+fn backlog_folder(path: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<Imported, InterchangeError> {
+    let project =
+        ["backlog", ".backlog"].map(|name| path.join(name)).into_iter().find(|path| path.join("tasks").is_dir());
+    let project = project.as_deref().unwrap_or(path);
+    let (mut texts, mut all_unreadable) = (Vec::new(), Vec::new());
+    let within = ["tasks", "completed"].map(|name| project.join(name)).into_iter().filter(|path| path.is_dir());
+    let mut folders: Vec<_> = within.collect();
+    if folders.is_empty() {
+        folders.push(project.to_owned());
+    }
+    for folder in folders {
+        let Found { files, unreadable } = read_folder(&folder, |name| name.ends_with(".md"), progress)?;
+        texts.extend(files);
+        all_unreadable.extend(unreadable);
+    }
+    let mut lost = with_unreadable(all_unreadable);
+    let texts: Vec<(String, String)> = texts
+        .into_iter()
+        .filter_map(|(name, bytes)| match String::from_utf8(bytes) {
+            Ok(text) => Some((name, text)),
+            Err(_) => {
+                lost.lose(name, "it is not UTF-8");
+                None
+            }
+        })
+        .collect();
+    let mut imported = backlog::read(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    imported.losses.extend(lost.losses);
+    for (name, what) in [("drafts", "a draft"), ("archive/tasks", "an archived task")] {
+        // A project without such a folder has none of them.
+        let entries = fs::read_dir(project.join(name)).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "md")) {
+            imported.lose(entry.file_name().to_string_lossy(), format!("{what} is not on the board"));
+        }
+    }
+    Ok(imported)
+}
+
+fn with_unreadable(unreadable: Vec<(String, io::Error)>) -> Imported {
+    let mut imported = Imported::default();
+    for (name, error) in unreadable {
+        imported.lose(name, error.to_string());
+    }
+    imported
+}
