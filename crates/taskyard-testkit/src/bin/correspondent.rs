@@ -1,5 +1,5 @@
-//! correspondent CLIENT DATA send NAME COUNT AGENT...: writes COUNT messages to the agents in turn, telling each once it is sent.
-//! correspondent CLIENT DATA read NAME [PLACE]: tells every message it receives and then acknowledges it, until its input ends and
+//! `correspondent CLIENT DATA send NAME COUNT AGENT...`: writes COUNT messages to the agents in turn, telling each once it is sent.
+//! `correspondent CLIENT DATA read NAME [PLACE]`: tells every message it receives and then acknowledges it, until its input ends and
 //! there is nothing left. With a place it kills itself there after a few messages: `delivered`, before it acknowledges.
 //!
 //! Lines: `{"op":"sent","to":..,"id":..,"number":..}`, `{"op":"delivered","id":..,"from":..,"text":..}`, `{"op":"acknowledged"}`.

@@ -1,4 +1,4 @@
-//! upserter STORE DATA NUMBER COUNT [PLAN]: one of many processes that write to one list in another dialect.
+//! `upserter STORE DATA NUMBER COUNT [PLAN]`: one of many processes that write to one list in another dialect.
 //!
 //! STORE is `document:FILE` or `teaching:FOLDER`. With every commit it writes a task of its own and counts up one that all share. A
 //! plan is a failpoint's.

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// Tidy away the jobs that ended long ago, with their output
 ///
-/// Only files that Taskyard itself made are removed. How long ended jobs are kept is `keep` under [jobs] in taskyard.toml, a week
+/// Only files that Taskyard itself made are removed. How long ended jobs are kept is `jobs.keep` in taskyard.toml, a week
 /// where nothing is said.
 #[derive(Debug, Args)]
 pub(super) struct Gc {
