@@ -1,66 +1,14 @@
-//! What is wrong with a list's tasks, and how it can be mended.
+//! Looking the tasks of a list over.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
 
-use super::dependencies::{Edge, find_cycle, tangled};
-use super::mending::Mend;
+use super::FindingCode;
+use super::circles::{Circle, circles};
+use crate::rules::dependencies::{Edge, find_cycle};
+use crate::rules::mending::Mend;
 use crate::{Task, TaskId};
-/// The kinds of defects `doctor` tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FindingCode {
-    /// One end of an edge knows of it and the other does not.
-    OneSidedEdge,
-    /// An edge leads to a task that does not exist.
-    DanglingEdge,
-    /// A task waits for itself.
-    SelfEdge,
-    /// One id stands several times in an edge array.
-    DoubleEdge,
-    /// Tasks wait for each other in a circle.
-    Cycle,
-    /// Something among the tasks cannot be read as one.
-    Unreadable,
-    /// The id written in a file is not the file's name.
-    IdMismatch,
-    /// A task is a part of one that does not exist.
-    OrphanParent,
-    /// Tasks are parts of each other in a circle.
-    ParentCycle,
-    /// A lock whose holder is gone.
-    StaleLock,
-    /// A temporary file nobody needs.
-    Leftover,
-    /// A `.highwatermark` that holds no number.
-    BadMark,
-}
-
-impl FindingCode {
-    /// Returns the word in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OneSidedEdge => "one_sided_edge",
-            Self::DanglingEdge => "dangling_edge",
-            Self::SelfEdge => "self_edge",
-            Self::DoubleEdge => "double_edge",
-            Self::Cycle => "cycle",
-            Self::Unreadable => "unreadable",
-            Self::IdMismatch => "id_mismatch",
-            Self::OrphanParent => "orphan_parent",
-            Self::ParentCycle => "parent_cycle",
-            Self::StaleLock => "stale_lock",
-            Self::Leftover => "leftover",
-            Self::BadMark => "bad_mark",
-        }
-    }
-}
-
-impl fmt::Display for FindingCode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
 
 /// Something that is wrong with a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +28,12 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
     let there: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
     let waits = tasks.iter().flat_map(|task| task.blocked_by.iter().map(|on| (&task.id, on))).collect();
     let blocks = tasks.iter().flat_map(|task| task.blocks.iter().map(|waiting| (&task.id, waiting))).collect();
+    let mut claimants: HashMap<&str, usize> = HashMap::new();
+    if tasks.iter().any(|task| task.stated_id.is_some()) {
+        tasks.iter().for_each(|task| *claimants.entry(task.shown_id()).or_default() += 1);
+    }
     let added = HashMap::new();
-    let mut examination = Examination { there, waits, blocks, unreadable, added, defects: Vec::new() };
+    let mut examination = Examination { there, waits, blocks, unreadable, claimants, added, defects: Vec::new() };
     for task in tasks {
         examination.look_at_id(task);
         examination.look_for_doubles(task);
@@ -101,6 +53,8 @@ struct Examination<'a> {
     waits: HashSet<(&'a TaskId, &'a TaskId)>,
     /// Who says that it blocks whom.
     blocks: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// How many files say that they are the task of an id, where one says so that is not called so.
+    claimants: HashMap<&'a str, usize>,
     /// What a proposed mend adds to what a task waits for.
     added: HashMap<TaskId, Vec<TaskId>>,
     defects: Vec<Defect>,
@@ -112,11 +66,14 @@ impl Examination<'_> {
     }
 
     fn look_at_id(&mut self, task: &Task) {
-        if let Some(stated) = &task.stated_id {
-            let message = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
-            let mend = Mend::RewriteId { task: task.id.clone() };
-            self.tell(FindingCode::IdMismatch, &task.id, message, Some(mend));
-        }
+        let Some(stated) = &task.stated_id else { return };
+        let says = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
+        let mend = Mend::RewriteId { task: task.id.clone() };
+        let (code, message) = match self.claimants.get(stated.as_str()) {
+            Some(count) if *count > 1 => (FindingCode::DuplicateId, format!("{says}, and so does another")),
+            _ => (FindingCode::IdMismatch, says),
+        };
+        self.tell(code, &task.id, message, Some(mend));
     }
 
     fn look_for_doubles(&mut self, task: &Task) {
@@ -196,25 +153,16 @@ impl Examination<'_> {
         }
     }
 
-    /// Tells of circles that have no task in common; where there are more, they show when these are gone.
     fn look_for_circles(&mut self) {
         let mut blockers: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
         for (id, task) in &self.there {
             let others = task.blocked_by.iter().filter(|on| on != id && self.there.contains_key(on));
             blockers.insert((*id).clone(), others.cloned().collect());
         }
-        loop {
-            let left = tangled(&blockers);
-            blockers.retain(|id, _| left.contains(id));
-            blockers.values_mut().for_each(|on| on.retain(|id| left.contains(id)));
-            let mut starts: Vec<&TaskId> = blockers.keys().collect();
-            starts.sort();
-            let Some(circle) = starts.into_iter().find_map(|start| circle_through(start, &blockers)) else { return };
-            let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
-            let message = format!("tasks wait for each other: {}", path.join(" waits for "));
-            self.tell(FindingCode::Cycle, &circle[0], message, None);
-            blockers.retain(|id, _| !circle.contains(id));
-            blockers.values_mut().for_each(|on| on.retain(|id| !circle.contains(id)));
+        for circle in circles(blockers) {
+            let message = format!("tasks wait for each other: {}", drawn(&circle, " waits for "));
+            let mend = Mend::Disconnect { task: circle[0].clone(), on: circle[1].clone() };
+            self.tell(FindingCode::Cycle, &circle[0], message, Some(mend));
         }
     }
 
@@ -226,18 +174,10 @@ impl Examination<'_> {
                 (task.id.clone(), parent.into_iter().collect())
             })
             .collect();
-        let left = tangled(&parents);
-        let mut told: HashSet<TaskId> = HashSet::new();
-        for task in tasks.iter().filter(|task| left.contains(&task.id)) {
-            if told.contains(&task.id) {
-                continue;
-            }
-            if let Some(circle) = circle_through(&task.id, &parents) {
-                let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
-                let message = format!("tasks are parts of each other: {}", path.join(" is a part of "));
-                self.tell(FindingCode::ParentCycle, &task.id, message, None);
-                told.extend(circle);
-            }
+        for circle in circles(parents) {
+            let message = format!("tasks are parts of each other: {}", drawn(&circle, " is a part of "));
+            let mend = Mend::ForgetParent { task: circle[0].clone() };
+            self.tell(FindingCode::ParentCycle, &circle[0], message, Some(mend));
         }
     }
 
@@ -247,11 +187,9 @@ impl Examination<'_> {
     }
 }
 
-/// Returns the shortest circle through a task.
-fn circle_through(start: &TaskId, next: &HashMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
-    let edges: Vec<Edge> = next.get(start)?.iter().map(|on| Edge::new(start.clone(), on.clone())).collect();
-    let Ok(circle) = find_cycle(&edges, |id| Ok::<_, Infallible>(next.get(id).cloned().unwrap_or_default()));
-    circle
+fn drawn(circle: &Circle, word: &str) -> String {
+    let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
+    path.join(word)
 }
 
 fn first_double(ids: &[TaskId]) -> Option<&TaskId> {
@@ -275,8 +213,9 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Defect, FindingCode, examine};
+    use super::{Defect, examine};
     use crate::Task;
+    use crate::rules::health::FindingCode;
     use crate::rules::samples::{id, task};
 
     fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
@@ -335,10 +274,10 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_shown_and_left_to_a_person() {
+    fn a_circle_is_shown_and_cut_where_its_lowest_number_waits() {
         let tasks = [task(1, &[2], &[3]), task(2, &[3], &[1]), task(3, &[1], &[2]), task(4, &[], &[])];
         let (code, message, fix) = one(&tasks);
-        assert_eq!((code.as_str(), fix.as_str()), ("cycle", ""));
+        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "let 1 no longer wait for 2"));
         assert_eq!(message, "tasks wait for each other: #1 waits for #2 waits for #3 waits for #1");
     }
 
@@ -346,6 +285,19 @@ mod tests {
     fn two_circles_are_two_findings() {
         let tasks = [task(1, &[2], &[2]), task(2, &[1], &[1, 3]), task(3, &[4, 2], &[4]), task(4, &[3], &[3])];
         assert_eq!(told(&tasks).len(), 2);
+    }
+
+    #[test]
+    fn an_id_that_is_anothers_is_told_apart_from_one_that_is_nobodys() {
+        let mut tasks = [task(1, &[], &[]), task(2, &[], &[]), task(3, &[], &[]), task(4, &[], &[])];
+        tasks[1].stated_id = Some("1".into());
+        tasks[2].stated_id = Some("9".into());
+        tasks[3].stated_id = Some("9".into());
+        let codes: Vec<&str> = told(&tasks).iter().map(|(code, _, _)| code.as_str()).collect();
+        assert_eq!(codes, ["duplicate_id"; 3]);
+        tasks[1].stated_id = None;
+        tasks[3].stated_id = None;
+        assert_eq!(one(&tasks).0, FindingCode::IdMismatch);
     }
 
     #[test]
