@@ -1,12 +1,10 @@
 //! Looking the tasks of a list over.
 
 use std::collections::{HashMap, HashSet};
-use std::convert::Infallible;
 use std::fmt;
 
 use super::FindingCode;
-use super::circles::{Circle, circles};
-use crate::rules::dependencies::{Edge, find_cycle};
+use super::order::{ClosesCircle, Order};
 use crate::rules::mending::Mend;
 use crate::{Task, TaskId};
 
@@ -25,15 +23,21 @@ pub struct Defect {
 
 /// Looks the tasks of a list over, given them by number and the names of what cannot be read.
 pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
-    let there: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
-    let waits = tasks.iter().flat_map(|task| task.blocked_by.iter().map(|on| (&task.id, on))).collect();
-    let blocks = tasks.iter().flat_map(|task| task.blocks.iter().map(|waiting| (&task.id, waiting))).collect();
+    let there: HashMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
+    let waits: HashSet<(&TaskId, &TaskId)> =
+        tasks.iter().flat_map(|task| task.blocked_by.iter().map(|on| (&task.id, on))).collect();
+    let blocks: HashSet<(&TaskId, &TaskId)> =
+        tasks.iter().flat_map(|task| task.blocks.iter().map(|waiting| (&task.id, waiting))).collect();
     let mut claimants: HashMap<&str, usize> = HashMap::new();
     if tasks.iter().any(|task| task.stated_id.is_some()) {
         tasks.iter().for_each(|task| *claimants.entry(task.shown_id()).or_default() += 1);
     }
-    let added = HashMap::new();
-    let mut examination = Examination { there, waits, blocks, unreadable, claimants, added, defects: Vec::new() };
+    let said =
+        waits.iter().copied().chain(blocks.iter().map(|(on, task)| (*task, *on))).filter(|(task, on)| task != on);
+    let edges: Vec<(usize, usize)> = said.filter_map(|(task, on)| Some((*there.get(task)?, *there.get(on)?))).collect();
+    let order = Order::of(tasks.len(), &edges);
+    let mut examination = Examination { there, waits, blocks, unreadable, claimants, order, defects: Vec::new() };
+    let circles = examination.put_in_order(tasks);
     for task in tasks {
         examination.look_at_id(task);
         examination.look_for_doubles(task);
@@ -41,13 +45,14 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
         examination.look_at_dependents(task);
         examination.look_at_parent(task);
     }
-    examination.look_for_circles();
+    examination.defects.extend(circles);
     examination.look_for_circular_parents(tasks);
     examination.defects
 }
 
 struct Examination<'a> {
-    there: HashMap<&'a TaskId, &'a Task>,
+    /// The index of each task.
+    there: HashMap<&'a TaskId, usize>,
     unreadable: &'a HashSet<TaskId>,
     /// Who says that it waits for whom.
     waits: HashSet<(&'a TaskId, &'a TaskId)>,
@@ -55,8 +60,8 @@ struct Examination<'a> {
     blocks: HashSet<(&'a TaskId, &'a TaskId)>,
     /// How many files say that they are the task of an id, where one says so that is not called so.
     claimants: HashMap<&'a str, usize>,
-    /// What a proposed mend adds to what a task waits for.
-    added: HashMap<TaskId, Vec<TaskId>>,
+    /// An order in which everything could be done when all mends are made.
+    order: Order,
     defects: Vec<Defect>,
 }
 
@@ -118,7 +123,7 @@ impl Examination<'_> {
                 if !self.waits.contains(&(waiting, &task.id)) {
                     let message =
                         format!("task {} says that {} waits for it, which does not", shown(&task.id), shown(waiting));
-                    let mend = self.mend_of_unknown_blocker(Edge::new(waiting.clone(), task.id.clone()));
+                    let mend = self.mend_of_unknown_blocker(waiting, &task.id);
                     self.tell(FindingCode::OneSidedEdge, &task.id, message, Some(mend));
                 }
             } else if !self.unreadable.contains(waiting) {
@@ -134,13 +139,12 @@ impl Examination<'_> {
     }
 
     /// Completes an edge that only the blocker knows of; where that would close a circle, the blocker forgets it.
-    fn mend_of_unknown_blocker(&mut self, edge: Edge) -> Mend {
-        let Ok(circle) = find_cycle(std::slice::from_ref(&edge), |id| Ok::<_, Infallible>(self.blockers_of(id)));
-        if circle.is_some() {
-            return Mend::RemoveBlocks { task: edge.on, id: edge.task };
+    fn mend_of_unknown_blocker(&mut self, waiting: &TaskId, blocker: &TaskId) -> Mend {
+        let (task, id) = (waiting.clone(), blocker.clone());
+        match self.order.add(self.there[waiting], self.there[blocker]) {
+            Ok(()) => Mend::AddBlockedBy { task, id },
+            Err(ClosesCircle(_)) => Mend::RemoveBlocks { task: id, id: task },
         }
-        self.added.entry(edge.task.clone()).or_default().push(edge.on.clone());
-        Mend::AddBlockedBy { task: edge.task, id: edge.on }
     }
 
     fn look_at_parent(&mut self, task: &Task) {
@@ -153,42 +157,50 @@ impl Examination<'_> {
         }
     }
 
-    fn look_for_circles(&mut self) {
-        let mut blockers: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
-        for (id, task) in &self.there {
-            let others = task.blocked_by.iter().filter(|on| on != id && self.there.contains_key(on));
-            blockers.insert((*id).clone(), others.cloned().collect());
+    /// Puts the tasks into an order by what each says that it waits for, and returns the circles that stand in the way.
+    ///
+    /// The lowest numbers come last, so that the lowest of a circle is the one to wait no longer: who made the tasks wrote the
+    /// first step first.
+    fn put_in_order(&mut self, tasks: &[Task]) -> Vec<Defect> {
+        let mut circles = Vec::new();
+        for (at, task) in tasks.iter().enumerate().rev() {
+            for on in once(&task.blocked_by).filter(|on| **on != task.id) {
+                let Some(other) = self.there.get(on) else { continue };
+                if let Err(ClosesCircle(circle)) = self.order.add(at, *other) {
+                    circles.push(Defect {
+                        code: FindingCode::Cycle,
+                        task: task.id.clone(),
+                        message: format!("tasks wait for each other: {}", drawn(&circle, tasks, " waits for ")),
+                        mend: Some(Mend::Disconnect { task: task.id.clone(), on: on.clone() }),
+                    });
+                }
+            }
         }
-        for circle in circles(blockers) {
-            let message = format!("tasks wait for each other: {}", drawn(&circle, " waits for "));
-            let mend = Mend::Disconnect { task: circle[0].clone(), on: circle[1].clone() };
-            self.tell(FindingCode::Cycle, &circle[0], message, Some(mend));
-        }
+        circles.reverse();
+        circles
     }
 
     fn look_for_circular_parents(&mut self, tasks: &[Task]) {
-        let parents: HashMap<TaskId, Vec<TaskId>> = tasks
-            .iter()
-            .map(|task| {
-                let parent = task.parent().filter(|parent| self.there.contains_key(parent));
-                (task.id.clone(), parent.into_iter().collect())
-            })
-            .collect();
-        for circle in circles(parents) {
-            let message = format!("tasks are parts of each other: {}", drawn(&circle, " is a part of "));
-            let mend = Mend::ForgetParent { task: circle[0].clone() };
-            self.tell(FindingCode::ParentCycle, &circle[0], message, Some(mend));
+        let parent = |task: &Task| self.there.get(&task.parent()?).copied();
+        let parts: Vec<(usize, usize)> =
+            tasks.iter().enumerate().filter_map(|(at, task)| Some((at, parent(task)?))).collect();
+        let mut tree = Order::of(tasks.len(), &parts);
+        let mut circles = Vec::new();
+        for (at, parent) in parts.into_iter().rev() {
+            if let Err(ClosesCircle(circle)) = tree.add(at, parent) {
+                circles.push((&tasks[at], drawn(&circle, tasks, " is a part of ")));
+            }
         }
-    }
-
-    fn blockers_of(&self, id: &TaskId) -> Vec<TaskId> {
-        let known = self.there.get(id).into_iter().flat_map(|task| &task.blocked_by);
-        known.chain(self.added.get(id).into_iter().flatten()).cloned().collect()
+        for (task, circle) in circles.into_iter().rev() {
+            let mend = Mend::ForgetParent { task: task.id.clone() };
+            let message = format!("tasks are parts of each other: {circle}");
+            self.tell(FindingCode::ParentCycle, &task.id, message, Some(mend));
+        }
     }
 }
 
-fn drawn(circle: &Circle, word: &str) -> String {
-    let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
+fn drawn(circle: &[usize], tasks: &[Task], word: &str) -> String {
+    let path: Vec<String> = circle.iter().map(|at| format!("#{}", shown(&tasks[*at].id))).collect();
     path.join(word)
 }
 
@@ -216,6 +228,7 @@ mod tests {
     use super::{Defect, examine};
     use crate::Task;
     use crate::rules::health::FindingCode;
+    use crate::rules::mending::Mend;
     use crate::rules::samples::{id, task};
 
     fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
@@ -285,6 +298,35 @@ mod tests {
     fn two_circles_are_two_findings() {
         let tasks = [task(1, &[2], &[2]), task(2, &[1], &[1, 3]), task(3, &[4, 2], &[4]), task(4, &[3], &[3])];
         assert_eq!(told(&tasks).len(), 2);
+    }
+
+    #[test]
+    fn circles_that_share_a_task_are_all_cut() {
+        let mut tasks: Vec<Task> = (1..=30)
+            .map(|number| {
+                let others: Vec<u64> = (1..=30).filter(|other| *other != number).collect();
+                task(number, &others, &others)
+            })
+            .collect();
+        for defect in examine(&tasks, &HashSet::new()) {
+            let Some(Mend::Disconnect { task, on }) = defect.mend else { panic!("{defect:?}") };
+            tasks.iter_mut().filter(|other| other.id == task).for_each(|other| other.blocked_by.retain(|id| *id != on));
+            tasks.iter_mut().filter(|other| other.id == on).for_each(|other| other.blocks.retain(|id| *id != task));
+        }
+        assert_eq!(told(&tasks), []);
+    }
+
+    #[test]
+    fn a_long_list_of_one_sided_edges_is_looked_over_in_no_time() {
+        let (last, first) = (30_000, 1);
+        let mut tasks: Vec<Task> = (first..last).map(|number| task(number, &[], &[number + 1])).collect();
+        tasks.push(task(last, &[], &[first]));
+        let fixes: Vec<String> = told(&tasks).into_iter().map(|(_, _, fix)| fix).collect();
+        assert_eq!(fixes.len(), 30_000);
+        assert_eq!(fixes[29_999], "take 1 out of the blocks of 30000");
+        // And the wrong way round.
+        let tasks: Vec<Task> = (first..last).map(|number| task(number + 1, &[], &[number])).collect();
+        assert_eq!(told(&tasks).len(), 29_999);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! Looking at files, locks, jobs and teams is not done here: the library brings what it found there under these codes.
 
-mod circles;
 mod examining;
 mod finding_code;
+mod order;
 
 pub use examining::{Defect, examine};
 pub use finding_code::FindingCode;
