@@ -37,6 +37,39 @@ fn a_document_the_client_deleted_is_restored() {
 }
 
 #[test]
+fn what_dead_writers_left_beside_other_dialects_is_swept_and_nothing_else() {
+    // No process has this number: it is above what the kernel gives out.
+    const DEAD: &str = "4194999";
+    let living = std::process::id();
+    let (document, folder) = ("home/project/tasks.json", "home/project/.tasks");
+    let mut test = Test::new()
+        .quietly("create One --store document:tasks.json")
+        .quietly("create One --store teaching:.tasks")
+        .file(&format!("home/project/.tasks.json-taskyard-{DEAD}-1f"), "")
+        .file(&format!("home/project/.tasks.json-taskyard-{living}-1f"), "")
+        .file(&format!("{document}.v1"), "{}")
+        .file(&format!("{folder}/.taskyard-{DEAD}-task_1_0001.json.tmp"), "")
+        .file(&format!("{folder}/.taskyard-{living}-task_1_0001.json.tmp"), "");
+    for (store, left) in [
+        ("document:tasks.json", format!(".tasks.json-taskyard-{DEAD}-1f")),
+        ("teaching:.tasks", format!(".taskyard-{DEAD}-task_1_0001.json.tmp")),
+    ] {
+        let findings = test.json(&format!("doctor --store {store} --json"));
+        let files: Vec<&Value> = findings["findings"].as_array().unwrap().iter().map(|one| &one["file"]).collect();
+        assert_eq!(files, [&json!(left)], "{store}");
+        test = test.quietly(&format!("gc --store {store}"));
+        assert_eq!(test.json(&format!("doctor --store {store} --json"))["findings"], json!([]), "{store}");
+    }
+    for kept in [
+        format!("home/project/.tasks.json-taskyard-{living}-1f"),
+        format!("{document}.v1"),
+        format!("{folder}/.taskyard-{living}-task_1_0001.json.tmp"),
+    ] {
+        assert!(test.path(&kept).exists(), "{kept}");
+    }
+}
+
+#[test]
 fn a_folder_waits_for_what_does_not_exist() {
     let text = r#"{"id": "task_1_0001", "subject": "API", "description": "", "status": "pending", "owner": null, "blockedBy": ["task_schema"]}"#;
     let mut test = Test::new().file("home/project/.tasks/task_1_0001.json", text);

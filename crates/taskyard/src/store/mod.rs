@@ -1,6 +1,7 @@
 //! Where lists live: the contract every store keeps, and the stores.
 
 mod contract;
+mod directories;
 mod document;
 mod error;
 mod file;

@@ -36,3 +36,4 @@ pub mod failpoint;
 pub(crate) use guarded::{Found, Guarded, read_unlocked};
 pub use held::release_held_locks;
 pub use store::{FileStore, FileStoreOptions};
+pub(in crate::store) use turn::is_dead;
