@@ -80,12 +80,12 @@ fn native_folder(
     by_conventions: bool,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Imported, InterchangeError> {
-    // The conventions hide completed tasks under a dot name.
-    let task_of = |name: &str| {
-        let name = if by_conventions { name.strip_prefix('.').unwrap_or(name) } else { name };
-        teaching::task_of(name)
-    };
-    let Found { files, unreadable } = read_folder(path, |name| task_of(name).is_some(), progress)?;
+    // A document may lie beside the tasks.
+    let plain = |name: &str| teaching::task_of(name).filter(|_| name != "tasks.json");
+    let task_of = |name: &str| plain(name).or_else(|| macf::hidden_task_of(name));
+    let Found { mut files, unreadable } = read_folder(path, |name| task_of(name).is_some(), progress)?;
+    // Beside a file of the plain name a hidden one does not count.
+    files.sort_by_key(|(name, _)| name.starts_with('.'));
     let mut imported = with_unreadable(unreadable);
     let mut seen: HashSet<TaskId> = HashSet::new();
     for (name, bytes) in files {

@@ -12,6 +12,7 @@ mod gap;
 mod guarded;
 mod handle;
 mod held;
+mod hidden;
 mod litter;
 mod lock;
 mod numbers;

@@ -55,7 +55,7 @@ impl FileStore {
     fn handle(&self, list: &ListId) -> Arc<Handle> {
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let handle = handles.entry(list.clone()).or_insert_with(|| {
-            let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list);
+            let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
             Arc::new(Handle::new(list.clone(), place, self.options.rules))
         });
         Arc::clone(handle)
@@ -75,7 +75,8 @@ impl Store for FileStore {
     }
 
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
-        let place = Place::of_file(self.options.tasks.join(list.directory()), ".lock");
+        let directory = self.options.tasks.join(list.directory());
+        let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
         Ok(scan::scan(&place, None)?.tasks)
     }
 
