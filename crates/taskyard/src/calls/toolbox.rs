@@ -1,11 +1,13 @@
 //! The tools of one agent.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use taskyard_core::rules::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
-use taskyard_core::tools::{Answer, InputError, Surroundings, todo_write};
+use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
+use taskyard_core::{AgentName, TaskId};
 
 use super::{JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
@@ -22,6 +24,8 @@ pub struct Toolbox {
     todos: Arc<TodoList>,
     pub(super) desk: Option<JobDesk>,
     pub(super) last_listing: Arc<LastListing>,
+    /// For whom tasks were claimed in the name of another, who completes them through the same tools.
+    pub(super) claimed_for: Arc<Mutex<HashMap<TaskId, AgentName>>>,
 }
 
 impl Toolbox {
@@ -34,6 +38,7 @@ impl Toolbox {
             todos: Arc::new(TodoList::in_memory()),
             desk: None,
             last_listing: Arc::default(),
+            claimed_for: Arc::default(),
         }
     }
 
@@ -126,6 +131,7 @@ impl Toolbox {
             agent: self.yard.actor(),
             roles: &self.claim.roles,
             rules: self.yard.rules(),
+            words: Words::of(self.system),
         }))
     }
 }
