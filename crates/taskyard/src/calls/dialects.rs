@@ -1,8 +1,5 @@
 //! The tools of other dialects.
 
-use std::collections::HashMap;
-use std::sync::{MutexGuard, PoisonError};
-
 use serde_json::{Value, json};
 use taskyard_core::rules::claiming::ClaimRefusal;
 use taskyard_core::rules::patching::{OwnerChange, Patch};
@@ -128,7 +125,7 @@ impl Toolbox {
         };
         match yard.claim(&id, &self.claim)? {
             ClaimOutcome::Claimed(claimed) => {
-                self.claimed_for().insert(claimed.task.id.clone(), yard.actor().clone());
+                self.claimed_for.remember(self.yard.actor(), &claimed.task.id, yard.actor());
                 Ok(teaching::claimed(&claimed.task))
             }
             ClaimOutcome::Refused { refusal: ClaimRefusal::Blocked { by }, .. } => Ok(teaching::blocked(&id, &by)),
@@ -146,10 +143,12 @@ impl Toolbox {
             return Ok(teaching::wrong_state(&task, "completed"));
         }
         // Whoever claimed it through these tools completes it through them.
-        let owner = self.claimed_for().remove(&task.id).filter(|owner| task.owner() == Some(owner.as_str()));
+        let owner =
+            self.claimed_for.owner(self.yard.actor(), &task.id).filter(|owner| task.owner() == Some(owner.as_str()));
         let yard = owner.map_or_else(|| self.yard.clone(), |owner| self.yard.acting_as(owner));
         match yard.done(&task.id)? {
             Outcome::Done(updated) => {
+                self.claimed_for.forget(self.yard.actor(), &task.id);
                 let tasks = self.tasks()?;
                 let waited = |other: &&Task| {
                     other.status == Status::Pending
@@ -159,10 +158,7 @@ impl Toolbox {
                 let unblocked: Vec<Task> = tasks.iter().filter(waited).cloned().collect();
                 Ok(teaching::completed(&updated.task, &unblocked))
             }
-            Outcome::Refused(refusal) => {
-                self.claimed_for().insert(task.id.clone(), yard.actor().clone());
-                self.forbidden(&refusal)
-            }
+            Outcome::Refused(refusal) => self.forbidden(&refusal),
         }
     }
 
@@ -221,10 +217,6 @@ impl Toolbox {
 
     fn elements(&self) -> Result<Vec<Value>, NoAnswer> {
         Ok(self.yard.store().elements(self.yard.list_id()).map_err(crate::Error::from)?)
-    }
-
-    fn claimed_for(&self) -> MutexGuard<'_, HashMap<TaskId, AgentName>> {
-        self.claimed_for.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn forbidden(&self, refusal: &Refusal) -> Result<Answer, NoAnswer> {

@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod following;
 mod leases;
+mod lock_table;
 mod memory;
 mod sidecar;
 mod staged;
