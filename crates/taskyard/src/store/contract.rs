@@ -231,6 +231,20 @@ pub enum Litter {
         /// The highest number that was used.
         used: u64,
     },
+    /// A task that is hidden from the client beside one of the same number that is not: the hidden one counts for nobody.
+    Shadowed {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
+    },
+    /// A task that is hidden from the client though it is not done.
+    HiddenWork {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
+    },
 }
 
 /// A lease to be given.

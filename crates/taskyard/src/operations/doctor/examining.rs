@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::dialect::native::repair;
+use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
 use taskyard_core::{Image, Op, Task, TaskId};
 
@@ -29,7 +29,9 @@ impl Yard {
         let mut tasks = list.tasks()?;
         let mut hopeless = HashSet::new();
         let mut broken = Vec::new();
-        for problem in list.problems()? {
+        // A second, hidden file of a task is no task that could be mended: it is told of with what lies about.
+        let problems = list.problems()?.into_iter();
+        for problem in problems.filter(|problem| !matches!(problem.why, Unreadable::Shadowed { .. })) {
             let (code, fix) = self.remedy(list, &problem)?;
             match &fix {
                 Some(Fix::Replace { task, by, .. }) => {

@@ -66,6 +66,12 @@ impl Fix {
                 format!("write the highest number that was used into `{}`", path.display())
             }
             Self::Sweep(Litter::LowMark { path, used, .. }) => format!("write {used} into `{}`", path.display()),
+            Self::Sweep(Litter::Shadowed { path, .. }) => {
+                format!("rename `{0}` to `{0}.old`, which is no task", path.display())
+            }
+            Self::Sweep(Litter::HiddenWork { path, task }) => {
+                format!("rename `{}` to {}", path.display(), file_of(task))
+            }
             Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
             Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
             Self::LetGo { team, member } => {
@@ -113,8 +119,24 @@ impl Finding {
             Litter::LowMark { path, mark, used } => {
                 (FindingCode::MarkTooLow, path, format!("the mark says {mark}, and number {used} was used"))
             }
+            Litter::Shadowed { path, task } => (
+                FindingCode::DuplicateId,
+                path,
+                format!("task {task} is there a second time, hidden; that one counts for nobody"),
+            ),
+            Litter::HiddenWork { path, task } => (
+                FindingCode::Invisible,
+                path,
+                format!(
+                    "task {task} is hidden from Claude Code 2.1.34 and 2.1.325 by its dot name, and it is not done"
+                ),
+            ),
         };
-        Self { code, task: None, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+        let task = match &litter {
+            Litter::Shadowed { task, .. } | Litter::HiddenWork { task, .. } => Some(task.clone()),
+            _ => None,
+        };
+        Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
     }
 
     pub(super) fn of_lost(tasks: &[Task]) -> Self {
