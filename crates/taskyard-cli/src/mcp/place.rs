@@ -12,7 +12,7 @@ use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
-use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
+use taskyard::core::{AgentName, ClientVersion, Holder, Job, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
 use taskyard::notices::{NoticeBoard, Notices};
@@ -142,7 +142,7 @@ impl Place {
     pub(super) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
         // Where there are teams, the list depends on who calls.
         let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());
-        if self.options.system != System::Tasks || may_differ {
+        if self.options.system != System::Tasks || may_differ || self.desk.jobs.may_reopen_tasks() {
             return None;
         }
         let answer = self.last_listing.again(&self.yard, tool, input)?;
@@ -166,6 +166,7 @@ impl Place {
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
         let yard = if self.follows_team { in_team_list(yard) } else { yard };
         let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
+        reopen_tasks(&desk, &yard);
         let is_here = yard.list_id() == self.yard.list_id();
         let toolbox = Toolbox::new(yard, self.options.system);
         // What is remembered is of the list of this place, and an agent may work on its team's.
@@ -204,6 +205,22 @@ fn in_team_list(yard: Yard) -> Yard {
             tracing::warn!(%error, "teams cannot be looked at");
             yard
         }
+    }
+}
+
+/// Opens the tasks of a list again whose jobs failed or were lost, where that was wished and nobody has done it.
+fn reopen_tasks(desk: &JobDesk, yard: &Yard) {
+    let is_here = |job: &&Job| job.list == *yard.list_id() && job.store == desk.store;
+    let attempt = || -> Result<(), Error> {
+        for job in desk.jobs.to_be_reopened()?.iter().filter(is_here) {
+            if let Some(refusal) = desk.jobs.reopen_task_of(job, yard)? {
+                tracing::warn!(job = %job.id, ?refusal, "its task was not opened again");
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = attempt() {
+        tracing::warn!(%error, "tasks of jobs that were lost are not opened again");
     }
 }
 

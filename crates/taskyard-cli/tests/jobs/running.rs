@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 use taskyard_testkit::Ran;
 
-use crate::site::{Site, await_that, is_alive};
+use crate::site::{Site, is_alive};
 
 #[test]
 fn a_job_ends_with_its_exit_code_and_its_output_in_the_clients_form() {
@@ -105,19 +105,6 @@ fn control_sequences_reach_the_terminal_only_when_asked_for() {
     assert_eq!(site.run(&format!("job output {id}")).stdout, "a\\x1b[31mb\\x07\n\tc\u{fffd}\n");
     let raw = site.command(&format!("job output {id} --raw")).output().unwrap().stdout;
     assert_eq!(raw, b"a\x1b[31mb\x07\n\tc\xff\n");
-}
-
-#[test]
-fn a_failing_job_opens_its_task_again_where_that_was_wished() {
-    let site = Site::new();
-    site.ask("create one");
-    site.ask("done 1");
-    let id = site.start("--task 1 --reopen-on-failure", "exit 1");
-    assert_eq!(site.ended(&id)["task"], "1");
-    await_that("the task to be open", || site.ask("show 1")["task"]["status"] == "pending");
-    assert_eq!(site.ask("show 1")["jobs"][0]["id"], id.as_str());
-    assert!(site.run("show 1").stdout.contains(&id));
-    assert_eq!(site.run("job run --task 9 -- true").code, Some(4));
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod quota;
 mod reconciling;
 mod record;
 mod registry;
+mod reopening;
 mod starting;
 mod stopping;
 mod supervisor;

@@ -71,9 +71,14 @@ impl JobPlace {
         self.data.join("jobs").join(format!("{id}.map"))
     }
 
+    /// Makes the directory of what we keep of jobs, for nobody but us.
+    pub(super) fn prepare_data(&self) -> Result<(), JobError> {
+        make_private(&self.data.join("jobs"))
+    }
+
     /// Makes the directories a job needs, for nobody but us.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
-        make_private(&self.data.join("jobs"))?;
+        self.prepare_data()?;
         let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
         make_private(&ours)?;
         // Everybody may write to the directory for temporary files: somebody else may have been there before us.

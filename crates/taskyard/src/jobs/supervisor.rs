@@ -38,8 +38,6 @@ const BUFFER: usize = 256 << 10;
 const READS: usize = 16;
 /// What a pipe holds that nobody enlarged.
 const SMALL_PIPE: usize = 64 << 10;
-/// When the file has become this large, it is seen whether all jobs together have too much; and each time it has doubled.
-const FIRST_LOOK: u64 = 8 << 20;
 /// For how long the end of a job is tried to be recorded, on a disk that is full, say.
 const RECORDING: Duration = Duration::from_secs(600);
 
@@ -164,7 +162,8 @@ impl<'a> Supervisor<'a> {
         let (mut status, mut why, mut peak) = (None, None, None);
         let mut phase = Phase::Running;
         let mut beat = Instant::now() + Duration::from_secs(1);
-        let mut look = FIRST_LOOK;
+        // What is set aside for it is filled, and more is wanted.
+        let mut look = self.record.file_size;
         let limit = self.record.job.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         // Where nobody hears it, the command has ended already.
         let _ = started.go();
@@ -282,8 +281,9 @@ impl<'a> Supervisor<'a> {
             Some(machine) => Ok(machine),
             None => Machine::open(data),
         };
+        let length = self.writer.length();
         let allowed = opened.map_err(JobError::from).and_then(|mut opened| {
-            let allowed = quota::allowance(self.jobs, &mut opened, &self.record.job, self.writer.length());
+            let allowed = quota::widen(self.jobs, &mut opened, &mut self.record, length);
             *machine = Some(opened);
             allowed
         });

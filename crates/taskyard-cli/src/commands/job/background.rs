@@ -6,13 +6,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use taskyard::core::{Job, JobId};
-use taskyard::jobs::{JobPlace, JobSettings, READY, supervise, trampoline};
+use taskyard::core::JobId;
+use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, supervise, trampoline};
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
-use super::reopening::reopen_task_of;
 use crate::environment::Environment;
+use crate::reopening::reopen_task_of;
 use crate::{places, signals};
 
 /// Does what a job needs of this program; none where something was typed. The tree of commands is not built for it, because it
@@ -41,9 +41,9 @@ fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCod
     signals::hear_of_children();
     let cancel = Cancel::new();
     signals::cancel_when_stopped(cancel.clone());
-    match supervise(place, id, &cancel, tell) {
+    match supervise(place.clone(), id, &cancel, tell) {
         Ok(job) => {
-            mend(&job, environment);
+            reopen_task_of(&Jobs::new(place), &job, environment);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
@@ -58,11 +58,5 @@ fn tell(ready: Result<(), String>) {
     let _ = stdout.write_all(format!("{word}\n").as_bytes()).and_then(|()| stdout.flush());
     if let Ok(nobody) = OpenOptions::new().write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(nobody);
-    }
-}
-
-fn mend(job: &Job, environment: &Environment) {
-    if let Err(problem) = reopen_task_of(job, environment) {
-        tracing::warn!(job = %job.id, why = problem.report().message, "its task was not opened again");
     }
 }

@@ -9,6 +9,7 @@ use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::{Gap, Job};
 use taskyard::jobs::{Jobs, Waited};
 
+use super::hearing::has_heard_of;
 use super::meaning::Meant;
 use crate::arguments::parse_pause;
 use crate::context::Context;
@@ -22,7 +23,8 @@ const PART: u64 = 256 << 10;
 /// Show what a job wrote
 ///
 /// Offsets count the bytes the job wrote, from 0. What was left out of a large output is told where it is missing. What could
-/// steer a terminal is shown escaped.
+/// steer a terminal is shown escaped. The agent that started the job is not notified of an end that it has seen here, with
+/// `--wait`, `--follow` or `--json`.
 #[derive(Debug, Args)]
 pub(super) struct ShowOutput {
     #[command(flatten)]
@@ -85,7 +87,9 @@ impl ShowOutput {
         let end = if output.is_json() && !self.follow {
             answer(&jobs, &job, start, timed_out, output)?
         } else if output.is_json() {
-            follow_as_json(&jobs, &job, start, context, output)?
+            let (end, last) = follow_as_json(&jobs, job, start, context, output)?;
+            job = last;
+            end
         } else {
             let mut at = page.show(&jobs, &job, start, output)?;
             while self.follow && !job.state().is_over() && !context.cancel().is_cancelled() {
@@ -99,6 +103,10 @@ impl ShowOutput {
         if end > job.output_offset && context.actor()? == job.agent {
             // Where it cannot be remembered, it was read all the same.
             let _ = jobs.note_read(&job.id, end);
+        }
+        // What it wrote does not say that it has ended; that one waited for it, or the JSON, does.
+        if self.wait || self.follow || output.is_json() {
+            has_heard_of(&job, context, output)?;
         }
         Ok(if timed_out == Some(true) { Exit::GaveUp } else { Exit::Done })
     }
@@ -135,13 +143,19 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
 }
 
 /// Answers with one object for each part that comes, and one at the end.
-fn follow_as_json(jobs: &Jobs, job: &Job, start: u64, context: &Context, output: &mut Output) -> Result<u64, Problem> {
-    let (mut job, mut at) = (job.clone(), start);
+fn follow_as_json(
+    jobs: &Jobs,
+    mut job: Job,
+    start: u64,
+    context: &Context,
+    output: &mut Output,
+) -> Result<(u64, Job), Problem> {
+    let mut at = start;
     loop {
         at = answer(jobs, &job, at, None, output)?;
         output.flush()?;
         if job.state().is_over() || context.cancel().is_cancelled() {
-            return Ok(at);
+            return Ok((at, job));
         }
         job = jobs.wait_for_output(&job.id, at, context.cancel())?;
     }

@@ -8,12 +8,12 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{JobKind, TaskId};
 use taskyard::jobs::NewJob;
 
-use super::reopening::settle;
 use crate::arguments::{parse_bytes, parse_id, parse_pause};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
+use crate::reopening::settle;
 
 /// Start a command in the background
 ///
@@ -56,6 +56,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let jobs = context.jobs()?;
+        jobs.reconcile_few()?;
         settle(&jobs, context)?;
         if let Some(task) = &self.task {
             // A job for a task that is not there is a mistake, and the best time to say so is now.
