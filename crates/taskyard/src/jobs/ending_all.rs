@@ -101,8 +101,15 @@ impl<'a> Family<'a> {
         self.empty_looks >= ENOUGH_LOOKS
     }
 
+    /// Asks everybody who is alive to end.
+    pub(super) fn ask(&self) {
+        self.signal(Signal::TERM);
+        // One that is suspended could not hear it.
+        self.signal(Signal::CONT);
+    }
+
     /// Sends a signal to everybody who is alive.
-    pub(super) fn signal(&self, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         for process in &self.living() {
             processes::signal(process, signal);
         }

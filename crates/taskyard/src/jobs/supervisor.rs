@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{Signal, WaitStatus, setsid};
+use rustix::process::{WaitStatus, setsid};
 use taskyard_core::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobUsage};
 
 use super::command_start::Started;
@@ -205,11 +205,11 @@ impl<'a> Supervisor<'a> {
             phase = match phase {
                 Phase::Running | Phase::LastWords(_) if cancel.is_cancelled() && !has_ended => {
                     peak = usage::peak_memory(&started.mark).or(peak);
-                    ask(&family);
+                    family.ask();
                     Phase::Asked(Cause::Wish, now + self.record.grace)
                 }
                 Phase::Running if limit.is_some_and(|limit| now >= limit) && !has_ended => {
-                    ask(&family);
+                    family.ask();
                     Phase::Asked(Cause::Time, now + self.record.grace)
                 }
                 Phase::Running if has_ended => Phase::LastWords(now + LAST_WORDS),
@@ -219,7 +219,7 @@ impl<'a> Supervisor<'a> {
             match phase {
                 _ if is_alone => break,
                 Phase::LastWords(until) if now >= until => {
-                    ask(&family);
+                    family.ask();
                     phase = Phase::Asked(Cause::Itself, now + SHORT_GRACE);
                 }
                 Phase::Asked(cause, until) if now >= until => phase = Phase::Killing(cause, now),
@@ -345,13 +345,6 @@ fn create_output(place: &JobPlace, record: &Record) -> Result<OutputWriter, JobE
             result => return result.map_err(JobError::io("cannot create", path)),
         }
     }
-}
-
-/// Asks everybody to end.
-fn ask(family: &Family<'_>) {
-    family.signal(Signal::TERM);
-    // One that is suspended could not hear it.
-    family.signal(Signal::CONT);
 }
 
 fn ending(status: Option<WaitStatus>, cause: Cause, why: Option<String>) -> JobEnding {

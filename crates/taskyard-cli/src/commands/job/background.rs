@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use taskyard::core::JobId;
-use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, supervise, trampoline};
+use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, attend, supervise, trampoline};
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
@@ -28,6 +28,10 @@ pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Optio
             let place = places::jobs(environment, settings).ok()?;
             Some(look_after(JobPlace { data: PathBuf::from(data), ..place }, &id, environment))
         }
+        [_, job, attend, data, words @ ..] if job == "job" && attend == "attend" && !words.is_empty() => {
+            let place = places::jobs(environment, JobSettings::default()).ok()?;
+            Some(stand_between(&JobPlace { data: PathBuf::from(data), ..place }, words))
+        }
         [_, job, begin, supervisor, words @ ..] if job == "job" && begin == "begin" => {
             let supervisor = supervisor.to_str()?.parse().ok()?;
             Some(ExitCode::from(trampoline(supervisor, words)))
@@ -46,6 +50,16 @@ fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCod
             reopen_task_of(&Jobs::new(place), &job, environment);
             ExitCode::SUCCESS
         }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn stand_between(place: &JobPlace, words: &[OsString]) -> ExitCode {
+    signals::hear_of_children();
+    let cancel = Cancel::new();
+    signals::cancel_when_stopped(cancel.clone());
+    match attend(place, words, &cancel) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
