@@ -31,7 +31,7 @@ fn whoever_started_a_job_and_is_shown_its_end_is_not_told_again() {
         ("job output --json --as somebody-else", false),
     ] {
         let id = ended(&site);
-        assert_eq!(waiting(&site), [id.clone()], "before `{command}`");
+        assert_eq!(waiting(&site).as_slice(), std::slice::from_ref(&id), "before `{command}`");
         site.run(&format!("{command} {id}"));
         assert_eq!(waiting(&site).is_empty(), is_heard, "after `{command}`");
         site.run("inbox --ack");

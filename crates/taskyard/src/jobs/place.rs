@@ -83,7 +83,8 @@ impl JobPlace {
         make_private(&ours)?;
         // Everybody may write to the directory for temporary files: somebody else may have been there before us.
         let metadata = fs::symlink_metadata(&ours).map_err(JobError::io("cannot look at", &ours))?;
-        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+        let is_open_to_all = metadata.mode() & 0o002 != 0;
+        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || is_open_to_all {
             return Err(JobError::ForeignDirectory { path: ours });
         }
         match output_file.parent() {

@@ -46,6 +46,7 @@ impl List {
         }
         if found.is_empty() {
             output.say(&Line::plain("No jobs"))?;
+            output.advise("to start one: `taskyard job run -- COMMAND`")?;
         }
         let look = output.look();
         let lines: Vec<Line> = found.iter().map(|job| job_line("", job, &look)).collect();

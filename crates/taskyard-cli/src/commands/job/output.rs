@@ -100,7 +100,8 @@ impl ShowOutput {
             page.finish(output)?;
             at
         };
-        if end > job.output_offset && context.actor()? == job.agent {
+        // Whoever asks for what is not there yet has read nothing.
+        if end > start && end > job.output_offset && context.actor()? == job.agent {
             // Where it cannot be remembered, it was read all the same.
             let _ = jobs.note_read(&job.id, end);
         }

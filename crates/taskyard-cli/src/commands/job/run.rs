@@ -21,7 +21,7 @@ use crate::reopening::settle;
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// A name to call it by
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     name: Option<String>,
 
     /// What it is for; its name or its command otherwise
@@ -89,4 +89,13 @@ impl Run {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Reads a name that one can type again.
+fn parse_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(format!("`{}` is no name; use letters that one can type", text.escape_debug()));
+    }
+    Ok(name.to_owned())
 }

@@ -46,6 +46,9 @@ impl Wait {
             output.document(json!({ "job": JobShape(&job), "timedOut": timed_out }))?;
         } else {
             output.say(&job_line("", &job, &output.look()))?;
+            if job.state() == JobState::Failed {
+                output.advise(&format!("to see what it wrote: `taskyard job output {}`", job.id))?;
+            }
         }
         has_heard_of(&job, context, output)?;
         Ok(exit)
