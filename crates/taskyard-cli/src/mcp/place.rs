@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use taskyard::calls::{JobDesk, LastListing, Toolbox};
@@ -31,6 +31,9 @@ use crate::problem::Problem;
 /// How long a claim outlives the server of a connection, so that a restarted one finds it.
 const GRACE: Duration = Duration::from_secs(60);
 
+/// How often is looked whether jobs were lost, at most: agents call often.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
 /// A list, the hooks around it, and how its tasks are claimed.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -49,6 +52,8 @@ pub(super) struct Place {
     following_inbox: FollowingInbox,
     board: NoticeBoard,
     desk: JobDesk,
+    /// When was last looked whether jobs were lost.
+    looked_at_jobs: Mutex<Option<Instant>>,
     warden: OnceLock<Option<Warden>>,
 }
 
@@ -89,6 +94,7 @@ impl Place {
             following_inbox: FollowingInbox::default(),
             board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
             desk,
+            looked_at_jobs: Mutex::new(None),
             warden: OnceLock::new(),
             follows_team,
             yard,
@@ -136,6 +142,23 @@ impl Place {
     /// Returns what waits for the agents of the list.
     pub(super) fn notice_board(&self) -> &NoticeBoard {
         &self.board
+    }
+
+    /// Tells whether it is time to look whether jobs were lost, and takes it that this is done now. Waits for nobody.
+    pub(super) fn is_time_to_look_at_jobs(&self) -> bool {
+        let Ok(mut looked) = self.looked_at_jobs.try_lock() else { return false };
+        let is_time = looked.is_none_or(|looked| looked.elapsed() > BETWEEN_LOOKS) && self.desk.jobs.may_be_any();
+        if is_time {
+            *looked = Some(Instant::now());
+        }
+        is_time
+    }
+
+    /// Looks whether jobs were lost: one whose supervisor was killed tells nobody of it before somebody has looked.
+    pub(super) fn look_at_jobs(&self) {
+        if let Err(error) = self.desk.jobs.reconcile_few() {
+            tracing::warn!(%error, "jobs that were lost are not told of");
+        }
     }
 
     /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.

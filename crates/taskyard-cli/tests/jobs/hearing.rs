@@ -1,6 +1,7 @@
 //! When the agent that started a job has heard of its end.
 
-use crate::site::{Site, await_that};
+use crate::server::Server;
+use crate::site::{Site, await_that, is_alive, kill};
 
 /// Returns the jobs of which an agent is still to hear.
 fn waiting(site: &Site) -> Vec<String> {
@@ -65,4 +66,25 @@ fn what_nobody_has_heard_survives_the_job_that_is_tidied_away() {
     );
     site.run("inbox --ack");
     assert!(waiting(&site).is_empty());
+}
+
+/// Starts a job and kills its supervisor.
+fn lost(site: &Site) -> String {
+    let id = site.start("", "exec sleep 600");
+    let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
+    kill(supervisor);
+    await_that("the supervisor to end", || !is_alive(supervisor));
+    id
+}
+
+#[test]
+fn a_lost_job_is_told_of_by_whatever_tells_of_jobs() {
+    let site = Site::new();
+    let id = lost(&site);
+    assert_eq!(waiting(&site), [id]);
+    site.run("inbox --ack");
+    let id = lost(&site);
+    let mut server = Server::start(&site);
+    let told = server.told_with("TaskList");
+    assert!(told.contains(&format!("<task-id>{id}</task-id>")), "{told}");
 }

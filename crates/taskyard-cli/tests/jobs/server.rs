@@ -45,6 +45,12 @@ impl Server {
         self.text(id)
     }
 
+    /// Calls a tool without input, and returns everything that came with its answer.
+    pub(crate) fn told_with(&mut self, tool: &str) -> String {
+        let id = self.send("tools/call", &json!({ "name": tool, "arguments": {} }));
+        self.answer(id)["result"]["content"].to_string()
+    }
+
     fn text(&mut self, id: u64) -> String {
         let answer = self.answer(id);
         assert_eq!(answer["result"]["isError"], false, "{answer}");

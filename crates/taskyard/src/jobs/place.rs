@@ -79,6 +79,15 @@ impl JobPlace {
     /// Makes the directories a job needs, for nobody but us.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
         self.prepare_data()?;
+        self.prepare_temporary()?;
+        match output_file.parent() {
+            Some(folder) => make_private(folder),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the client's own directory among those for temporary files, and makes sure that it is ours.
+    pub(super) fn prepare_temporary(&self) -> Result<(), JobError> {
         let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
         make_private(&ours)?;
         // Everybody may write to the directory for temporary files: somebody else may have been there before us.
@@ -87,10 +96,7 @@ impl JobPlace {
         if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || is_open_to_all {
             return Err(JobError::ForeignDirectory { path: ours });
         }
-        match output_file.parent() {
-            Some(folder) => make_private(folder),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 

@@ -66,6 +66,11 @@ impl Jobs {
         }
     }
 
+    /// Tells whether there may be jobs at all; costs next to nothing.
+    pub fn may_be_any(&self) -> bool {
+        self.place.data.join("jobs").exists()
+    }
+
     /// Opens what a job wrote.
     pub fn output(&self, job: &Job) -> Result<OutputReader, JobError> {
         OutputReader::open(&self.place, job)

@@ -23,6 +23,8 @@ impl Jobs {
         let mut machine = Machine::open(&self.place.data)?;
         machine.hurry()?;
         let max_output = quota::grant(self, &mut machine, new.max_output)?;
+        // Its supervisor does that, too; but why it cannot be is best said here.
+        self.place.prepare_temporary()?;
         let id = self.insert(&mut machine, &new, max_output)?;
         drop(machine);
         self.start_supervisor(&id, &new)?;

@@ -76,6 +76,7 @@ struct Supervisor<'a> {
 
 /// How a job ended, before it is recorded.
 struct Ended {
+    form: ClientVersion,
     how: JobEnding,
     usage: JobUsage,
     writer: OutputWriter,
@@ -120,7 +121,24 @@ impl<'a> Supervisor<'a> {
             return Err(missing());
         }
         let writer = create_output(place, &record)?;
-        let started = Started::start(place, &record);
+        match Self::record_beginning(jobs, &mut record, &writer) {
+            Ok(started) => Ok((Self { jobs, record, writer }, started)),
+            Err(error) => {
+                // Nobody will ever ask for what nothing was written to.
+                let _ = std::fs::remove_file(&record.job.output_file);
+                let _ = std::fs::remove_file(place.map_file(id));
+                Err(error)
+            }
+        }
+    }
+
+    fn record_beginning(
+        jobs: &Jobs,
+        record: &mut Record,
+        writer: &OutputWriter,
+    ) -> Result<io::Result<Started>, JobError> {
+        let place = &jobs.place;
+        let started = Started::start(place, record);
         record.identity = writer.identity().ok();
         record.pipe = started.as_ref().ok().and_then(|started| started.pipe);
         let own = ThisMachine::own_mark();
@@ -129,7 +147,7 @@ impl<'a> Supervisor<'a> {
         let mut machine = Machine::open(&place.data)?;
         machine.hurry()?;
         let mut is_ours = false;
-        jobs.change(&mut machine, id, |now| {
+        jobs.change(&mut machine, &record.job.id.clone(), |now| {
             // Somebody may have given us up meanwhile, or wants the job stopped.
             is_ours = matches!(now.job.fate, JobFate::Pending);
             if is_ours {
@@ -139,16 +157,16 @@ impl<'a> Supervisor<'a> {
             is_ours
         })?;
         if !is_ours {
-            let _ = std::fs::remove_file(&record.job.output_file);
-            return Err(missing());
+            return Err(JobError::NoSuchJob { name: record.job.id.as_str().to_owned() });
         }
-        Ok((Self { jobs, record, writer }, started))
+        Ok(started)
     }
 
     fn not_started(self, error: &io::Error) -> Ended {
         let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
         let why = format!("{}: {error}", self.record.job.directory.display());
-        Ended { how: JobEnding::NotStarted { code, why }, usage: JobUsage::default(), writer: self.writer }
+        let how = JobEnding::NotStarted { code, why };
+        Ended { form: self.record.job.form, how, usage: JobUsage::default(), writer: self.writer }
     }
 
     /// Lets the command begin, and looks after it until nobody is left.
@@ -238,7 +256,7 @@ impl<'a> Supervisor<'a> {
             Phase::Running | Phase::LastWords(_) => Cause::Itself,
         };
         let usage = JobUsage { peak_memory: peak, ..usage::of_children() };
-        Ok(Ended { how: ending(status, cause, why), usage, writer: self.writer })
+        Ok(Ended { form: self.record.job.form, how: ending(status, cause, why), usage, writer: self.writer })
     }
 
     /// Reads what there is, and closes the pipe at its end. What comes is marked where it came from stderr.
@@ -297,9 +315,7 @@ impl<'a> Supervisor<'a> {
 impl Ended {
     /// Writes the last line of the output and records the end, with the notice of it.
     fn record(mut self, jobs: &Jobs, id: &JobId) -> Result<Job, JobError> {
-        let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
-        let form = jobs.recorded(id)?.ok_or_else(missing)?.job.form;
-        self.writer.finish(trailer(form, &self.how).as_bytes());
+        self.writer.finish(trailer(self.form, &self.how).as_bytes());
         let started = Instant::now();
         let mut pause = Duration::from_millis(50);
         loop {

@@ -85,7 +85,7 @@ impl ShowOutput {
         };
         let mut page = Page { raw: self.raw, held: Vec::new() };
         let end = if output.is_json() && !self.follow {
-            answer(&jobs, &job, start, timed_out, output)?
+            answer(&jobs, &job, start, timed_out, output)?.next
         } else if output.is_json() {
             let (end, last) = follow_as_json(&jobs, job, start, context, output)?;
             job = last;
@@ -113,8 +113,16 @@ impl ShowOutput {
     }
 }
 
+/// How far an answer went.
+struct Reach {
+    /// Where to go on.
+    next: u64,
+    /// How much there was: the beginning of a character waits for its rest.
+    there: u64,
+}
+
 /// Answers with everything from a place on, in one object.
-fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &mut Output) -> Result<u64, Problem> {
+fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &mut Output) -> Result<Reach, Problem> {
     let reader = jobs.output(job)?;
     let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
     loop {
@@ -132,6 +140,12 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
         bytes.extend_from_slice(&part.bytes);
         at = part.next;
     }
+    let there = at;
+    if !job.state().is_over() {
+        let held = incomplete(&bytes);
+        bytes.truncate(bytes.len() - held);
+        at -= held as u64;
+    }
     output.document(Answer {
         job: JobShape(job),
         output: String::from_utf8_lossy(&bytes).into_owned(),
@@ -140,7 +154,7 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
         gap: gap.map(gap_shape),
         timed_out,
     })?;
-    Ok(at)
+    Ok(Reach { next: at, there })
 }
 
 /// Answers with one object for each part that comes, and one at the end.
@@ -153,12 +167,13 @@ fn follow_as_json(
 ) -> Result<(u64, Job), Problem> {
     let mut at = start;
     loop {
-        at = answer(jobs, &job, at, None, output)?;
+        let reach = answer(jobs, &job, at, None, output)?;
+        at = reach.next;
         output.flush()?;
         if job.state().is_over() || context.cancel().is_cancelled() {
             return Ok((at, job));
         }
-        job = jobs.wait_for_output(&job.id, at, context.cancel())?;
+        job = jobs.wait_for_output(&job.id, reach.there, context.cancel())?;
     }
 }
 
