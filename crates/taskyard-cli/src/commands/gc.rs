@@ -24,7 +24,9 @@ impl Gc {
         let store = context.store()?;
         let mut removed: Vec<(ListId, Litter)> = Vec::new();
         for info in store.lists()? {
-            let litter = store.litter(&info.list)?;
+            let mut litter = store.litter(&info.list)?;
+            // A mark that is too low is no litter: `doctor` tells of it.
+            litter.retain(|litter| !matches!(litter, Litter::LowMark { .. }));
             let swept = if self.dry_run { litter } else { store.sweep(&info.list, &litter)? };
             removed.extend(swept.into_iter().map(|litter| (info.list.clone(), litter)));
         }
@@ -53,6 +55,7 @@ fn shape(list: &ListId, litter: &Litter) -> Value {
         Litter::StaleLock { .. } => "stale_lock",
         Litter::Leftover { .. } => "leftover",
         Litter::BadMark { .. } => "bad_mark",
+        Litter::LowMark { .. } => "mark_too_low",
     };
     json!({"list": list.as_str(), "kind": kind, "path": path})
 }
@@ -64,5 +67,6 @@ fn described(litter: &Litter) -> (String, String) {
         }
         Litter::Leftover { path } => ("a temporary file,".into(), path.display().to_string()),
         Litter::BadMark { path, found } => (format!("a mark that says `{found}`,"), path.display().to_string()),
+        Litter::LowMark { path, mark, .. } => (format!("a mark of {mark},"), path.display().to_string()),
     }
 }

@@ -57,6 +57,10 @@ impl Snapshot for MemoryTxn {
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.staging.base.home)).collect())
     }
+
+    fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
+        Ok(self.staging.get(id).and_then(|kept| kept.broken(&self.staging.base.home)))
+    }
 }
 
 impl Txn for MemoryTxn {
@@ -72,6 +76,10 @@ impl Txn for MemoryTxn {
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
         let staged = self.staging.put_image(id, image);
         self.explain(id, staged)
+    }
+
+    fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
+        Ok(self.staging.replace_broken(id, broken, by))
     }
 
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
