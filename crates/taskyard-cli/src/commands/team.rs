@@ -6,7 +6,7 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, TeamName};
 use taskyard::leases::ThisMachine;
 use taskyard::operations::{Departed, Departure};
-use taskyard::teams::{NewMember, NewTeam, Presence, Seat, TeamRefusal};
+use taskyard::teams::{NewMember, NewTeam, Presence, TeamRefusal, TeamsFound};
 
 use super::team_display;
 use crate::arguments::parse_agent;
@@ -149,12 +149,7 @@ fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Re
     if !members.is_empty() && !force {
         return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
     }
-    // What its members were at comes back before there is nobody to tell.
-    for member in team.members.iter().filter(|member| !member.is_lead()) {
-        let seat = Seat { team: team.clone(), name: member.name.clone() };
-        yard.leave_team(&teams, &seat, Departure::Terminated)??;
-    }
-    teams.delete(&team)?;
+    yard.end_team(&teams, &team)?;
     if output.is_json() {
         output.document(json!({ "team": team.name.as_str(), "deleted": true }))?;
     } else {
@@ -170,6 +165,9 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
         None => teams.seat(&context.actor()?, None)??.team,
     };
     let shown = context.yard()?.show_team(&teams, &team)?;
+    for problem in shown.members.iter().filter_map(|member| member.inbox_problem.as_ref()) {
+        output.warn(problem)?;
+    }
     if output.is_json() {
         output.document(team_display::shape(&shown))?;
     } else {
@@ -179,13 +177,16 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
 }
 
 fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-    let teams = context.teams()?.list()?;
+    let TeamsFound { teams, unreadable } = context.teams()?.look_around()?;
+    for (_, error) in &unreadable {
+        output.warn(&error.to_string())?;
+    }
     if output.is_json() {
         let shapes: Vec<_> = teams.iter().map(team_display::summary).collect();
         output.document(json!({ "teams": shapes }))?;
         return Ok(Exit::Done);
     }
-    if teams.is_empty() {
+    if teams.is_empty() && unreadable.is_empty() {
         output.say(&Line::plain("No teams found"))?;
         output.advise("make one with `taskyard team create NAME`")?;
     }

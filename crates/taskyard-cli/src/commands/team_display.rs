@@ -40,6 +40,10 @@ fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
     if let Some(unread @ 1..) = shown.unread {
         line.push(Tone::Dim, &format!("{}{unread} unread", look.dot()));
     }
+    if shown.inbox_problem.is_some() {
+        line.push(Tone::Dim, look.dot());
+        line.push(Tone::Error, "its inbox cannot be read");
+    }
     if let Some(uses) = shown.tool_uses {
         line.push(Tone::Dim, &format!("{}{uses} tool uses", look.dot()));
     }
@@ -76,6 +80,7 @@ fn member_shape(shown: &MemberShown) -> Value {
         },
         "tasks": shown.tasks.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
         "unread": shown.unread,
+        "inboxProblem": shown.inbox_problem,
         "planModeRequired": member.plan_mode_required,
         "plan": match shown.plan {
             PlanState::NotShown => "none",

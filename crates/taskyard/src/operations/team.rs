@@ -97,6 +97,7 @@ impl Yard {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
+        teams.must_be_leavable(&seat.team)?;
         let name = AgentName::new(seat.name.clone()).unwrap_or_else(AgentName::elsewhere);
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
         let departed = self.on(list).depart(&name, departure)?;
@@ -110,6 +111,18 @@ impl Yard {
             }
         }
         Ok(Ok(departed))
+    }
+
+    /// Ends a team: what its members were at comes back, and its inboxes go. Its tasks stay.
+    pub fn end_team(&self, teams: &Teams, team: &Team) -> Result<(), Error> {
+        teams.must_be_deletable(team)?;
+        // Before there is nobody to tell.
+        for member in team.members.iter().filter(|member| !member.is_lead()) {
+            let seat = Seat { team: team.clone(), name: member.name.clone() };
+            // Only the lead is refused.
+            let _ = self.leave_team(teams, &seat, Departure::Terminated)?;
+        }
+        Ok(teams.delete(team)?)
     }
 
     /// Takes the members out of a team that no longer live, as if each had left.

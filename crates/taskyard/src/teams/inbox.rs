@@ -53,7 +53,7 @@ impl Inbox {
     /// Takes messages out that somebody has, and what is no message where it is to be set aside.
     pub(super) fn consume(
         &self,
-        read: &HashSet<MessageKey>,
+        is_read: impl Fn(&MessageKey) -> bool,
         manner: Manner,
         aside: Option<&Path>,
     ) -> Result<(HashSet<MessageKey>, Option<SetAside>), TeamError> {
@@ -63,7 +63,7 @@ impl Inbox {
         let mut kept = None;
         let (taken, malformed) = self.change_keeping(
             |bytes| {
-                let consumed = inbox::consume(bytes, read, manner, aside.is_some())?;
+                let consumed = inbox::consume(bytes, &is_read, manner, aside.is_some())?;
                 Ok((consumed.bytes, (consumed.taken, consumed.set_aside)))
             },
             // Kept before it is taken out, so that it is never nowhere.

@@ -10,6 +10,7 @@ use super::seat::Seat;
 use super::{Judged, Liveness, TeamError, TeamRefusal};
 use crate::clock;
 use crate::leases::{ThisMachine, World};
+use crate::store::failpoint::reach;
 
 /// Somebody who is to join.
 #[derive(Clone, Debug)]
@@ -70,7 +71,12 @@ impl Teams {
             backend_type: None,
             name: name.clone(),
         };
+        if team.member(&name).is_none() {
+            // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's.
+            self.remember(|memory| memory.stand_up(&key, &name))?;
+        }
         self.file(&team.name).add(&member, self.version())?;
+        reach("team: joined");
         let row = SeatRow {
             team: key,
             member: name.clone(),
@@ -87,6 +93,11 @@ impl Teams {
         Ok(Ok(Seat { team, name }))
     }
 
+    /// Fails where a member could not be taken out of the team's file, before anything else is done that hangs on it.
+    pub(crate) fn must_be_leavable(&self, team: &Team) -> Result<(), TeamError> {
+        self.file(&team.name).must_be_changeable()
+    }
+
     /// Takes a member out of the team's file, and forgets its seat.
     pub fn leave(&self, seat: &Seat) -> Judged<()> {
         if seat.is_lead() {
@@ -94,6 +105,7 @@ impl Teams {
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
         self.file(&seat.team.name).remove(&seat.name)?;
+        reach("team: left");
         let key = self.key(&seat.team);
         self.remember(|memory| memory.stand_up(&key, &seat.name))?;
         Ok(Ok(()))

@@ -11,6 +11,7 @@ use super::random_id::random_id;
 use super::register::Teams;
 use super::seat::Seat;
 use super::{Judged, TeamError, TeamRefusal};
+use crate::store::failpoint::reach;
 
 /// What is said to somebody.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,7 @@ impl Teams {
             match self.deliver_to(from, &member.name, letter) {
                 Ok(Ok(one)) => sent.push(one),
                 Ok(Err(refusal)) => return Ok(Err(refusal)),
+                Err(TeamError::Unsent { to, source }) => failed.push((to, *source)),
                 Err(error) => failed.push((member.name.clone(), error)),
             }
         }
@@ -190,7 +192,7 @@ impl Teams {
                 let teams = self.list()?.into_iter().map(|team| team.name.to_string()).collect();
                 Ok(Err(TeamRefusal::NoSuchTeam { team: from.team.name.to_string(), teams }))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(TeamError::Unsent { to: to.to_owned(), source: Box::new(error) }),
         }
     }
 
@@ -202,6 +204,7 @@ impl Teams {
             fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
         }
         self.inbox(path).append(&message, self.version())?;
+        reach("message: sent");
         let row = SentRow {
             key: message.key().as_text(),
             recipient: to.to_owned(),

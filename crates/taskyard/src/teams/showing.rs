@@ -31,6 +31,8 @@ pub struct MemberShown {
     pub tasks: Vec<(TaskId, String)>,
     /// How many messages it has not acknowledged; none where its inbox cannot be read.
     pub unread: Option<usize>,
+    /// Why its inbox cannot be read.
+    pub inbox_problem: Option<String>,
     /// How far its plan came.
     pub plan: PlanState,
     /// When it last did something we know of.
@@ -72,12 +74,17 @@ impl Teams {
             was_asked_to_end: row.as_ref().is_some_and(|row| row.stop_request.is_some()),
             plan,
         };
+        let (unread, inbox_problem) = match self.look_into(&seat) {
+            Ok(received) => (Some(received.deliveries.len()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         Ok(MemberShown {
             member: member.clone(),
             state: judge_member(member, signs),
             liveness,
             tasks,
-            unread: self.look_into(&seat).ok().map(|received| received.deliveries.len()),
+            unread,
+            inbox_problem,
             plan,
             seen: row.as_ref().map(|row| row.seen),
             activity: row.as_ref().and_then(|row| row.activity.clone()),

@@ -1,10 +1,11 @@
 //! The file of one team on disk.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use taskyard_core::dialect::team_file::{self, BadTeamFile, LARGEST};
 use taskyard_core::{ClientVersion, Member, Team};
 
@@ -27,17 +28,28 @@ impl TeamFile {
         read(&self.path)
     }
 
-    /// Writes the first file of a team; returns false, and has done nothing, where there is one already.
+    /// Writes the first file of a team, whose directory is there; returns false, and has done nothing, where there is a file already.
     pub(super) fn create(&self, team: &Team, version: ClientVersion) -> Result<bool, TeamError> {
         let bytes = team_file::create(team, version);
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(directory).map_err(TeamError::io("cannot create", directory))?;
         if self.path.exists() {
             return Ok(false);
         }
         // Whoever makes the file writes these bytes as its first, so of two with one name one finds other bytes than its own.
         let mut guarded = Guarded::lock(&self.path, &self.queues, &bytes)?;
         Ok(matches!(guarded.read(LARGEST)?, Found::Bytes(found) if found == bytes))
+    }
+
+    /// Fails where nothing can be changed here, before anything else is done that hangs on it.
+    pub(super) fn must_be_changeable(&self) -> Result<(), TeamError> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        for path in [directory, &self.path] {
+            match rustix::fs::access(path, Access::WRITE_OK) {
+                // Whoever is to be taken out of a team that is gone is out of it.
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(TeamError::io("cannot write", path)(error.into())),
+            }
+        }
+        Ok(())
     }
 
     /// Adds a member.
