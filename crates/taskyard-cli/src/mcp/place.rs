@@ -23,7 +23,8 @@ use taskyard::{Error, Yard};
 
 use super::hub::{Leases, Options};
 use super::identity::Caller;
-use super::news::{Following, FollowingInbox, News};
+use super::mail::FollowingInboxes;
+use super::news::{Following, News};
 use crate::context::Context;
 use crate::places;
 use crate::problem::Problem;
@@ -46,7 +47,7 @@ pub(super) struct Place {
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
     following: Following,
-    following_inbox: FollowingInbox,
+    following_inboxes: FollowingInboxes,
     board: NoticeBoard,
     desk: JobDesk,
     warden: OnceLock<Option<Warden>>,
@@ -86,7 +87,7 @@ impl Place {
             todo_turns: Mutex::default(),
             last_listing: Arc::default(),
             following: Following::default(),
-            following_inbox: FollowingInbox::default(),
+            following_inboxes: FollowingInboxes::default(),
             board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
             desk,
             warden: OnceLock::new(),
@@ -150,13 +151,10 @@ impl Place {
         Some(Answer { text: answer.text.clone(), structured, is_error: answer.is_error })
     }
 
-    /// Begins to tell of messages for an agent, where it is in a team and that has not begun.
+    /// Begins to tell of messages for an agent, where that has not begun.
     pub(super) fn follow_inbox(&self, agent: &AgentName, news: &News) {
-        let Some(teams) = self.yard.teams() else { return };
-        match teams.only_seat(agent) {
-            Ok(Some(seat)) => self.following_inbox.begin(teams, &seat, news),
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "messages will not be told"),
+        if let Some(teams) = self.yard.teams() {
+            self.following_inboxes.begin(teams, agent, news);
         }
     }
 
