@@ -12,10 +12,10 @@ impl From<TeamError> for Problem {
         match error {
             TeamError::Store(error) => error.into(),
             TeamError::BadInbox { path, .. } => Self::new(Exit::CouldNot, "bad_inbox", message)
-                .hint("nothing was sent or lost: mend or move the file by hand, then try again")
+                .hint("nothing is lost: `taskyard team mend` keeps what can be read and sets the torn file aside")
                 .detail("path", path.display().to_string()),
             TeamError::BadTeamFile { path, .. } => Self::new(Exit::CouldNot, "bad_team_file", message)
-                .hint("mend or move the file by hand, then try again")
+                .hint("`taskyard team mend` keeps what can be read and sets the torn file aside")
                 .detail("path", path.display().to_string()),
             TeamError::TooManyConflicts { path, attempts } => Self::new(Exit::GaveUp, "conflict", message)
                 .hint("wait until the other program is done, then try again")

@@ -6,7 +6,7 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, TeamName};
 use taskyard::leases::ThisMachine;
 use taskyard::operations::{Departed, Departure};
-use taskyard::teams::{NewMember, NewTeam, Presence, TeamRefusal, TeamsFound};
+use taskyard::teams::{Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
 use super::team_display;
 use crate::arguments::parse_agent;
@@ -54,6 +54,8 @@ enum Action {
     },
     /// Show every team
     List,
+    /// Mend inboxes and team files that cannot be read: what can be read stays, the torn file is kept
+    Mend,
     /// Join a team under the name of --as
     Join(Join),
     /// Leave a team: your open tasks come back, and those who remain are told
@@ -110,6 +112,7 @@ impl Team {
             Action::Delete { name, force } => delete(&name, force, context, output),
             Action::Show { name } => show(name.as_deref(), context, output),
             Action::List => list(context, output),
+            Action::Mend => mend(context, output),
             Action::Join(join) => join.run(context, output),
             Action::Leave(leave) => leave.run(context, output),
         }
@@ -192,6 +195,38 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     }
     output.lines(&teams.iter().map(|team| team_display::line(team, &output.look())).collect::<Vec<_>>())?;
     Ok(Exit::Done)
+}
+
+fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let teams = context.teams()?;
+    let (mut shapes, mut exit) = (Vec::new(), Exit::Done);
+    for trouble in teams.find_trouble()? {
+        let (TeamTrouble::TornInbox { path, .. } | TeamTrouble::TornTeamFile { path, .. }) = &trouble else { continue };
+        let place = path.display().to_string();
+        let (kept, saved) = match teams.mend(&trouble)? {
+            Mended::WasWhole => continue,
+            Mended::Whole { kept, saved } => (Some(kept.display().to_string()), saved),
+            Mended::BeyondMending => (None, 0),
+        };
+        if !output.is_json() {
+            let what = if matches!(trouble, TeamTrouble::TornInbox { .. }) { "message" } else { "member" };
+            let count = format!("{saved} {what}{}", if saved == 1 { "" } else { "s" });
+            match &kept {
+                Some(kept) => {
+                    output.say(&Line::plain(&format!("Mended `{place}` with {count}; kept as it was in `{kept}`")))?
+                }
+                None => output.warn(&format!("`{place}` cannot be mended and is left alone"))?,
+            }
+        }
+        exit = if kept.is_none() { Exit::CouldNot } else { exit };
+        shapes.push(json!({ "path": place, "mended": kept.is_some(), "saved": saved, "kept": kept }));
+    }
+    if output.is_json() {
+        output.document(json!({ "mended": shapes }))?;
+    } else if shapes.is_empty() {
+        output.say(&Line::plain("Nothing to mend"))?;
+    }
+    Ok(exit)
 }
 
 impl Join {

@@ -18,6 +18,7 @@ use taskyard::leases::{ThisMachine, Warden};
 use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
 use taskyard::process::Cancel;
+use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
 use taskyard::{Error, Yard};
 
@@ -80,7 +81,7 @@ impl Place {
         Ok(Self {
             directory,
             hooks: Arc::clone(context.hooks()?),
-            claim: terms(&config, options.leases),
+            claim: Claim { limit: context.claim_limit()?, ..terms(&config, options.leases) },
             config,
             options,
             todos: todo_lists(context, options)?,
@@ -153,9 +154,21 @@ impl Place {
 
     /// Begins to tell of messages for an agent, where that has not begun.
     pub(super) fn follow_inbox(&self, agent: &AgentName, news: &News) {
-        if let Some(teams) = self.yard.teams() {
-            self.following_inboxes.begin(teams, agent, news);
+        let Some(teams) = self.yard.teams() else { return };
+        self.following_inboxes.begin(teams, agent, news);
+        if let Err(error) = self.take_out_ghosts(teams, agent) {
+            tracing::warn!(%error, "those who no longer live stay in the team");
         }
+    }
+
+    /// Takes those out of the team of an agent that no longer live. The client's rules know of none.
+    fn take_out_ghosts(&self, teams: &Teams, agent: &AgentName) -> Result<(), Error> {
+        let seat = if self.rules().is_client() { None } else { teams.only_seat(agent)? };
+        let Some(seat) = seat else { return Ok(()) };
+        for ghost in self.yard.acting_as(agent.clone()).prune_team_of(teams, &seat)? {
+            tracing::info!(name = ghost.name, notice = ghost.departed.notice, "taken out of the team");
+        }
+        Ok(())
     }
 
     /// Returns the tools of an agent for one call, which cancelling ends.
@@ -211,7 +224,7 @@ fn terms(config: &Config, leases: Leases) -> Claim {
         Leases::Connection => (None, Some(Holder::Connection { process: ThisMachine::own_mark(), grace: GRACE })),
         Leases::Time => (config.lease().or(Some(DEFAULT_LEASE)), None),
     };
-    Claim { limit: config.claim_limit(), ttl, holder, ..Claim::default() }
+    Claim { ttl, holder, ..Claim::default() }
 }
 
 /// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that others can look at them;

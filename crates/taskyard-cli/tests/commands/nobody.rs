@@ -13,7 +13,14 @@ const NOBODY: u32 = 65534;
 /// Runs a command as nobody and writes down what it said.
 pub(crate) fn run_as_nobody(test: &mut Test, arguments: &str) {
     let mut command = as_nobody(test);
-    let output = command.args(arguments.split(' ')).output().unwrap();
+    command.args(arguments.split(' '));
+    let output = loop {
+        match command.output() {
+            // A process that another test is starting this moment still has the copy open as we wrote it.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     test.note(&format!("taskyard {arguments}"), &output);
 }
 

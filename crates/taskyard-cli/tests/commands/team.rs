@@ -111,3 +111,38 @@ fn nobody_starts_before_a_plan_that_has_to_be_approved_is() {
         .run("inbox --as bob --ack");
     test.snapshot();
 }
+
+#[test]
+fn a_teammate_finishes_one_task_before_it_takes_another() {
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("create One --as bob")
+        .quietly("create Two --as bob")
+        .quietly("create Three --as bob")
+        // What was given to it and is not begun does not count.
+        .quietly("update 3 --owner bob --as bob")
+        .quietly("claim 1 --as bob")
+        .run("claim 2 --as bob --json")
+        .run("claim --next --as bob")
+        .run("claim 2 --as bob --rules client --list alpha")
+        .quietly("update 2 --no-owner --list alpha --rules client")
+        .file("home/project/taskyard.toml", "[claims]\nlimit = 2\n")
+        .run("claim 2 --as bob")
+        .run("claim 3 --as bob")
+        .snapshot();
+}
+
+#[test]
+fn where_the_clients_teams_are_on_everybody_finishes_one_task_first() {
+    Test::new()
+        .list("1 pending; 2 pending")
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+        .quietly("claim 1 --as bob")
+        .run("claim 2 --as bob --json")
+        .run("claim 2 --as bob --rules client --json")
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "0")
+        .quietly("update 2 --no-owner --force --as bob")
+        .run("claim 2 --as bob")
+        .snapshot();
+}

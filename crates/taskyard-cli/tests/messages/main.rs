@@ -5,4 +5,6 @@
 mod crash;
 mod disk;
 mod large;
+mod mending;
 mod office;
+mod racing;

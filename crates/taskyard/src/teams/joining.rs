@@ -61,10 +61,7 @@ impl Teams {
             agent_type: new.agent_type.clone().or_else(|| Some("general-purpose".to_owned())),
             model: new.model.clone(),
             prompt: None,
-            color: team
-                .member(&name)
-                .and_then(|member| member.color.clone())
-                .or_else(|| Some(team.next_colour().to_owned())),
+            color: None,
             plan_mode_required: new.plan_mode_required,
             joined_at: self.now(),
             cwd: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
@@ -98,23 +95,32 @@ impl Teams {
         self.file(&team.name).must_be_changeable()
     }
 
-    /// Takes a member out of the team's file, and forgets its seat.
-    pub fn leave(&self, seat: &Seat) -> Judged<()> {
+    /// Takes a member out of the team's file, and forgets its seat. Returns whether it was there: of several who take out the same one
+    /// only one does.
+    pub fn leave(&self, seat: &Seat) -> Judged<bool> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
-        self.file(&seat.team.name).remove(&seat.name)?;
+        let was_there = self.file(&seat.team.name).remove(&seat.name)?;
         reach("team: left");
         let key = self.key(&seat.team);
         self.remember(|memory| memory.stand_up(&key, &seat.name))?;
-        Ok(Ok(()))
+        Ok(Ok(was_there))
     }
 
     /// Writes down that somebody lives, and what it does.
     pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
         let (key, now) = (self.key(&seat.team), self.now());
         self.remember(|memory| memory.show_life(&key, &seat.name, activity, now))
+    }
+
+    /// Returns the process that a member lives or lived with, where that is known.
+    pub fn process_of(&self, team: &Team, member: &Member) -> Result<Option<u32>, TeamError> {
+        let key = self.key(team);
+        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
+        let own = row.and_then(|row| row.holder).map(|holder| holder.process().pid);
+        Ok(own.or_else(|| team.lead_process.as_ref().map(|lead| lead.pid)))
     }
 
     /// Tells whether a member lives, as far as that can be told from this machine.

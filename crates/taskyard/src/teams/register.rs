@@ -223,7 +223,7 @@ impl Teams {
         self.options.data.join("set-aside")
     }
 
-    fn queues(&self) -> PathBuf {
+    pub(super) fn queues(&self) -> PathBuf {
         self.options.data.join("inboxes")
     }
 

@@ -27,6 +27,8 @@ pub struct MemberShown {
     pub state: MemberState,
     /// Whether it lives.
     pub liveness: Liveness,
+    /// The process it lives or lived with, where that is known.
+    pub process: Option<u32>,
     /// The tasks it has in progress.
     pub tasks: Vec<(TaskId, String)>,
     /// How many messages it has not acknowledged; none where its inbox cannot be read.
@@ -82,6 +84,7 @@ impl Teams {
             member: member.clone(),
             state: judge_member(member, signs),
             liveness,
+            process: self.process_of(team, member)?,
             tasks,
             unread,
             inbox_problem,

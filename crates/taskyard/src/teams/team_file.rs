@@ -52,17 +52,25 @@ impl TeamFile {
         Ok(())
     }
 
-    /// Adds a member.
+    /// Adds a member, in the colour it had before, or in one that nobody has.
     pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<(), TeamError> {
-        self.change(|bytes| team_file::with_member(bytes, member, version))
+        let changed = self.change(|bytes| {
+            // Of those who join at once each must see the colours of the others.
+            let there = team_file::read(bytes)?;
+            let before = there.member(&member.name).and_then(|member| member.color.clone());
+            let color = Some(before.unwrap_or_else(|| there.next_colour().to_owned()));
+            team_file::with_member(bytes, &Member { color, ..member.clone() }, version)
+        });
+        changed.map(drop)
     }
 
-    /// Takes a member out.
-    pub(super) fn remove(&self, name: &str) -> Result<(), TeamError> {
+    /// Takes a member out; returns whether it was there.
+    pub(super) fn remove(&self, name: &str) -> Result<bool, TeamError> {
         self.change(|bytes| team_file::without_member(bytes, name))
     }
 
-    fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<(), TeamError> {
+    /// Returns whether it is different now.
+    fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<bool, TeamError> {
         let bad = |why| TeamError::BadTeamFile { path: self.path.clone(), why };
         for _ in 0..ATTEMPTS {
             if !self.path.exists() {
@@ -73,8 +81,11 @@ impl TeamFile {
                 return Err(bad(BadTeamFile::NotATeam { why: "it is no file, or too large" }));
             };
             let changed = change(&bytes).map_err(bad)?;
-            if changed == bytes || guarded.replace(&changed)? {
-                return Ok(());
+            if changed == bytes {
+                return Ok(false);
+            }
+            if guarded.replace(&changed)? {
+                return Ok(true);
             }
         }
         Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })

@@ -73,11 +73,11 @@ impl Assignment {
             attempt: attempt.number,
             worker: &attempt.worker,
             list: attempt.site.yard.list_id(),
-            messages: mail.as_json(),
+            messages: (mail.len() > 0).then(|| mail.as_json().to_string()),
         };
         let program = briefing.program(&attempt.site.order);
         let tail = Tail::default();
-        let sink = || tail.sink(&attempt.task.id, &attempt.site.listener);
+        let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
         let ending = program.run_until_stopped(sink(), sink(), &stop, || {
             attempt.site.tell(WorkEvent::Started {
                 worker: attempt.worker.name.clone(),
