@@ -1,7 +1,7 @@
 //! What goes wrong with teams, as people and programs learn of it.
 
 use serde_json::json;
-use taskyard::teams::{TeamError, TeamRefusal, Unreachable};
+use taskyard::teams::{BadMemberName, TeamError, TeamRefusal, Unreachable};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -67,6 +67,19 @@ impl From<TeamRefusal> for Problem {
                 .hint("ask each to end with `taskyard send --to NAME --request shutdown`, or overrule with --force")
                 .detail("team", team)
                 .detail("members", json!(members)),
+            TeamRefusal::BadMemberName(BadMemberName::Unfit { name, .. }) => {
+                Self::usage("bad_agent", message).hint("join under another name with --as").detail("agent", name)
+            }
+            TeamRefusal::BadMemberName(BadMemberName::SharesInbox { name, with }) => {
+                Self::new(Exit::Refused, "name_in_use", message)
+                    .hint("join with --as under a name that differs in more than case and punctuation")
+                    .detail("agent", name)
+                    .detail("with", with)
+            }
+            TeamRefusal::LeadsIt { agent, team, .. } => Self::new(Exit::Refused, "lead_stays", message)
+                .hint("join under another name with --as")
+                .detail("agent", agent)
+                .detail("team", team),
             TeamRefusal::NameInUse { name, team } => Self::new(Exit::Refused, "name_in_use", message)
                 .hint("join under another name with --as")
                 .detail("agent", name)

@@ -146,3 +146,47 @@ fn where_the_clients_teams_are_on_everybody_finishes_one_task_first() {
         .run("claim 2 --as bob")
         .snapshot();
 }
+
+#[test]
+fn a_member_has_a_name_and_an_inbox_of_its_own() {
+    let long = "x".repeat(300);
+    let test = Test::new()
+        .quietly("team create alpha")
+        .run("team join alpha")
+        .run("team join alpha --as '*'")
+        .run("team join alpha --as 'a\nb' --json")
+        .quietly("team join alpha --as 'a b'")
+        .run("team join alpha --as a-b")
+        .run("team join alpha --as A/B --json")
+        .quietly("team join alpha --as '../é😀'")
+        .run("send --to '../é😀' hello")
+        .run("inbox --as '../é😀'")
+        .run("team join alpha --as bob@beta")
+        .run("team join alpha --as bob@alpha")
+        .run("team list");
+    let mut test = test;
+    assert_eq!(test.json(&format!("team join alpha --json --as {long}"))["error"]["code"], "bad_agent");
+    let inboxes = std::fs::read_dir(test.path("home/.claude/teams/alpha/inboxes")).unwrap().count();
+    assert_eq!(inboxes, 1);
+    test.snapshot();
+}
+
+#[test]
+fn an_inbox_that_is_no_file_is_told_of_and_left_alone() {
+    let link = |place: &std::path::Path| {
+        let inboxes = place.join("home/.claude/teams/alpha/inboxes");
+        fs::create_dir_all(inboxes.join("eve.json")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/nowhere/bob.json", inboxes.join("bob.json")).unwrap();
+    };
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("team join alpha --as eve")
+        .meanwhile(link)
+        .run("send --to eve hello")
+        .run("inbox --as eve")
+        .run("send --to bob hello")
+        .run("team mend")
+        .snapshot();
+}

@@ -107,12 +107,16 @@ impl Inbox {
         change: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), BadInbox>,
         mut before: impl FnMut(&T) -> Result<(), TeamError>,
     ) -> Result<T, TeamError> {
+        let mut was_missing = false;
         for _ in 0..ATTEMPTS {
             let mut guarded = Guarded::lock(&self.path, &self.queues, EMPTY.as_bytes())?;
             let bad = |why| TeamError::BadInbox { path: self.path.clone(), why };
             let (bytes, answer) = match guarded.read(LARGEST)? {
-                // Removed in the instant before we had the lock.
-                Found::Nothing => continue,
+                // Removed in the instant before we had the lock; or a link that leads nowhere.
+                Found::Nothing => {
+                    was_missing = true;
+                    continue;
+                }
                 found => {
                     let bytes = bytes_of(found).map_err(bad)?;
                     change(&bytes).map_err(bad)?
@@ -123,6 +127,9 @@ impl Inbox {
                 Some(bytes) if !guarded.replace(&bytes)? => {}
                 _ => return Ok(answer),
             }
+        }
+        if was_missing {
+            return Err(TeamError::io("cannot open", &self.path)(std::io::ErrorKind::NotFound.into()));
         }
         Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use taskyard_core::rules::agents::name_of;
+use taskyard_core::rules::membership::judge_member_name;
 use taskyard_core::{AgentName, Holder, Member, Team};
 
 use super::memory::SeatRow;
@@ -40,8 +42,19 @@ pub enum Presence {
 impl Teams {
     /// Lets somebody into a team. Whoever is in it already takes the same seat again, unless somebody living sits there.
     pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
-        let name = taskyard_core::rules::agents::name_of(new.agent.as_str()).to_owned();
-        let key = self.key(team);
+        let name = match new.agent.as_str().split_once('@') {
+            Some((_, of)) if of != team.name.as_str() => new.agent.as_str(),
+            _ => name_of(new.agent.as_str()),
+        };
+        if let Err(bad) = judge_member_name(team, name) {
+            return Ok(Err(bad.into()));
+        }
+        let (name, key) = (name.to_owned(), self.key(team));
+        let lead = self.remembered(|memory| memory.seat(&key, team.lead()))?.flatten();
+        if lead.is_some_and(|lead| lead.agent == new.agent.as_str()) {
+            let (agent, team, lead) = (new.agent.to_string(), team.name.to_string(), team.lead().to_owned());
+            return Ok(Err(TeamRefusal::LeadsIt { agent, team, lead }));
+        }
         let holder = match &new.presence {
             Presence::Lasting => None,
             Presence::Held(holder) => Some(holder.clone()),
