@@ -190,3 +190,21 @@ fn an_inbox_that_is_no_file_is_told_of_and_left_alone() {
         .run("team mend")
         .snapshot();
 }
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
+    Test::new()
+        .quietly("team create alpha -d 'Ship it'")
+        .quietly("team join alpha --as ana")
+        .quietly("team join alpha --as ben --plan-mode")
+        .quietly("team join alpha --as eve")
+        .quietly("create Parser --as ana")
+        .quietly("start 1 --as ana")
+        .quietly("send --to team-lead --request plan 'first the lexer' --as ben")
+        .quietly("send --to eve --request shutdown enough")
+        .on_terminal(100, "team show alpha", "")
+        .on_terminal(40, "team show alpha", "")
+        .on_terminal(80, "inbox --sent", "")
+        .snapshot();
+}

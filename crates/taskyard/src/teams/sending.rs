@@ -3,6 +3,7 @@
 use std::fs;
 
 use taskyard_core::dialect::inbox::write_protocol;
+use taskyard_core::render::said_in_words;
 use taskyard_core::rules::mailing::recipient;
 use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task};
 
@@ -209,7 +210,7 @@ impl Teams {
             key: message.key().as_text(),
             recipient: to.to_owned(),
             at: self.now(),
-            summary: letter.summary.clone().unwrap_or_else(|| letter.text.chars().take(SUMMARY).collect()),
+            summary: letter.summary.clone().unwrap_or_else(|| in_short(&message)),
         };
         // The message is there. That its way cannot be followed is worth a word, and no failure.
         if let Err(error) = self.remember(|memory| memory.add_sent(&self.key(&from.team), &from.name, &row)) {
@@ -229,4 +230,9 @@ impl Teams {
             read: false,
         }
     }
+}
+
+/// Returns what a message says, in a few words.
+fn in_short(message: &Message) -> String {
+    said_in_words(message).lines().next().unwrap_or_default().chars().take(SUMMARY).collect()
 }
