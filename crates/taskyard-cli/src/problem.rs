@@ -156,6 +156,11 @@ impl From<StoreError> for Problem {
                 .detail("path", path.display().to_string())
                 .detail("process", holder)
                 .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::Held { path, holder, waited } => Self::new(Exit::GaveUp, "locked", message)
+                .hint("if that process is suspended or hangs, resume or end it; then try again")
+                .detail("path", path.display().to_string())
+                .detail("process", holder)
+                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
             StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
                 .hint("use the newer taskyard")
                 .detail("path", path.display().to_string())

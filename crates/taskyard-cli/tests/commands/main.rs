@@ -23,6 +23,7 @@ mod done;
 mod export;
 mod gc;
 mod graph;
+mod hidden;
 mod history;
 mod hook;
 #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use taskyard_core::{Entry, ListId, Rules};
 
 use super::form::Form;
+use super::looking::Remembered;
 use super::observe;
 use super::repair;
 use super::turn::Turn;
@@ -15,13 +16,15 @@ use crate::store::{HistoryQuery, StoreError};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
-pub(super) struct Handle<F> {
+pub(super) struct Handle<F: Form> {
     pub(super) form: Arc<F>,
     pub(super) list: ListId,
     /// Where it is, links resolved.
     pub(super) path: PathBuf,
     pub(super) sidecar: PathBuf,
     pub(super) rules: Rules,
+    /// What the last look saw, where it can be believed for as long as the files are the same.
+    remembered: Mutex<Option<Remembered<F>>>,
     journals: Mutex<Vec<Journal>>,
 }
 
@@ -30,7 +33,7 @@ impl<F: Form> Handle<F> {
     pub(super) fn new(form: Arc<F>, list: ListId, data: &Path, rules: Rules) -> Self {
         let path = canonical(&form.path(&list));
         let sidecar = sidecar_of(data, &path);
-        Self { form, list, path, sidecar, rules, journals: Mutex::default() }
+        Self { form, list, path, sidecar, rules, remembered: Mutex::new(None), journals: Mutex::default() }
     }
 
     /// Takes a connection to the journal out of the pool, or opens one.
@@ -87,6 +90,11 @@ impl<F: Form> Handle<F> {
                 Ok(None)
             }
         }
+    }
+
+    /// Returns what the last look at the list at rest saw.
+    pub(super) fn remembered(&self) -> MutexGuard<'_, Option<Remembered<F>>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queue(&self) -> PathBuf {
