@@ -208,3 +208,25 @@ fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
         .on_terminal(80, "inbox --sent", "")
         .snapshot();
 }
+
+#[cfg(unix)]
+#[test]
+fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves_do_not() {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let member =
+        |name: &str| serde_json::json!({"agentId": format!("{name}@alpha"), "name": name, "joinedAt": 1, "cwd": "/"});
+    let team = serde_json::json!({
+        "name": "alpha", "createdAt": 1, "leadAgentId": "team-lead@alpha", "leadSessionId": "5ce1ab1e-1",
+        "leadProcess": {"pid": child.id(), "claimedAt": 1}, "members": [member("team-lead"), member("cc")],
+    });
+    let mut test = Test::new().file("home/.claude/teams/alpha/config.json", team.to_string());
+    assert_eq!(test.json("team show alpha --json")["members"][1]["state"], "ghost");
+    let mut test = test.run("team join alpha --as bob").quietly("create One --as bob").quietly("claim 1 --as bob");
+    let shown = test.json("team show alpha --json");
+    assert_eq!(
+        (&shown["members"][1]["name"], &shown["members"][1]["alive"]),
+        (&"bob".into(), &serde_json::Value::Null)
+    );
+    test.quietly("team join alpha --as eve").run("team list").snapshot();
+}

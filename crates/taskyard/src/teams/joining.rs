@@ -146,7 +146,7 @@ impl Teams {
             return Ok(self.held(holder, row.seen.0));
         }
         // The client's own teammates run within the process that leads the team.
-        let is_clients = row.is_none_or(|row| row.holder.is_none() && row.agent == row.member && row.tool_uses == 0);
+        let is_clients = row.is_none_or(|row| row.activity.is_none());
         let Some(lead) = team.lead_process.as_ref().filter(|_| is_clients) else { return Ok(Liveness::Unknown) };
         if lead.pid_space.is_some() && lead.pid_space != own_pid_space() {
             return Ok(Liveness::Unknown);

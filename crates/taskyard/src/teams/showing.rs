@@ -90,7 +90,7 @@ impl Teams {
             inbox_problem,
             plan,
             seen: row.as_ref().map(|row| row.seen),
-            activity: row.as_ref().and_then(|row| row.activity.clone()),
+            activity: row.as_ref().and_then(|row| row.activity.clone()).filter(|activity| !activity.is_empty()),
             tool_uses: row.as_ref().map(|row| row.tool_uses).filter(|uses| *uses > 0),
             tokens: row.and_then(|row| row.tokens),
         })
