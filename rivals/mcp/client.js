@@ -54,6 +54,7 @@ async function connect(settings) {
     const tell = (notification) => say({ said: notification });
     client.setNotificationHandler(sdk.types.ResourceListChangedNotificationSchema, tell);
     client.setNotificationHandler(sdk.types.ResourceUpdatedNotificationSchema, tell);
+    client.setNotificationHandler(sdk.types.LoggingMessageNotificationSchema, tell);
   } else {
     const tell = (method) => client.setNotificationHandler(method, (notification) => say({ said: notification }));
     tell('notifications/resources/list_changed');

@@ -12,6 +12,7 @@ use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::notices::Notices;
+use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
 use taskyard::store::{
     DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
@@ -111,6 +112,13 @@ impl Context {
         let project = self.project().map(|project| project.join("taskyard.toml"));
         let config = Config::load(places::user_config(&self.environment).as_deref(), project.as_deref())?;
         Ok(self.config.get_or_init(|| config))
+    }
+
+    /// Returns how many tasks an agent may have in progress: what the configuration says, else one where the client's teams are
+    /// switched on. Its own rules know no such limit.
+    pub(crate) fn claim_limit(&self) -> Result<Option<usize>, Problem> {
+        let is_swarm = self.environment.client_teams == Some(true) && !self.rules()?.is_client();
+        Ok(self.config()?.claim_limit().or(is_swarm.then_some(AT_ONCE)))
     }
 
     /// Returns the name that was given for whoever acts, by flag or variable.

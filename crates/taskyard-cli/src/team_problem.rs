@@ -1,7 +1,7 @@
 //! What goes wrong with teams, as people and programs learn of it.
 
 use serde_json::json;
-use taskyard::teams::{TeamError, TeamRefusal, Unreachable};
+use taskyard::teams::{BadMemberName, TeamError, TeamRefusal, Unreachable};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -12,15 +12,17 @@ impl From<TeamError> for Problem {
         match error {
             TeamError::Store(error) => error.into(),
             TeamError::BadInbox { path, .. } => Self::new(Exit::CouldNot, "bad_inbox", message)
-                .hint("nothing was sent or lost: mend or move the file by hand, then try again")
+                .hint("nothing is lost: `taskyard team mend` keeps what can be read and sets the torn file aside")
                 .detail("path", path.display().to_string()),
             TeamError::BadTeamFile { path, .. } => Self::new(Exit::CouldNot, "bad_team_file", message)
-                .hint("mend or move the file by hand, then try again")
+                .hint("`taskyard team mend` keeps what can be read and sets the torn file aside")
                 .detail("path", path.display().to_string()),
             TeamError::TooManyConflicts { path, attempts } => Self::new(Exit::GaveUp, "conflict", message)
                 .hint("wait until the other program is done, then try again")
                 .detail("path", path.display().to_string())
                 .detail("attempts", attempts),
+            TeamError::Unsent { to, source } => Self::from(*source).saying(message).detail("unsentTo", to),
+            TeamError::StillInInbox { source } => Self::from(*source).saying(message),
             TeamError::Memory { path, .. } => Self::new(Exit::CouldNot, "data_directory", message)
                 .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
                 .detail("path", path.display().to_string()),
@@ -65,6 +67,19 @@ impl From<TeamRefusal> for Problem {
                 .hint("ask each to end with `taskyard send --to NAME --request shutdown`, or overrule with --force")
                 .detail("team", team)
                 .detail("members", json!(members)),
+            TeamRefusal::BadMemberName(BadMemberName::Unfit { name, .. }) => {
+                Self::usage("bad_agent", message).hint("join under another name with --as").detail("agent", name)
+            }
+            TeamRefusal::BadMemberName(BadMemberName::SharesInbox { name, with }) => {
+                Self::new(Exit::Refused, "name_in_use", message)
+                    .hint("join with --as under a name that differs in more than case and punctuation")
+                    .detail("agent", name)
+                    .detail("with", with)
+            }
+            TeamRefusal::LeadsIt { agent, team, .. } => Self::new(Exit::Refused, "lead_stays", message)
+                .hint("join under another name with --as")
+                .detail("agent", agent)
+                .detail("team", team),
             TeamRefusal::NameInUse { name, team } => Self::new(Exit::Refused, "name_in_use", message)
                 .hint("join under another name with --as")
                 .detail("agent", name)

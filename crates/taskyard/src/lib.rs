@@ -47,6 +47,7 @@ pub mod work;
 
 mod clock;
 mod error;
+mod unchanging;
 mod yard;
 
 pub use error::Error;

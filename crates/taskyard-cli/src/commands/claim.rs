@@ -124,7 +124,7 @@ impl Claim {
         let ttl = if holder.is_some() { self.ttl } else { self.ttl.or(config.lease()).or(Some(DEFAULT_LEASE)) };
         Ok(operations::Claim {
             roles,
-            limit: config.claim_limit(),
+            limit: context.claim_limit()?,
             only_when_idle: self.if_idle,
             reserve: self.reserve,
             ttl,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone, message_lines};
 use taskyard::core::tools::inbox_read;
 use taskyard::core::{JobId, MessageKey};
-use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Seat, Teams};
+use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, Teams};
 
 use super::inbox_notices::JobNotices;
 use crate::context::Context;
@@ -92,8 +92,15 @@ impl Inbox {
         if self.ack {
             output.flush()?;
             jobs.acknowledge(&ended)?;
-            if let Some(seat) = &seat {
-                acknowledge(&teams, seat, &received.deliveries, output)?;
+            let acknowledged =
+                seat.as_ref().map_or(Ok(()), |seat| acknowledge(&teams, seat, &received.deliveries, output));
+            match acknowledged {
+                // There is one object on stdout already.
+                Err(problem) if output.is_json() && !problem.is_broken_pipe() => {
+                    output.warn(&problem.report().message)?;
+                    return Ok(problem.report().exit);
+                }
+                acknowledged => acknowledged?,
             }
         } else if !received.deliveries.is_empty() || !ended.is_empty() {
             output.advise("say that you have them with `taskyard inbox --ack`")?;
@@ -185,7 +192,10 @@ fn acknowledge(teams: &Teams, seat: &Seat, deliveries: &[Delivery], output: &mut
 }
 
 fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem> {
-    let sent = teams.sent(seat, SENT)?;
+    let Outbox { messages: sent, unreadable } = teams.sent(seat, SENT)?;
+    for (name, error) in &unreadable {
+        output.warn(&format!("how far messages to {name} came cannot be told: {error}"))?;
+    }
     if output.is_json() {
         let messages: Vec<Value> = sent
             .iter()

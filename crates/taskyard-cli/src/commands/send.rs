@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::Departure;
-use taskyard::teams::{Judged, Letter, Sent};
+use taskyard::teams::{Judged, Letter, Liveness, Sent};
 
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -106,7 +106,20 @@ impl Send {
                 let missed: Vec<String> = failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
                 broadcast(&sent, &missed, output)
             }
-            (None, None) => told(teams.send(&seat, to, &letter()?), output),
+            (None, None) => {
+                let sent = teams.send(&seat, to, &letter()?)??;
+                if let Some(member) = seat.team.member(&sent.to)
+                    && teams.liveness(&seat.team, member)? == Liveness::Dead
+                {
+                    let process =
+                        teams.process_of(&seat.team, member)?.map(|pid| format!(" {pid}")).unwrap_or_default();
+                    output.warn(&format!(
+                        "process{process} of {} has ended: it has this only when it comes back",
+                        sent.to
+                    ))?;
+                }
+                told(Ok(Ok(sent)), output)
+            }
         }
     }
 

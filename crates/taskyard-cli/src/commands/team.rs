@@ -6,7 +6,7 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, TeamName};
 use taskyard::leases::ThisMachine;
 use taskyard::operations::{Departed, Departure};
-use taskyard::teams::{NewMember, NewTeam, Presence, Seat, TeamRefusal};
+use taskyard::teams::{Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
 use super::team_display;
 use crate::arguments::parse_agent;
@@ -54,6 +54,8 @@ enum Action {
     },
     /// Show every team
     List,
+    /// Mend inboxes and team files that cannot be read: what can be read stays, the torn file is kept
+    Mend,
     /// Join a team under the name of --as
     Join(Join),
     /// Leave a team: your open tasks come back, and those who remain are told
@@ -110,6 +112,7 @@ impl Team {
             Action::Delete { name, force } => delete(&name, force, context, output),
             Action::Show { name } => show(name.as_deref(), context, output),
             Action::List => list(context, output),
+            Action::Mend => mend(context, output),
             Action::Join(join) => join.run(context, output),
             Action::Leave(leave) => leave.run(context, output),
         }
@@ -149,12 +152,7 @@ fn delete(name: &str, force: bool, context: &Context, output: &mut Output) -> Re
     if !members.is_empty() && !force {
         return Err(TeamRefusal::MembersLeft { team: team.name.to_string(), members }.into());
     }
-    // What its members were at comes back before there is nobody to tell.
-    for member in team.members.iter().filter(|member| !member.is_lead()) {
-        let seat = Seat { team: team.clone(), name: member.name.clone() };
-        yard.leave_team(&teams, &seat, Departure::Terminated)??;
-    }
-    teams.delete(&team)?;
+    yard.end_team(&teams, &team)?;
     if output.is_json() {
         output.document(json!({ "team": team.name.as_str(), "deleted": true }))?;
     } else {
@@ -170,6 +168,9 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
         None => teams.seat(&context.actor()?, None)??.team,
     };
     let shown = context.yard()?.show_team(&teams, &team)?;
+    for problem in shown.members.iter().filter_map(|member| member.inbox_problem.as_ref()) {
+        output.warn(problem)?;
+    }
     if output.is_json() {
         output.document(team_display::shape(&shown))?;
     } else {
@@ -179,18 +180,53 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
 }
 
 fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-    let teams = context.teams()?.list()?;
+    let TeamsFound { teams, unreadable } = context.teams()?.look_around()?;
+    for (_, error) in &unreadable {
+        output.warn(&error.to_string())?;
+    }
     if output.is_json() {
         let shapes: Vec<_> = teams.iter().map(team_display::summary).collect();
         output.document(json!({ "teams": shapes }))?;
         return Ok(Exit::Done);
     }
-    if teams.is_empty() {
+    if teams.is_empty() && unreadable.is_empty() {
         output.say(&Line::plain("No teams found"))?;
         output.advise("make one with `taskyard team create NAME`")?;
     }
     output.lines(&teams.iter().map(|team| team_display::line(team, &output.look())).collect::<Vec<_>>())?;
     Ok(Exit::Done)
+}
+
+fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let teams = context.teams()?;
+    let (mut shapes, mut exit) = (Vec::new(), Exit::Done);
+    for trouble in teams.find_trouble()? {
+        let (TeamTrouble::TornInbox { path, .. } | TeamTrouble::TornTeamFile { path, .. }) = &trouble else { continue };
+        let place = path.display().to_string();
+        let (kept, saved) = match teams.mend(&trouble)? {
+            Mended::WasWhole => continue,
+            Mended::Whole { kept, saved } => (Some(kept.display().to_string()), saved),
+            Mended::BeyondMending => (None, 0),
+        };
+        if !output.is_json() {
+            let what = if matches!(trouble, TeamTrouble::TornInbox { .. }) { "message" } else { "member" };
+            let count = format!("{saved} {what}{}", if saved == 1 { "" } else { "s" });
+            match &kept {
+                Some(kept) => {
+                    output.say(&Line::plain(&format!("Mended `{place}` with {count}; kept as it was in `{kept}`")))?
+                }
+                None => output.warn(&format!("`{place}` cannot be mended and is left alone"))?,
+            }
+        }
+        exit = if kept.is_none() { Exit::CouldNot } else { exit };
+        shapes.push(json!({ "path": place, "mended": kept.is_some(), "saved": saved, "kept": kept }));
+    }
+    if output.is_json() {
+        output.document(json!({ "mended": shapes }))?;
+    } else if shapes.is_empty() {
+        output.say(&Line::plain("Nothing to mend"))?;
+    }
+    Ok(exit)
 }
 
 impl Join {

@@ -32,6 +32,9 @@ fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
     line.append(Line::new().with(Tone::member(member.colour()), &member.name).padded(widest));
     line.push(Tone::Plain, "  ");
     line.push(tone, shown.state.as_str());
+    if let (MemberState::Ghost, Some(process)) = (shown.state, shown.process) {
+        line.push(Tone::Dim, &format!("{}process {process} has ended", look.dot()));
+    }
     for (id, subject) in &shown.tasks {
         line.push(Tone::Dim, look.dot());
         line.push(Tone::Id, &format!("#{id}"));
@@ -39,6 +42,10 @@ fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
     }
     if let Some(unread @ 1..) = shown.unread {
         line.push(Tone::Dim, &format!("{}{unread} unread", look.dot()));
+    }
+    if shown.inbox_problem.is_some() {
+        line.push(Tone::Dim, look.dot());
+        line.push(Tone::Error, "its inbox cannot be read");
     }
     if let Some(uses) = shown.tool_uses {
         line.push(Tone::Dim, &format!("{}{uses} tool uses", look.dot()));
@@ -74,8 +81,10 @@ fn member_shape(shown: &MemberShown) -> Value {
             Liveness::Dead => json!(false),
             Liveness::Unknown => Value::Null,
         },
+        "process": shown.process,
         "tasks": shown.tasks.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
         "unread": shown.unread,
+        "inboxProblem": shown.inbox_problem,
         "planModeRequired": member.plan_mode_required,
         "plan": match shown.plan {
             PlanState::NotShown => "none",

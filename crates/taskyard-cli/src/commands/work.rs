@@ -56,7 +56,8 @@ pub(crate) struct Work {
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
 
-    /// Work as members of this team: on its list, with what is written to them in TASKYARD_MESSAGES, until asked to end
+    /// Work as members of this team: on its list, with what is written to them in TASKYARD_MESSAGES, for messages alone where
+    /// nothing is ready, until asked to end
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
 
@@ -93,7 +94,7 @@ impl Work {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let order = self.order(context)?;
         let yard = match &self.team {
-            Some(team) => join(team, &order, context)?,
+            Some(team) => join(team, &order, context, output)?,
             None => context.yard()?,
         };
         let (after, workers) = (yard.clone(), order.workers.clone());
@@ -170,11 +171,15 @@ impl Work {
 }
 
 /// Lets the workers into a team, each living with this process, and returns the yard on its list.
-fn join(team: &str, order: &Order, context: &Context) -> Result<Yard, Problem> {
+fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Result<Yard, Problem> {
     let teams = context.teams()?;
     let mut team = teams.find(team)??;
     let list = teams.list_of(&team.name)?;
     let yard = context.yard()?.on(list).with_teams(Arc::clone(&teams));
+    for ghost in yard.prune_team(&teams, &team)? {
+        output.warn(&format!("took {} out of the team: {}", ghost.name, ghost.departed.notice))?;
+        team.members.retain(|member| member.name != ghost.name);
+    }
     for worker in &order.workers {
         let new = NewMember {
             agent: worker.name.clone(),

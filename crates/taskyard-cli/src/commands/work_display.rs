@@ -102,10 +102,20 @@ impl<'a> WorkDisplay<'a> {
                 }
                 line
             }
-            WorkEvent::OutputLine { task, line } => {
+            WorkEvent::OutputLine { about, line } => {
                 let bar = if is_terminal { look.either(" │ ", " | ") } else { " | " };
-                Line::new().with(Tone::Dim, &format!("#{task}{bar}")).with(Tone::Plain, line)
+                Line::new().with(Tone::Dim, &format!("{about}{bar}")).with(Tone::Plain, line)
             }
+            WorkEvent::Attending { .. } if self.live.is_some() => return None,
+            WorkEvent::Attending { worker, messages } => {
+                Line::plain("started ").with(Tone::Owner, worker.as_str()).with(Tone::Plain, &on(*messages))
+            }
+            WorkEvent::Attended { worker, messages, failure: None } => {
+                verb(good, "done").with(Tone::Owner, worker.as_str()).with(Tone::Plain, &on(*messages))
+            }
+            WorkEvent::Attended { worker, messages, failure: Some(failure) } => verb(back, "returned")
+                .with(Tone::Owner, worker.as_str())
+                .with(Tone::Plain, &format!("{}: {failure}", on(*messages))),
             WorkEvent::Completed(ended) => {
                 naming(verb(good, "done"), &ended.task).with(Tone::Dim, &format!(" ({})", span(ended.took)))
             }
@@ -133,6 +143,13 @@ impl Live {
         Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()), busy: HashMap::new(), style }
     }
 
+    fn rest(&mut self, worker: &AgentName) {
+        if let Some(bar) = self.busy.remove(worker) {
+            bar.finish_and_clear();
+            self.all.remove(&bar);
+        }
+    }
+
     fn follow(&mut self, event: &WorkEvent) {
         match event {
             WorkEvent::Started { worker, task, .. } => {
@@ -142,16 +159,18 @@ impl Live {
                 bar.enable_steady_tick(TICK);
                 self.busy.insert(worker.clone(), bar);
             }
+            WorkEvent::Attending { worker, messages } => {
+                let bar = self.all.add(ProgressBar::new_spinner().with_style(self.style.clone()));
+                bar.set_message(Line::plain(&format!("{worker}{}", on(*messages))).to_string());
+                bar.enable_steady_tick(TICK);
+                self.busy.insert(worker.clone(), bar);
+            }
             WorkEvent::Completed(ended)
             | WorkEvent::Returned(ended, _)
             | WorkEvent::GaveUp(ended, _)
             | WorkEvent::Interrupted(ended)
-            | WorkEvent::Lost(ended, _) => {
-                if let Some(bar) = self.busy.remove(&ended.worker) {
-                    bar.finish_and_clear();
-                    self.all.remove(&bar);
-                }
-            }
+            | WorkEvent::Lost(ended, _) => self.rest(&ended.worker),
+            WorkEvent::Attended { worker, .. } => self.rest(worker),
             WorkEvent::OutputLine { .. }
             | WorkEvent::Idle { .. }
             | WorkEvent::Left { .. }
@@ -159,6 +178,10 @@ impl Live {
             | WorkEvent::Notice(_) => {}
         }
     }
+}
+
+fn on(messages: usize) -> String {
+    if messages == 1 { " on a message".to_owned() } else { format!(" on {messages} messages") }
 }
 
 /// Returns what came of everything, in one line, and what was passed over in another.

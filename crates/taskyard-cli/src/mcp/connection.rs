@@ -12,12 +12,16 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use taskyard::core::AgentName;
 use taskyard::core::tools::Answer;
 use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
 
 use super::calling::Call;
 use super::hub::{Hub, Leases};
+use super::identity;
+use super::log_level::{LogLevel, with_logging};
+use super::mail::Agents;
 use super::news::{Changes, Hearing};
 use super::notifying::Answered;
 use super::prompts::{self, NoPrompt};
@@ -39,6 +43,9 @@ pub(crate) struct Connection {
     hub: Arc<Hub>,
     tools: Vec<Tool>,
     subscribed: Arc<Mutex<HashSet<String>>>,
+    /// Who calls over it, and is told of messages.
+    agents: Agents,
+    log_level: Arc<LogLevel>,
     /// The client has left, as far as the transport can tell.
     left: CancellationToken,
 }
@@ -47,7 +54,14 @@ impl Connection {
     /// Returns a connection to a server.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         let tools = tool_list::offered(hub.options, hub.rules);
-        Self { hub, tools, subscribed: Arc::default(), left: CancellationToken::new() }
+        Self {
+            hub,
+            tools,
+            subscribed: Arc::default(),
+            agents: Agents::default(),
+            log_level: Arc::default(),
+            left: CancellationToken::new(),
+        }
     }
 
     /// Returns what says that the client has left. What would go on for ever ends then.
@@ -64,6 +78,19 @@ impl Connection {
         let looked = tokio::task::spawn_blocking(move || look(place.yard())).await;
         let looked = looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// Returns who asks, who is told of messages from then on.
+    fn know(&self, context: &RequestContext<RoleServer>) -> AgentName {
+        let agent = identity::caller(&self.hub, context).agent;
+        self.tell_of_messages(&agent);
+        agent
+    }
+
+    fn tell_of_messages(&self, agent: &AgentName) {
+        if self.has_tasks() && self.agents.add(agent) {
+            self.hub.follow_inbox(agent);
+        }
     }
 
     fn has_tasks(&self) -> bool {
@@ -90,7 +117,7 @@ impl ServerHandler for Connection {
         let server = Implementation::new("taskyard", version).with_title("Taskyard");
         let capabilities = if self.has_tasks() {
             let builder = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
-            builder.enable_resources_subscribe().enable_resources_list_changed().build()
+            with_logging(builder.enable_resources_subscribe().enable_resources_list_changed().build())
         } else {
             ServerCapabilities::builder().enable_tools().build()
         };
@@ -117,6 +144,7 @@ impl ServerHandler for Connection {
     ) -> Result<CallToolResponse, ErrorData> {
         let call =
             Call { tool: request.name.into_owned(), input: Value::Object(request.arguments.unwrap_or_default()) };
+        self.know(&context);
         let answered = match self.hub.place().await {
             Ok(place) => self.hub.call_and_tell(place, call, &context).await,
             Err(problem) => Answered::without(Answer::error(format!("Error: {}", told(&problem)))),
@@ -133,7 +161,7 @@ impl ServerHandler for Connection {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         if !self.has_tasks() {
             return Ok(ListResourcesResult::default());
@@ -144,7 +172,8 @@ impl ServerHandler for Connection {
         };
         // Following a list costs something with every change, so it begins when somebody has looked.
         self.hub.follow().await?;
-        self.look(move |yard| resources::page(yard, from)).await
+        let agent = self.know(&context);
+        self.look(move |yard| resources::page(&yard.acting_as(agent), from)).await
     }
 
     async fn list_resource_templates(
@@ -170,15 +199,17 @@ impl ServerHandler for Connection {
             let text = self.hub.notifications(&context).await?;
             return Ok(ReadResourceResult::new(vec![resources::notifications(text)]).into());
         }
-        let contents = self.look(move |yard| resources::read(yard, &uri)).await?.ok_or(missing)?;
+        let agent = self.know(&context);
+        let contents = self.look(move |yard| resources::read(&yard.acting_as(agent), &uri)).await?.ok_or(missing)?;
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.know(&context);
         if !self.has_tasks() || !resources::is_ours(&request.uri) {
             return Err(ErrorData::resource_not_found(
                 "there is no such resource",
@@ -214,6 +245,7 @@ impl ServerHandler for Connection {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut hearing = self.hub.news.hear();
+        self.know(context.request_context());
         self.hub.follow().await?;
         let (sink, accepted) = (context.sink().clone(), context.accepted().clone());
         loop {
@@ -227,7 +259,7 @@ impl ServerHandler for Connection {
                 sink.notify_resource_list_changed().await.map_err(gone)?;
             }
             let uris = accepted.resource_subscriptions.iter().flatten();
-            for uri in uris.filter(|uri| changes.concern(uri)) {
+            for uri in uris.filter(|uri| changes.concern(uri, &self.agents)) {
                 sink.notify_resource_updated(uri).await.map_err(gone)?;
             }
         }
@@ -257,12 +289,28 @@ impl ServerHandler for Connection {
         Ok(prompt.into())
     }
 
+    #[expect(deprecated, reason = "clients of older versions ask in this way")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.log_level.set(&request);
+        Ok(())
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let hearing = self.hub.news.hear();
         self.follow_roots(&context.peer).await;
         if self.has_tasks() {
-            self.hub.follow_messages();
-            tokio::spawn(tell(context.peer, hearing, Arc::clone(&self.subscribed)));
+            self.tell_of_messages(&identity::agent_of(&self.hub, &context));
+            let told = Told {
+                client: context.peer,
+                subscribed: Arc::clone(&self.subscribed),
+                agents: self.agents.clone(),
+                log_level: Arc::clone(&self.log_level),
+            };
+            tokio::spawn(told.tell(hearing));
         }
     }
 
@@ -271,35 +319,44 @@ impl ServerHandler for Connection {
     }
 }
 
-/// Tells a client of changes for as long as it is there.
-async fn tell(client: Peer<RoleServer>, mut hearing: Hearing, subscribed: Arc<Mutex<HashSet<String>>>) {
-    while let Some(changes) = hearing.changes().await {
-        if client.is_transport_closed() || tell_once(&client, &changes, &subscribed).await.is_err() {
-            return;
-        }
-    }
+/// A client that is told of changes.
+struct Told {
+    client: Peer<RoleServer>,
+    subscribed: Arc<Mutex<HashSet<String>>>,
+    agents: Agents,
+    log_level: Arc<LogLevel>,
 }
 
-async fn tell_once(
-    client: &Peer<RoleServer>,
-    changes: &Changes,
-    subscribed: &Mutex<HashSet<String>>,
-) -> Result<(), rmcp::ServiceError> {
-    if changes.resources_came_or_went {
-        client.notify_resource_list_changed().await?;
+impl Told {
+    /// Tells the client of changes for as long as it is there.
+    async fn tell(self, mut hearing: Hearing) {
+        while let Some(changes) = hearing.changes().await {
+            if self.client.is_transport_closed() || self.tell_once(&changes).await.is_err() {
+                return;
+            }
+        }
     }
-    if changes.messages_came {
-        // Also to a client that subscribed to nothing: an agent that waits has no other way to learn of it.
-        client.notify_resource_updated(ResourceUpdatedNotificationParam::new(resources::INBOX)).await?;
+
+    async fn tell_once(&self, changes: &Changes) -> Result<(), rmcp::ServiceError> {
+        if changes.resources_came_or_went {
+            self.client.notify_resource_list_changed().await?;
+        }
+        let mut concerned: Vec<String> = {
+            let subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+            subscribed.iter().filter(|uri| changes.concern(uri, &self.agents)).cloned().collect()
+        };
+        for mail in changes.mail_for(&self.agents) {
+            self.log_level.inform(&self.client, &mail.told).await?;
+            // Also to a client that subscribed to nothing: an agent that waits has no other way to learn of it.
+            if !concerned.iter().any(|uri| uri == resources::INBOX) {
+                concerned.push(resources::INBOX.to_owned());
+            }
+        }
+        for uri in concerned {
+            self.client.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+        }
+        Ok(())
     }
-    let concerned: Vec<String> = {
-        let subscribed = subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-        subscribed.iter().filter(|uri| *uri != resources::INBOX && changes.concern(uri)).cloned().collect()
-    };
-    for uri in concerned {
-        client.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
-    }
-    Ok(())
 }
 
 fn gone(error: impl std::fmt::Display) -> ErrorData {

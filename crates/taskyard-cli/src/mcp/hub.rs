@@ -11,6 +11,7 @@ use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::RwLock;
 
+use super::mail::Agents;
 use super::news::News;
 use super::notifying::Notifying;
 use super::place::Place;
@@ -61,6 +62,8 @@ pub(crate) struct Hub {
     pub(super) named_agent: Option<AgentName>,
     /// The client's session, where it said so.
     pub(super) session: Option<String>,
+    /// The agents that are told of their messages.
+    agents: Agents,
     /// Whether anybody wants to know what changes.
     is_followed: AtomicBool,
     origin: Mutex<Context>,
@@ -83,6 +86,7 @@ impl Hub {
             notifying: Arc::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
             session: context.environment().client_session.clone(),
+            agents: Agents::default(),
             is_followed: AtomicBool::new(false),
             origin: Mutex::new(context),
             place: RwLock::new(Ok(Arc::new(place))),
@@ -110,27 +114,27 @@ impl Hub {
         // A place that cannot be opened changes in no way that anybody could be told of.
         let Ok(place) = self.place().await else { return Ok(()) };
         let news = self.news.clone();
-        let agent = self.named_agent.clone();
-        let followed = tokio::task::spawn_blocking(move || {
-            if let Some(agent) = &agent {
-                place.follow_inbox(agent, &news);
-            }
-            place.follow(&news)
-        });
-        let followed = followed.await;
+        let followed = tokio::task::spawn_blocking(move || place.follow(&news)).await;
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
 
-    /// Sees to it that messages for the agent the server was started for are told, where it is in a team.
-    pub(super) fn follow_messages(self: &Arc<Self>) {
-        let Some(agent) = self.named_agent.clone() else { return };
-        let hub = Arc::clone(self);
-        tokio::spawn(async move {
-            let Ok(place) = hub.place().await else { return };
-            let news = hub.news.clone();
-            tokio::task::spawn_blocking(move || place.follow_inbox(&agent, &news));
-        });
+    /// Sees to it that messages for an agent are told, from now on, whichever list is served.
+    pub(super) fn follow_inbox(self: &Arc<Self>, agent: &AgentName) {
+        if self.agents.add(agent) {
+            let (hub, agent) = (Arc::clone(self), agent.clone());
+            tokio::spawn(async move { hub.follow_inboxes(vec![agent]).await });
+        }
+    }
+
+    async fn follow_inboxes(&self, agents: Vec<AgentName>) {
+        let Ok(place) = self.place().await else { return };
+        let news = self.news.clone();
+        let followed =
+            tokio::task::spawn_blocking(move || agents.iter().for_each(|agent| place.follow_inbox(agent, &news))).await;
+        if let Err(error) = followed {
+            tracing::error!(%error, "messages will not be told");
+        }
     }
 
     /// Decides anew where calls are made: in the directory this comes to, where it comes to one. Calls wait meanwhile.
@@ -154,6 +158,7 @@ impl Hub {
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }
         drop(place);
+        self.follow_inboxes(self.agents.all()).await;
         if self.is_followed.load(Ordering::SeqCst)
             && let Err(error) = self.follow().await
         {

@@ -1,7 +1,8 @@
 //! Who makes a call.
 
 use rmcp::RoleServer;
-use rmcp::service::RequestContext;
+use rmcp::model::Extensions;
+use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use serde_json::Value;
 use taskyard::core::AgentName;
@@ -34,15 +35,22 @@ pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller 
     if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
         return Caller { todos_of: agent.as_str().to_owned(), agent, call };
     }
-    let agent = unnamed(hub, context);
+    let agent = unnamed(hub, context.client_info().map(|client| client.name), &context.extensions);
     let session = hub.session.clone().filter(|_| hub.options.leases == Leases::Connection);
     Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent, call }
 }
 
-fn unnamed(hub: &Hub, context: &RequestContext<RoleServer>) -> AgentName {
-    let client = context.client_info().map(|client| plain(&client.name)).filter(|name| !name.is_empty());
+/// Returns the agent of a connection that has just begun.
+pub(super) fn agent_of(hub: &Hub, context: &NotificationContext<RoleServer>) -> AgentName {
+    let client = context.peer.peer_info().map(|client| client.client_info.name.clone());
+    hub.named_agent.clone().unwrap_or_else(|| unnamed(hub, client, &context.extensions))
+}
+
+/// Names an agent after its client and session.
+fn unnamed(hub: &Hub, client: Option<String>, extensions: &Extensions) -> AgentName {
+    let client = client.map(|client| plain(&client)).filter(|name| !name.is_empty());
     let client = client.unwrap_or_else(|| "agent".to_owned());
-    let name = match session(hub, context) {
+    let name = match session(hub, extensions) {
         Some(session) => format!("{client}-{session}"),
         None => client,
     };
@@ -56,7 +64,7 @@ fn call_id(context: &RequestContext<RoleServer>) -> Option<String> {
 }
 
 /// Returns what tells this session of the client from its others, and stays the same where the server is started anew.
-fn session(hub: &Hub, context: &RequestContext<RoleServer>) -> Option<String> {
+fn session(hub: &Hub, extensions: &Extensions) -> Option<String> {
     match hub.options.leases {
         Leases::Connection => {
             let session = hub.session.as_deref().and_then(|session| session.get(..8)).map(str::to_owned);
@@ -64,7 +72,7 @@ fn session(hub: &Hub, context: &RequestContext<RoleServer>) -> Option<String> {
         }
         // Whoever started an HTTP server is not who calls it: its own session says nothing of them.
         Leases::Time => {
-            let parts = context.extensions.get::<axum::http::request::Parts>()?;
+            let parts = extensions.get::<axum::http::request::Parts>()?;
             let session = parts.headers.get(HEADER_SESSION_ID)?.to_str().ok()?;
             session.get(..8).map(str::to_owned)
         }

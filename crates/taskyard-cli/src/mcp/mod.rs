@@ -8,6 +8,8 @@ mod connection;
 mod http;
 mod hub;
 mod identity;
+mod log_level;
+mod mail;
 mod news;
 mod notifying;
 mod place;

@@ -1,16 +1,16 @@
 //! What changed in the list, for the connections that want to know.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard::core::{Event, MessageKey, TaskId};
+use taskyard::core::{Event, TaskId};
 use taskyard::notices::{Notice, Notices};
 use taskyard::store::Subscription;
-use taskyard::teams::{Seat, Teams};
 use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
+use super::mail::{Agents, NewMail};
 use super::resources::{GRAPH, INBOX, LIST, NOTIFICATIONS, task_uri};
 
 /// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.
@@ -24,10 +24,6 @@ pub(super) struct News(broadcast::Sender<Word>);
 #[derive(Debug, Default)]
 pub(super) struct Following(Mutex<Option<[Subscription; 2]>>);
 
-/// Follows the inboxes of a team for the news, until it is dropped.
-#[derive(Debug, Default)]
-pub(super) struct FollowingInbox(Mutex<Option<Subscription>>);
-
 /// Hears what changed.
 #[derive(Debug)]
 pub(super) struct Hearing(broadcast::Receiver<Word>);
@@ -37,8 +33,8 @@ pub(super) struct Hearing(broadcast::Receiver<Word>);
 enum Word {
     /// A commit, ours or another program's.
     Commit(Arc<Event>),
-    /// There may be a message.
-    Message,
+    /// Messages have come for somebody.
+    Mail(Arc<NewMail>),
     /// A job of somebody on the list has ended.
     Notice,
     /// Another list has taken the place of the one that was served.
@@ -46,7 +42,7 @@ enum Word {
 }
 
 /// What has changed since it was last asked for.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Whether tasks came or went.
     pub(super) resources_came_or_went: bool,
@@ -54,8 +50,7 @@ pub(super) struct Changes {
     notifications: bool,
     /// Whether more may have changed than is named here.
     is_everything: bool,
-    /// Whether there are messages nobody was told of.
-    pub(super) messages_came: bool,
+    mail: Vec<Arc<NewMail>>,
     tasks: BTreeSet<TaskId>,
 }
 
@@ -69,6 +64,12 @@ impl News {
     /// Begins to hear what changes from now on.
     pub(super) fn hear(&self) -> Hearing {
         Hearing(self.0.subscribe())
+    }
+
+    /// Says that messages have come.
+    pub(super) fn tell_of_mail(&self, mail: NewMail) {
+        // Without connections there is nobody to tell.
+        let _ = self.0.send(Word::Mail(Arc::new(mail)));
     }
 
     /// Says that another list is served now.
@@ -101,31 +102,6 @@ impl Following {
     }
 }
 
-impl FollowingInbox {
-    /// Begins to follow the inbox of a seat, where that has not begun. Only what is new is told: a message once.
-    pub(super) fn begin(&self, teams: &Arc<Teams>, seat: &Seat, news: &News) {
-        let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if following.is_some() {
-            return;
-        }
-        let (sender, looking, own) = (news.0.clone(), Arc::clone(teams), seat.clone());
-        let known: Mutex<HashSet<MessageKey>> = Mutex::default();
-        let look = move || {
-            let Ok(received) = looking.look_into(&own) else { return };
-            let keys = received.deliveries.into_iter().flat_map(|delivery| delivery.keys).collect::<HashSet<_>>();
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if !keys.is_subset(&known) {
-                let _ = sender.send(Word::Message);
-            }
-            *known = keys;
-        };
-        match teams.follow(seat, Box::new(look)) {
-            Ok(subscription) => *following = Some(subscription),
-            Err(error) => tracing::warn!(%error, "messages will not be told"),
-        }
-    }
-}
-
 impl Hearing {
     /// Waits until something has changed, and returns everything that has; none when nothing will any more.
     pub(super) async fn changes(&mut self) -> Option<Changes> {
@@ -152,7 +128,7 @@ impl Changes {
                 self.resources_came_or_went = true;
                 self.is_everything = true;
             }
-            Word::Message => self.messages_came = true,
+            Word::Mail(mail) => self.mail.push(Arc::clone(mail)),
             Word::Notice => self.notifications = true,
             Word::Commit(event) => {
                 for entry in &event.entries {
@@ -163,11 +139,16 @@ impl Changes {
         }
     }
 
-    /// Tells whether what a resource shows may have changed.
-    pub(super) fn concern(&self, uri: &str) -> bool {
+    /// Returns what has come for these agents.
+    pub(super) fn mail_for(&self, agents: &Agents) -> impl Iterator<Item = &NewMail> {
+        self.mail.iter().map(Arc::as_ref).filter(|mail| agents.contains(&mail.agent))
+    }
+
+    /// Tells whether what a resource shows these agents may have changed.
+    pub(super) fn concern(&self, uri: &str, agents: &Agents) -> bool {
         match uri {
             _ if self.is_everything => true,
-            INBOX => self.messages_came,
+            INBOX => self.mail_for(agents).next().is_some(),
             NOTIFICATIONS => self.notifications,
             LIST | GRAPH => !self.tasks.is_empty(),
             uri => self.tasks.iter().any(|task| task_uri(task) == uri),

@@ -18,12 +18,14 @@ use taskyard::leases::{ThisMachine, Warden};
 use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
 use taskyard::process::Cancel;
+use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
 use taskyard::{Error, Yard};
 
 use super::hub::{Leases, Options};
 use super::identity::Caller;
-use super::news::{Following, FollowingInbox, News};
+use super::mail::FollowingInboxes;
+use super::news::{Following, News};
 use crate::context::Context;
 use crate::places;
 use crate::problem::Problem;
@@ -50,7 +52,7 @@ pub(super) struct Place {
     last_listing: Arc<LastListing>,
     claimed_for: Arc<ClaimedFor>,
     following: Following,
-    following_inbox: FollowingInbox,
+    following_inboxes: FollowingInboxes,
     board: NoticeBoard,
     desk: JobDesk,
     /// When was last looked whether jobs were lost.
@@ -85,7 +87,7 @@ impl Place {
         Ok(Self {
             directory,
             hooks: Arc::clone(context.hooks()?),
-            claim: terms(&config, options.leases),
+            claim: Claim { limit: context.claim_limit()?, ..terms(&config, options.leases) },
             config,
             options,
             todos: todo_lists(context, options)?,
@@ -93,7 +95,7 @@ impl Place {
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
             following: Following::default(),
-            following_inbox: FollowingInbox::default(),
+            following_inboxes: FollowingInboxes::default(),
             board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
             desk,
             looked_at_jobs: Mutex::new(None),
@@ -175,14 +177,23 @@ impl Place {
         Some(Answer { text: answer.text.clone(), structured, is_error: answer.is_error })
     }
 
-    /// Begins to tell of messages for an agent, where it is in a team and that has not begun.
+    /// Begins to tell of messages for an agent, where that has not begun.
     pub(super) fn follow_inbox(&self, agent: &AgentName, news: &News) {
         let Some(teams) = self.yard.teams() else { return };
-        match teams.only_seat(agent) {
-            Ok(Some(seat)) => self.following_inbox.begin(teams, &seat, news),
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "messages will not be told"),
+        self.following_inboxes.begin(teams, agent, news);
+        if let Err(error) = self.take_out_ghosts(teams, agent) {
+            tracing::warn!(%error, "those who no longer live stay in the team");
         }
+    }
+
+    /// Takes those out of the team of an agent that no longer live. The client's rules know of none.
+    fn take_out_ghosts(&self, teams: &Teams, agent: &AgentName) -> Result<(), Error> {
+        let seat = if self.rules().is_client() { None } else { teams.only_seat(agent)? };
+        let Some(seat) = seat else { return Ok(()) };
+        for ghost in self.yard.acting_as(agent.clone()).prune_team_of(teams, &seat)? {
+            tracing::info!(name = ghost.name, notice = ghost.departed.notice, "taken out of the team");
+        }
+        Ok(())
     }
 
     /// Returns the tools of an agent for one call, which cancelling ends.
@@ -255,7 +266,7 @@ fn terms(config: &Config, leases: Leases) -> Claim {
         Leases::Connection => (None, Some(Holder::Connection { process: ThisMachine::own_mark(), grace: GRACE })),
         Leases::Time => (config.lease().or(Some(DEFAULT_LEASE)), None),
     };
-    Claim { limit: config.claim_limit(), ttl, holder, ..Claim::default() }
+    Claim { ttl, holder, ..Claim::default() }
 }
 
 /// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that others can look at them;

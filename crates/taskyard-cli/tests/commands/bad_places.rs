@@ -1,14 +1,7 @@
 //! Places that cannot be used: each is a clear word, and nothing is created.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::path::Path;
-use std::process::Command;
-
+use crate::nobody::{open_up, permit, run_as_nobody};
 use crate::test::Test;
-
-/// The user nobody, whom permissions hold back as they do not hold back root.
-const NOBODY: u32 = 65534;
 
 #[test]
 fn a_home_that_is_not_set_is_told_of_and_nothing_is_created() {
@@ -86,45 +79,4 @@ fn a_limit_on_file_sizes_is_an_error_and_changes_nothing() {
         test.note(&format!("taskyard {arguments}"), &output);
     }
     test.run("list").run("doctor").snapshot();
-}
-
-fn run_as_nobody(test: &mut Test, arguments: &str) {
-    let mut command = as_nobody(test);
-    let output = command.args(arguments.split(' ')).output().unwrap();
-    test.note(&format!("taskyard {arguments}"), &output);
-}
-
-/// Returns a command under a user whom permissions hold back, with the binary where that user can reach it.
-fn as_nobody(test: &Test) -> Command {
-    if !is_root() {
-        return test.command(env!("CARGO_BIN_EXE_taskyard"));
-    }
-    let binary = test.path("taskyard");
-    if !binary.exists() {
-        std::fs::copy(env!("CARGO_BIN_EXE_taskyard"), &binary).unwrap();
-        std::fs::set_permissions(test.path("."), std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let mut command = test.command(binary);
-    command.uid(NOBODY).gid(NOBODY);
-    command
-}
-
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
-}
-
-fn permit(test: &Test, path: &str, mode: u32) {
-    open_up(&test.path("data"));
-    std::fs::set_permissions(test.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// Lets everybody write here and below.
-fn open_up(path: &Path) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(if path.is_dir() { 0o777 } else { 0o666 })).unwrap();
-    if path.is_dir() {
-        for inner in std::fs::read_dir(path).unwrap() {
-            open_up(&inner.unwrap().path());
-        }
-    }
 }

@@ -114,6 +114,20 @@ fn break_everything(test: &mut Test) {
     test.json(&format!("team join alpha --as bob --pid {} --json", process.id()));
     process.kill().unwrap();
     process.wait().unwrap();
+    test.json("team create beta --json");
+    let teams = test.path("home/.claude/teams");
+    tear(&teams.join("beta/config.json"));
+    fs::create_dir_all(teams.join("alpha/inboxes")).unwrap();
+    fs::write(
+        teams.join("alpha/inboxes/ana.json"),
+        r#"[{"from":"bob","text":"hi","timestamp":"2026-01-01T00:00:00.000Z","read":false},{"fr"#,
+    )
+    .unwrap();
+}
+
+fn tear(path: &Path) {
+    let text = fs::read(path).unwrap();
+    fs::write(path, &text[..text.len() - 3]).unwrap();
 }
 
 fn make_old(path: &Path) {
@@ -146,6 +160,8 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
         "mark_too_low",
         "job_without_process",
         "member_without_process",
+        "torn_inbox",
+        "torn_team_file",
     ]);
     let found = test.json("doctor --json");
     assert_eq!(codes(&found["findings"]), all);
@@ -167,7 +183,16 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
         .iter()
         .copied()
         .filter(|code| {
-            !["stale_lock", "leftover", "mark_too_low", "job_without_process", "member_without_process"].contains(code)
+            ![
+                "stale_lock",
+                "leftover",
+                "mark_too_low",
+                "job_without_process",
+                "member_without_process",
+                "torn_inbox",
+                "torn_team_file",
+            ]
+            .contains(code)
         })
         .collect();
     assert_eq!(codes(&again["findings"]), of_tasks);

@@ -6,6 +6,8 @@ mod adopt;
 mod bad_files;
 #[cfg(unix)]
 mod bad_places;
+#[cfg(unix)]
+mod bad_teams;
 mod cancel;
 mod claim;
 mod clear;
@@ -34,6 +36,8 @@ mod list;
 mod lists;
 mod man;
 mod merge;
+#[cfg(unix)]
+mod nobody;
 mod prime;
 mod ready;
 mod reference;

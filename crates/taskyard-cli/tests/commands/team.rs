@@ -111,3 +111,122 @@ fn nobody_starts_before_a_plan_that_has_to_be_approved_is() {
         .run("inbox --as bob --ack");
     test.snapshot();
 }
+
+#[test]
+fn a_teammate_finishes_one_task_before_it_takes_another() {
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("create One --as bob")
+        .quietly("create Two --as bob")
+        .quietly("create Three --as bob")
+        // What was given to it and is not begun does not count.
+        .quietly("update 3 --owner bob --as bob")
+        .quietly("claim 1 --as bob")
+        .run("claim 2 --as bob --json")
+        .run("claim --next --as bob")
+        .run("claim 2 --as bob --rules client --list alpha")
+        .quietly("update 2 --no-owner --list alpha --rules client")
+        .file("home/project/taskyard.toml", "[claims]\nlimit = 2\n")
+        .run("claim 2 --as bob")
+        .run("claim 3 --as bob")
+        .snapshot();
+}
+
+#[test]
+fn where_the_clients_teams_are_on_everybody_finishes_one_task_first() {
+    Test::new()
+        .list("1 pending; 2 pending")
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+        .quietly("claim 1 --as bob")
+        .run("claim 2 --as bob --json")
+        .run("claim 2 --as bob --rules client --json")
+        .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "0")
+        .quietly("update 2 --no-owner --force --as bob")
+        .run("claim 2 --as bob")
+        .snapshot();
+}
+
+#[test]
+fn a_member_has_a_name_and_an_inbox_of_its_own() {
+    let long = "x".repeat(300);
+    let test = Test::new()
+        .quietly("team create alpha")
+        .run("team join alpha")
+        .run("team join alpha --as '*'")
+        .run("team join alpha --as 'a\nb' --json")
+        .quietly("team join alpha --as 'a b'")
+        .run("team join alpha --as a-b")
+        .run("team join alpha --as A/B --json")
+        .quietly("team join alpha --as '../é😀'")
+        .run("send --to '../é😀' hello")
+        .run("inbox --as '../é😀'")
+        .run("team join alpha --as bob@beta")
+        .run("team join alpha --as bob@alpha")
+        .run("team list");
+    let mut test = test;
+    assert_eq!(test.json(&format!("team join alpha --json --as {long}"))["error"]["code"], "bad_agent");
+    let inboxes = std::fs::read_dir(test.path("home/.claude/teams/alpha/inboxes")).unwrap().count();
+    assert_eq!(inboxes, 1);
+    test.snapshot();
+}
+
+#[test]
+fn an_inbox_that_is_no_file_is_told_of_and_left_alone() {
+    let link = |place: &std::path::Path| {
+        let inboxes = place.join("home/.claude/teams/alpha/inboxes");
+        fs::create_dir_all(inboxes.join("eve.json")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/nowhere/bob.json", inboxes.join("bob.json")).unwrap();
+    };
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("team join alpha --as eve")
+        .meanwhile(link)
+        .run("send --to eve hello")
+        .run("inbox --as eve")
+        .run("send --to bob hello")
+        .run("team mend")
+        .snapshot();
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
+    Test::new()
+        .quietly("team create alpha -d 'Ship it'")
+        .quietly("team join alpha --as ana")
+        .quietly("team join alpha --as ben --plan-mode")
+        .quietly("team join alpha --as eve")
+        .quietly("create Parser --as ana")
+        .quietly("start 1 --as ana")
+        .quietly("send --to team-lead --request plan 'first the lexer' --as ben")
+        .quietly("send --to eve --request shutdown enough")
+        .on_terminal(100, "team show alpha", "")
+        .on_terminal(40, "team show alpha", "")
+        .on_terminal(80, "inbox --sent", "")
+        .snapshot();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves_do_not() {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let member =
+        |name: &str| serde_json::json!({"agentId": format!("{name}@alpha"), "name": name, "joinedAt": 1, "cwd": "/"});
+    let team = serde_json::json!({
+        "name": "alpha", "createdAt": 1, "leadAgentId": "team-lead@alpha", "leadSessionId": "5ce1ab1e-1",
+        "leadProcess": {"pid": child.id(), "claimedAt": 1}, "members": [member("team-lead"), member("cc")],
+    });
+    let mut test = Test::new().file("home/.claude/teams/alpha/config.json", team.to_string());
+    assert_eq!(test.json("team show alpha --json")["members"][1]["state"], "ghost");
+    let mut test = test.run("team join alpha --as bob").quietly("create One --as bob").quietly("claim 1 --as bob");
+    let shown = test.json("team show alpha --json");
+    assert_eq!(
+        (&shown["members"][1]["name"], &shown["members"][1]["alive"]),
+        (&"bob".into(), &serde_json::Value::Null)
+    );
+    test.quietly("team join alpha --as eve").run("team list").snapshot();
+}

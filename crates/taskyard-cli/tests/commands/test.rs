@@ -265,17 +265,19 @@ fn hide_times(text: &str) -> String {
     String::from_utf8(hidden).unwrap()
 }
 
-/// Replaces the digest in the name of a list's data directory, which comes from the path of the list.
+/// Replaces the digests in the names of a list's data directory and of a file to queue on, which come from paths.
 fn hide_digests(text: &str) -> String {
-    let mut parts = text.split("data/lists/");
-    let mut hidden = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find('/').or_else(|| part.find('`')).unwrap_or(part.len());
-        let (name, rest) = part.split_at(end);
-        let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
-        let _ = write!(hidden, "data/lists/{name}-[digest]{rest}");
-    }
-    hidden
+    ["data/lists/", "data/inboxes/"].into_iter().fold(text.to_owned(), |text, folder| {
+        let mut parts = text.split(folder);
+        let mut hidden = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find('/').or_else(|| part.find('`')).unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
+            let _ = write!(hidden, "{folder}{name}-[digest]{rest}");
+        }
+        hidden
+    })
 }
 
 /// Returns a command line as it can be shown in a file of text.

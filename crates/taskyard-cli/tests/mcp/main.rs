@@ -12,6 +12,7 @@ mod identity;
 mod leases;
 mod listing;
 mod load;
+mod messages;
 mod notices;
 mod notifications;
 #[path = "../../../taskyard/tests/conformance/recording.rs"]

@@ -65,3 +65,80 @@ fn a_worker_that_waits_for_work_is_woken_by_a_request_to_end() {
     assert!(ran.stdout.contains("left the team"), "{ran:?}");
     assert!(!fs::read_to_string(site.path(".claude/teams/alpha/config.json")).unwrap().contains("\"ana\""));
 }
+
+#[test]
+fn a_message_alone_is_work_where_there_is_no_task() {
+    let site = Site::with(&[]);
+    site.home.ask("team create alpha");
+    site.home.ask("team join alpha --as ana");
+    site.home.ask("send --to ana hello");
+    let line =
+        "cat > stdin; echo \"$TASKYARD_MESSAGES\" > mail; echo \"task=${TASKYARD_TASK_ID-none} $TASKYARD_AGENT\" > who";
+    let ran = site.worked("--team alpha --as ana", line);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mail: Value = serde_json::from_str(&site.await_file("mail")).unwrap();
+    assert_eq!(mail[0]["text"], "hello");
+    let stdin: Value = serde_json::from_str(&site.await_file("stdin")).unwrap();
+    assert_eq!(stdin, serde_json::json!({ "messages": mail }));
+    assert_eq!(site.await_file("who"), "task=none ana");
+    assert!(ran.stdout.contains("started ana on a message") && ran.stdout.contains("done ana on a message"), "{ran:?}");
+    assert_eq!(site.home.ask("inbox --sent")["messages"][0]["state"], "read");
+}
+
+#[test]
+fn a_command_that_fails_on_a_message_is_tried_as_often_as_on_a_task_and_the_message_stays() {
+    let site = Site::with(&[]);
+    site.home.ask("team create alpha");
+    site.home.ask("team join alpha --as ana");
+    site.home.ask("send --to ana hello");
+    let ran = site.worked("--team alpha --as ana --retries 2", "echo x >> runs; exit 1");
+    assert_eq!(site.await_file("runs").lines().count(), 3);
+    assert!(ran.stdout.contains("returned ana on a message: exit status 1"), "{ran:?}");
+    assert_eq!(site.home.ask("inbox --sent")["messages"][0]["state"], "expired", "it left before it was read");
+    site.home.ask("team join alpha --as ana");
+    assert_eq!(site.home.ask("inbox --as ana")["messages"][0]["text"], "hello");
+}
+
+#[test]
+fn a_worker_that_waits_is_woken_by_a_message_and_what_programs_say_starts_nothing() {
+    let site = team();
+    let worker = site.start("--team alpha --as ana --wait", "echo \"${TASKYARD_TASK_ID-none}\" >> runs");
+    await_that("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
+    // A notice of one who left, and a result: neither is a prompt.
+    site.home.ask("send --to ana --task 1 fine --list alpha");
+    site.home.ask("team leave alpha --as eve");
+    site.home.ask("send --to ana hello");
+    await_that("the message", || site.home.ask("inbox --sent")["messages"][0]["state"] == "read");
+    site.home.ask("send --to ana --request shutdown");
+    worker.end();
+    assert_eq!(site.await_file("runs"), "1\nnone");
+}
+
+#[test]
+fn the_work_of_a_worker_that_was_killed_comes_back_with_a_notice_and_its_seat_is_free() {
+    let site = team();
+    let worker = site.start("--team alpha --as ana --wait", "echo $$ > began; sleep 600");
+    site.await_file("began");
+    // Of another kind: without a lease, it holds the task by its name alone.
+    site.home.ask("create two --list alpha");
+    site.home.ask("update 2 --status in_progress --owner ana --list alpha --as eve");
+    worker.send(rustix::process::Signal::KILL);
+    worker.end();
+    let shown = site.home.ask("team show alpha");
+    assert_eq!(
+        (&shown["members"][1]["state"], &shown["members"][1]["alive"]),
+        (&"ghost".into(), &false.into()),
+        "{shown}"
+    );
+    let pid = shown["members"][1]["process"].as_u64().unwrap();
+    let told = site.home.run("send --to ana hello");
+    assert!(told.stderr.contains(&format!("process {pid} of ana has ended")), "{told:?}");
+    let claimed = site.home.ask("claim --next --list alpha --as eve");
+    assert_eq!(claimed["claimed"], true);
+    let tasks = site.home.ask("list --list alpha")["tasks"].as_array().unwrap().clone();
+    assert!(tasks.iter().all(|task| task["owner"] != "ana"), "{tasks:?}");
+    assert_eq!(site.home.ask("team list")["teams"][0]["members"], serde_json::json!(["team-lead", "eve"]));
+    let heard = site.home.ask("inbox --as eve")["messages"].as_array().unwrap().clone();
+    let notices = heard.iter().filter(|message| message["text"].as_str().unwrap().starts_with("ana was terminated"));
+    assert_eq!(notices.count(), 1, "{heard:?}");
+}

@@ -1,7 +1,7 @@
 //! What a member of a team is doing, from the signs there are.
 
 use super::plan_approval::PlanState;
-use crate::Member;
+use crate::{Member, Team, inbox_name};
 
 /// What a member is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +67,59 @@ pub fn judge_member(member: &Member, signs: Signs) -> MemberState {
     }
 }
 
+/// Why nobody can join under a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadMemberName {
+    /// It cannot be the name of anybody.
+    #[error("`{}` cannot be the name of a member: {why}", .name.escape_debug())]
+    Unfit {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Its inbox would be that of somebody else.
+    #[error("`{}` would share its inbox with {with}", .name.escape_debug())]
+    SharesInbox {
+        /// The name.
+        name: String,
+        /// Who has that inbox.
+        with: String,
+    },
+}
+
+/// The longest name of an inbox, so that its lock and what is written beside it have names, too.
+const LONGEST_INBOX_NAME: usize = 200;
+
+/// Judges whether somebody can join a team under a name: it must say who is meant, and the inbox must be its own.
+pub fn judge_member_name(team: &Team, name: &str) -> Result<(), BadMemberName> {
+    let inbox = inbox_name(name);
+    let unfit = |why| Err(BadMemberName::Unfit { name: name.to_owned(), why });
+    if name.trim().is_empty() {
+        return unfit("it is empty");
+    }
+    if name == "*" {
+        return unfit("it stands for everybody");
+    }
+    if name.chars().any(char::is_control) {
+        return unfit("it holds characters that cannot be shown");
+    }
+    if inbox.len() > LONGEST_INBOX_NAME {
+        return unfit("it is too long");
+    }
+    // Not every file system tells capitals from small letters.
+    let shares = |other: &&Member| other.name != name && inbox_name(&other.name).eq_ignore_ascii_case(&inbox);
+    match team.members.iter().find(shares) {
+        Some(other) => Err(BadMemberName::SharesInbox { name: name.to_owned(), with: other.name.clone() }),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Liveness, MemberState, Signs, judge_member};
-    use crate::Member;
+    use super::{BadMemberName, Liveness, MemberState, Signs, judge_member, judge_member_name};
     use crate::rules::plan_approval::PlanState;
+    use crate::{Member, Team, TeamName, Timestamp};
 
     #[test]
     fn the_dead_are_ghosts_and_what_others_wait_for_comes_before_work() {
@@ -97,5 +145,27 @@ mod tests {
         }
         let free = Member { plan_mode_required: false, ..member };
         assert_eq!(judge_member(&free, not_ending), MemberState::Running);
+    }
+
+    #[test]
+    fn a_name_says_who_is_meant_and_has_an_inbox_of_its_own() {
+        let member = |name: &str| Member { name: name.into(), ..Member::default() };
+        let team = Team {
+            name: TeamName::new("alpha").unwrap(),
+            description: None,
+            created_at: Timestamp(0),
+            lead_session: None,
+            lead_process: None,
+            members: vec![member("team-lead"), member("a-b")],
+        };
+        for name in ["a-b", "bob", "é", "a_b", ".."] {
+            assert_eq!(judge_member_name(&team, name), Ok(()), "{name}");
+        }
+        for name in ["", " ", "*", "a\nb", "\u{1b}[31m", &"x".repeat(300)] {
+            assert!(matches!(judge_member_name(&team, name), Err(BadMemberName::Unfit { .. })), "{name}");
+        }
+        for name in ["a b", "a/b", "A-B", "Team-Lead"] {
+            assert!(matches!(judge_member_name(&team, name), Err(BadMemberName::SharesInbox { .. })), "{name}");
+        }
     }
 }

@@ -41,7 +41,7 @@ impl Toolbox {
         if !left.is_empty() {
             return Ok(team_delete::members_left(&name, &left, rules));
         }
-        teams.delete(&seat.team)?;
+        self.yard.end_team(&teams, &seat.team)?;
         Ok(team_delete::deleted(&name, rules))
     }
 

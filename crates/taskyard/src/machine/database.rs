@@ -8,6 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::unchanging::open_unchanging;
+
 /// The tables, each made when it is missing, so that an older database gains what is new.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS bindings (
@@ -102,9 +104,11 @@ impl Machine {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let machine = Self::open_with(path, flags)?;
         match machine.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
-            // Readers of a write-ahead log keep a file beside it. Where nothing can be written, nobody writes it either.
             Err(error) if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) => {
-                Self::open_unchanging(machine.path).map(Some)
+                let opened = open_unchanging(&machine.path);
+                opened
+                    .map(|connection| Some(Self { connection, path: machine.path.clone() }))
+                    .map_err(machine.failed("open"))
             }
             Err(error) => Err(machine.failed("read")(error)),
             Ok(_) => Ok(Some(machine)),
@@ -138,24 +142,6 @@ impl Machine {
             // Somebody reads it the old way just now; the next one to open it changes it.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
             result => result.map(drop).map_err(self.failed("write")),
-        }
-    }
-
-    /// Opens a database that nobody can change.
-    fn open_unchanging(path: PathBuf) -> Result<Self, MachineError> {
-        let mut address = "file:".to_owned();
-        for byte in path.as_os_str().as_encoded_bytes() {
-            match byte {
-                b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => address.push(char::from(*byte)),
-                _ => address.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        address.push_str("?immutable=1");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let opened = Connection::open_with_flags(&address, flags);
-        match opened {
-            Ok(connection) => Ok(Self { connection, path }),
-            Err(source) => Err(MachineError::Database { doing: "open", path, source }),
         }
     }
 

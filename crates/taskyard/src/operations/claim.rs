@@ -110,9 +110,11 @@ type Attempt = Result<Claimed, Refused>;
 impl Yard {
     /// Takes a task by its id.
     pub fn claim(&self, id: &TaskId, claim: &Claim) -> Result<ClaimOutcome, Error> {
-        if let Some(refusal) = self.unplanned(claim)? {
-            return Ok(ClaimOutcome::Refused { refusal, task: None });
-        }
+        let claim = match self.as_teammate(claim)? {
+            Ok(claim) => claim,
+            Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
+        };
+        let claim = claim.as_ref();
         if let Some((refusal, task)) = self.refused_at_a_glance(id, claim)? {
             return Ok(ClaimOutcome::Refused { refusal, task });
         }
@@ -122,9 +124,11 @@ impl Yard {
 
     /// Takes the task that comes next: one the agent has already, else the best that is ready.
     pub fn claim_next(&self, claim: &Claim) -> Result<ClaimOutcome, Error> {
-        if let Some(refusal) = self.unplanned(claim)? {
-            return Ok(ClaimOutcome::Refused { refusal, task: None });
-        }
+        let claim = match self.as_teammate(claim)? {
+            Ok(claim) => claim,
+            Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
+        };
+        let claim = claim.as_ref();
         for _ in 0..LOOKS {
             self.return_ended_leases()?;
             let reading = self.look()?;

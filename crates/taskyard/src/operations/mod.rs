@@ -68,6 +68,6 @@ pub use taskyard_core::rules::patching::{Field, OwnerChange, Patch};
 pub use taskyard_core::rules::readiness::Ranked;
 pub use taskyard_core::rules::searching::Hit;
 pub use taskyard_core::rules::statistics::Stats;
-pub use team::{Pruned, Told};
+pub use team::{AT_ONCE, Pruned, Told};
 pub use undo::{UndoRange, Undone};
 pub use update::{Update, Updated};

@@ -1,13 +1,18 @@
 //! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when somebody leaves.
 
+use std::borrow::Cow;
+
 use taskyard_core::rules::claiming::ClaimRefusal;
 use taskyard_core::rules::departing::Departure;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, ListId, Status, Task, Team};
+use taskyard_core::{AgentName, ListId, Member, Status, Task, Team};
 
 use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
 use crate::teams::{Letter, Liveness, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
+
+/// How many tasks a teammate has in progress where no limit is set.
+pub const AT_ONCE: usize = 1;
 
 /// Whether the new owner of a task was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,11 +102,15 @@ impl Yard {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
+        teams.must_be_leavable(&seat.team)?;
         let name = AgentName::new(seat.name.clone()).unwrap_or_else(AgentName::elsewhere);
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
         let departed = self.on(list).depart(&name, departure)?;
-        if let Err(refusal) = teams.leave(seat)? {
-            return Ok(Err(refusal));
+        match teams.leave(seat)? {
+            Err(refusal) => return Ok(Err(refusal)),
+            // Somebody else took it out this moment, and tells the others.
+            Ok(false) => return Ok(Ok(departed)),
+            Ok(true) => {}
         }
         let letter = Letter::new(departed.notice.clone());
         if let Ok((_, failed)) = teams.broadcast(seat, &letter)? {
@@ -112,11 +121,33 @@ impl Yard {
         Ok(Ok(departed))
     }
 
+    /// Ends a team: what its members were at comes back, and its inboxes go. Its tasks stay.
+    pub fn end_team(&self, teams: &Teams, team: &Team) -> Result<(), Error> {
+        teams.must_be_deletable(team)?;
+        // Before there is nobody to tell.
+        for member in team.members.iter().filter(|member| !member.is_lead()) {
+            let seat = Seat { team: team.clone(), name: member.name.clone() };
+            // Only the lead is refused.
+            let _ = self.leave_team(teams, &seat, Departure::Terminated)?;
+        }
+        Ok(teams.delete(team)?)
+    }
+
     /// Takes the members out of a team that no longer live, as if each had left.
     pub fn prune_team(&self, teams: &Teams, team: &Team) -> Result<Vec<Pruned>, Error> {
+        self.prune(teams, team, team.lead())
+    }
+
+    /// Does the same for a member, which lives: it acts.
+    pub fn prune_team_of(&self, teams: &Teams, seat: &Seat) -> Result<Vec<Pruned>, Error> {
+        self.prune(teams, &seat.team, &seat.name)
+    }
+
+    fn prune(&self, teams: &Teams, team: &Team, living: &str) -> Result<Vec<Pruned>, Error> {
         let mut pruned = Vec::new();
         let mut team = team.clone();
-        for member in team.members.clone().into_iter().filter(|member| !member.is_lead()) {
+        let is_looked_at = |member: &Member| !member.is_lead() && member.name != living;
+        for member in team.members.clone().into_iter().filter(is_looked_at) {
             if teams.liveness(&team, &member)? != Liveness::Dead {
                 continue;
             }
@@ -152,14 +183,23 @@ impl Yard {
         })
     }
 
-    /// Returns why a task may not be claimed: it would be started, and the plan of whoever claims is not approved.
-    pub(super) fn unplanned(&self, claim: &Claim) -> Result<Option<ClaimRefusal>, Error> {
-        if claim.reserve || self.rules().is_client() {
-            return Ok(None);
+    /// Returns the terms on which a claim is made by whoever acts, or why it may not be made at all. A teammate whose plan is not
+    /// approved starts nothing, and one that has a task in progress finishes that first, unless a limit says otherwise.
+    pub(super) fn as_teammate<'a>(&self, claim: &'a Claim) -> Result<Result<Cow<'a, Claim>, ClaimRefusal>, Error> {
+        // The client has a busy check, and nothing in it asks for it.
+        let seat = if self.rules().is_client() { None } else { self.seat()? };
+        let Some(seat) = seat else { return Ok(Ok(Cow::Borrowed(claim))) };
+        if !claim.reserve && !self.may_begin(&seat)? {
+            return Ok(Err(ClaimRefusal::PlanNotApproved { lead: seat.team.lead().to_owned() }));
         }
-        let Some(seat) = self.seat()? else { return Ok(None) };
-        let lead = seat.team.lead().to_owned();
-        Ok(if self.may_begin(&seat)? { None } else { Some(ClaimRefusal::PlanNotApproved { lead }) })
+        if let Some(teams) = self.teams() {
+            // What the dead had in hand is for those who look for work.
+            self.prune_team_of(teams, &seat)?;
+        }
+        if seat.is_lead() || claim.limit.is_some() {
+            return Ok(Ok(Cow::Borrowed(claim)));
+        }
+        Ok(Ok(Cow::Owned(Claim { limit: Some(AT_ONCE), ..claim.clone() })))
     }
 
     fn may_begin(&self, seat: &Seat) -> Result<bool, TeamError> {

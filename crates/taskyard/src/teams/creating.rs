@@ -2,13 +2,14 @@
 
 use std::fs;
 
-use taskyard_core::{AgentName, BadListName, ClientVersion, LEAD, ListId, Member, Rules, Team, TeamName};
+use taskyard_core::{AgentName, BadListName, ClientVersion, LEAD, ListId, Member, Rules, Team, TeamName, Timestamp};
 
 use super::memory::SeatRow;
 use super::random_id::random_id;
 use super::register::Teams;
 use super::seat::Seat;
 use super::{Judged, Liveness, TeamError, TeamRefusal};
+use crate::store::failpoint::reach;
 
 /// A team that is to be.
 #[derive(Clone, Debug)]
@@ -28,6 +29,9 @@ const WORDS: [[&str; 8]; 3] = [
     ["badger", "falcon", "harbor", "lark", "meadow", "otter", "river", "willow"],
 ];
 
+/// How the name of a directory begins that was a team's and is being removed.
+const REMOVED: &str = ".taskyard-deleted-";
+
 impl Teams {
     /// Makes a team that somebody leads, who has the lead's seat from then on.
     pub fn create(&self, new: &NewTeam, lead: &AgentName) -> Judged<Seat> {
@@ -38,22 +42,19 @@ impl Teams {
         let mut name = new.name.clone();
         loop {
             let team = self.first(&name, new);
-            if self.file(&name).create(&team, self.version())? {
-                let row = SeatRow {
-                    team: self.key(&team),
-                    member: LEAD.to_owned(),
-                    agent: lead.to_string(),
-                    holder: None,
-                    seen: self.now(),
-                    activity: None,
-                    tool_uses: 0,
-                    tokens: None,
-                    stop_request: None,
-                };
-                self.remember(|memory| memory.sit(&row))?;
-                return Ok(Ok(Seat { team, name: LEAD.to_owned() }));
-            }
             let there = self.file(&name).read()?;
+            if there.is_none() {
+                match self.found(&team, lead) {
+                    Ok(true) => return Ok(Ok(Seat { team, name: LEAD.to_owned() })),
+                    // Somebody was faster.
+                    Ok(false) => continue,
+                    Err(error) => {
+                        // Goes where nothing is in it.
+                        let _ = fs::remove_dir(self.places.team(&name));
+                        return Err(error);
+                    }
+                }
+            }
             match (is_client, there) {
                 (true, _) => name = another_name(&name),
                 // Removed in that instant.
@@ -64,6 +65,21 @@ impl Teams {
                 }
             }
         }
+    }
+
+    /// Writes a team down with its lead; returns false where there is one already.
+    fn found(&self, team: &Team, lead: &AgentName) -> Result<bool, TeamError> {
+        let directory = self.places.team(&team.name);
+        fs::create_dir_all(&directory).map_err(TeamError::io("cannot create", directory))?;
+        let key = self.key(team);
+        // Before there is a team, so that there is none whose lead is not known.
+        self.remember(|memory| memory.sit(&lead_of(&key, lead, self.now())))?;
+        reach("team: lead known");
+        let made = self.file(&team.name).create(team, self.version());
+        if !matches!(made, Ok(true)) {
+            self.remember(|memory| memory.stand_up(&key, LEAD))?;
+        }
+        made
     }
 
     fn first(&self, name: &TeamName, new: &NewTeam) -> Team {
@@ -111,6 +127,13 @@ impl Teams {
         Ok(names)
     }
 
+    /// Fails where a team could not be removed, before anything else is done that hangs on it.
+    pub(crate) fn must_be_deletable(&self, team: &Team) -> Result<(), TeamError> {
+        let allowed = rustix::fs::access(&self.options.root, rustix::fs::Access::WRITE_OK);
+        allowed.map_err(|error| TeamError::io("cannot write", &self.options.root)(error.into()))?;
+        self.file(&team.name).must_be_changeable()
+    }
+
     /// Removes a team and its inboxes, with whatever is in them. Its tasks stay; the older client removes them, too.
     pub fn delete(&self, team: &Team) -> Result<(), TeamError> {
         let key = self.key(team);
@@ -133,12 +156,33 @@ impl Teams {
     /// Moves a directory out of the way and removes it, so that nobody sees half a team.
     fn remove(&self, directory: &std::path::Path) -> Result<(), TeamError> {
         let parent = directory.parent().unwrap_or(directory);
-        let aside = parent.join(format!(".taskyard-deleted-{}", random_id()));
+        let aside = parent.join(format!("{REMOVED}{}", random_id()));
         match fs::rename(directory, &aside) {
-            Ok(()) => fs::remove_dir_all(&aside).map_err(TeamError::io("cannot remove", aside)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(TeamError::io("cannot remove", directory)(error)),
+            Ok(()) => reach("team: moved away"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(TeamError::io("cannot remove", directory)(error)),
         }
+        // It is gone as a team. What could not be removed of it goes with the next one.
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(REMOVED) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lead_of(team: &str, lead: &AgentName, now: Timestamp) -> SeatRow {
+    SeatRow {
+        team: team.to_owned(),
+        member: LEAD.to_owned(),
+        agent: lead.to_string(),
+        holder: None,
+        seen: now,
+        activity: None,
+        tool_uses: 0,
+        tokens: None,
+        stop_request: None,
     }
 }
 

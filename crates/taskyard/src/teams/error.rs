@@ -48,6 +48,20 @@ pub enum TeamError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// A message does not lie in the inbox of whoever it was for.
+    #[error("nothing was sent to {to}: {source}")]
+    Unsent {
+        /// Who it was for.
+        to: String,
+        /// Why not.
+        source: Box<TeamError>,
+    },
+    /// Messages count as read, and are still in the inbox, where nobody is shown them again.
+    #[error("acknowledged, and still in the inbox: {source}")]
+    StillInInbox {
+        /// Why they are.
+        source: Box<TeamError>,
+    },
 }
 
 impl TeamError {

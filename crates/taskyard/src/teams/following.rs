@@ -1,15 +1,22 @@
 //! Being told at once that there may be something new in an inbox.
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use taskyard_core::AgentName;
 
 use super::TeamError;
 use super::register::Teams;
 use super::seat::Seat;
 use crate::store::{PlacesWatched, Subscription};
+
+/// Is told where somebody sits, on a thread of its own.
+pub type SeatListener = Box<dyn Fn(Option<&Seat>) + Send>;
 
 /// A burst of changes is told of once.
 const BURST: Duration = Duration::from_millis(2);
@@ -27,28 +34,65 @@ impl Teams {
     /// Calls `look` now and whenever something may have moved in the inboxes of a team, until the subscription is dropped.
     pub fn follow(&self, seat: &Seat, look: Box<dyn Fn() + Send>) -> Result<Subscription, TeamError> {
         let places = self.places.inbox_directories(&seat.team.name);
-        let (sender, receiver) = channel();
-        let moved = sender.clone();
-        let watched = PlacesWatched::new(move || drop(moved.send(Word::Moved)));
-        let thread = thread::Builder::new()
-            .name("taskyard-inbox".to_owned())
-            .spawn(move || attend(watched, &places, &receiver, &look))
-            .map_err(TeamError::io("cannot watch", "inboxes"))?;
-        Ok(Subscription::new(move || {
-            let _ = sender.send(Word::End);
-            // A listener may end its own subscription; it cannot wait for itself.
-            if thread.thread().id() != thread::current().id() {
-                let _ = thread.join();
-            }
-        }))
+        follow(move || places.clone(), look)
+    }
+
+    /// Calls `look` with where somebody sits, now and whenever something may have moved there, also when it joins a team, until the
+    /// subscription is dropped.
+    pub fn follow_agent(self: &Arc<Self>, agent: &AgentName, look: SeatListener) -> Result<Subscription, TeamError> {
+        let (watched, looking, agent) = (Arc::clone(self), Arc::clone(self), agent.clone());
+        let own = agent.clone();
+        let places = move || watched.places_of(&own);
+        let look_at_seat = move || match looking.only_seat(&agent) {
+            Ok(seat) => look(seat.as_ref()),
+            Err(error) => tracing::warn!(%error, "teams cannot be looked at"),
+        };
+        follow(places, Box::new(look_at_seat))
+    }
+
+    /// Returns the directories in which something moves when somebody is written to or joins a team.
+    fn places_of(&self, agent: &AgentName) -> Vec<PathBuf> {
+        let mut places = vec![self.options.root.clone()];
+        let directories = fs::read_dir(&self.options.root).into_iter().flatten().flatten();
+        let is_team = |entry: &fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
+        places.extend(directories.filter(is_team).map(|entry| entry.path()).filter(|path| path.is_dir()));
+        places.sort();
+        if let Ok(Some(seat)) = self.only_seat(agent) {
+            places.extend(self.places.inbox_directories(&seat.team.name));
+        }
+        places
     }
 }
 
-fn attend(mut watched: PlacesWatched, places: &[PathBuf], receiver: &Receiver<Word>, look: &(dyn Fn() + Send)) {
-    let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
+fn follow(
+    places: impl Fn() -> Vec<PathBuf> + Send + 'static,
+    look: Box<dyn Fn() + Send>,
+) -> Result<Subscription, TeamError> {
+    let (sender, receiver) = channel();
+    let moved = sender.clone();
+    let watched = PlacesWatched::new(move || drop(moved.send(Word::Moved)));
+    let thread = thread::Builder::new()
+        .name("taskyard-inbox".to_owned())
+        .spawn(move || attend(watched, &places, &receiver, &look))
+        .map_err(TeamError::io("cannot watch", "inboxes"))?;
+    Ok(Subscription::new(move || {
+        let _ = sender.send(Word::End);
+        // A listener may end its own subscription; it cannot wait for itself.
+        if thread.thread().id() != thread::current().id() {
+            let _ = thread.join();
+        }
+    }))
+}
+
+fn attend(
+    mut watched: PlacesWatched,
+    places: &dyn Fn() -> Vec<PathBuf>,
+    receiver: &Receiver<Word>,
+    look: &(dyn Fn() + Send),
+) {
     loop {
         // Before looking, so that nothing can move between the look and the watching.
-        let is_told = watched.keep_up(&places);
+        let is_told = keep_up(&mut watched, places);
         if catch_unwind(AssertUnwindSafe(look)).is_err() {
             tracing::error!("a listener panicked");
         }
@@ -69,5 +113,21 @@ fn attend(mut watched: PlacesWatched, places: &[PathBuf], receiver: &Receiver<Wo
                 Err(_) => break,
             }
         }
+    }
+}
+
+/// Watches all there is to watch: what comes while the watching begins is watched, too. Returns whether the kernel will tell of it.
+fn keep_up(watched: &mut PlacesWatched, places: &dyn Fn() -> Vec<PathBuf>) -> bool {
+    let mut wanted = places();
+    loop {
+        let paths: Vec<&Path> = wanted.iter().map(PathBuf::as_path).collect();
+        if !watched.keep_up(&paths) {
+            return false;
+        }
+        let now = places();
+        if now == wanted {
+            return true;
+        }
+        wanted = now;
     }
 }

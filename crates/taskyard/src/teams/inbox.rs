@@ -53,7 +53,7 @@ impl Inbox {
     /// Takes messages out that somebody has, and what is no message where it is to be set aside.
     pub(super) fn consume(
         &self,
-        read: &HashSet<MessageKey>,
+        is_read: impl Fn(&MessageKey) -> bool,
         manner: Manner,
         aside: Option<&Path>,
     ) -> Result<(HashSet<MessageKey>, Option<SetAside>), TeamError> {
@@ -63,7 +63,7 @@ impl Inbox {
         let mut kept = None;
         let (taken, malformed) = self.change_keeping(
             |bytes| {
-                let consumed = inbox::consume(bytes, read, manner, aside.is_some())?;
+                let consumed = inbox::consume(bytes, &is_read, manner, aside.is_some())?;
                 Ok((consumed.bytes, (consumed.taken, consumed.set_aside)))
             },
             // Kept before it is taken out, so that it is never nowhere.
@@ -107,12 +107,16 @@ impl Inbox {
         change: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), BadInbox>,
         mut before: impl FnMut(&T) -> Result<(), TeamError>,
     ) -> Result<T, TeamError> {
+        let mut was_missing = false;
         for _ in 0..ATTEMPTS {
             let mut guarded = Guarded::lock(&self.path, &self.queues, EMPTY.as_bytes())?;
             let bad = |why| TeamError::BadInbox { path: self.path.clone(), why };
             let (bytes, answer) = match guarded.read(LARGEST)? {
-                // Removed in the instant before we had the lock.
-                Found::Nothing => continue,
+                // Removed in the instant before we had the lock; or a link that leads nowhere.
+                Found::Nothing => {
+                    was_missing = true;
+                    continue;
+                }
                 found => {
                     let bytes = bytes_of(found).map_err(bad)?;
                     change(&bytes).map_err(bad)?
@@ -123,6 +127,9 @@ impl Inbox {
                 Some(bytes) if !guarded.replace(&bytes)? => {}
                 _ => return Ok(answer),
             }
+        }
+        if was_missing {
+            return Err(TeamError::io("cannot open", &self.path)(std::io::ErrorKind::NotFound.into()));
         }
         Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })
     }

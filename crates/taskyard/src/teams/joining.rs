@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use taskyard_core::rules::agents::name_of;
+use taskyard_core::rules::membership::judge_member_name;
 use taskyard_core::{AgentName, Holder, Member, Team};
 
 use super::memory::SeatRow;
@@ -10,6 +12,7 @@ use super::seat::Seat;
 use super::{Judged, Liveness, TeamError, TeamRefusal};
 use crate::clock;
 use crate::leases::{ThisMachine, World};
+use crate::store::failpoint::reach;
 
 /// Somebody who is to join.
 #[derive(Clone, Debug)]
@@ -39,8 +42,19 @@ pub enum Presence {
 impl Teams {
     /// Lets somebody into a team. Whoever is in it already takes the same seat again, unless somebody living sits there.
     pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
-        let name = taskyard_core::rules::agents::name_of(new.agent.as_str()).to_owned();
-        let key = self.key(team);
+        let name = match new.agent.as_str().split_once('@') {
+            Some((_, of)) if of != team.name.as_str() => new.agent.as_str(),
+            _ => name_of(new.agent.as_str()),
+        };
+        if let Err(bad) = judge_member_name(team, name) {
+            return Ok(Err(bad.into()));
+        }
+        let (name, key) = (name.to_owned(), self.key(team));
+        let lead = self.remembered(|memory| memory.seat(&key, team.lead()))?.flatten();
+        if lead.is_some_and(|lead| lead.agent == new.agent.as_str()) {
+            let (agent, team, lead) = (new.agent.to_string(), team.name.to_string(), team.lead().to_owned());
+            return Ok(Err(TeamRefusal::LeadsIt { agent, team, lead }));
+        }
         let holder = match &new.presence {
             Presence::Lasting => None,
             Presence::Held(holder) => Some(holder.clone()),
@@ -60,17 +74,19 @@ impl Teams {
             agent_type: new.agent_type.clone().or_else(|| Some("general-purpose".to_owned())),
             model: new.model.clone(),
             prompt: None,
-            color: team
-                .member(&name)
-                .and_then(|member| member.color.clone())
-                .or_else(|| Some(team.next_colour().to_owned())),
+            color: None,
             plan_mode_required: new.plan_mode_required,
             joined_at: self.now(),
             cwd: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
             backend_type: None,
             name: name.clone(),
         };
+        if team.member(&name).is_none() {
+            // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's.
+            self.remember(|memory| memory.stand_up(&key, &name))?;
+        }
         self.file(&team.name).add(&member, self.version())?;
+        reach("team: joined");
         let row = SeatRow {
             team: key,
             member: name.clone(),
@@ -87,22 +103,37 @@ impl Teams {
         Ok(Ok(Seat { team, name }))
     }
 
-    /// Takes a member out of the team's file, and forgets its seat.
-    pub fn leave(&self, seat: &Seat) -> Judged<()> {
+    /// Fails where a member could not be taken out of the team's file, before anything else is done that hangs on it.
+    pub(crate) fn must_be_leavable(&self, team: &Team) -> Result<(), TeamError> {
+        self.file(&team.name).must_be_changeable()
+    }
+
+    /// Takes a member out of the team's file, and forgets its seat. Returns whether it was there: of several who take out the same one
+    /// only one does.
+    pub fn leave(&self, seat: &Seat) -> Judged<bool> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
-        self.file(&seat.team.name).remove(&seat.name)?;
+        let was_there = self.file(&seat.team.name).remove(&seat.name)?;
+        reach("team: left");
         let key = self.key(&seat.team);
         self.remember(|memory| memory.stand_up(&key, &seat.name))?;
-        Ok(Ok(()))
+        Ok(Ok(was_there))
     }
 
     /// Writes down that somebody lives, and what it does.
     pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
         let (key, now) = (self.key(&seat.team), self.now());
         self.remember(|memory| memory.show_life(&key, &seat.name, activity, now))
+    }
+
+    /// Returns the process that a member lives or lived with, where that is known.
+    pub fn process_of(&self, team: &Team, member: &Member) -> Result<Option<u32>, TeamError> {
+        let key = self.key(team);
+        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
+        let own = row.and_then(|row| row.holder).map(|holder| holder.process().pid);
+        Ok(own.or_else(|| team.lead_process.as_ref().map(|lead| lead.pid)))
     }
 
     /// Tells whether a member lives, as far as that can be told from this machine.
@@ -115,7 +146,7 @@ impl Teams {
             return Ok(self.held(holder, row.seen.0));
         }
         // The client's own teammates run within the process that leads the team.
-        let is_clients = row.is_none_or(|row| row.holder.is_none() && row.agent == row.member && row.tool_uses == 0);
+        let is_clients = row.is_none_or(|row| row.activity.is_none());
         let Some(lead) = team.lead_process.as_ref().filter(|_| is_clients) else { return Ok(Liveness::Unknown) };
         if lead.pid_space.is_some() && lead.pid_space != own_pid_space() {
             return Ok(Liveness::Unknown);

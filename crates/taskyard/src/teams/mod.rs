@@ -10,6 +10,7 @@ mod following;
 mod inbox;
 mod joining;
 mod memory;
+mod mending;
 mod outbox;
 mod places;
 mod planning;
@@ -24,17 +25,19 @@ mod team_file;
 
 pub use creating::NewTeam;
 pub use error::TeamError;
+pub use following::SeatListener;
 pub use inbox::SetAside;
 pub use joining::{NewMember, Presence};
-pub use outbox::SentMessage;
+pub use mending::{Mended, TeamTrouble};
+pub use outbox::{Outbox, SentMessage};
 pub use receiving::{Acknowledged, Received};
 pub use refusal::TeamRefusal;
-pub use register::{Teams, TeamsOptions};
+pub use register::{Teams, TeamsFound, TeamsOptions};
 pub use seat::Seat;
 pub use sending::{Letter, Sent};
 pub use showing::{MemberShown, TeamShown};
 pub use taskyard_core::rules::mailing::{Delivery, DeliveryState, Unreachable};
-pub use taskyard_core::rules::membership::{Liveness, MemberState};
+pub use taskyard_core::rules::membership::{BadMemberName, Liveness, MemberState};
 pub use taskyard_core::rules::plan_approval::PlanState;
 
 /// What came of something that a rule may refuse.

@@ -67,6 +67,11 @@ pub(super) fn key(directory: &Path, created_at: i64) -> String {
     format!("{}#{created_at}", directory.display())
 }
 
+/// Tells whether a key is of a team that is, or was, in a directory.
+pub(super) fn is_key_of(key: &str, directory: &Path) -> bool {
+    key.rsplit_once('#').is_some_and(|(place, _)| Path::new(place) == directory)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -10,6 +10,7 @@ use super::TeamError;
 use super::inbox::SetAside;
 use super::register::Teams;
 use super::seat::Seat;
+use crate::store::failpoint::reach;
 
 /// What an inbox holds for its owner.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,7 +24,8 @@ pub struct Received {
 /// What came of saying that one has messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Acknowledged {
-    /// How many were still unread in the inbox. The others were acknowledged before, or another reader had them.
+    /// How many were still unread in the inbox, those included that were acknowledged before and not taken out. The others another
+    /// reader had.
     pub taken: usize,
     /// The entries that were no messages, and where they are kept now.
     pub set_aside: Vec<SetAside>,
@@ -37,8 +39,13 @@ impl Teams {
         if !received.deliveries.is_empty() {
             let (inbox, now) = (self.inbox_key(seat), self.now());
             let keys = received.deliveries.iter().flat_map(|delivery| &delivery.keys);
-            self.remember(|memory| memory.deliver(&inbox, keys, now))?;
-            self.note_answers(seat, received.deliveries.iter().map(|delivery| &delivery.message))?;
+            let noted = self
+                .remember(|memory| memory.deliver(&inbox, keys, now))
+                .and_then(|()| self.note_answers(seat, received.deliveries.iter().map(|delivery| &delivery.message)));
+            // What is there to be read is not kept from its reader because nothing can be written down.
+            if let Err(error) = noted {
+                tracing::warn!(%error, "its sender is not told that it was delivered");
+            }
         }
         Ok(received)
     }
@@ -64,13 +71,20 @@ impl Teams {
         let (inbox, now) = (self.inbox_key(seat), self.now());
         if !keys.is_empty() {
             self.remember(|memory| memory.acknowledge(&inbox, keys.iter(), now))?;
+            reach("messages: acknowledged");
         }
-        let keys: HashSet<MessageKey> = keys.iter().cloned().collect();
+        let is_acknowledged = !keys.is_empty();
+        // Those of before, too: whoever said it may have died before they were taken out.
+        let known = self.remembered(|memory| memory.acknowledged(&inbox))?.unwrap_or_default();
         let folder = self.set_aside_folder();
         let mut acknowledged = Acknowledged::default();
         for path in self.places.inboxes(&seat.team.name, &seat.name) {
             let aside = (!self.rules().is_client()).then_some(folder.as_path());
-            let (taken, set_aside) = self.inbox(path).consume(&keys, manner(self.rules()), aside)?;
+            let consumed = self.inbox(path).consume(|key| known.contains(&key.as_text()), manner(self.rules()), aside);
+            let (taken, set_aside) = consumed.map_err(|error| match is_acknowledged {
+                true => TeamError::StillInInbox { source: Box::new(error) },
+                false => error,
+            })?;
             acknowledged.taken += taken.len();
             acknowledged.set_aside.extend(set_aside);
         }

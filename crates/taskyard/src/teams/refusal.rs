@@ -1,6 +1,7 @@
 //! Why a rule forbids something about a team.
 
 use taskyard_core::rules::mailing::Unreachable;
+use taskyard_core::rules::membership::BadMemberName;
 
 /// Why a rule forbids something about a team. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +52,19 @@ pub enum TeamRefusal {
         team: String,
         /// Who is in it.
         members: Vec<String>,
+    },
+    /// Nobody can join under that name.
+    #[error(transparent)]
+    BadMemberName(#[from] BadMemberName),
+    /// Whoever wants to join leads the team.
+    #[error("{agent} leads team {team} already, as {lead}")]
+    LeadsIt {
+        /// Who.
+        agent: String,
+        /// The team.
+        team: String,
+        /// The lead's name in it.
+        lead: String,
     },
     /// Somebody living has that name.
     #[error("there is a {name} in team {team} already")]

@@ -34,6 +34,15 @@ pub struct TeamsOptions {
     pub model: Option<String>,
 }
 
+/// The teams there are.
+#[derive(Debug, Default)]
+pub struct TeamsFound {
+    /// Those that can be read.
+    pub teams: Vec<Team>,
+    /// The directories of others, and why their files cannot be read.
+    pub unreadable: Vec<(PathBuf, TeamError)>,
+}
+
 /// The teams of one directory of the client's.
 #[derive(Debug)]
 pub struct Teams {
@@ -53,22 +62,28 @@ impl Teams {
         self.options.rules
     }
 
-    /// Returns every team, by name. Files that hold no team are passed over.
+    /// Returns every team, by name. Files that hold no team, or cannot be read, are passed over.
     pub fn list(&self) -> Result<Vec<Team>, TeamError> {
+        Ok(self.look_around()?.teams)
+    }
+
+    /// Returns every team, by name, and why others cannot be read.
+    pub fn look_around(&self) -> Result<TeamsFound, TeamError> {
         let directories = match fs::read_dir(&self.options.root) {
             Ok(directories) => directories,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(TeamsFound::default()),
             Err(error) => return Err(TeamError::io("cannot list", &self.options.root)(error)),
         };
-        let mut teams: Vec<Team> = Vec::new();
+        let mut found = TeamsFound::default();
         for directory in directories.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')) {
             match team_file::read(&directory.path().join("config.json")) {
-                Ok(team) => teams.extend(team),
-                Err(error) => tracing::warn!(%error, "passed over"),
+                Ok(team) => found.teams.extend(team),
+                Err(error) => found.unreadable.push((directory.path(), error)),
             }
         }
-        teams.sort_by(|one, two| one.name.as_str().cmp(two.name.as_str()));
-        Ok(teams)
+        found.teams.sort_by(|one, two| one.name.as_str().cmp(two.name.as_str()));
+        found.unreadable.sort_by(|one, two| one.0.cmp(&two.0));
+        Ok(found)
     }
 
     /// Tells whether there may be any team at all, at the cost of one look.
@@ -92,17 +107,19 @@ impl Teams {
         team.name.directory() == name || team.name.as_str().eq_ignore_ascii_case(name)
     }
 
-    /// Returns where somebody sits: in the team that is named, else in the only one.
+    /// Returns where somebody sits: in the team that is named, else in the only one. Whoever is found nowhere while there is a team
+    /// that cannot be read may be in that one, so that is an error.
     pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Judged<Seat> {
-        let named = match team {
+        let mut found = match team {
             Some(name) => match self.find(name)? {
-                Ok(team) => Some(team),
+                Ok(team) => TeamsFound { teams: vec![team], unreadable: Vec::new() },
                 Err(refusal) => return Ok(Err(refusal)),
             },
-            None => None,
+            None => self.look_around()?,
         };
-        let mut seats = self.seats(agent, named)?;
+        let mut seats = self.seats(agent, &found.teams)?;
         Ok(match seats.len() {
+            0 if !found.unreadable.is_empty() => return Err(found.unreadable.swap_remove(0).1),
             0 => Err(TeamRefusal::NotInATeam { agent: agent.to_string() }),
             1 => Ok(seats.remove(0)),
             _ => Err(TeamRefusal::SeveralTeams {
@@ -112,18 +129,26 @@ impl Teams {
         })
     }
 
-    /// Returns where somebody sits; none where that is nowhere, or in several teams.
+    /// Returns where somebody sits; none where that is nowhere, or in several teams. That a team cannot be read is an error to
+    /// those we know to be in it, and nothing to others.
     pub fn only_seat(&self, agent: &AgentName) -> Result<Option<Seat>, TeamError> {
-        let mut seats = self.seats(agent, None)?;
+        let found = self.look_around()?;
+        let mut seats = self.seats(agent, &found.teams)?;
+        if seats.is_empty() && !found.unreadable.is_empty() {
+            let taken = self.remembered(|memory| memory.seats_of(agent.as_str()))?.unwrap_or_default();
+            let is_own = |directory: &Path| {
+                let place = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+                taken.iter().any(|seat| places::is_key_of(&seat.team, &place))
+            };
+            if let Some((_, error)) = found.unreadable.into_iter().find(|(directory, _)| is_own(directory)) {
+                return Err(error);
+            }
+        }
         Ok(if seats.len() == 1 { seats.pop() } else { None })
     }
 
     /// A seat is a member's of that name, or one taken under another name, or the lead's of a session.
-    fn seats(&self, agent: &AgentName, only: Option<Team>) -> Result<Vec<Seat>, TeamError> {
-        let teams = match only {
-            Some(team) => vec![team],
-            None => self.list()?,
-        };
+    fn seats(&self, agent: &AgentName, teams: &[Team]) -> Result<Vec<Seat>, TeamError> {
         if teams.is_empty() {
             return Ok(Vec::new());
         }
@@ -198,7 +223,7 @@ impl Teams {
         self.options.data.join("set-aside")
     }
 
-    fn queues(&self) -> PathBuf {
+    pub(super) fn queues(&self) -> PathBuf {
         self.options.data.join("inboxes")
     }
 

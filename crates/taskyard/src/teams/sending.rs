@@ -3,6 +3,7 @@
 use std::fs;
 
 use taskyard_core::dialect::inbox::write_protocol;
+use taskyard_core::render::said_in_words;
 use taskyard_core::rules::mailing::recipient;
 use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task};
 
@@ -11,6 +12,7 @@ use super::random_id::random_id;
 use super::register::Teams;
 use super::seat::Seat;
 use super::{Judged, TeamError, TeamRefusal};
+use crate::store::failpoint::reach;
 
 /// What is said to somebody.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +62,7 @@ impl Teams {
             match self.deliver_to(from, &member.name, letter) {
                 Ok(Ok(one)) => sent.push(one),
                 Ok(Err(refusal)) => return Ok(Err(refusal)),
+                Err(TeamError::Unsent { to, source }) => failed.push((to, *source)),
                 Err(error) => failed.push((member.name.clone(), error)),
             }
         }
@@ -190,7 +193,7 @@ impl Teams {
                 let teams = self.list()?.into_iter().map(|team| team.name.to_string()).collect();
                 Ok(Err(TeamRefusal::NoSuchTeam { team: from.team.name.to_string(), teams }))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(TeamError::Unsent { to: to.to_owned(), source: Box::new(error) }),
         }
     }
 
@@ -202,11 +205,12 @@ impl Teams {
             fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
         }
         self.inbox(path).append(&message, self.version())?;
+        reach("message: sent");
         let row = SentRow {
             key: message.key().as_text(),
             recipient: to.to_owned(),
             at: self.now(),
-            summary: letter.summary.clone().unwrap_or_else(|| letter.text.chars().take(SUMMARY).collect()),
+            summary: letter.summary.clone().unwrap_or_else(|| in_short(&message)),
         };
         // The message is there. That its way cannot be followed is worth a word, and no failure.
         if let Err(error) = self.remember(|memory| memory.add_sent(&self.key(&from.team), &from.name, &row)) {
@@ -226,4 +230,9 @@ impl Teams {
             read: false,
         }
     }
+}
+
+/// Returns what a message says, in a few words.
+fn in_short(message: &Message) -> String {
+    said_in_words(message).lines().next().unwrap_or_default().chars().take(SUMMARY).collect()
 }

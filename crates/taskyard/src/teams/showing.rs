@@ -27,10 +27,14 @@ pub struct MemberShown {
     pub state: MemberState,
     /// Whether it lives.
     pub liveness: Liveness,
+    /// The process it lives or lived with, where that is known.
+    pub process: Option<u32>,
     /// The tasks it has in progress.
     pub tasks: Vec<(TaskId, String)>,
     /// How many messages it has not acknowledged; none where its inbox cannot be read.
     pub unread: Option<usize>,
+    /// Why its inbox cannot be read.
+    pub inbox_problem: Option<String>,
     /// How far its plan came.
     pub plan: PlanState,
     /// When it last did something we know of.
@@ -72,15 +76,21 @@ impl Teams {
             was_asked_to_end: row.as_ref().is_some_and(|row| row.stop_request.is_some()),
             plan,
         };
+        let (unread, inbox_problem) = match self.look_into(&seat) {
+            Ok(received) => (Some(received.deliveries.len()), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         Ok(MemberShown {
             member: member.clone(),
             state: judge_member(member, signs),
             liveness,
+            process: self.process_of(team, member)?,
             tasks,
-            unread: self.look_into(&seat).ok().map(|received| received.deliveries.len()),
+            unread,
+            inbox_problem,
             plan,
             seen: row.as_ref().map(|row| row.seen),
-            activity: row.as_ref().and_then(|row| row.activity.clone()),
+            activity: row.as_ref().and_then(|row| row.activity.clone()).filter(|activity| !activity.is_empty()),
             tool_uses: row.as_ref().map(|row| row.tool_uses).filter(|uses| *uses > 0),
             tokens: row.and_then(|row| row.tokens),
         })

@@ -1,10 +1,11 @@
 //! The file of one team on disk.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use taskyard_core::dialect::team_file::{self, BadTeamFile, LARGEST};
 use taskyard_core::{ClientVersion, Member, Team};
 
@@ -27,11 +28,9 @@ impl TeamFile {
         read(&self.path)
     }
 
-    /// Writes the first file of a team; returns false, and has done nothing, where there is one already.
+    /// Writes the first file of a team, whose directory is there; returns false, and has done nothing, where there is a file already.
     pub(super) fn create(&self, team: &Team, version: ClientVersion) -> Result<bool, TeamError> {
         let bytes = team_file::create(team, version);
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(directory).map_err(TeamError::io("cannot create", directory))?;
         if self.path.exists() {
             return Ok(false);
         }
@@ -40,17 +39,38 @@ impl TeamFile {
         Ok(matches!(guarded.read(LARGEST)?, Found::Bytes(found) if found == bytes))
     }
 
-    /// Adds a member.
-    pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<(), TeamError> {
-        self.change(|bytes| team_file::with_member(bytes, member, version))
+    /// Fails where nothing can be changed here, before anything else is done that hangs on it.
+    pub(super) fn must_be_changeable(&self) -> Result<(), TeamError> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        for path in [directory, &self.path] {
+            match rustix::fs::access(path, Access::WRITE_OK) {
+                // Whoever is to be taken out of a team that is gone is out of it.
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(TeamError::io("cannot write", path)(error.into())),
+            }
+        }
+        Ok(())
     }
 
-    /// Takes a member out.
-    pub(super) fn remove(&self, name: &str) -> Result<(), TeamError> {
+    /// Adds a member, in the colour it had before, or in one that nobody has.
+    pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<(), TeamError> {
+        let changed = self.change(|bytes| {
+            // Of those who join at once each must see the colours of the others.
+            let there = team_file::read(bytes)?;
+            let before = there.member(&member.name).and_then(|member| member.color.clone());
+            let color = Some(before.unwrap_or_else(|| there.next_colour().to_owned()));
+            team_file::with_member(bytes, &Member { color, ..member.clone() }, version)
+        });
+        changed.map(drop)
+    }
+
+    /// Takes a member out; returns whether it was there.
+    pub(super) fn remove(&self, name: &str) -> Result<bool, TeamError> {
         self.change(|bytes| team_file::without_member(bytes, name))
     }
 
-    fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<(), TeamError> {
+    /// Returns whether it is different now.
+    fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<bool, TeamError> {
         let bad = |why| TeamError::BadTeamFile { path: self.path.clone(), why };
         for _ in 0..ATTEMPTS {
             if !self.path.exists() {
@@ -61,8 +81,11 @@ impl TeamFile {
                 return Err(bad(BadTeamFile::NotATeam { why: "it is no file, or too large" }));
             };
             let changed = change(&bytes).map_err(bad)?;
-            if changed == bytes || guarded.replace(&changed)? {
-                return Ok(());
+            if changed == bytes {
+                return Ok(false);
+            }
+            if guarded.replace(&changed)? {
+                return Ok(true);
             }
         }
         Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })

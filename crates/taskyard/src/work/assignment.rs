@@ -73,23 +73,19 @@ impl Assignment {
             attempt: attempt.number,
             worker: &attempt.worker,
             list: attempt.site.yard.list_id(),
-            messages: mail.as_json(),
+            messages: (mail.len() > 0).then(|| mail.as_json().to_string()),
         };
         let program = briefing.program(&attempt.site.order);
         let tail = Tail::default();
-        let sink = || tail.sink(&attempt.task.id, &attempt.site.listener);
-        let started = || {
+        let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
+        let ending = attempt.site.order.run(&program, [sink(), sink()], &stop, || {
             attempt.site.tell(WorkEvent::Started {
                 worker: attempt.worker.name.clone(),
                 task: Box::new(attempt.task.clone()),
                 attempt: attempt.number,
                 is_resumed,
             });
-        };
-        let ending = match &attempt.site.order.attendant {
-            Some(by) => program.run_attended_until_stopped(by, sink(), sink(), &stop, started),
-            None => program.run_until_stopped(sink(), sink(), &stop, started),
-        };
+        });
         let lost = keeper.finish();
         if matches!(ending, Ok(Ending::Exited(0))) {
             mail.acknowledge(&attempt.site.yard);

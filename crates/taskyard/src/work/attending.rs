@@ -1,5 +1,5 @@
 //! What a worker in a team attends to before it takes a task: a request to end first. What else was written to it goes with the
-//! next task to the command, the lead's messages first.
+//! next task to the command, the lead's messages first; where there is no task, the command runs for the messages alone.
 
 use serde_json::{Value, json};
 use taskyard_core::dialect::inbox::read_protocol;
@@ -46,8 +46,8 @@ pub(super) fn attend(yard: &Yard, worker: &AgentName) -> Result<Attended, Error>
 }
 
 impl Mail {
-    /// Returns the messages for a command; none where there are none.
-    pub(super) fn as_json(&self) -> Option<String> {
+    /// Returns the messages for a command.
+    pub(super) fn as_json(&self) -> Value {
         let shape = |delivery: &Delivery| {
             let message = &delivery.message;
             json!({
@@ -55,13 +55,35 @@ impl Mail {
                 "timestamp": message.timestamp,
             })
         };
-        (!self.deliveries.is_empty()).then(|| self.deliveries.iter().map(shape).collect::<Value>().to_string())
+        self.deliveries.iter().map(shape).collect()
+    }
+
+    /// Returns how many messages there are.
+    pub(super) fn len(&self) -> usize {
+        self.deliveries.len()
+    }
+
+    /// Returns what tells the messages from others.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &MessageKey> {
+        self.deliveries.iter().flat_map(|delivery| &delivery.keys)
+    }
+
+    /// Returns the messages that are worth a command of their own: none unless somebody in the team wrote words among them. What
+    /// programs say to each other, and what is said of those who left, waits for the next task; so does what was tried too often.
+    pub(super) fn worth_an_errand(mut self, is_given_up: impl Fn(&MessageKey) -> bool) -> Option<Self> {
+        let seat = self.seat.as_ref()?;
+        self.deliveries.retain(|delivery| !delivery.keys.iter().any(&is_given_up));
+        let is_prompt = |delivery: &Delivery| {
+            let message = &delivery.message;
+            seat.team.member(&message.from).is_some() && read_protocol(&message.text).is_none()
+        };
+        self.deliveries.iter().any(is_prompt).then_some(self)
     }
 
     /// Says that the command had the messages.
     pub(super) fn acknowledge(&self, yard: &Yard) {
         let (Some(teams), Some(seat)) = (yard.teams(), &self.seat) else { return };
-        let keys: Vec<MessageKey> = self.deliveries.iter().flat_map(|delivery| delivery.keys.clone()).collect();
+        let keys: Vec<MessageKey> = self.keys().cloned().collect();
         if !keys.is_empty()
             && let Err(error) = teams.acknowledge(seat, &keys)
         {

@@ -1,16 +1,18 @@
 //! The workers of one process: who gets what, and when it is over.
 
+use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use taskyard_core::rules::attempts::is_given_up;
-use taskyard_core::{AgentName, TaskId};
+use taskyard_core::{AgentName, MessageKey, TaskId};
 
 use super::assignment::Assignment;
 use super::attempt::Outcome;
 use super::attending::{Attended, Mail, attend};
+use super::errand::{Errand, ErrandOutcome};
 use super::keeper::Nudge;
 use super::report::{Tally, WorkError};
 use super::site::Site;
@@ -86,11 +88,15 @@ struct Member {
     is_idle: bool,
     /// How often in a row they sent it to look again.
     looks: u32,
+    /// How often a command failed that was run for a message.
+    failed_errands: HashMap<MessageKey, u64>,
 }
 
 enum State {
     Free,
     Busy(Box<Nudge>, TaskId),
+    /// A command runs for what was written to it.
+    OnErrand,
     /// Hooks are asked whether it may be idle.
     Asking,
     Retired,
@@ -110,6 +116,7 @@ struct Message {
 
 enum News {
     Ended(Outcome),
+    ErrandEnded(ErrandOutcome),
     Idle(Result<IdleAnswer, Error>),
     Panicked(Box<dyn std::any::Any + Send>),
 }
@@ -117,7 +124,14 @@ enum News {
 impl Member {
     fn new(order: &Order, worker: &Worker) -> Self {
         let terms = order.terms(worker);
-        Self { worker: worker.clone(), terms, state: State::Free, is_idle: false, looks: 0 }
+        Self {
+            worker: worker.clone(),
+            terms,
+            state: State::Free,
+            is_idle: false,
+            looks: 0,
+            failed_errands: HashMap::new(),
+        }
     }
 
     fn is_free(&self) -> bool {
@@ -214,14 +228,26 @@ impl Crew {
         let before = yard.store().read(yard.list_id()).map_err(Error::from)?.revision();
         let claimed = match yard.claim_next(&member.terms)? {
             ClaimOutcome::Claimed(claimed) => *claimed,
-            ClaimOutcome::Refused { .. } if member.is_idle => return Ok(()),
-            ClaimOutcome::Refused { .. } => return self.ask_about_idleness(number),
+            ClaimOutcome::Refused { .. } => return self.employ_otherwise(number, mail),
         };
         let assignment = Assignment::new(&self.site, &member.worker, claimed, before).with_mail(mail);
         member.state = State::Busy(Box::new(assignment.nudge()), assignment.task().clone());
         (member.is_idle, member.looks) = (false, 0);
         let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));
         // Without a thread nobody will report; the lease ends with us.
+        commissioned.inspect_err(|_| self.members[number].state = State::Free)
+    }
+
+    /// Gives somebody something to do for whom there is no task.
+    fn employ_otherwise(&mut self, number: usize, mail: Mail) -> Result<(), WorkError> {
+        let (member, most) = (&mut self.members[number], self.site.order.retries);
+        let is_given_up = |key: &MessageKey| member.failed_errands.get(key).is_some_and(|times| *times > most);
+        let Some(mail) = mail.worth_an_errand(is_given_up) else {
+            return if member.is_idle { Ok(()) } else { self.ask_about_idleness(number) };
+        };
+        (member.state, member.is_idle, member.looks) = (State::OnErrand, false, 0);
+        let errand = Errand { site: Arc::clone(&self.site), worker: member.worker.clone(), mail };
+        let commissioned = self.office.commission(number, move || News::ErrandEnded(errand.carry_out()));
         commissioned.inspect_err(|_| self.members[number].state = State::Free)
     }
 
@@ -254,6 +280,13 @@ impl Crew {
                     (Err(error), _) => self.fail(error),
                 }
             }
+            News::ErrandEnded(ErrandOutcome::Done | ErrandOutcome::Interrupted) => {}
+            News::ErrandEnded(ErrandOutcome::Failed(mail)) => {
+                for key in mail.keys() {
+                    *member.failed_errands.entry(key.clone()).or_default() += 1;
+                }
+            }
+            News::ErrandEnded(ErrandOutcome::NotStarted(error)) => self.fail(error),
             News::Idle(Ok(answer)) if answer.stop.is_some() => member.state = State::Retired,
             News::Idle(Ok(answer)) if answer.keep_working.is_some() && member.looks < MOST_LOOKS => {
                 (member.is_idle, member.looks) = (false, member.looks + 1);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taskyard_core::rules::fate::Loss;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Task, TaskId};
+use taskyard_core::{AgentName, Task};
 
 use crate::hooks::Notice;
 
@@ -29,8 +29,8 @@ pub enum WorkEvent {
     },
     /// A command wrote a line.
     OutputLine {
-        /// The task it was started for.
-        task: TaskId,
+        /// What it was started for: a task, as `#1`, or the messages of a worker, by its name.
+        about: String,
         /// The line as it is, control characters included.
         line: String,
     },
@@ -48,6 +48,22 @@ pub enum WorkEvent {
     Idle {
         /// Which.
         worker: AgentName,
+    },
+    /// A command was started for what was written to a worker.
+    Attending {
+        /// The worker.
+        worker: AgentName,
+        /// How many messages.
+        messages: usize,
+    },
+    /// A command that was started for messages has ended; where it failed they will come again.
+    Attended {
+        /// The worker.
+        worker: AgentName,
+        /// How many messages.
+        messages: usize,
+        /// Why it failed.
+        failure: Option<Failure>,
     },
     /// A worker left its team, because it was asked to end.
     Left {

@@ -3,8 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::TaskId;
-
 use super::{WorkEvent, WorkListener};
 use crate::process::Sink;
 
@@ -20,9 +18,8 @@ pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
     /// Returns a sink that tells of every line and keeps the last ones.
-    pub(super) fn sink(&self, task: &TaskId, listener: &WorkListener) -> Sink {
-        let mut lines =
-            Lines { tail: self.clone(), task: task.clone(), listener: Arc::clone(listener), begun: Vec::new() };
+    pub(super) fn sink(&self, about: String, listener: &WorkListener) -> Sink {
+        let mut lines = Lines { tail: self.clone(), about, listener: Arc::clone(listener), begun: Vec::new() };
         Box::new(move |bytes| lines.take(bytes))
     }
 
@@ -47,7 +44,7 @@ impl Tail {
 /// Output on its way to becoming lines.
 struct Lines {
     tail: Tail,
-    task: TaskId,
+    about: String,
     listener: WorkListener,
     begun: Vec<u8>,
 }
@@ -72,7 +69,7 @@ impl Lines {
         let line = line.trim_end_matches(['\n', '\r']).to_owned();
         self.begun.clear();
         self.tail.keep(line.clone());
-        (self.listener)(WorkEvent::OutputLine { task: self.task.clone(), line });
+        (self.listener)(WorkEvent::OutputLine { about: self.about.clone(), line });
     }
 }
 
@@ -88,8 +85,6 @@ impl Drop for Lines {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use taskyard_core::TaskId;
-
     use super::{KEPT_BYTES, KEPT_LINES, LONGEST_LINE, Tail};
     use crate::work::{WorkEvent, WorkListener};
 
@@ -102,7 +97,7 @@ mod tests {
             }
         });
         let tail = Tail::default();
-        let mut sink = tail.sink(&TaskId::number(1), &listener);
+        let mut sink = tail.sink("#1".to_owned(), &listener);
         parts.iter().for_each(|part| sink(part));
         drop(sink);
         let lines = lines.lock().unwrap().clone();

@@ -8,6 +8,7 @@ mod attempt;
 mod attending;
 mod briefing;
 mod crew;
+mod errand;
 mod event;
 mod hold;
 mod keeper;

@@ -279,7 +279,8 @@ fn a_teammate_at_work_in_2_1_34() {
                 let path = office.config().join("teams/alpha/inboxes/team-lead.json");
                 let messages = inbox::read(&fs::read(&path).unwrap()).unwrap().messages;
                 let keys: HashSet<_> = messages.iter().map(Message::key).collect();
-                let read = inbox::consume(&fs::read(&path).unwrap(), &keys, Manner::Marked, false).unwrap();
+                let read =
+                    inbox::consume(&fs::read(&path).unwrap(), |key| keys.contains(key), Manner::Marked, false).unwrap();
                 fs::write(&path, read.bytes.unwrap()).unwrap();
                 let bob = AgentName::new("bob").unwrap();
                 office.yard("main").depart(&bob, Departure::Shutdown).unwrap();

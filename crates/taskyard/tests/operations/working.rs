@@ -44,7 +44,7 @@ fn work(yard: &Yard, order: Order, act: fn(&Stop, &WorkEvent)) -> (Vec<String>, 
 fn in_words(event: &WorkEvent) -> String {
     match event {
         WorkEvent::Started { worker, task, attempt, .. } => format!("{worker} started {} ({attempt})", task.id),
-        WorkEvent::OutputLine { task, line } => format!("{task}: {line}"),
+        WorkEvent::OutputLine { about, line } => format!("{about}: {line}"),
         WorkEvent::Completed(ended) => format!("completed {}", ended.task.id),
         WorkEvent::Returned(ended, failure) => format!("returned {}: {failure}", ended.task.id),
         WorkEvent::GaveUp(ended, failure) => format!("gave up {}: {failure}", ended.task.id),
@@ -61,13 +61,13 @@ fn what_happens_is_told_in_the_order_in_which_it_happens() {
     let (told, report) = work(&yard, order("echo at $TASKYARD_TASK_ID; exit $((TASKYARD_TASK_ID - 1))"), |_, _| {});
     let expected = [
         "bob started 1 (1)",
-        "1: at 1",
+        "#1: at 1",
         "completed 1",
         "bob started 2 (1)",
-        "2: at 2",
+        "#2: at 2",
         "returned 2: exit status 1",
         "bob started 2 (2)",
-        "2: at 2",
+        "#2: at 2",
         "gave up 2: exit status 1",
         "bob is idle",
     ];
@@ -85,7 +85,7 @@ fn whoever_is_asked_to_stop_gives_back_and_takes_nothing_more() {
         }
     };
     let (told, report) = work(&yard, order("echo up; exec sleep 600"), stop_at_first_line);
-    assert_eq!(told, ["bob started 1 (1)", "1: up", "interrupted 1"]);
+    assert_eq!(told, ["bob started 1 (1)", "#1: up", "interrupted 1"]);
     let report = report.unwrap();
     assert!(report.was_stopped && report.interrupted == [id(1)]);
     let task = yard.show(&id(1)).unwrap().done().unwrap().task;

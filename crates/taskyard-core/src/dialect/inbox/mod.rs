@@ -8,12 +8,14 @@ mod consuming;
 mod entry;
 mod protocol;
 mod reading;
+mod salvaging;
 
 pub use appending::append;
 pub use consuming::{Consumed, Manner, consume, manner};
 pub use entry::entry;
 pub use protocol::{read_protocol, write_protocol};
 pub use reading::{BadInbox, Contents, read};
+pub use salvaging::{Salvaged, salvage};
 
 /// What a new inbox holds.
 pub const EMPTY: &str = "[]";

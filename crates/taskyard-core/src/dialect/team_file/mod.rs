@@ -5,10 +5,12 @@
 mod changing;
 mod creating;
 mod reading;
+mod salvaging;
 
 pub use changing::{with_member, without_member};
 pub use creating::create;
 pub use reading::{BadTeamFile, read};
+pub use salvaging::salvage;
 
 /// What the client writes for a member that has no window of its own; it is what it was seen to accept.
 const IN_PROCESS: &str = "in-process";

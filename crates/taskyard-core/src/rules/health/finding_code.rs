@@ -41,6 +41,10 @@ pub enum FindingCode {
     JobWithoutProcess,
     /// A member of a team whose process is gone.
     MemberWithoutProcess,
+    /// An inbox that cannot be read.
+    TornInbox,
+    /// The file of a team that cannot be read.
+    TornTeamFile,
 }
 
 impl FindingCode {
@@ -65,6 +69,8 @@ impl FindingCode {
             Self::EmptiedList => "emptied_list",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
+            Self::TornInbox => "torn_inbox",
+            Self::TornTeamFile => "torn_team_file",
         }
     }
 
@@ -90,6 +96,8 @@ impl FindingCode {
             Self::MarkTooLow => "the client would give a used number to a new task",
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
+            Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
+            Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",
             Self::MemberWithoutProcess => "messages to it reach nobody, and its tasks wait for somebody who is gone",
         }
     }

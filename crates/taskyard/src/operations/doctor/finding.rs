@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
-use taskyard_core::{Image, Job, JobId, Member, Task, TaskId, Team, TeamName};
+use taskyard_core::{Image, Job, JobId, Task, TaskId};
 
 use crate::store::{Litter, Problem};
+use crate::teams::TeamTrouble;
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,10 +50,12 @@ pub enum Fix {
     /// By letting a member go.
     LetGo {
         /// Its team.
-        team: TeamName,
+        team: String,
         /// Its name.
         member: String,
     },
+    /// By making a file of a team whole, after it was copied as it is.
+    MendTeam(TeamTrouble),
 }
 
 impl Fix {
@@ -78,6 +81,9 @@ impl Fix {
             }
             Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
             Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
+            Self::MendTeam(_) => {
+                "keep what can be read of it, and a copy of it as it is in the data directory".to_owned()
+            }
             Self::LetGo { team, member } => {
                 format!("take {member} out of team {team}, give its tasks back and tell the others")
             }
@@ -178,14 +184,29 @@ impl Finding {
         }
     }
 
-    pub(super) fn of_member(team: &Team, member: &Member) -> Self {
-        Self {
-            code: FindingCode::MemberWithoutProcess,
-            task: None,
-            file: None,
-            message: format!("the process of {} in team {} is gone", member.name.escape_debug(), team.name),
-            fix: Some(Fix::LetGo { team: team.name.clone(), member: member.name.clone() }),
-        }
+    pub(super) fn of_team(trouble: TeamTrouble) -> Self {
+        let (code, file, message) = match &trouble {
+            TeamTrouble::TornInbox { path, why } => (
+                FindingCode::TornInbox,
+                file_name(path),
+                format!("the inbox `{}` cannot be read: {why}", path.display()),
+            ),
+            TeamTrouble::TornTeamFile { path, why } => (
+                FindingCode::TornTeamFile,
+                file_name(path),
+                format!("the team file `{}` cannot be read: {why}", path.display()),
+            ),
+            TeamTrouble::Ghost { team, name, process } => {
+                let process = process.map_or_else(|| "the process".to_owned(), |process| format!("process {process}"));
+                let message = format!("{process} of {} in team {} is gone", name.escape_debug(), team.escape_debug());
+                (FindingCode::MemberWithoutProcess, None, message)
+            }
+        };
+        let fix = match trouble {
+            TeamTrouble::Ghost { team, name: member, .. } => Fix::LetGo { team, member },
+            torn => Fix::MendTeam(torn),
+        };
+        Self { code, task: None, file, message, fix: Some(fix) }
     }
 }
 

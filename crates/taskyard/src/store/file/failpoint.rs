@@ -7,9 +7,7 @@
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
 #[cfg(feature = "failpoints")]
-pub(in crate::store) use armed::reach;
-#[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, wall_shift};
+pub(crate) use armed::{boot_id, reach, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +19,7 @@ pub struct BadPlan(String);
 /// Marks a step of a commit.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
-pub(in crate::store) fn reach(_step: &'static str) {}
+pub(crate) fn reach(_step: &'static str) {}
 
 /// Refuses every plan: this build has no failpoints.
 #[cfg(not(feature = "failpoints"))]
@@ -108,7 +106,7 @@ mod armed {
     }
 
     /// Marks a step of a commit, and does there what the plans say.
-    pub(in crate::store) fn reach(step: &'static str) {
+    pub(crate) fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
     }
 

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::failpoint::reach;
@@ -17,6 +17,7 @@ use super::fingerprint::{Fingerprint, look_at, look_through};
 use super::litter::is_of_the_dead;
 use super::lock::temporary_name;
 use super::place::{self, OURS, Place, c_name};
+use super::state;
 use super::turn::Turn;
 use crate::store::StoreError;
 use crate::store::sidecar::{canonical, sidecar_name};
@@ -56,9 +57,16 @@ impl Guarded {
         let place = Place::of_file(directory.to_owned(), name);
         let opened = place.open()?;
         let opened = opened.ok_or_else(|| StoreError::io("cannot open", directory)(io::ErrorKind::NotFound.into()))?;
-        make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
         fs::create_dir_all(queues).map_err(StoreError::io("cannot create", queues))?;
-        let turn = Turn::take(&place, &queues.join(format!("{}.queue", sidecar_name(&path))))?;
+        let queue = queues.join(format!("{}.queue", sidecar_name(&path)));
+        let is_there = look_at(opened.as_fd(), &c_name(name)).map_err(StoreError::io("cannot read", &path))?.is_some();
+        if !is_there {
+            // Where we cannot queue, nothing is to be left behind.
+            state::open(&queue).map_err(StoreError::io("cannot open", &queue))?;
+            make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
+            reach("guarded file: made");
+        }
+        let turn = Turn::take(&place, &queue)?;
         if turn.is_after_a_death {
             sweep(&turn, directory);
         }
@@ -86,6 +94,11 @@ impl Guarded {
     /// new one. Returns false, and has done nothing, where somebody else took the lock or wrote the file since it was read.
     pub(crate) fn replace(&mut self, bytes: &[u8]) -> Result<bool, StoreError> {
         let directory = self.turn.directory.as_fd();
+        if self.seen.is_some() {
+            // A rename would ask the directory alone, and give a file that is not ours to write to another owner.
+            let allowed = rustix::fs::accessat(directory, &*self.name, Access::WRITE_OK, AtFlags::empty());
+            allowed.map_err(|error| StoreError::io("cannot write", &self.path)(error.into()))?;
+        }
         let temporary = temporary_name("tmp");
         let mode = self.seen.map(|(_, mode)| mode);
         let written = write(directory, &temporary, bytes, mode);
@@ -133,9 +146,6 @@ fn read_open(file: File, kind: FileType, size: u64, largest: u64) -> io::Result<
 
 /// Makes a file with its contents in it from the first moment, where there is nothing of that name.
 fn make(directory: std::os::fd::BorrowedFd<'_>, name: &std::ffi::CStr, first: &[u8]) -> io::Result<()> {
-    if look_at(directory, name)?.is_some() {
-        return Ok(());
-    }
     let temporary = temporary_name("tmp");
     let made = write(directory, &temporary, first, None).and_then(|_| {
         match rustix::fs::renameat_with(directory, &*temporary, directory, name, RenameFlags::NOREPLACE) {

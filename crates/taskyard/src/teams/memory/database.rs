@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::teams::TeamError;
+use crate::unchanging::open_unchanging;
 
 /// The format of the database.
 const FORMAT: i64 = 1;
@@ -47,8 +48,14 @@ impl Memory {
         if !data.join("teams.sqlite").exists() {
             return Ok(None);
         }
-        // A write-ahead log is read with the right to write where there is one; without it what is there is read as it is.
-        Self::open(data).map(Some)
+        match Self::open(data) {
+            Err(TeamError::Memory { path, source, .. }) if is_forbidden(&source) => {
+                let failed = |source| TeamError::Memory { doing: "open", path: path.clone(), source };
+                let connection = open_to_read(&path).map_err(failed)?;
+                Ok(Some(Self { connection, path }))
+            }
+            opened => opened.map(Some),
+        }
     }
 
     /// Opens the database of a data directory, making both where they are missing.
@@ -94,4 +101,22 @@ impl Memory {
         let path = self.path.clone();
         move |source| TeamError::Memory { doing, path: path.clone(), source }
     }
+}
+
+/// Opens a database that may not be written: beside those who write it, or, where nobody can, as it is.
+fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.busy_timeout(PATIENCE)?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        Ok(connection)
+    });
+    match opened {
+        Err(error) if is_forbidden(&error) => open_unchanging(path),
+        opened => opened,
+    }
+}
+
+fn is_forbidden(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
 }

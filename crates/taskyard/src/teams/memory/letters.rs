@@ -47,14 +47,8 @@ impl Memory {
         keys: impl Iterator<Item = &'a MessageKey>,
         now: Timestamp,
     ) -> Result<(), TeamError> {
-        let failed = self.failed("write");
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
-        for key in keys {
-            let query = "INSERT INTO deliveries (inbox, key, delivered) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-            let mut statement = transaction.prepare_cached(query).map_err(&failed)?;
-            statement.execute((inbox, key.as_text(), now.0)).map_err(&failed)?;
-        }
-        transaction.commit().map_err(failed)
+        let query = "INSERT INTO deliveries (inbox, key, delivered) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        self.for_each(query, inbox, keys, now).map_err(self.failed("write"))
     }
 
     /// Remembers that whoever messages are for has them.
@@ -64,17 +58,30 @@ impl Memory {
         keys: impl Iterator<Item = &'a MessageKey>,
         now: Timestamp,
     ) -> Result<(), TeamError> {
-        let failed = self.failed("write");
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
-        for key in keys {
-            let query = "INSERT INTO deliveries (inbox, key, delivered, acknowledged) VALUES (?1, ?2, ?3, ?3)
-                ON CONFLICT DO UPDATE SET acknowledged = coalesce(acknowledged, ?3)";
-            let mut statement = transaction.prepare_cached(query).map_err(&failed)?;
-            statement.execute((inbox, key.as_text(), now.0)).map_err(&failed)?;
-        }
+        let query = "INSERT INTO deliveries (inbox, key, delivered, acknowledged) VALUES (?1, ?2, ?3, ?3)
+            ON CONFLICT DO UPDATE SET acknowledged = coalesce(acknowledged, ?3)";
+        self.for_each(query, inbox, keys, now).map_err(self.failed("write"))?;
         let query = "DELETE FROM deliveries WHERE inbox = ?1 AND acknowledged < ?2";
-        transaction.execute(query, (inbox, now.0.saturating_sub(REMEMBERED))).map_err(&failed)?;
-        transaction.commit().map_err(failed)
+        let long_ago = now.0.saturating_sub(REMEMBERED);
+        self.connection.execute(query, (inbox, long_ago)).map(drop).map_err(self.failed("write"))
+    }
+
+    /// Writes the same down for several messages, in one transaction.
+    fn for_each<'a>(
+        &mut self,
+        query: &str,
+        inbox: &str,
+        keys: impl Iterator<Item = &'a MessageKey>,
+        now: Timestamp,
+    ) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut statement = transaction.prepare_cached(query)?;
+            for key in keys {
+                statement.execute((inbox, key.as_text(), now.0))?;
+            }
+        }
+        transaction.commit()
     }
 
     /// Returns which messages of an inbox are acknowledged.

@@ -20,7 +20,7 @@ pub(in crate::teams) struct SeatRow {
     pub(in crate::teams) holder: Option<Holder>,
     /// When it last showed a sign of life.
     pub(in crate::teams) seen: Timestamp,
-    /// What it did then.
+    /// What it did then; empty where it sat down and has done nothing since, none where it never sat down.
     pub(in crate::teams) activity: Option<String>,
     pub(in crate::teams) tool_uses: u64,
     pub(in crate::teams) tokens: Option<u64>,
@@ -38,10 +38,13 @@ pub(in crate::teams) struct PlanRow {
 const COLUMNS: &str = "team, member, agent, pid, started, boot, grace, seen, activity, tool_uses, tokens, stop_request";
 
 impl Memory {
-    /// Takes a seat, or takes it again; what was counted there stays.
+    /// Takes a seat, or takes it again; what was counted there stays. Its activity is empty and not absent from then on: so those who
+    /// sat down are told from members of the client's of whom something else was remembered.
     pub(in crate::teams) fn sit(&self, seat: &SeatRow) -> Result<(), TeamError> {
-        let query = "INSERT INTO seats (team, member, agent, pid, started, boot, grace, seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-            ON CONFLICT DO UPDATE SET agent = ?3, pid = ?4, started = ?5, boot = ?6, grace = ?7, seen = ?8";
+        let query = "INSERT INTO seats (team, member, agent, pid, started, boot, grace, seen, activity)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '')
+            ON CONFLICT DO UPDATE SET agent = ?3, pid = ?4, started = ?5, boot = ?6, grace = ?7, seen = ?8,
+                activity = coalesce(activity, '')";
         let process = seat.holder.as_ref().map(Holder::process);
         let grace = match &seat.holder {
             Some(Holder::Connection { grace, .. }) => i64::try_from(grace.as_millis()).ok(),

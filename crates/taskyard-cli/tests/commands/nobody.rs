@@ -1,0 +1,71 @@
+//! Commands under a user whom permissions hold back.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::test::Test;
+
+/// The user nobody, whom permissions hold back as they do not hold back root.
+const NOBODY: u32 = 65534;
+
+/// Runs a command as nobody and writes down what it said.
+pub(crate) fn run_as_nobody(test: &mut Test, arguments: &str) {
+    let mut command = as_nobody(test);
+    command.args(arguments.split(' '));
+    let output = loop {
+        match command.output() {
+            // A process that another test is starting this moment still has the copy open as we wrote it.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
+    test.note(&format!("taskyard {arguments}"), &output);
+}
+
+/// Returns a command under a user whom permissions hold back, with the binary where that user can reach it.
+fn as_nobody(test: &Test) -> Command {
+    if !is_root() {
+        return test.command(env!("CARGO_BIN_EXE_taskyard"));
+    }
+    let binary = test.path("taskyard");
+    if !binary.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_taskyard"), &binary).unwrap();
+        std::fs::set_permissions(test.path("."), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = test.command(binary);
+    command.uid(NOBODY).gid(NOBODY);
+    command
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+/// Sets the rights on a path; our data directory is everybody's meanwhile.
+pub(crate) fn permit(test: &Test, path: &str, mode: u32) {
+    open_up(&test.path("data"));
+    std::fs::set_permissions(test.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Lets everybody write here and below.
+pub(crate) fn open_up(path: &Path) {
+    permit_below(path, 0o777, 0o666);
+}
+
+/// Lets nobody but root write here and below.
+pub(crate) fn close_off(path: &Path) {
+    permit_below(path, 0o555, 0o444);
+}
+
+fn permit_below(path: &Path, directories: u32, files: u32) {
+    if path.is_dir() {
+        for inner in std::fs::read_dir(path).unwrap() {
+            permit_below(&inner.unwrap().path(), directories, files);
+        }
+    }
+    let mode = if path.is_dir() { directories } else { files };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}

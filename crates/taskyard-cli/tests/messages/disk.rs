@@ -1,0 +1,102 @@
+//! A disk that takes no more: whoever sends is told, and everything is as it was.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use taskyard_testkit::{Ran, finishes};
+
+use crate::office::Office;
+
+/// Runs a command where no file may grow beyond so many kilobytes, which stands for a full disk.
+fn limited(office: &Office, kilobytes: usize, words: &str) -> Ran {
+    let like = office.home.command(words);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -f {}; exec \"$0\" \"$@\"", kilobytes * 2)]);
+    command.arg(like.get_program()).args(like.get_args()).env_clear().current_dir(office.home.path());
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ran::from(finishes(move || command.output().unwrap()))
+}
+
+/// Returns a team in which bob has an inbox of about a megabyte, with one message of ours at its end.
+fn long_inbox() -> Office {
+    let office = Office::with(&["bob"]);
+    let old = |number: usize| json!({"from": "team-lead", "text": "x".repeat(1000), "timestamp": format!("t{number}"), "read": true});
+    let inbox: Vec<Value> = (0..1000).map(old).collect();
+    fs::create_dir_all(office.path("inboxes")).unwrap();
+    fs::write(office.path("inboxes/bob.json"), serde_json::to_string_pretty(&inbox).unwrap()).unwrap();
+    office.home.ask("send --to bob last");
+    office
+}
+
+#[test]
+fn a_sender_is_told_that_the_disk_is_full_and_the_inbox_is_as_it_was() {
+    let office = long_inbox();
+    let before = fs::read(office.path("inboxes/bob.json")).unwrap();
+    let ran = limited(&office, 512, "send --to bob more");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.starts_with("error: nothing was sent to bob: cannot write `"), "{ran:?}");
+    assert!(ran.stderr.contains("\n hint: "), "{ran:?}");
+    assert_eq!(fs::read(office.path("inboxes/bob.json")).unwrap(), before);
+    assert_eq!(office.left_behind(), Vec::<String>::new());
+    assert_eq!(office.home.ask("inbox --sent")["messages"].as_array().unwrap().len(), 1);
+    office.home.ask("send --to bob more");
+    assert_eq!(office.shown("bob"), ["last", "more"]);
+}
+
+#[test]
+fn what_was_acknowledged_on_a_full_disk_goes_with_the_next_acknowledgement() {
+    let office = long_inbox();
+    let before = fs::read(office.path("inboxes/bob.json")).unwrap();
+    let ran = limited(&office, 512, "inbox --as bob --ack");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("last"), "{ran:?}");
+    assert!(ran.stderr.starts_with("error: acknowledged, and still in the inbox: cannot write `"), "{ran:?}");
+    assert_eq!(fs::read(office.path("inboxes/bob.json")).unwrap(), before);
+    assert_eq!(office.shown("bob"), Vec::<String>::new());
+    office.home.ask("inbox --as bob --ack");
+    assert_eq!(office.inbox("bob").unwrap().len(), 1000);
+    assert_eq!(office.left_behind(), Vec::<String>::new());
+}
+
+#[test]
+fn where_nothing_at_all_can_be_written_teams_stay_as_they_are() {
+    let office = Office::with(&["bob"]);
+    office.home.ask("create Parser --list alpha --as bob");
+    office.home.ask("start 1 --list alpha --as bob");
+    let before = fs::read(office.path("config.json")).unwrap();
+    for words in ["team join alpha --as eve", "team leave alpha --as bob", "team create beta", "send --to bob hello"] {
+        let ran = limited(&office, 0, words);
+        assert_eq!(ran.code, Some(1), "`{words}`: {ran:?}");
+    }
+    assert_eq!(fs::read(office.path("config.json")).unwrap(), before);
+    assert_eq!(office.members().unwrap(), ["team-lead", "bob"]);
+    assert_eq!(office.home.ask("show 1 --list alpha")["task"]["owner"], "bob");
+    assert!(!office.lying("bob").contains(&"hello".to_owned()));
+    assert_eq!(office.left_behind(), Vec::<String>::new());
+}
+
+#[test]
+fn a_disk_that_is_really_full_loses_nothing() {
+    let office = long_inbox();
+    let small = office.home.path().join("small");
+    fs::create_dir(&small).unwrap();
+    // A file system of its own with room for one and a half such inboxes, where the system lets us have one.
+    let line = format!(
+        "mount -t tmpfs -o size=1700k none {small} && cp -r {teams}/. {small} && mount --bind {small} {teams} && \
+         exec \"$0\" \"$@\"",
+        small = small.display(),
+        teams = office.home.path().join(".claude/teams").display()
+    );
+    let like = office.home.command("send --to bob more");
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", &line]).arg(like.get_program()).args(like.get_args());
+    command.env_clear().current_dir(office.home.path());
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::from(finishes(move || command.output().unwrap()));
+    if ran.stderr.contains("unshare:") || ran.stderr.contains("mount:") {
+        return;
+    }
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("nothing was sent to bob") && ran.stderr.contains("No space left"), "{ran:?}");
+}

@@ -1,0 +1,10 @@
+//! Teams and inboxes through the binary: killed at any step, on a full disk, with many messages, and in each other's way.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod crash;
+mod disk;
+mod large;
+mod mending;
+mod office;
+mod racing;
