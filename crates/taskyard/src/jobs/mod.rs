@@ -12,6 +12,7 @@ mod ending_all;
 mod error;
 mod following;
 mod housekeeping;
+mod inherited_files;
 mod leftovers;
 mod new_job;
 mod output_layout;
