@@ -149,6 +149,11 @@ impl From<StoreError> for Problem {
                 .detail("path", path.display().to_string())
                 .detail("process", holder)
                 .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::Held { path, holder, waited } => Self::new(Exit::GaveUp, "locked", message)
+                .hint("if that process is suspended or hangs, resume or end it; then try again")
+                .detail("path", path.display().to_string())
+                .detail("process", holder)
+                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
             StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
                 .hint("use the newer taskyard")
                 .detail("path", path.display().to_string())
@@ -157,7 +162,7 @@ impl From<StoreError> for Problem {
                 Self::new(Exit::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
             }
             StoreError::NoTask { path, .. } => Self::new(Exit::Refused, "unreadable", message)
-                .hint("mend or move the file by hand; `taskyard doctor` shows what is wrong")
+                .hint("correct the file by hand, or let `taskyard doctor --fix` set it aside")
                 .detail("path", path.display().to_string()),
             StoreError::TooLarge { task, source } => Self::new(Exit::Refused, "too_large", message)
                 .hint("keep long texts in a file and name the file in the task")

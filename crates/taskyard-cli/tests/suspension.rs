@@ -5,12 +5,13 @@
 //! and a create: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test suspension`. Unset, the steps that differ in kind.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, Tasks, is_consistent_journal, leftovers, read_tasks};
 
@@ -130,6 +131,32 @@ fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
             assert_eq!(tasks[dependent]["blockedBy"], json!(["1", ran.id()]), "{step}: {tasks:?}");
         }
         is_in_order(&home, "L");
+    });
+}
+
+#[test]
+fn whoever_keeps_a_list_of_another_dialect_locked_is_named() {
+    let stores = vec![("document:tasks.json", "tasks.json"), ("teaching:folder", "folder")];
+    side_by_side(stores, |(store, place)| {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        assert_eq!(home.run(&format!("create One --store {store}")).code, Some(0));
+        let rival = File::open(home.path().join(place)).unwrap();
+        flock(&rival, FlockOperation::LockExclusive).unwrap();
+        let ran = home.run(&format!("create Two --store {store} --json"));
+        let error = &ran.json()["error"];
+        assert_eq!((ran.code, &error["code"]), (Some(5), &json!("locked")), "{ran:?}");
+        assert_eq!(error["process"], std::process::id(), "{ran:?}");
+        drop(rival);
+        let sleeper = Suspended::at(&home, "translated: journaled", &format!("create Sleeper --store {store}"));
+        let ran = home.run(&format!("create Two --store {store} --json"));
+        let error = &ran.json()["error"];
+        assert_eq!((ran.code, &error["code"]), (Some(5), &json!("locked")), "{ran:?}");
+        assert_eq!(error["process"], sleeper.process(), "{ran:?}");
+        assert!(error["message"].as_str().unwrap().contains(&format!("process {}", sleeper.process())), "{ran:?}");
+        assert_eq!(sleeper.go_on().code, Some(0));
+        assert_eq!(home.run(&format!("create Two --store {store}")).code, Some(0));
+        let listed = home.ask(&format!("list --store {store}"));
+        assert_eq!(listed["tasks"].as_array().unwrap().len(), 3, "{listed}");
     });
 }
 

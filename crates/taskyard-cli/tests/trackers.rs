@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, install_taskwarrior, install_trackers};
+use taskyard_testkit::{Home, install_taskmaster, install_taskwarrior, install_trackers};
 
 #[test]
 fn what_taskwarrior_exports_comes_with_its_counts_states_and_edges() {
@@ -108,6 +108,45 @@ fn what_task_master_wrote_comes_with_its_counts_states_and_edges() {
     assert_eq!(titles(&tasks, &named(&tasks, "Ship")["blockedBy"]), ["Design", "Build"].map(str::to_owned).into());
     assert_eq!(titles(&tasks, &named(&tasks, "Printer")["blockedBy"]), ["Parser".to_owned()].into());
     assert_eq!(named(&tasks, "Parser")["metadata"]["parent"], named(&tasks, "Build")["id"]);
+}
+
+#[test]
+fn a_project_of_task_master_comes_with_its_counts_states_and_edges() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let project = home.path().join("project");
+    let mut node = Command::new("node");
+    node.arg(install_taskmaster()).arg(&project).current_dir(home.path());
+    let told = run(&mut node, "");
+    let told: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    let report = home.ask("import project/.taskmaster/tasks/tasks.json --from taskmaster");
+    let created = told["total"].as_u64().unwrap() + told["subtasks"]["total"].as_u64().unwrap();
+    assert_eq!((&report["counts"]["created"], &report["lost"]), (&json!(created), &json!([])));
+    let tasks = home.ask("list --all")["tasks"].clone();
+    let count = |wanted: &dyn Fn(&Value) -> bool| tasks.as_array().unwrap().iter().filter(|task| wanted(task)).count();
+    let counted = |key: &str| (told[key].as_u64().unwrap() + told["subtasks"][key].as_u64().unwrap()) as usize;
+    let is_cancelled = |task: &Value| task["metadata"]["cancelled"] == true;
+    assert_eq!(count(&is_cancelled), counted("cancelled"));
+    assert_eq!(count(&|task| task["status"] == "completed" && !is_cancelled(task)), counted("completed"));
+    assert_eq!(count(&|task| task["status"] == "in_progress"), counted("inProgress"));
+    assert_eq!(count(&|task| task["status"] == "pending"), counted("pending"));
+    assert_eq!(titles(&tasks, &named(&tasks, "Ship")["blockedBy"]), ["Design", "Build"].map(str::to_owned).into());
+    assert_eq!(titles(&tasks, &named(&tasks, "Printer")["blockedBy"]), ["Parser".to_owned()].into());
+    assert_eq!(named(&tasks, "Printer")["metadata"]["parent"], named(&tasks, "Build")["id"]);
+}
+
+#[test]
+fn what_the_newest_task_master_wrote_comes_too() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    fs::write(home.path().join("tasks.json"), include_str!("fixtures/taskmaster-0.43.json")).unwrap();
+    let report = home.ask("import tasks.json --from taskmaster");
+    assert_eq!((&report["counts"]["created"], &report["lost"]), (&json!(3), &json!([])));
+    let tasks = home.ask("list --all")["tasks"].clone();
+    let states =
+        ["Design the schema", "Write the API", "List endpoint"].map(|one| named(&tasks, one)["status"].clone());
+    assert_eq!(states, ["completed", "pending", "pending"]);
+    let api = named(&tasks, "Write the API");
+    assert_eq!(titles(&tasks, &api["blockedBy"]), ["Design the schema".to_owned()].into());
+    assert_eq!(named(&tasks, "List endpoint")["metadata"]["parent"], api["id"]);
 }
 
 fn run(command: &mut Command, words: &str) -> String {

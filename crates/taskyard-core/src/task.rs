@@ -1,10 +1,12 @@
 //! What a task is.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use crate::dialect::macf;
 use crate::{AgentName, Assignee, Status, TaskId};
 
 /// What a task carries beside its fields. Keys keep their order.
@@ -58,6 +60,12 @@ impl Task {
     /// Returns the id that displays show: the one written in the file.
     pub fn shown_id(&self) -> &str {
         self.stated_id.as_deref().unwrap_or(self.id.as_str())
+    }
+
+    /// Returns the subject as displays show it: without the task's own number, which some tools put before it, and without what
+    /// makes it dim.
+    pub fn shown_subject(&self) -> Cow<'_, str> {
+        macf::plain(&self.subject)
     }
 
     /// Returns the owner, where there is one.

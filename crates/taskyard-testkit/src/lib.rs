@@ -41,7 +41,9 @@ pub use old_journal::{make_first_format, set_format};
 pub use opened::Opened;
 pub use patience::{PATIENCE, finishes};
 pub use random::Random;
-pub use rivals::{Rival, install_mcp_clients, install_rivals, install_taskwarrior, install_trackers};
+pub use rivals::{
+    Rival, install_mcp_clients, install_rivals, install_taskmaster, install_taskwarrior, install_trackers,
+};
 pub use scale::Scale;
 pub use staging::{commit, images, signature};
 pub use suspended::Suspended;

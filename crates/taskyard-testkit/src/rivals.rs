@@ -106,6 +106,11 @@ pub fn install_trackers() -> PathBuf {
     install("trackers").join("node_modules/.bin")
 }
 
+/// Installs Task Master, once, and returns the program that makes a project with it.
+pub fn install_taskmaster() -> PathBuf {
+    install("taskmaster").join("make.mjs")
+}
+
 /// Returns Taskwarrior's command: the one of this machine, or else the one of Debian's package, unpacked where nobody is disturbed.
 pub fn install_taskwarrior() -> PathBuf {
     if Command::new("task").arg("--version").output().is_ok_and(|told| told.status.success()) {

@@ -29,6 +29,11 @@ impl Suspended {
         Self { child: Some(child) }
     }
 
+    /// Returns the id of its process.
+    pub fn process(&self) -> u32 {
+        self.child.as_ref().expect("it ends once").id()
+    }
+
     /// Lets it go on, and waits for its end.
     pub fn go_on(self) -> Ran {
         self.wake();

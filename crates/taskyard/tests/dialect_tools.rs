@@ -162,3 +162,61 @@ fn an_export_speaks_of_dependencies_and_keeps_notes() {
     let told: Value = serde_json::from_str(&call(&tools, "TaskList", json!({})).text).unwrap();
     assert_eq!(told[1]["status"], "pending");
 }
+
+#[test]
+fn a_task_that_was_claimed_for_somebody_is_completed_through_the_same_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_folder(&folder);
+    let made = given(&tools, "create_task", json!({"subject": "Schema"}))["task"]["id"].clone();
+    let waiting = given(&tools, "create_task", json!({"subject": "API", "blockedBy": [made]}))["task"]["id"].clone();
+    given(&tools, "claim_task", json!({"task_id": made, "owner": "worker"}));
+    let again = call(&tools, "claim_task", json!({"task_id": made, "owner": "other"}));
+    assert!(again.is_error, "{}", again.text);
+    let stranger = call(&on_a_folder(&folder), "complete_task", json!({"task_id": made}));
+    assert!(stranger.is_error, "{}", stranger.text);
+    let completed = given(&tools, "complete_task", json!({"task_id": made}));
+    assert_eq!((&completed["task"]["owner"], &completed["unblocked"]), (&json!("worker"), &json!([waiting])));
+}
+
+#[test]
+fn a_task_may_wait_for_one_that_does_not_exist_and_is_blocked_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_folder(&folder);
+    let schema = given(&tools, "create_task", json!({"subject": "Schema"}))["task"]["id"].clone();
+    let waits = json!(["task_missing", schema]);
+    let made = given(&tools, "create_task", json!({"subject": "API", "blockedBy": waits}))["task"].clone();
+    assert_eq!(made["blockedBy"], waits);
+    given(&tools, "claim_task", json!({"task_id": schema}));
+    assert_eq!(given(&tools, "complete_task", json!({"task_id": schema}))["unblocked"], json!([]));
+    let refused = call(&tools, "claim_task", json!({"task_id": made["id"]}));
+    assert!(refused.is_error && refused.text.ends_with("is blocked by: task_missing"), "{}", refused.text);
+}
+
+#[test]
+fn nobody_stays_nobody_and_what_the_format_does_not_know_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_document(&folder);
+    let write = |input: Value| call(&tools, "TodoWrite", input);
+    let task = given(&tools, "TodoWrite", json!({"description": "One", "assignee": "ben"}))["task"].clone();
+    let back = json!({"id": task["id"], "description": "One", "assignee": null});
+    assert_eq!(given(&tools, "TodoWrite", back)["task"]["assignee"], Value::Null);
+    assert!(write(json!({"description": "Two", "metadata": {"priority": "urgent"}})).is_error);
+    assert!(write(json!({"description": "Two", "metadata": {"tags": "x"}})).is_error);
+    let missing = write(json!({"description": "Two", "dependencies": ["nothing"]}));
+    assert!(missing.text.contains("TodoRead shows every id"), "{}", missing.text);
+    let itself = write(json!({"id": task["id"], "description": "One", "dependencies": [task["id"]]}));
+    assert!(itself.text.contains("Leave its own id out of dependencies"), "{}", itself.text);
+    assert_eq!(given(&tools, "TodoRead", json!({}))["count"], 1);
+}
+
+#[test]
+fn exported_tasks_tell_when_they_were_made_and_changed() {
+    let tools = tools(Arc::new(MemoryStore::new(Rules::Strict)), System::Export);
+    let made = given(&tools, "TaskCreate", json!({"subject": "One"}))["task"].clone();
+    let time = |task: &Value, key: &str| task["metadata"][key].as_str().unwrap_or_default().to_owned();
+    assert!(time(&made, "created_at").ends_with('Z'), "{made}");
+    assert_eq!(time(&made, "created_at"), time(&made, "updated_at"));
+    let moved = given(&tools, "TaskUpdate", json!({"id": made["id"], "status": "in_progress"}))["task"].clone();
+    assert_eq!(time(&moved, "created_at"), time(&made, "created_at"));
+    assert!(time(&moved, "updated_at") >= time(&made, "updated_at"));
+}

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
@@ -25,11 +26,13 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = DocumentPlace::File(folder.path().join("tasks.json"));
-        let options = DocumentOptions { place, data: folder.path().join("data"), rules: Rules::Strict };
-        let store = open_documents(options);
-        let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+        let yard = open(folder.path());
         Self { folder, yard }
+    }
+
+    /// Opens the same document as another process would.
+    fn another_process(&self) -> Yard {
+        open(self.folder.path())
     }
 
     /// With the document of the format's page in it.
@@ -58,6 +61,12 @@ impl Place {
         edit(&mut root);
         fs::write(self.file(), serde_json::to_string_pretty(&root).unwrap()).unwrap();
     }
+}
+
+fn open(folder: &Path) -> Yard {
+    let place = DocumentPlace::File(folder.join("tasks.json"));
+    let store = open_documents(DocumentOptions { place, data: folder.join("data"), rules: Rules::Strict });
+    Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap())
 }
 
 fn id(text: &str) -> TaskId {
@@ -158,6 +167,34 @@ fn a_document_that_was_deleted_is_remembered() {
     txn.commit(&taskyard_testkit::signature(Op::Restore)).unwrap();
     assert_eq!(place.element("task-002")["assignee"], "agent-123");
     assert_eq!(place.element("task-003")["status"], "blocked");
+}
+
+#[test]
+fn a_document_at_rest_is_believed_until_somebody_writes_to_it() {
+    let place = Place::with_example();
+    let other = place.another_process();
+    let titles = || -> Vec<String> {
+        let tasks = place.yard.list(&Default::default()).unwrap().tasks;
+        tasks.into_iter().map(|listed| listed.subject).collect()
+    };
+    let rest = || {
+        let file = File::options().write(true).open(place.file()).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+        drop(file);
+        assert_eq!(titles(), titles());
+    };
+    rest();
+    place.edit(|root| root["tasks"][0]["description"] = json!("Set up project structurE"));
+    assert!(titles().contains(&"Set up project structurE".to_owned()));
+    rest();
+    done(other.create(NewTask { subject: "Another".into(), ..NewTask::default() }));
+    assert!(titles().contains(&"Another".to_owned()));
+    rest();
+    done(other.undo(taskyard::operations::UndoRange::Newest));
+    assert!(!titles().contains(&"Another".to_owned()));
+    rest();
+    fs::remove_file(place.file()).unwrap();
+    assert_eq!(titles(), Vec::<String>::new());
 }
 
 #[test]

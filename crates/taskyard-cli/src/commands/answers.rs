@@ -88,7 +88,7 @@ fn now_ready(updated: &Updated, yard: &Yard, output: &Output) -> Result<Line, Pr
         line.push(Tone::Plain, if number == 0 { " " } else { ", " });
         line.push(Tone::Id, &format!("#{id}"));
         if let Some(task) = snapshot.find(id)?.task() {
-            line.push(Tone::Plain, &format!(" {}", task.subject));
+            line.push(Tone::Plain, &format!(" {}", task.shown_subject()));
             if let Some(owner) = task.owner() {
                 line.push(Tone::Plain, &format!(" ({owner})"));
             }
@@ -108,7 +108,7 @@ pub(super) fn did(verb: &str, task: &Task) -> Line {
     Line::new()
         .with(Tone::Plain, &format!("{verb} "))
         .with(Tone::Id, &format!("#{}", task.id))
-        .with(Tone::Plain, &format!(" {}", task.subject))
+        .with(Tone::Plain, &format!(" {}", task.shown_subject()))
 }
 
 /// Tells how to take a revision back.

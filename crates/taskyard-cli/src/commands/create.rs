@@ -93,6 +93,7 @@ impl Create {
             blocks: self.blocks,
             blocked_by: self.blocked_by,
             metadata: self.metadata.metadata(),
+            may_wait_for_nothing: false,
         };
         let yard = context.yard()?;
         let created = yard.create(new)?.done()?;

@@ -161,7 +161,7 @@ impl Tour<'_> {
                 Line::new()
                     .with(Tone::Done, "  restored ")
                     .with(Tone::Id, &format!("#{}", task.id))
-                    .with(Tone::Plain, &format!(" {}", task.subject))
+                    .with(Tone::Plain, &format!(" {}", task.shown_subject()))
             })
             .collect();
         self.show(&lines)?;

@@ -126,7 +126,7 @@ fn still_held(tasks: &[&Task]) -> Option<String> {
     if tasks.is_empty() {
         return None;
     }
-    let named: Vec<String> = tasks.iter().map(|task| format!("#{} {}", task.id, task.subject)).collect();
+    let named: Vec<String> = tasks.iter().map(|task| format!("#{} {}", task.id, task.shown_subject())).collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
     Some(format!(
         "you still hold unfinished work: {}. Finish it and run `taskyard done` for {}, or give it back with `taskyard release`",

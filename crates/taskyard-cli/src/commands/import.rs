@@ -1,7 +1,9 @@
 //! `taskyard import`
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +13,7 @@ use serde_json::{Map, Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::dialect::foreign::{ImportFormat, Imported, Loss};
 use taskyard::core::render::{Line, Tone};
-use taskyard::interchange::{InterchangeError, read_source};
+use taskyard::interchange::{InterchangeError, read_bytes, read_source};
 use taskyard::operations::{ImportPlan, ImportReport, Source};
 
 use crate::context::Context;
@@ -28,7 +30,7 @@ const MOST_LINES: usize = 20;
 /// no words for is kept in the metadata; what could not be carried is told at the end.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// The file, or the folder for native, teaching, macf and backlog
+    /// The file, or the folder for native, teaching, macf and backlog; `-` reads a file from stdin
     path: PathBuf,
 
     /// What it is written in
@@ -55,9 +57,11 @@ fn formats() -> impl TypedValueParser<Value = ImportFormat> {
 
 impl Import {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let path = context.directory()?.join(&self.path);
+        let is_stdin = self.path.as_os_str() == "-";
+        let path = if is_stdin { self.path.clone() } else { context.directory()?.join(&self.path) };
         let name = match &self.source {
             Some(name) => name.clone(),
+            None if is_stdin => "-".to_owned(),
             None => {
                 let whole = fs::canonicalize(&path);
                 let failed = |source| InterchangeError::Io { doing: "read", path: path.clone(), source };
@@ -65,10 +69,13 @@ impl Import {
             }
         };
         let bar = progress_bar(output);
-        let imported = read_source(&path, self.from, &mut |done, total| {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-        })?;
+        let imported = match is_stdin {
+            true => self.read_stdin()?,
+            false => read_source(&path, self.from, &mut |done, total| {
+                bar.set_length(total as u64);
+                bar.set_position(done as u64);
+            })?,
+        };
         bar.set_message("writing");
         let yard = context.yard()?;
         let yard = if self.force { yard.overruling() } else { yard };
@@ -85,6 +92,17 @@ impl Import {
             self.tell(&report, &imported, output)?;
         }
         Ok(Exit::Done)
+    }
+
+    fn read_stdin(&self) -> Result<Imported, Problem> {
+        if self.from.is_folder() {
+            return Err(Problem::usage("no_path", format!("{} is a folder, which cannot come from stdin", self.from))
+                .hint(format!("say where it is: `taskyard import FOLDER --from {}`", self.from)));
+        }
+        let mut bytes = Vec::new();
+        let failed = |error| Problem::io("cannot read stdin", &error);
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        Ok(read_bytes(&bytes, &self.path, self.from)?)
     }
 
     fn as_json(&self, report: &ImportReport, imported: &Imported, source: &Source) -> Value {
@@ -140,7 +158,7 @@ impl Import {
 fn tell_tasks(plan: &ImportPlan, output: &mut Output) -> Result<(), Problem> {
     let look = output.look();
     let changing = plan.created.iter().chain(&plan.updated);
-    let changing: HashMap<&TaskId, &str> = changing.map(|task| (&task.id, task.subject.as_str())).collect();
+    let changing: HashMap<&TaskId, Cow<'_, str>> = changing.map(|task| (&task.id, task.shown_subject())).collect();
     let shown = plan.mapping.iter().filter_map(|(from, to)| Some((from, to, changing.get(to)?)));
     for (from, to, subject) in shown.take(MOST_LINES) {
         let mut line = Line::new().with(Tone::Dim, &format!("  {from} {} ", look.arrow()));

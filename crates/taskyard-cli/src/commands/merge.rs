@@ -73,7 +73,7 @@ pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut O
     for ((old, new), task) in merged.mapping.iter().zip(&merged.tasks) {
         let mut line = Line::new().with(Tone::Dim, &format!("  #{old} {} ", look.arrow()));
         line.push(Tone::Id, &format!("#{new}"));
-        line.push(Tone::Plain, &format!(" {}", task.subject));
+        line.push(Tone::Plain, &format!(" {}", task.shown_subject()));
         output.say(&match look.width {
             Some(width) => line.cut(width, look.ellipsis()),
             None => line,

@@ -86,8 +86,9 @@ fn choices(yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
     }
     let look = output.look();
     for Restorable { task, removed } in &restorable {
-        let mut line =
-            Line::new().with(Tone::Id, &format!("#{}", task.id)).with(Tone::Plain, &format!(" {}", task.subject));
+        let mut line = Line::new()
+            .with(Tone::Id, &format!("#{}", task.id))
+            .with(Tone::Plain, &format!(" {}", task.shown_subject()));
         let who = if removed.op.is_elsewhere() { String::new() } else { format!(" by {}", removed.actor) };
         let when =
             format!("  {}{who}, {} (revision {})", op_in_words(removed.op), look.time(removed.at), removed.revision);

@@ -1,6 +1,7 @@
 //! `taskyard update`
 
 use clap::Args;
+use taskyard::core::dialect::macf::Kind;
 use taskyard::core::{Status, TaskId};
 use taskyard::operations::{self, OwnerChange, Patch};
 
@@ -72,6 +73,7 @@ pub(crate) struct Update {
 impl Update {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let owner = if self.no_owner { Some(OwnerChange::Clear) } else { self.owner.map(OwnerChange::Set) };
+        let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
         let update = operations::Update {
             patch: Patch {
                 subject: self.subject,
@@ -85,6 +87,7 @@ impl Update {
             add_blocked_by: self.add_blocked_by,
             remove_blocks: self.remove_blocks,
             remove_blocked_by: self.remove_blocked_by,
+            kind,
         };
         if update == operations::Update::default() {
             return Err(Problem::usage("nothing_given", format!("nothing was given to change in task {}", self.id))

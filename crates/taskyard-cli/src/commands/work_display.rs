@@ -193,7 +193,7 @@ fn failed(verb: Line, ended: &Ended, reason: &str) -> Line {
 }
 
 fn naming(line: Line, task: &Task) -> Line {
-    line.with(Tone::Id, &format!("#{}", task.shown_id())).with(Tone::Plain, &format!(" {}", task.subject))
+    line.with(Tone::Id, &format!("#{}", task.shown_id())).with(Tone::Plain, &format!(" {}", task.shown_subject()))
 }
 
 /// Returns a span of time as people say it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard::calls::{JobDesk, LastListing, Toolbox};
+use taskyard::calls::{ClaimedFor, JobDesk, LastListing, Toolbox};
 use taskyard::config::Config;
 use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
@@ -48,6 +48,7 @@ pub(super) struct Place {
     todos: TodoLists,
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
+    claimed_for: Arc<ClaimedFor>,
     following: Following,
     following_inbox: FollowingInbox,
     board: NoticeBoard,
@@ -90,6 +91,7 @@ impl Place {
             todos: todo_lists(context, options)?,
             todo_turns: Mutex::default(),
             last_listing: Arc::default(),
+            claimed_for: Arc::default(),
             following: Following::default(),
             following_inbox: FollowingInbox::default(),
             board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
@@ -194,7 +196,7 @@ impl Place {
         let toolbox = Toolbox::new(yard, self.options.system);
         // What is remembered is of the list of this place, and an agent may work on its team's.
         let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
-        let toolbox = toolbox.with_jobs(desk);
+        let toolbox = toolbox.with_jobs(desk).with_claimed_for(Arc::clone(&self.claimed_for));
         let toolbox = match self.options.system {
             System::Tasks | System::Document | System::Teaching | System::Export => {
                 toolbox.claiming(self.claim(&caller.agent))

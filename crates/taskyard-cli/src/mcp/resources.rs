@@ -71,7 +71,7 @@ pub(super) fn page(yard: &Yard, from: usize) -> Result<ListResourcesResult, Erro
 
 fn resource(task: &Task) -> Resource {
     Resource::new(task_uri(&task.id), format!("task {}", task.id))
-        .with_title(format!("#{} {}", task.id, escaping::one_line(&task.subject)))
+        .with_title(format!("#{} {}", task.id, escaping::one_line(&task.shown_subject())))
         .with_mime_type("text/plain")
 }
 
@@ -99,7 +99,7 @@ pub(super) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
         uri => {
             let Some(id) = uri.strip_prefix(TASK).filter(|id| !id.is_empty()) else { return Ok(None) };
             match yard.show(&TaskId::stored(id))? {
-                Outcome::Done(shown) => (task_get::found(&shown.task).text, "text/plain"),
+                Outcome::Done(shown) => (task_get::found(&shown.task, yard.rules()).text, "text/plain"),
                 Outcome::Refused(_) => return Ok(None),
             }
         }

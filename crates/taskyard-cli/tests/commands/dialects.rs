@@ -37,6 +37,39 @@ fn a_document_the_client_deleted_is_restored() {
 }
 
 #[test]
+fn what_dead_writers_left_beside_other_dialects_is_swept_and_nothing_else() {
+    // No process has this number: it is above what the kernel gives out.
+    const DEAD: &str = "4194999";
+    let living = std::process::id();
+    let (document, folder) = ("home/project/tasks.json", "home/project/.tasks");
+    let mut test = Test::new()
+        .quietly("create One --store document:tasks.json")
+        .quietly("create One --store teaching:.tasks")
+        .file(&format!("home/project/.tasks.json-taskyard-{DEAD}-1f"), "")
+        .file(&format!("home/project/.tasks.json-taskyard-{living}-1f"), "")
+        .file(&format!("{document}.v1"), "{}")
+        .file(&format!("{folder}/.taskyard-{DEAD}-task_1_0001.json.tmp"), "")
+        .file(&format!("{folder}/.taskyard-{living}-task_1_0001.json.tmp"), "");
+    for (store, left) in [
+        ("document:tasks.json", format!(".tasks.json-taskyard-{DEAD}-1f")),
+        ("teaching:.tasks", format!(".taskyard-{DEAD}-task_1_0001.json.tmp")),
+    ] {
+        let findings = test.json(&format!("doctor --store {store} --json"));
+        let files: Vec<&Value> = findings["findings"].as_array().unwrap().iter().map(|one| &one["file"]).collect();
+        assert_eq!(files, [&json!(left)], "{store}");
+        test = test.quietly(&format!("gc --store {store}"));
+        assert_eq!(test.json(&format!("doctor --store {store} --json"))["findings"], json!([]), "{store}");
+    }
+    for kept in [
+        format!("home/project/.tasks.json-taskyard-{living}-1f"),
+        format!("{document}.v1"),
+        format!("{folder}/.taskyard-{living}-task_1_0001.json.tmp"),
+    ] {
+        assert!(test.path(&kept).exists(), "{kept}");
+    }
+}
+
+#[test]
 fn a_folder_waits_for_what_does_not_exist() {
     let text = r#"{"id": "task_1_0001", "subject": "API", "description": "", "status": "pending", "owner": null, "blockedBy": ["task_schema"]}"#;
     let mut test = Test::new().file("home/project/.tasks/task_1_0001.json", text);
@@ -67,4 +100,29 @@ fn kinds_put_their_marks_before_the_title() {
         .run("create x --kind bug")
         .run("create x --kind task --repo y")
         .snapshot();
+}
+
+#[test]
+fn marks_stay_when_a_task_is_changed_and_are_never_sent_to_a_terminal() {
+    let mut test = Test::new().quietly("create 'Task CLI' --kind mission").quietly("create x --kind phase --parent 1");
+    test = test.quietly("update 2 --subject 'Phase 1'").quietly("create 'Fix it'");
+    let subject = |test: &mut Test, id: &str| test.json(&format!("show {id} --json"))["task"]["subject"].clone();
+    assert_eq!(subject(&mut test, "2"), "\u{1b}[2m#2\u{1b}[0m \u{1b}[2m[^#1]\u{1b}[0m \u{1f4cb} Phase 1");
+    test = test.quietly("update 3 --kind bug --parent 2");
+    assert_eq!(subject(&mut test, "3"), "\u{1b}[2m#3\u{1b}[0m \u{1b}[2m[^#2]\u{1b}[0m \u{1f41b} BUG: Fix it");
+    test.run("update 3 --meta parent='\"1\"'").run("start 3").run("done 3").run("history 3").run("delete 3").snapshot();
+}
+
+#[test]
+fn facts_of_the_block_are_shown_and_changed_where_they_stand() {
+    let block = |cycle: &str| {
+        format!(
+            "Prose.\n\n<macf_task_metadata version=\"1.0\">\ncreated_cycle: {cycle}\ncreated_by: PA\n</macf_task_metadata>\nMore prose."
+        )
+    };
+    let mut test = Test::new().stdin(block("42")).quietly("create Task --description -");
+    test = test.run("show 1").quietly("update 1 --meta created_cycle=43 --meta other=1");
+    let task = test.json("show 1 --json")["task"].clone();
+    assert_eq!((&task["description"], &task["metadata"]), (&json!(block("43")), &json!({"other": 1})));
+    test.run("search 43").snapshot();
 }

@@ -174,6 +174,45 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
 }
 
 #[test]
+fn what_is_hidden_by_a_dot_name_is_wrong_only_where_it_is_needed() {
+    let task = |id: &str, status: &str| {
+        format!(r#"{{"id":"{id}","subject":"s{id}","description":"","status":"{status}","blocks":[],"blockedBy":[]}}"#)
+    };
+    let test = Test::new()
+        .list("1 pending; 9 pending")
+        .task_file(".1.json", task("1", "completed"))
+        .task_file(".2.json", task("2", "completed"))
+        .task_file(".3.json", task("3", "pending"))
+        .run("doctor")
+        .run("doctor --fix --yes")
+        .run("doctor")
+        .run("list --all");
+    let mut names: Vec<String> = fs::read_dir(test.path("home/.claude/tasks/project"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != ".lock")
+        .collect();
+    names.sort();
+    assert_eq!(names, [".1.json.old", ".2.json", "1.json", "3.json", "9.json"]);
+    test.snapshot();
+}
+
+#[test]
+fn a_document_that_was_torn_is_set_aside_and_written_anew() {
+    let mut test = Test::new().env("TASKYARD_STORE", "document:tasks.json").quietly("create one");
+    let whole = test.json("create two --json");
+    let test = test.quietly(&format!("delete {}", whole["task"]["id"].as_str().unwrap()));
+    let file = test.path("home/project/tasks.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    let mut test = test.run("list").run("doctor").run("doctor --fix --yes").run("doctor");
+    assert_eq!(fs::read_to_string(test.path("home/project/tasks.json.unreadable")).unwrap(), text[..text.len() / 2]);
+    let tasks = test.json("list --json")["tasks"].clone();
+    assert_eq!((tasks[0]["subject"].as_str(), tasks.as_array().unwrap().len()), (Some("one"), 1));
+    test.snapshot();
+}
+
+#[test]
 fn a_mark_that_is_no_number_is_replaced() {
     let test = Test::new().list("1 pending; 7 pending").task_file(".highwatermark", "many\n");
     let test = test.run("doctor").run("doctor --fix --yes").run("doctor");

@@ -87,7 +87,7 @@ fn a_file_that_moved_is_known_by_the_name_it_was_given() {
 
 #[test]
 fn every_dialect_that_is_exported_comes_back_as_it_was() {
-    for dialect in ["native", "document", "export", "teaching", "macf"] {
+    for dialect in ["native", "document", "export", "teaching", "macf", "jsonl"] {
         let mut test = Test::new().list("2 completed; 3 in_progress (ana) 'Write it' <- 2; 7 pending <- 3,2");
         test = test.quietly("update 7 --meta priority='\"high\"' --description 'Two\n\nlines' --active-form Doing");
         let before = test.json("list --all --json");
@@ -99,6 +99,31 @@ fn every_dialect_that_is_exported_comes_back_as_it_was() {
         let again = test.json(&format!("import out --from {dialect} --list copy --json"));
         assert_eq!(again["counts"], json!({"created": 0, "updated": 0, "unchanged": 3}), "{dialect}");
     }
+}
+
+#[test]
+fn ids_and_states_of_another_program_come_back_to_it() {
+    let tasks = json!([
+        {"id": "task_1738949000", "subject": "Provider", "description": "", "status": "blocked", "dependencies": [], "blockedBy": [], "metadata": {}},
+        {"id": "my-slug", "subject": "OAuth2", "description": "d", "status": "cancelled", "priority": "high", "dependencies": ["task_1738949000"], "blockedBy": ["task_1738949000"], "metadata": {"subagent_id": "worker-alpha", "created_at": "2026-02-06T20:41:00Z"}},
+    ]);
+    let mut test = Test::new().list("1 pending 'Here before'").file("home/project/in.json", tasks.to_string());
+    test = test.quietly("import in.json --from export").quietly("delete 1").quietly("export --to export out.json");
+    let out: Value = serde_json::from_slice(&std::fs::read(test.path("home/project/out.json")).unwrap()).unwrap();
+    assert_eq!(out, tasks);
+    test = test.quietly("export --to export in.json");
+    let again = test.json("import in.json --from export --json");
+    assert_eq!(again["counts"], json!({"created": 0, "updated": 0, "unchanged": 2}));
+}
+
+#[test]
+fn a_file_can_come_from_stdin_and_a_folder_cannot() {
+    let mut test = Test::new().stdin(ISSUES);
+    assert_eq!(test.json("import - --from beads --json")["counts"]["created"], 3);
+    test = test.stdin("- [ ] One\n").quietly("import - --from markdown").stdin("- [x] One\n");
+    let again = test.json("import - --from markdown --json");
+    assert_eq!((&again["source"], &again["counts"]["updated"]), (&json!("-"), &json!(1)));
+    test.run("import - --from native").stdin("{").run("import - --from document").snapshot();
 }
 
 /// Returns tasks without what an import says of where they came from, and without the times a document states.

@@ -21,6 +21,7 @@ mod done;
 mod export;
 mod gc;
 mod graph;
+mod hidden;
 mod history;
 mod hook;
 #[cfg(unix)]

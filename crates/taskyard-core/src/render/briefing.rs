@@ -35,7 +35,7 @@ pub fn brief_lines(list: &ListId, brief: &Brief) -> Vec<String> {
 }
 
 fn named(task: &Task) -> String {
-    format!("#{} {}", task.id, cut_text(&escaping::one_line(&task.subject), COLUMNS, "…"))
+    format!("#{} {}", task.id, cut_text(&escaping::one_line(&task.shown_subject()), COLUMNS, "…"))
 }
 
 fn listed(named: Vec<String>, count: usize) -> String {

@@ -34,7 +34,8 @@ fn between(before: &Task, after: &Task) -> Vec<Change> {
         }
     };
     compare("id", before.stated_id.clone(), after.stated_id.clone());
-    compare("subject", Some(before.subject.clone()), Some(after.subject.clone()));
+    let subject = |task: &Task| Some(task.shown_subject().into_owned());
+    compare("subject", subject(before), subject(after));
     compare("description", Some(before.description.clone()), Some(after.description.clone()));
     compare("activeForm", before.active_form.clone(), after.active_form.clone());
     compare("owner", before.owner.clone(), after.owner.clone());

@@ -72,7 +72,7 @@ fn headline(entry: &Entry, look: &Look) -> Line {
     line.push(Tone::Id, &format!("#{}", entry.task));
     let image = entry.after.as_ref().or(entry.before.as_ref());
     if let Some(Ok(task)) = image.map(|image| image.task(&entry.task)) {
-        let subject = cut_text(&super::escaping::one_line(&task.subject), VALUE, look.ellipsis());
+        let subject = cut_text(&super::escaping::one_line(&task.shown_subject()), VALUE, look.ellipsis());
         line.push(Tone::Plain, &format!(" {subject}"));
     }
     if !entry.undoes.is_empty() {

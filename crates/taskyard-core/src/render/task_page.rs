@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::dialect::macf::plain;
+use crate::dialect::macf::Block;
 use crate::{Entry, Job, Lease, Task, Timestamp};
 
 use super::job_line::job_line;
@@ -60,6 +60,10 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
         facts.push((key, Line::plain(&value_in_words(value))));
     }
+    let block = Block::find(&task.description);
+    for (key, value) in block.iter().flat_map(Block::entries) {
+        facts.push((key, Line::plain(value)));
+    }
     for (key, value) in &task.extra {
         facts.push((key, Line::new().with(Tone::Dim, &value_in_words(value))));
     }
@@ -97,7 +101,7 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
     if task.is_internal() {
         state.push(Tone::Dim, &format!("{}internal", look.dot()));
     }
-    let subject = plain(&task.subject);
+    let subject = task.shown_subject();
     let subject = escaping::one_line(&subject);
     let title = Line::new().with(Tone::Strong, &subject);
     let mut lines = Vec::new();
@@ -124,7 +128,12 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
 }
 
 fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
-    let text = escaping::many_lines(task.description.trim_end());
+    // What the block says stands among the facts.
+    let prose = Block::find(&task.description).map(|block| {
+        let (before, after) = block.around();
+        format!("{}{after}", before.trim_end())
+    });
+    let text = escaping::many_lines(prose.as_deref().unwrap_or(&task.description).trim_end());
     if text.is_empty() {
         return;
     }

@@ -32,6 +32,7 @@ pub mod rebasing;
 pub mod reconnecting;
 pub mod refusal;
 pub mod restoring;
+pub mod returning;
 pub mod searching;
 pub mod statistics;
 pub mod todos;

@@ -1,6 +1,6 @@
 //! Which number the next task gets.
 
-use crate::dialect::native;
+use crate::dialect::{macf, native};
 use crate::{Rules, TaskId};
 
 /// The largest number we give out: the largest integer JavaScript counts to without a gap.
@@ -50,6 +50,11 @@ pub fn next_ids(numbers: Numbers, rules: Rules) -> impl Iterator<Item = TaskId> 
 /// Returns the number a file name counts as; a name without one counts as none.
 pub fn number_of_file(name: &str) -> Option<f64> {
     native::parse_int(name.strip_suffix(".json")?)
+}
+
+/// Returns the number a file name counts as, also where the file is hidden from the client.
+pub fn number_of_any_file(name: &str) -> Option<f64> {
+    number_of_file(name).or_else(|| macf::hidden_task_of(name)?.as_number().map(|number| number as f64))
 }
 
 /// Reads the contents of `.highwatermark`; what is no number counts as zero.

@@ -32,5 +32,5 @@ mod tool;
 
 pub use answer::Answer;
 pub use input_error::InputError;
-pub use refusing::{Surroundings, explain};
+pub use refusing::{Surroundings, Words, explain};
 pub use tool::{Annotations, Tool, ToolSet};

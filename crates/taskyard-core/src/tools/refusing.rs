@@ -2,6 +2,7 @@
 
 use crate::render::{escaping, numbered};
 use crate::rules::assignment::may_take;
+use crate::rules::gate::System;
 use crate::rules::hooking::HookEvent;
 use crate::rules::readiness::rank;
 use crate::rules::refusal::Refusal;
@@ -18,6 +19,41 @@ pub struct Surroundings<'a> {
     pub roles: &'a [String],
     /// The rules in force.
     pub rules: Rules,
+    /// What the tools that are offered are called.
+    pub words: Words,
+}
+
+/// What a model calls what it is told to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// The tool that lists the tasks.
+    pub list: &'static str,
+    /// The tool that takes a task.
+    pub claim: &'static str,
+    /// The tool that changes a task.
+    pub update: &'static str,
+    /// Where a task's blockers are given.
+    pub edges: &'static str,
+}
+
+impl Words {
+    /// Returns the words of a system.
+    pub const fn of(system: System) -> Self {
+        match system {
+            System::Document => {
+                Self { list: "TodoRead", claim: "TodoWrite", update: "TodoWrite", edges: "dependencies" }
+            }
+            System::Teaching => {
+                Self { list: "list_tasks", claim: "claim_task", update: "claim_task", edges: "blockedBy" }
+            }
+            System::Export => {
+                Self { list: "TaskList", claim: "TaskUpdate", update: "TaskUpdate", edges: "dependencies" }
+            }
+            System::Tasks | System::Todos => {
+                Self { list: "TaskList", claim: "TaskClaim", update: "TaskUpdate", edges: "addBlocks and addBlockedBy" }
+            }
+        }
+    }
 }
 
 /// So many tasks are offered instead of one that cannot be had.
@@ -34,7 +70,7 @@ impl Surroundings<'_> {
         let offered: Vec<String> = ready
             .filter(|task| may_take(task, self.agent, self.roles))
             .take(OFFERED)
-            .map(|task| format!("#{} {}", task.id, escaping::one_line(&task.subject)))
+            .map(|task| format!("#{} {}", task.id, escaping::one_line(&task.shown_subject())))
             .collect();
         if offered.is_empty() {
             return "Nothing else is ready now.".to_owned();
@@ -53,7 +89,7 @@ impl Surroundings<'_> {
     fn name(&self, id: &TaskId) -> String {
         let Some(task) = self.tasks.iter().find(|task| task.id == *id) else { return format!("#{id}") };
         let owner = task.owner().map(|owner| format!(", {}", escaping::one_line(owner))).unwrap_or_default();
-        format!("#{id} {} ({}{owner})", escaping::one_line(&task.subject), task.status)
+        format!("#{id} {} ({}{owner})", escaping::one_line(&task.shown_subject()), task.status)
     }
 
     /// Returns how many visible tasks are in progress and how many are pending.
@@ -67,14 +103,15 @@ impl Surroundings<'_> {
 pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
     match refusal {
         Refusal::NoSuchTask { task } => {
-            format!("Task #{task} not found. Nothing was changed. TaskList shows every task.")
+            format!("Task #{task} not found. Nothing was changed. {} shows every task.", around.words.list)
         }
         Refusal::Unreadable { task, why, .. } => format!(
             "Task #{task} cannot be read: {why}. Its file was left alone; a person has to mend it. {}",
             around.instead()
         ),
         Refusal::EdgeToItself { task } => format!(
-            "Task #{task} cannot wait for itself. Nothing was changed. Leave its own id out of addBlocks and addBlockedBy."
+            "Task #{task} cannot wait for itself. Nothing was changed. Leave its own id out of {}.",
+            around.words.edges
         ),
         Refusal::Cycle { path } => format!(
             "That would close a circle in which nothing could ever start: {}. Nothing was changed. Leave out the edge that \
@@ -85,8 +122,9 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             format!("There is a task {task} already. Change that one, or leave out the id.")
         }
         Refusal::NoSuchBlocker { task } => format!(
-            "There is no task #{task} to depend on. Nothing was changed. TaskList shows every id; create the task first if it \
-             is missing."
+            "There is no task #{task} to depend on. Nothing was changed. {} shows every id; create the task first if it \
+             is missing.",
+            around.words.list
         ),
         Refusal::Blocked { task, by } => format!(
             "Task #{task} cannot start: it waits for {}. Nothing was changed. {}",
@@ -104,12 +142,14 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         }
         Refusal::StaleToken { task, token, .. } => format!(
             "Token {token} no longer counts for task #{task}: {refusal}. Nothing was changed. Stop working on it, or claim it \
-             anew with TaskClaim. {}",
+             anew with {}. {}",
+            around.words.claim,
             around.instead()
         ),
         Refusal::AlreadyCompleted { task } => format!(
             "Task #{task} is completed, so there is nothing to give back. If it has to be done again, set its status to \
-             pending with TaskUpdate."
+             pending with {}.",
+            around.words.update
         ),
         Refusal::PlanNotApproved { lead, .. } => format!(
             "Not started: your plan has to be approved first. Nothing was changed. Send it with SendMessage (to \"{lead}\", message \
@@ -151,7 +191,8 @@ fn circle(path: &[TaskId]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Surroundings, explain};
+    use super::{Surroundings, Words, explain};
+    use crate::rules::gate::System;
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
 
@@ -165,7 +206,16 @@ mod tests {
             Task { metadata: json!({ "assignable_to": "ben" }).as_object().cloned(), ..task(4, "Review") },
             task(5, "Write"),
         ];
-        explain(refusal, &Surroundings { tasks: &tasks, agent: &agent, roles: &[], rules: Rules::Strict })
+        explain(
+            refusal,
+            &Surroundings {
+                tasks: &tasks,
+                agent: &agent,
+                roles: &[],
+                rules: Rules::Strict,
+                words: Words::of(System::Tasks),
+            },
+        )
     }
 
     fn ids(numbers: impl IntoIterator<Item = u64>) -> Vec<TaskId> {

@@ -72,7 +72,7 @@ pub fn won(won: &Won<'_>) -> Answer {
         (false, Some(why)) => format!("Claimed ({why}).\n"),
         (false, None) => "Claimed.\n".to_owned(),
     };
-    text.push_str(&page(task));
+    text.push_str(&page(task, Rules::Strict));
     for note in notes(task) {
         text.push_str(&format!("\nNote: {note}"));
     }
@@ -180,7 +180,8 @@ mod tests {
 
     use super::{TaskClaim, Won, lost, read, won};
     use crate::rules::claiming::ClaimRefusal;
-    use crate::tools::Surroundings;
+    use crate::rules::gate::System;
+    use crate::tools::{Surroundings, Words};
     use crate::{AgentName, Lease, Moment, Rules, Status, Task, TaskId, Timestamp, Token};
 
     fn lease() -> Lease {
@@ -198,7 +199,8 @@ mod tests {
 
     fn refused(id: Option<u64>, refusal: &ClaimRefusal, tasks: &[Task]) -> super::Answer {
         let agent = AgentName::new("ana").unwrap();
-        let around = Surroundings { tasks, agent: &agent, roles: &[], rules: Rules::Strict };
+        let around =
+            Surroundings { tasks, agent: &agent, roles: &[], rules: Rules::Strict, words: Words::of(System::Tasks) };
         lost(id.map(TaskId::number).as_ref(), refusal, None, &around)
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::refusing::{Surroundings, explain};
 use super::repairing::{is_repaired, rename};
+use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::rules::gate::System;
@@ -122,11 +123,12 @@ fn first_line(text: &str) -> &str {
 
 /// Returns the answer where the task was made.
 pub fn created(task: &Task, rules: Rules) -> Answer {
-    let mut told = json!({ "id": task.id.as_str(), "subject": task.subject });
+    let mut told = json!({ "id": task.id.as_str(), "subject": subject_told(task, rules) });
     if rules.client_version() >= ClientVersion::V2_1_325 {
         told["description"] = json!(task.description);
     }
-    Answer::new(format!("Task #{} created successfully: {}", task.id, task.subject), json!({ "task": told }))
+    let subject = subject_told(task, rules);
+    Answer::new(format!("Task #{} created successfully: {subject}", task.id), json!({ "task": told }))
 }
 
 /// Returns the answer where it was not.

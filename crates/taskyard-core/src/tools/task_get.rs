@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::refusing::{Surroundings, explain};
 use super::repairing::task_id;
+use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::numbered;
@@ -29,24 +30,24 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskId, InputError> {
 }
 
 /// Returns the answer where there is such a task.
-pub fn found(task: &Task) -> Answer {
+pub fn found(task: &Task, rules: Rules) -> Answer {
     let structured = json!({ "task": {
         "id": task.shown_id(),
-        "subject": task.subject,
+        "subject": subject_told(task, rules),
         "description": task.description,
         "status": task.status.as_str(),
         "blocks": task.blocks.iter().map(TaskId::as_str).collect::<Vec<_>>(),
         "blockedBy": task.blocked_by.iter().map(TaskId::as_str).collect::<Vec<_>>(),
     }});
-    Answer::new(page(task), structured)
+    Answer::new(page(task, rules), structured)
 }
 
 /// Returns a task as the client shows it.
-pub(super) fn page(task: &Task) -> String {
+pub(super) fn page(task: &Task, rules: Rules) -> String {
     let mut page = format!(
         "Task #{}: {}\nStatus: {}\nDescription: {}",
         task.shown_id(),
-        task.subject,
+        subject_told(task, rules),
         task.status,
         task.description
     );

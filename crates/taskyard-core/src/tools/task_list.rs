@@ -29,7 +29,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {
 ///
 /// The client shows blockers that do not exist; in our own rules those do not block, and only what is open is shown.
 pub fn listed(tasks: Vec<Task>, rules: Rules) -> Answer {
-    let tasks = if rules.is_client() { tasks } else { with_open_blockers(tasks) };
+    let tasks = if rules.is_client() { tasks } else { as_we_show_them(tasks) };
     let lines = as_the_client_lists(tasks, rules.client_version());
     let text = if lines.is_empty() {
         "No tasks found".to_owned()
@@ -39,10 +39,11 @@ pub fn listed(tasks: Vec<Task>, rules: Rules) -> Answer {
     Answer::new(text, json!({ "tasks": lines.iter().map(entry).collect::<Vec<_>>() }))
 }
 
-fn with_open_blockers(mut tasks: Vec<Task>) -> Vec<Task> {
+fn as_we_show_them(mut tasks: Vec<Task>) -> Vec<Task> {
     let open = OpenTasks::of(&tasks);
     for task in &mut tasks {
         task.blocked_by = open.blockers(task);
+        task.subject = task.shown_subject().into_owned();
     }
     tasks
 }

@@ -61,8 +61,9 @@ mod tests {
     use serde_json::json;
 
     use super::{TaskRelease, read, refused, released};
+    use crate::rules::gate::System;
     use crate::rules::refusal::Refusal;
-    use crate::tools::Surroundings;
+    use crate::tools::{Surroundings, Words};
     use crate::{AgentName, Rules, Task, TaskId};
 
     #[test]
@@ -78,7 +79,13 @@ mod tests {
         let task = Task::new(TaskId::number(7), "Write");
         assert!(released(&task).text.ends_with("Call TaskClaim without taskId for another task."));
         let agent = AgentName::new("ana").unwrap();
-        let around = Surroundings { tasks: &[task], agent: &agent, roles: &[], rules: Rules::Strict };
+        let around = Surroundings {
+            tasks: &[task],
+            agent: &agent,
+            roles: &[],
+            rules: Rules::Strict,
+            words: Words::of(System::Tasks),
+        };
         let answer = refused(&Refusal::AlreadyCompleted { task: TaskId::number(7) }, &around);
         assert!(answer.is_error && answer.text.contains("set its status to pending with TaskUpdate"));
     }

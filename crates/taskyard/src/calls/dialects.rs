@@ -106,7 +106,7 @@ impl Toolbox {
     fn create_taught(&self, input: &Value) -> Result<Answer, NoAnswer> {
         let teaching::CreateTask { subject, description, blocked_by } =
             teaching::read_create(input, self.yard.rules())?;
-        let new = NewTask { subject, description, blocked_by, ..NewTask::default() };
+        let new = NewTask { subject, description, blocked_by, may_wait_for_nothing: true, ..NewTask::default() };
         match self.yard.create(new)? {
             Outcome::Done(created) => Ok(teaching::created(&created.task)),
             Outcome::Refused(refusal) => self.forbidden(&refusal),
@@ -124,7 +124,10 @@ impl Toolbox {
             None => self.yard.clone(),
         };
         match yard.claim(&id, &self.claim)? {
-            ClaimOutcome::Claimed(claimed) => Ok(teaching::claimed(&claimed.task)),
+            ClaimOutcome::Claimed(claimed) => {
+                self.claimed_for.remember(self.yard.actor(), &claimed.task.id, yard.actor());
+                Ok(teaching::claimed(&claimed.task))
+            }
             ClaimOutcome::Refused { refusal: ClaimRefusal::Blocked { by }, .. } => Ok(teaching::blocked(&id, &by)),
             ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, .. } => Ok(teaching::not_found(&id)),
             ClaimOutcome::Refused { task: now, .. } => {
@@ -139,8 +142,13 @@ impl Toolbox {
         if task.status != Status::InProgress {
             return Ok(teaching::wrong_state(&task, "completed"));
         }
-        match self.yard.done(&task.id)? {
+        // Whoever claimed it through these tools completes it through them.
+        let owner =
+            self.claimed_for.owner(self.yard.actor(), &task.id).filter(|owner| task.owner() == Some(owner.as_str()));
+        let yard = owner.map_or_else(|| self.yard.clone(), |owner| self.yard.acting_as(owner));
+        match yard.done(&task.id)? {
             Outcome::Done(updated) => {
+                self.claimed_for.forget(self.yard.actor(), &task.id);
                 let tasks = self.tasks()?;
                 let waited = |other: &&Task| {
                     other.status == Status::Pending
@@ -163,6 +171,7 @@ impl Toolbox {
                 subject: subject.clone(),
                 description: description.clone(),
                 blocked_by: dependencies.clone(),
+                metadata: Some(times(&["created_at", "updated_at"])),
                 ..NewTask::default()
             };
             match self.yard.create(new)? {
@@ -186,7 +195,8 @@ impl Toolbox {
             "blocked" => json!({ "instead": { "status": { "said": "pending", "is": "blocked" } } }),
             _ => Value::Null,
         };
-        let metadata = Metadata::from_iter([("cancelled".to_owned(), cancelled), ("export".to_owned(), carried)]);
+        let mut metadata = Metadata::from_iter([("cancelled".to_owned(), cancelled), ("export".to_owned(), carried)]);
+        metadata.extend(times(&["updated_at"]));
         let patch = Patch { status: Some(to), metadata: Some(metadata), ..Patch::default() };
         match self.yard.update_with_note(&id, &Update { patch, ..Update::default() }, notes.as_deref())? {
             Outcome::Done(updated) => Ok(export::one(&self.tasks()?, &updated.task.id)),
@@ -212,6 +222,12 @@ impl Toolbox {
     fn forbidden(&self, refusal: &Refusal) -> Result<Answer, NoAnswer> {
         self.explained(|around| Answer::error(explain(refusal, around)))
     }
+}
+
+/// Returns metadata that says that these things happened now.
+fn times(names: &[&str]) -> Metadata {
+    let now = clock::now().to_string();
+    names.iter().map(|name| ((*name).to_owned(), Value::String(now.clone()))).collect()
 }
 
 /// Returns what has to change about a task so that it is as it was written.

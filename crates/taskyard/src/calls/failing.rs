@@ -7,8 +7,12 @@ use crate::{Error, StoreError};
 
 /// Returns the answer to a call that ended with an error.
 pub fn failed(error: &Error, rules: Rules) -> Answer {
-    let is_locked =
-        matches!(error, Error::Store(StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Stuck { .. }));
+    let is_locked = matches!(
+        error,
+        Error::Store(
+            StoreError::Locked { .. } | StoreError::Held { .. } | StoreError::Busy { .. } | StoreError::Stuck { .. }
+        )
+    );
     if is_locked && rules.is_client() {
         // The client's own words, which its models know.
         return Answer::error("Lock file is already being held");
@@ -20,6 +24,7 @@ fn advice(error: &Error) -> &'static str {
     match error {
         Error::Store(
             StoreError::Locked { .. }
+            | StoreError::Held { .. }
             | StoreError::Busy { .. }
             | StoreError::Stuck { .. }
             | StoreError::Conflict { .. },

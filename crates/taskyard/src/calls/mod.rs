@@ -1,6 +1,7 @@
 //! Calls of tools: an input is read, one operation is called, and what came of it becomes the tool's answer. Every door that
 //! offers tools comes through here; how calls travel is not known here.
 
+mod claimed_for;
 mod claims;
 mod dialects;
 mod failing;
@@ -12,6 +13,7 @@ mod tasks;
 mod teams;
 mod toolbox;
 
+pub use claimed_for::ClaimedFor;
 pub use failing::failed;
 pub use job_desk::JobDesk;
 pub use last_listing::LastListing;

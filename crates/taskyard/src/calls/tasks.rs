@@ -23,7 +23,7 @@ impl Toolbox {
     pub(super) fn get(&self, input: &Value) -> Result<Answer, NoAnswer> {
         let id = task_get::read(input, self.yard.rules())?;
         match self.yard.show(&id)? {
-            Outcome::Done(shown) => Ok(task_get::found(&shown.task)),
+            Outcome::Done(shown) => Ok(task_get::found(&shown.task, self.yard.rules())),
             Outcome::Refused(refusal) => self.explained(|around| task_get::refused(&refusal, around)),
         }
     }

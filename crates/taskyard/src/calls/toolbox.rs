@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use taskyard_core::rules::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
-use taskyard_core::tools::{Answer, InputError, Surroundings, todo_write};
+use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
 
-use super::{JobDesk, LastListing};
+use super::{ClaimedFor, JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::teams::TeamError;
 use crate::todos::TodoList;
@@ -22,6 +22,7 @@ pub struct Toolbox {
     todos: Arc<TodoList>,
     pub(super) desk: Option<JobDesk>,
     pub(super) last_listing: Arc<LastListing>,
+    pub(super) claimed_for: Arc<ClaimedFor>,
 }
 
 impl Toolbox {
@@ -34,6 +35,7 @@ impl Toolbox {
             todos: Arc::new(TodoList::in_memory()),
             desk: None,
             last_listing: Arc::default(),
+            claimed_for: Arc::default(),
         }
     }
 
@@ -65,6 +67,12 @@ impl Toolbox {
     #[must_use]
     pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
         Self { last_listing, ..self }
+    }
+
+    /// Remembers elsewhere for whom tasks were claimed, for those who come after.
+    #[must_use]
+    pub fn with_claimed_for(self, claimed_for: Arc<ClaimedFor>) -> Self {
+        Self { claimed_for, ..self }
     }
 
     /// Calls a tool by its name. What the model did wrong or may not do is an answer; an error means we could not find out, and
@@ -126,6 +134,7 @@ impl Toolbox {
             agent: self.yard.actor(),
             roles: &self.claim.roles,
             rules: self.yard.rules(),
+            words: Words::of(self.system),
         }))
     }
 }

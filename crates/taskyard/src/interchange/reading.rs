@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use serde_json::Value;
 use taskyard_core::dialect::foreign::{
     BadSource, ImportFormat, Imported, backlog, beads, markdown, taskmaster, taskwarrior, todos,
 };
@@ -34,11 +35,33 @@ pub fn read_source(
         ImportFormat::Macf => native_folder(path, true, progress),
         ImportFormat::Teaching => teaching_folder(path, progress),
         ImportFormat::Backlog => backlog_folder(path, progress),
-        _ => {
-            let bytes = fs::read(path).map_err(failed)?;
-            file(&bytes, format).map_err(|source| InterchangeError::Bad { path: path.to_owned(), source })
+        _ => read_bytes(&fs::read(path).map_err(failed)?, path, format),
+    }
+}
+
+/// Reads the contents of a file that is called by a name.
+pub fn read_bytes(bytes: &[u8], name: &Path, format: ImportFormat) -> Result<Imported, InterchangeError> {
+    if format.is_folder() {
+        return Err(InterchangeError::NotAFolder { path: name.to_owned(), format: format.as_str() });
+    }
+    file(bytes, format).map_err(|source| InterchangeError::Bad { path: name.to_owned(), source })
+}
+
+/// Reads one task in the native shape from each line.
+fn jsonl(text: &str) -> Result<Imported, String> {
+    let mut imported = Imported::default();
+    let mut seen: HashSet<TaskId> = HashSet::new();
+    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let value: Value = serde_json::from_str(line).map_err(|error| format!("line {}: {error}", place + 1))?;
+        let id = value.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(TaskId::stored);
+        let of = || format!("line {}", place + 1);
+        match id.ok_or(native::Unreadable::Missing { key: "id" }).and_then(|id| native::read(&id, line.as_bytes())) {
+            Ok(task) if seen.insert(task.id.clone()) => imported.tasks.push(task),
+            Ok(task) => imported.lose(of(), format!("there is another line of task {}", task.id)),
+            Err(why) => imported.lose(of(), why.to_string()),
         }
     }
+    Ok(imported)
 }
 
 fn file(bytes: &[u8], format: ImportFormat) -> Result<Imported, BadSource> {
@@ -61,6 +84,7 @@ fn file(bytes: &[u8], format: ImportFormat) -> Result<Imported, BadSource> {
         ImportFormat::Taskwarrior => taskwarrior::read(text),
         ImportFormat::Todos => todos::read(text),
         ImportFormat::Markdown => Ok(markdown::read(text)),
+        ImportFormat::Jsonl => jsonl(text).map_err(bad),
         ImportFormat::Native | ImportFormat::Teaching | ImportFormat::Macf | ImportFormat::Backlog => {
             Err(bad("it is a folder".to_owned()))
         }
@@ -80,12 +104,12 @@ fn native_folder(
     by_conventions: bool,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Imported, InterchangeError> {
-    // The conventions hide completed tasks under a dot name.
-    let task_of = |name: &str| {
-        let name = if by_conventions { name.strip_prefix('.').unwrap_or(name) } else { name };
-        teaching::task_of(name)
-    };
-    let Found { files, unreadable } = read_folder(path, |name| task_of(name).is_some(), progress)?;
+    // A document may lie beside the tasks.
+    let plain = |name: &str| teaching::task_of(name).filter(|_| name != "tasks.json");
+    let task_of = |name: &str| plain(name).or_else(|| macf::hidden_task_of(name));
+    let Found { mut files, unreadable } = read_folder(path, |name| task_of(name).is_some(), progress)?;
+    // Beside a file of the plain name a hidden one does not count.
+    files.sort_by_key(|(name, _)| name.starts_with('.'));
     let mut imported = with_unreadable(unreadable);
     let mut seen: HashSet<TaskId> = HashSet::new();
     for (name, bytes) in files {

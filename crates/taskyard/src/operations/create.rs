@@ -33,6 +33,8 @@ pub struct NewTask {
     pub metadata: Option<Metadata>,
     /// The kind by whose conventions its texts are written; none: as they are given.
     pub kind: Option<Kind>,
+    /// Whether it may wait for tasks that do not exist, as some dialects have it.
+    pub may_wait_for_nothing: bool,
 }
 
 /// A task that was made.
@@ -73,8 +75,16 @@ impl Yard {
                 Some(id) => return Err(Refusal::TaskExists { task: id.clone() }.into()),
                 None => txn.new_id(self.rules())?,
             };
-            let task = new.clone().into_task(id.clone());
-            let edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
+            let mut task = new.clone().into_task(id.clone());
+            let mut edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
+            if new.may_wait_for_nothing {
+                for on in &new.blocked_by {
+                    if matches!(txn.find(on)?, Lookup::Missing) && *on != id && !task.blocked_by.contains(on) {
+                        task.blocked_by.push(on.clone());
+                    }
+                }
+                edges.retain(|edge| !task.blocked_by.contains(&edge.on));
+            }
             match self.rules() {
                 Rules::Client(_) => {
                     txn.put(task)?;

@@ -6,6 +6,7 @@ use taskyard_core::dialect::foreign::{ExportFormat, Loss, csv, markdown};
 use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
 use taskyard_core::render::graph;
+use taskyard_core::rules::returning::sent_back;
 use taskyard_core::{Rules, Task};
 
 use crate::clock;
@@ -34,7 +35,9 @@ impl Yard {
             losses.push(Loss { of, what: problem.why.to_string() });
         }
         let mut tasks = reading.tasks;
-        if is_for_people(format) {
+        if !is_for_people(format) {
+            tasks = sent_back(tasks, format.as_str());
+        } else {
             let before = tasks.len();
             tasks.retain(|task| !task.is_internal());
             lose(&mut losses, before - tasks.len(), "the client's own bookkeeping");

@@ -1,8 +1,9 @@
 //! Changing fields and edges of a task.
 
 use serde_json::Value;
+use taskyard_core::dialect::macf::{self, Kind};
 use taskyard_core::rules::dependencies::{Edge, is_freed};
-use taskyard_core::rules::patching::{self, Field, Patch, names_new};
+use taskyard_core::rules::patching::{self, Field, Patch, Patched, names_new};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::transitions::{Transition, judge_transition, outdates_cancellation, started_too_early};
 use taskyard_core::{Op, Revision, Rules, Status, Task, TaskId};
@@ -34,6 +35,8 @@ pub struct Update {
     pub remove_blocks: Vec<TaskId>,
     /// Tasks this one shall no longer wait for.
     pub remove_blocked_by: Vec<TaskId>,
+    /// The kind whose marks its title gets; none: those it has.
+    pub kind: Option<Kind>,
 }
 
 /// A task that was changed, or was already as it should be.
@@ -154,7 +157,8 @@ fn change_strictly(
     let mut bench = Workbench::on(txn);
     let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     let update = update(&before);
-    let patched = patching::apply(&without_old_cancellation(update.patch, &before), &before);
+    let patch = into_block(without_old_cancellation(update.patch, &before), &before);
+    let patched = with_marks(patching::apply(&patch, &before), &before, update.kind);
     bench.change(id, |task| *task = patched.task.clone())?;
     for edge in blocking(id, &update.remove_blocks).chain(waiting_for(id, &update.remove_blocked_by)) {
         disconnect(&mut bench, &edge)?;
@@ -254,6 +258,29 @@ fn dependents(bench: &mut Workbench<'_>, task: &Task, rules: Rules) -> Result<Ve
         Rules::Strict => bench.waiting_for(&task.id),
         Rules::Client(_) => Ok(task.blocks.clone()),
     }
+}
+
+/// What a block in the description tells is changed there, and not beside it.
+fn into_block(mut patch: Patch, task: &Task) -> Patch {
+    let Some(metadata) = patch.metadata.as_mut() else { return patch };
+    let description = patch.description.as_deref().unwrap_or(&task.description);
+    if let Some(changed) = macf::change_facts(description, metadata) {
+        patch.description = Some(changed);
+        patch.metadata = patch.metadata.filter(|metadata| !metadata.is_empty());
+    }
+    patch
+}
+
+/// What other tools put before a title stays there, and follows what it speaks of.
+fn with_marks(mut patched: Patched, before: &Task, kind: Option<Kind>) -> Patched {
+    if let Some(subject) = macf::with_marks(before, &patched.task, kind) {
+        patched.updated.retain(|field| *field != Field::Subject);
+        if subject != before.subject {
+            patched.updated.insert(0, Field::Subject);
+        }
+        patched.task.subject = subject;
+    }
+    patched
 }
 
 /// Takes `metadata.cancelled` away with the status it belonged to, unless the patch says something of it.

@@ -30,6 +30,16 @@ pub enum StoreError {
         /// How long we waited.
         waited: Duration,
     },
+    /// Another process kept a file locked longer than we wait, and nothing has happened.
+    #[error("`{}` is locked by {}; gave up after {} s", .path.display(), process_in_words(*.holder), .waited.as_secs())]
+    Held {
+        /// The file.
+        path: PathBuf,
+        /// The process, where the system tells.
+        holder: Option<i32>,
+        /// How long we waited.
+        waited: Duration,
+    },
     /// Another process holds the lock of a task this moment; nothing has happened.
     #[error("lock `{}` is held by another process ({})", .path.display(), age_in_words(*.age))]
     Busy {
@@ -110,6 +120,10 @@ impl StoreError {
 
 fn age_in_words(age: Duration) -> String {
     format!("{}.{} s old", age.as_secs(), age.subsec_millis() / 100)
+}
+
+fn process_in_words(holder: Option<i32>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {holder}"))
 }
 
 fn who_is_in(holder: Option<i32>) -> String {

@@ -1,11 +1,13 @@
 //! Where lists live: the contract every store keeps, and the stores.
 
 mod contract;
+mod directories;
 mod document;
 mod error;
 mod file;
 mod following;
 mod leases;
+mod lock_table;
 mod memory;
 mod sidecar;
 mod staged;

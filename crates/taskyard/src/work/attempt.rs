@@ -221,7 +221,10 @@ fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
             Err(
                 error @ (Error::TooManyConflicts { .. }
                 | Error::Store(
-                    StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Conflict { .. },
+                    StoreError::Locked { .. }
+                    | StoreError::Held { .. }
+                    | StoreError::Busy { .. }
+                    | StoreError::Conflict { .. },
                 )),
             ) => tracing::warn!(%error, "trying again"),
             answer => return answer,

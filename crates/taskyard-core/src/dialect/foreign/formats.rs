@@ -60,6 +60,8 @@ formats! {
         Markdown = "markdown",
         /// A TodoWrite file of the client.
         Todos = "todos",
+        /// One task in the native shape per line.
+        Jsonl = "jsonl",
     }
 }
 

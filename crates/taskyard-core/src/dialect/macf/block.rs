@@ -62,6 +62,14 @@ impl<'a> Block<'a> {
         }
         format!("{}{lines}{}", &description[..block.inside.start], &description[block.inside.end..])
     }
+
+    /// Returns the description without one fact; nothing else of it changes.
+    pub fn without(description: &str, key: &str) -> String {
+        let Some(block) = Block::find(description) else { return description.to_owned() };
+        let is_other = |line: &&str| line.split_once(':').is_none_or(|(name, _)| name.trim() != key);
+        let lines: String = description[block.inside.clone()].split_inclusive('\n').filter(is_other).collect();
+        format!("{}{lines}{}", &description[..block.inside.start], &description[block.inside.end..])
+    }
 }
 
 /// Returns a text with a block of these lines at its end.

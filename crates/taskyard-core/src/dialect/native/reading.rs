@@ -74,6 +74,12 @@ pub enum Unreadable {
         /// What is there.
         found: String,
     },
+    /// Another file holds the same task, and that one counts.
+    #[error("task {task} is in another file, and that one counts")]
+    Shadowed {
+        /// The task.
+        task: TaskId,
+    },
 }
 
 impl Unreadable {

@@ -32,6 +32,23 @@ pub const WRITE: Tool = Tool {
     system: System::Document,
 };
 
+/// What the metadata of a task has to be, as far as the format knows it.
+const METADATA: Object = Object {
+    fields: &[Field::optional(
+        "metadata",
+        Shape::Object(Object {
+            fields: &[
+                Field::optional("priority", Shape::Choice(&["low", "medium", "high"])),
+                Field::optional("tags", Shape::List(&Shape::Text)),
+                Field::optional("source", Shape::Text),
+                Field::optional("custom_fields", Shape::Record),
+            ],
+            unknown: Unknown::Dropped,
+        }),
+    )],
+    unknown: Unknown::Dropped,
+};
+
 /// Shows tasks.
 pub const READ: Tool = Tool {
     name: "TodoRead",
@@ -81,7 +98,17 @@ pub struct TodoRead {
 
 /// Reads what is to be written.
 pub fn read_write(input: &Value, rules: Rules) -> Result<TodoWrite, InputError> {
-    let mut fields = WRITE.check(input, None, rules)?;
+    let mut input = input.clone();
+    // As a document has it, so it may be written back.
+    if let Some(assignee) = input.get_mut("assignee").filter(|assignee| assignee.is_null()) {
+        *assignee = Value::String(String::new());
+    }
+    let mut fields = WRITE.check(&input, None, rules)?;
+    if let Some(metadata) = input.get_mut("metadata").and_then(Value::as_object_mut) {
+        // Null takes a key away.
+        metadata.retain(|_, value| !value.is_null());
+    }
+    Tool { input: METADATA, ..WRITE }.check(&input, None, rules)?;
     let (subject, description) = parts_of(&fields.required_text("description"));
     let dependencies = fields.take("dependencies").map(|ids| {
         let ids = ids.as_array().cloned().unwrap_or_default();
@@ -168,6 +195,14 @@ mod tests {
         assert_eq!((write.status, write.id), (Some(Status::Pending), None));
         assert_eq!(Value::Object(write.metadata.unwrap()), json!({"priority": "high", "x": 1}));
         assert!(read_write(&json!({"id": "a"}), Rules::Strict).is_err());
+        for bad in
+            [json!({"priority": "urgent"}), json!({"tags": "x"}), json!({"source": 1}), json!({"custom_fields": []})]
+        {
+            let input = json!({"description": "x", "metadata": bad});
+            assert!(read_write(&input, Rules::Strict).is_err(), "{input}");
+        }
+        let nobody = read_write(&json!({"description": "x", "assignee": null}), Rules::Strict).unwrap();
+        assert_eq!(nobody.assignee.as_deref(), Some(""));
         assert!(read_write(&json!({"description": "x", "status": "done"}), Rules::Strict).is_err());
     }
 

@@ -1,7 +1,8 @@
 //! What `doctor` finds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
 use taskyard_core::{Image, Job, JobId, Member, Task, TaskId, Team, TeamName};
@@ -66,6 +67,15 @@ impl Fix {
                 format!("write the highest number that was used into `{}`", path.display())
             }
             Self::Sweep(Litter::LowMark { path, used, .. }) => format!("write {used} into `{}`", path.display()),
+            Self::Sweep(Litter::Shadowed { path, .. }) => {
+                format!("rename `{0}` to `{0}.old`, which is no task", path.display())
+            }
+            Self::Sweep(Litter::TornFile { path }) => {
+                format!("rename `{0}` to `{0}.unreadable`, and bring the tasks back from the journal", path.display())
+            }
+            Self::Sweep(Litter::HiddenWork { path, task }) => {
+                format!("rename `{}` to {}", path.display(), file_of(task))
+            }
             Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
             Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
             Self::LetGo { team, member } => {
@@ -76,10 +86,11 @@ impl Fix {
 }
 
 impl Finding {
-    pub(super) fn of_task(defect: Defect) -> Self {
+    /// Tells of a defect of a task, given the name of the file that the task is in.
+    pub(super) fn of_task(defect: Defect, file: String) -> Self {
         Self {
             code: defect.code,
-            file: Some(file_of(&defect.task)),
+            file: Some(file),
             task: Some(defect.task),
             message: defect.message,
             fix: defect.mend.map(Fix::Mend),
@@ -113,8 +124,31 @@ impl Finding {
             Litter::LowMark { path, mark, used } => {
                 (FindingCode::MarkTooLow, path, format!("the mark says {mark}, and number {used} was used"))
             }
+            Litter::Shadowed { path, task } => (
+                FindingCode::DuplicateId,
+                path,
+                format!("task {task} is there a second time, hidden; that one counts for nobody"),
+            ),
+            Litter::TornFile { path } => (FindingCode::Unreadable, path, "nothing can be read from it".to_owned()),
+            Litter::HiddenWork { path, task } => (
+                FindingCode::Invisible,
+                path,
+                format!(
+                    "task {task} is hidden from Claude Code 2.1.34 and 2.1.325 by its dot name, and it is not done"
+                ),
+            ),
         };
-        Self { code, task: None, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+        let task = match &litter {
+            Litter::Shadowed { task, .. } | Litter::HiddenWork { task, .. } => Some(task.clone()),
+            _ => None,
+        };
+        Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+    }
+
+    /// Tells of a file that holds a whole list, and why it cannot be read.
+    pub(super) fn of_torn_file(path: PathBuf, why: &Unreadable) -> Self {
+        let message = format!("the list cannot be read: {why}");
+        Self { message, ..Self::of_litter(Litter::TornFile { path }) }
     }
 
     pub(super) fn of_lost(tasks: &[Task]) -> Self {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use taskyard_core::dialect::document::{self, Around, Document, Times};
 use taskyard_core::{TaskId, Timestamp};
 
-use super::files::Stamp;
+use crate::store::sidecar::Fingerprint;
 use crate::store::translated::Changes;
 
 /// A document as it was read.
@@ -14,7 +14,7 @@ use crate::store::translated::Changes;
 pub(super) struct Raw {
     pub(super) document: Document,
     /// What the file looked like; none for one that was not read.
-    pub(super) stamp: Option<Stamp>,
+    pub(super) stamp: Option<Fingerprint>,
     /// Where each task stands. What has no id of its own is named by its place.
     pub(super) places: BTreeMap<TaskId, usize>,
     waiting: HashMap<TaskId, Vec<TaskId>>,
@@ -22,7 +22,7 @@ pub(super) struct Raw {
 
 impl Raw {
     /// Takes a document.
-    pub(super) fn new(document: Document, stamp: Option<Stamp>) -> Self {
+    pub(super) fn new(document: Document, stamp: Option<Fingerprint>) -> Self {
         let mut places = BTreeMap::new();
         let mut waiting: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
         for (place, element) in document.elements().iter().enumerate() {

@@ -13,16 +13,8 @@ use taskyard_core::dialect::native::Unreadable;
 use super::changing::Raw;
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
-use crate::store::translated::{chance, lock_in_time};
-
-/// What a file looks like without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    inode: u64,
-    size: u64,
-    seconds: i64,
-    nanoseconds: i64,
-}
+use crate::store::sidecar::Fingerprint;
+use crate::store::translated::{chance, clear_away, lock_in_time};
 
 /// Other programs write in place, with the file locked: what may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
@@ -69,8 +61,8 @@ pub(super) fn load(path: &Path) -> Result<Option<Raw>, StoreError> {
 }
 
 /// Returns what the file looks like now.
-pub(super) fn stamp_of(path: &Path) -> Option<Stamp> {
-    fs::metadata(path).ok().map(|found| stamp(&found))
+pub(super) fn stamp_of(path: &Path) -> Option<Fingerprint> {
+    fs::metadata(path).ok().map(|found| Fingerprint::of(&found))
 }
 
 /// Puts a document in the place of the one that was read.
@@ -83,8 +75,8 @@ pub(super) fn save(path: &Path, before: Option<&Raw>, document: &Document) -> Re
     if before.is_some_and(|before| before.document.version() < VERSION) {
         keep_old(path)?;
     }
-    clear_away(path, directory);
-    let temporary = directory.join(format!("{}{}-{:x}", prefix(path), std::process::id(), chance()));
+    clear_away(directory, &temporary_prefix(path));
+    let temporary = directory.join(format!("{}{}-{:x}", temporary_prefix(path), std::process::id(), chance()));
     if let Err(error) = write(&temporary, path, document.print().as_bytes()) {
         let _ = fs::remove_file(&temporary);
         return failed("cannot write", &temporary, error);
@@ -115,16 +107,8 @@ fn keep_old(path: &Path) -> Result<(), StoreError> {
     fs::copy(path, &backup).map(drop).map_err(StoreError::io("cannot keep the old version as", &backup))
 }
 
-/// Only one of ours writes at a time: every other temporary file is of the dead.
-fn clear_away(path: &Path, directory: &Path) {
-    let prefix = prefix(path);
-    let names = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    for left in names.filter(|left| left.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))) {
-        let _ = fs::remove_file(left);
-    }
-}
-
-fn prefix(path: &Path) -> String {
+/// Returns what the names of our temporary files begin with.
+pub(super) fn temporary_prefix(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!(".{name}-taskyard-")
 }
@@ -138,21 +122,17 @@ fn write(temporary: &Path, like: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-fn read(path: &Path) -> io::Result<Option<(Vec<u8>, Stamp)>> {
+fn read(path: &Path) -> io::Result<Option<(Vec<u8>, Fingerprint)>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     // Before the contents: what is written while we read makes it another file.
-    let stamp = stamp(&file.metadata()?);
+    let stamp = Fingerprint::of(&file.metadata()?);
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(Some((bytes, stamp)))
-}
-
-fn stamp(found: &fs::Metadata) -> Stamp {
-    Stamp { inode: found.ino(), size: found.size(), seconds: found.mtime(), nanoseconds: found.mtime_nsec() }
 }
 
 fn unreadable(why: BadDocument) -> Unreadable {

@@ -1,8 +1,7 @@
 //! What a document is to the store.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
 use super::changing::{Raw, changed};
 use super::files;
+use crate::store::directories::{list_directories, only_list};
 use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, TranslatedStore, chance};
 use crate::store::{Store, StoreError};
@@ -66,23 +66,13 @@ impl Form for DocumentForm {
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
         let root = match &self.place {
             DocumentPlace::Lists(root) => root,
-            DocumentPlace::File(path) => return Ok(only_list(path).into_iter().collect()),
-        };
-        let entries = match fs::read_dir(root) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::io("cannot list", root)(error)),
-        };
-        let mut lists = Vec::new();
-        for entry in entries {
-            let directory = entry.map_err(StoreError::io("cannot list", root))?.path();
-            let Some(list) = directory.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
-            let path = directory.join(FILE);
-            if list.directory() == list.as_str() && path.is_file() {
-                lists.push((list, path));
+            DocumentPlace::File(path) => {
+                let list = only_list(path).filter(|_| path.is_file());
+                return Ok(list.map(|list| (list, path.clone())).into_iter().collect());
             }
-        }
-        Ok(lists)
+        };
+        let documents = list_directories(root)?.into_iter().map(|(list, directory)| (list, directory.join(FILE)));
+        Ok(documents.filter(|(_, path)| path.is_file()).collect())
     }
 
     fn home(&self, path: &Path) -> Home {
@@ -91,6 +81,10 @@ impl Form for DocumentForm {
 
     fn directory<'a>(&self, path: &'a Path) -> &'a Path {
         path.parent().unwrap_or(path)
+    }
+
+    fn temporary(&self, path: &Path) -> String {
+        files::temporary_prefix(path)
     }
 
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
@@ -121,6 +115,10 @@ impl Form for DocumentForm {
         changed(raw, changes, at)
     }
 
+    fn is_settled(&self, raw: &Raw, seen: i64) -> bool {
+        raw.stamp.is_some_and(|stamp| stamp.is_settled(seen))
+    }
+
     fn is_still(&self, path: &Path, raw: Option<&Raw>) -> bool {
         files::stamp_of(path) == raw.and_then(|raw| raw.stamp)
     }
@@ -141,13 +139,6 @@ impl Form for DocumentForm {
         let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
         TaskId::stored(parts.join("-"))
     }
-}
-
-/// Returns the list of a document that stands alone: it is called like the directory it is in.
-fn only_list(path: &Path) -> Option<(ListId, PathBuf)> {
-    let named = || path.parent()?.file_name()?.to_str().and_then(|name| ListId::new(name).ok());
-    let list = named().or_else(|| ListId::new("tasks").ok())?;
-    path.is_file().then(|| (list, path.to_owned()))
 }
 
 #[cfg(test)]

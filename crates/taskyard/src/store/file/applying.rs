@@ -11,8 +11,8 @@ use taskyard_core::dialect::native::next_number;
 use super::commit::unfinished;
 use super::failpoint::reach;
 use super::files;
-use super::fingerprint::look_at;
-use super::place::{c_name, file_name, lock_name};
+use super::hidden;
+use super::place::{c_name, lock_name};
 use super::plan::{Plan, Write};
 use super::turn::Turn;
 use crate::store::StoreError;
@@ -49,7 +49,6 @@ pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
 
 fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
     let directory = turn.directory.as_fd();
-    let name = file_name(&write.id);
     let unfinished = |doing, error: Errno| {
         Hindrance::Failed(StoreError::Unfinished { doing, path: turn.place.task_file(&write.id), source: error.into() })
     };
@@ -57,7 +56,8 @@ fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
     if !turn.is_ours_with(&lock_name(&format!("{}.json", write.id.file_stem()))) {
         return Err(Hindrance::LockLost);
     }
-    let print = look_at(directory, &name).map_err(|_| Hindrance::Changed)?.map(|look| look.print);
+    let (name, look) = hidden::find(&turn.place, directory, &write.id).map_err(|_| Hindrance::Changed)?;
+    let print = look.map(|look| look.print);
     if print != write.before.as_ref().map(|(_, look)| look.print) {
         return Err(Hindrance::Changed);
     }

@@ -8,8 +8,9 @@ use std::os::fd::BorrowedFd;
 use taskyard_core::{Task, TaskId};
 
 use super::files::{self, Contents};
-use super::fingerprint::{Fingerprint, look_at};
-use super::place::{Place, file_name};
+use super::fingerprint::Fingerprint;
+use super::hidden;
+use super::place::Place;
 use super::scan;
 use crate::clock;
 use crate::store::StoreError;
@@ -27,15 +28,17 @@ pub(super) fn waiting_for(
 ) -> Result<Vec<Task>, StoreError> {
     let seen = clock::wall();
     let mention = Mention::of(blocker);
-    let (mut looks, known) =
+    let (seen_files, known) =
         scan::look_while(place, directory, Some(journal), || journal.known_where(|content| mention.is_in(content)))?;
+    let mut looks = seen_files.tasks;
     let mut found = Vec::new();
     let mut changed = Vec::new();
     for known in known {
         let look = match looks.remove(&known.id) {
             Some(look) => Some(look),
             // A directory that changes while it is read may leave a name out.
-            None => look_at(directory, &file_name(&known.id))
+            None => hidden::find(place, directory, &known.id)
+                .map(|(_, look)| look)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
         };
         match look {
@@ -49,7 +52,8 @@ pub(super) fn waiting_for(
     changed.extend(looks.into_keys());
     let mut read = Vec::with_capacity(changed.len());
     for id in changed {
-        let contents = files::read(directory, &id).map_err(StoreError::io("cannot read", place.task_file(&id)))?;
+        let contents =
+            files::read(place, directory, &id).map_err(StoreError::io("cannot read", place.task_file(&id)))?;
         read.push((id, contents));
     }
     if read.len() > MANY {

@@ -13,8 +13,9 @@ use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::{Image, Task, TaskId};
 
 use super::fingerprint::{Look, look_through};
+use super::hidden;
 use super::lock::temporary_name;
-use super::place::file_name;
+use super::place::{Place, file_name};
 use crate::clock;
 
 /// A file that nobody touched for this long is not in the middle of being written.
@@ -50,10 +51,10 @@ impl Contents {
 }
 
 /// Reads a task file. One that seems to be half written at this instant is looked at again for a while.
-pub(super) fn read(directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+pub(super) fn read(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
     let mut pause = Duration::from_micros(250);
     loop {
-        let contents = read_once(directory, id)?;
+        let contents = read_once(place, directory, id)?;
         let Contents::Broken(why, Some((_, look))) = &contents else { return Ok(contents) };
         let is_fresh = clock::wall().saturating_sub(look.print.mtime) < SURELY_WRITTEN;
         if !why.may_be_torn() || !is_fresh || pause > Duration::from_millis(150) {
@@ -64,10 +65,15 @@ pub(super) fn read(directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Content
     }
 }
 
-fn read_once(directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
     // A pipe under a task's name must not make us wait for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(directory, &*file_name(id), flags, Mode::empty()) {
+    let open = |name: &CStr| rustix::fs::openat(directory, name, flags, Mode::empty());
+    let opened = match (open(&file_name(id)), hidden::other_name(place, id)) {
+        (Err(Errno::NOENT), Some(hidden)) => open(&hidden),
+        (opened, _) => opened,
+    };
+    let file = match opened {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(Contents::Missing),
         Err(Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NXIO) => {

@@ -4,14 +4,16 @@
 //! program just before; what has been flushed since is known not to be lost.
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{Mode, OFlags};
+use taskyard_core::dialect::macf::hidden_name;
 use taskyard_core::{Revision, TaskId};
 
 use super::handle::Handle;
-use super::place::file_name;
+use super::place::{c_name, file_name};
 use crate::clock;
 use crate::store::sidecar::Journal;
 
@@ -83,7 +85,12 @@ pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Rev
 
 fn flush_file(directory: BorrowedFd<'_>, task: &TaskId) -> bool {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    match rustix::fs::openat(directory, &*file_name(task), flags, Mode::empty()) {
+    let open = |name: CString| rustix::fs::openat(directory, &*name, flags, Mode::empty());
+    let opened = match (open(file_name(task)), hidden_name(task)) {
+        (Err(rustix::io::Errno::NOENT), Some(hidden)) => open(c_name(&hidden)),
+        (opened, _) => opened,
+    };
+    match opened {
         Ok(file) => rustix::fs::fdatasync(&file).is_ok(),
         Err(error) => error == rustix::io::Errno::NOENT,
     }

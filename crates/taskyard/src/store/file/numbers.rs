@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use taskyard_core::rules::numbering::{number_of_file, read_mark};
+use taskyard_core::rules::numbering::{number_of_any_file, number_of_file, read_mark};
 
 use super::place;
 use crate::store::StoreError;
@@ -43,10 +43,19 @@ impl HighestFile {
     }
 }
 
-/// Reads the highest number from the names themselves.
+/// Reads the highest number from the names themselves, those included that are hidden from the client.
 pub(super) fn scan(directory: BorrowedFd<'_>, path: &Path) -> Result<f64, StoreError> {
+    highest(directory, path, number_of_any_file)
+}
+
+/// Reads the highest number that the client would find.
+pub(super) fn scan_as_the_client(directory: BorrowedFd<'_>, path: &Path) -> Result<f64, StoreError> {
+    highest(directory, path, number_of_file)
+}
+
+fn highest(directory: BorrowedFd<'_>, path: &Path, number: impl Fn(&str) -> Option<f64>) -> Result<f64, StoreError> {
     let names = place::names(directory, path)?;
-    Ok(names.iter().filter_map(|name| number_of_file(name)).fold(0.0, f64::max))
+    Ok(names.iter().filter_map(|name| number(name)).fold(0.0, f64::max))
 }
 
 /// Reads the number in `.highwatermark`; no file and no number are zero.
@@ -88,7 +97,7 @@ impl Watched {
                 return Err(io::ErrorKind::Other.into());
             }
             let name = event.file_name().and_then(|name| name.to_str().ok());
-            self.highest = name.and_then(number_of_file).map_or(self.highest, |number| self.highest.max(number));
+            self.highest = name.and_then(number_of_any_file).map_or(self.highest, |number| self.highest.max(number));
         }
     }
 

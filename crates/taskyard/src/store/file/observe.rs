@@ -7,9 +7,8 @@ use std::time::Duration;
 use taskyard_core::{AgentName, Op, Revision};
 
 use super::commit::elsewhere;
-use super::fingerprint::look_at;
 use super::handle::Handle;
-use super::place::file_name;
+use super::hidden;
 use super::queue::{self, Queue};
 use super::scan::{self, Change, Scan};
 use super::state::{self, State};
@@ -135,7 +134,8 @@ fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError>
         return Ok(changes.iter().all(|change| change.after.is_none()));
     };
     Ok(changes.iter().all(|change| {
-        let now = look_at(directory.as_fd(), &file_name(&change.task)).ok().flatten().map(|look| look.print);
+        let now = hidden::find(&handle.place, directory.as_fd(), &change.task);
+        let now = now.ok().and_then(|(_, look)| look).map(|look| look.print);
         now == change.after.as_ref().map(|(_, print)| *print)
     }))
 }

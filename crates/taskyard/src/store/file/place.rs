@@ -7,7 +7,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use taskyard_core::{ListId, TaskId};
+use taskyard_core::dialect::macf::hidden_name;
+use taskyard_core::{ListId, Rules, TaskId};
 
 use crate::store::StoreError;
 use crate::store::sidecar::{canonical, sidecar_of};
@@ -26,19 +27,27 @@ pub(super) struct Place {
     pub(super) lock: CString,
     /// Whether the directory is made where there is none.
     pub(super) makes_directory: bool,
+    /// Whether tasks that are hidden from the client are looked for.
+    pub(super) sees_hidden: bool,
 }
 
 impl Place {
     /// Finds the place of a list below a directory of lists.
-    pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId) -> Self {
+    pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId, rules: Rules) -> Self {
         let directory = canonical(&tasks.join(list.directory()));
         let sidecar = data.map(|data| sidecar_of(data, &directory));
-        Self { directory, sidecar, lock: c".lock.lock".to_owned(), makes_directory: true }
+        Self {
+            directory,
+            sidecar,
+            lock: c".lock.lock".to_owned(),
+            makes_directory: true,
+            sees_hidden: !rules.is_client(),
+        }
     }
 
     /// Returns the place of one file that is locked by itself, in a directory that is never made.
     pub(super) fn of_file(directory: PathBuf, file: &str) -> Self {
-        Self { directory, sidecar: None, lock: lock_name(file), makes_directory: false }
+        Self { directory, sidecar: None, lock: lock_name(file), makes_directory: false, sees_hidden: false }
     }
 
     /// Returns the path of the lock that guards it.
@@ -49,6 +58,13 @@ impl Place {
     /// Returns the path of a task's file.
     pub(super) fn task_file(&self, id: &TaskId) -> PathBuf {
         self.directory.join(format!("{}.json", id.file_stem()))
+    }
+
+    /// Returns the path of the file that a task is in: the plain one, but where only a hidden one is there.
+    pub(super) fn file_in_use(&self, id: &TaskId) -> PathBuf {
+        let plain = self.task_file(id);
+        let hidden = hidden_name(id).filter(|_| self.sees_hidden).map(|name| self.directory.join(name));
+        hidden.filter(|hidden| !plain.exists() && hidden.exists()).unwrap_or(plain)
     }
 
     /// Opens the directory of task files; `None` where there is none.

@@ -13,6 +13,7 @@ use taskyard_core::{Image, TaskId};
 use super::failpoint::reach;
 use super::files;
 use super::fingerprint::Look;
+use super::hidden;
 use super::numbers;
 use super::turn::Turn;
 use super::txn::{FileTxn, Staged};
@@ -96,12 +97,17 @@ fn prepare_one(
 ) -> Result<Write, StoreError> {
     let path = || turn.place.task_file(&id);
     // Now that its lock is ours: is the file still what the decision was made on?
-    let now = files::read(directory, &id).map_err(StoreError::io("cannot read", path()))?;
+    let now = files::read(&turn.place, directory, &id).map_err(StoreError::io("cannot read", path()))?;
     let before = match (before, now.image()) {
         (None, None) => None,
         (Some((image, _)), Some((found, look))) if image == *found => Some((image, *look)),
         _ => return Err(StoreError::Conflict { task: id }),
     };
+    let is_open = |image: &Image| image.task(&id).is_ok_and(|task| task.status.is_open());
+    if before.is_some() && after.as_ref().is_some_and(is_open) {
+        // Whatever becomes of the commit: what was done may be seen again by everybody.
+        hidden::unhide(&turn.place, directory, &id).map_err(StoreError::io("cannot rename to", path()))?;
+    }
     reach("temporary file: before");
     let mode = before.as_ref().map(|(_, look)| look.mode);
     let after = after

@@ -12,8 +12,9 @@ use super::applying::{mark_applied, raise_mark};
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
+use super::hidden;
 use super::lock::{self, LIFE};
-use super::place::{self, c_name, file_name};
+use super::place::{self, c_name};
 use super::turn::Turn;
 use super::{flush, numbers, pair, repair};
 use crate::clock;
@@ -75,6 +76,8 @@ struct Fate {
 
 fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(), StoreError> {
     let path = turn.place.task_file(id);
+    let name = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    let (name, _) = name.map_err(StoreError::io("cannot look at", &path))?;
     let found = repair::contents(turn, id)?;
     let is_forgotten = match &found {
         Contents::Missing => !fate.is_old,
@@ -83,15 +86,15 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
     match &fate.last {
         Some(last) if is_forgotten => {
             tracing::info!(task = %id, "bringing back what a power loss took");
-            files::replace(turn.directory.as_fd(), &file_name(id), last.bytes())
+            files::replace(turn.directory.as_fd(), &name, last.bytes())
                 .map_err(StoreError::io("cannot write", &path))?;
-            if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &file_name(id)) {
+            if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &name) {
                 journal.set_known(id, &Known { print: look.print, seen: look.print.mtime, image: last.clone() })?;
             }
             Ok(())
         }
         None if is_forgotten && !matches!(found, Contents::Missing) => {
-            rustix::fs::unlinkat(&*turn.directory, &*file_name(id), AtFlags::empty())
+            rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty())
                 .map_err(|error| StoreError::io("cannot remove", &path)(error.into()))
         }
         _ => Ok(()),

@@ -17,8 +17,9 @@ use super::collision;
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::{Look, look_at};
+use super::hidden;
 use super::numbers;
-use super::place::{self, OURS, c_name, file_name};
+use super::place::{self, OURS, c_name};
 use super::turn::Turn;
 use crate::clock;
 use crate::store::sidecar::{Journal, NewEntry, StoredEntry};
@@ -58,7 +59,7 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
         tracing::info!(tasks = pending.len(), "finishing a commit that its writer did not finish");
     }
     let touched: Vec<TaskId> = pending.iter().map(|stored| stored.entry.task.clone()).collect();
-    let existing: Vec<TaskId> = touched.into_iter().filter(|id| turn.place.task_file(id).exists()).collect();
+    let existing: Vec<TaskId> = touched.into_iter().filter(|id| turn.place.file_in_use(id).exists()).collect();
     turn.lock_tasks(&existing)?;
     for stored in &pending {
         reach("repair: before a file");
@@ -150,6 +151,7 @@ fn finish_rewrite(
     let Some(temporary) = stored.inode.and_then(|inode| temporaries.get(&inode)) else { return Ok(()) };
     let directory = turn.directory.as_fd();
     let path = turn.place.task_file(id);
+    let name = name_in_use(turn, id)?;
     let now = contents(turn, id)?;
     let before = stored.entry.before.as_ref();
     let renamed = match &now {
@@ -167,9 +169,9 @@ fn finish_rewrite(
         Contents::Task(_, found, _) if before != Some(found) && found != after => {
             // Somebody wrote in between: what we changed is changed in what they wrote.
             let image = rebased(stored.entry.op, id, before, after, found, rules);
-            files::replace(directory, &file_name(id), image.bytes())
+            files::replace(directory, &name, image.bytes())
         }
-        _ => rustix::fs::renameat(directory, &**temporary, directory, &*file_name(id)).map_err(Into::into),
+        _ => rustix::fs::renameat(directory, &**temporary, directory, &*name).map_err(Into::into),
     };
     renamed.map_err(StoreError::io("cannot write", &path))
 }
@@ -205,7 +207,7 @@ fn finish_removal(turn: &Turn, journal: &Journal, stored: &StoredEntry) -> Resul
     {
         raise_mark(turn, number)?;
     }
-    rustix::fs::unlinkat(&*turn.directory, &*file_name(id), AtFlags::empty())
+    rustix::fs::unlinkat(&*turn.directory, &*name_in_use(turn, id)?, AtFlags::empty())
         .map_err(|error| StoreError::io("cannot remove", &path)(error.into()))
 }
 
@@ -240,7 +242,13 @@ pub(super) fn clear_away(turn: &Turn) -> Result<(), StoreError> {
 
 /// Reads what a file holds, for whoever decides what became of a commit.
 pub(super) fn contents(turn: &Turn, id: &TaskId) -> Result<Contents, StoreError> {
-    files::read(turn.directory.as_fd(), id).map_err(StoreError::io("cannot read", turn.place.task_file(id)))
+    files::read(&turn.place, turn.directory.as_fd(), id)
+        .map_err(StoreError::io("cannot read", turn.place.task_file(id)))
+}
+
+fn name_in_use(turn: &Turn, id: &TaskId) -> Result<CString, StoreError> {
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    found.map(|(name, _)| name).map_err(StoreError::io("cannot look at", turn.place.task_file(id)))
 }
 
 /// Writes contents to a temporary file and returns what it is recognised by.

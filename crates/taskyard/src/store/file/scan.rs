@@ -5,12 +5,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 
+use taskyard_core::dialect::macf::hidden_task_of;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{Image, Revision, Task, TaskId};
 
 use super::files::{self, Contents};
 use super::fingerprint::{Fingerprint, Look, look_at};
-use super::place::{self, Place, c_name, file_name};
+use super::hidden;
+use super::place::{self, Place, c_name};
 use super::present::Sight;
 use crate::clock;
 use crate::store::sidecar::{Journal, KnownTask};
@@ -68,22 +70,28 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
         return Ok(scan);
     };
     let looking = Looking { place, directory: directory.as_fd(), journal };
-    let (mut looks, (revision, known)) = look_while(place, directory.as_fd(), journal, || remembered(journal))?;
+    let (seen_files, (revision, known)) = look_while(place, directory.as_fd(), journal, || remembered(journal))?;
     let mut scan = Scan { revision, seen, ..Scan::default() };
+    let Looks { tasks: mut looks, shadowed } = seen_files;
     scan.tasks.reserve(looks.len());
     // In the order of the known, which is nearly the order of the numbers.
     for known in known {
         // A directory that changes while it is read may leave a name out: ask for it by name before believing that.
         let look = match looks.remove(&known.id) {
             Some(look) => Some(look),
-            None => look_at(looking.directory, &file_name(&known.id))
+            None => hidden::find(place, looking.directory, &known.id)
+                .map(|(_, look)| look)
                 .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))?,
         };
         match look {
             Some(look) => scan.add(&looking, known.id.clone(), look, Some(known))?,
+            // To the client it is gone, and comes back when it pleases others.
+            None if hidden::is_out_of_sight(place, looking.directory, &known.id)
+                .map_err(StoreError::io("cannot look at", place.task_file(&known.id)))? => {}
             None => scan.add_missing(known, journal)?,
         }
     }
+    scan.problems.extend(shadowed.into_iter().map(|task| in_the_shadow(place, task)));
     for (id, look) in looks {
         scan.add(&looking, id, look, None)?;
     }
@@ -99,7 +107,7 @@ pub(super) fn look_while<T>(
     directory: BorrowedFd<'_>,
     journal: Option<&Journal>,
     remember: impl FnOnce() -> Result<T, StoreError>,
-) -> Result<(HashMap<TaskId, Look>, T), StoreError> {
+) -> Result<(Looks, T), StoreError> {
     let size_hint = journal.map_or(0, |journal| journal.known_count().unwrap_or(0));
     if size_hint < WORTH_A_THREAD {
         return Ok((look_at_all(directory, place)?, remember()?));
@@ -110,6 +118,15 @@ pub(super) fn look_while<T>(
         let died = |_| StoreError::io("cannot list", &place.directory)(io::ErrorKind::Other.into());
         Ok((looks.join().map_err(died)??, remembered))
     })
+}
+
+/// What the names in a directory stand for.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// The file of each task.
+    pub(super) tasks: HashMap<TaskId, Look>,
+    /// Tasks that have a hidden file, too.
+    shadowed: Vec<TaskId>,
 }
 
 /// What is looked at, and what is known of it.
@@ -134,7 +151,8 @@ impl Scan {
             }
             known => {
                 let path = || looking.place.task_file(&id);
-                let contents = files::read(looking.directory, &id).map_err(StoreError::io("cannot read", path()))?;
+                let contents = files::read(looking.place, looking.directory, &id)
+                    .map_err(StoreError::io("cannot read", path()))?;
                 self.add_read(looking, id, contents, known)
             }
         }
@@ -181,7 +199,7 @@ impl Scan {
             Err(why) => {
                 // A file that is only half written at this instant can be shown as it last was.
                 let last_known = last_known.filter(|_| why.may_be_torn());
-                let path = place.task_file(&id);
+                let path = place.file_in_use(&id);
                 self.problems.push(Problem { task: id, path, why, last_known: last_known.map(Box::new) });
             }
         }
@@ -193,16 +211,35 @@ fn known_image(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Image>, 
     Ok(known.flatten().map(|known| known.image))
 }
 
-fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<HashMap<TaskId, Look>, StoreError> {
+fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreError> {
     let names = place::names(directory, &place.directory)?;
-    let mut looks = HashMap::with_capacity(names.len());
+    let look = |name: &str| {
+        look_at(directory, &c_name(name)).map_err(StoreError::io("cannot look at", place.directory.join(name)))
+    };
+    let mut looks = Looks { tasks: HashMap::with_capacity(names.len()), shadowed: Vec::new() };
+    let mut hidden = Vec::new();
     for name in names {
-        let Some(id) = place::task_of(&name) else { continue };
-        let look = look_at(directory, &c_name(&name))
-            .map_err(StoreError::io("cannot look at", place.directory.join(&name)))?;
-        looks.extend(look.map(|look| (id, look)));
+        match place::task_of(&name) {
+            Some(id) => looks.tasks.extend(look(&name)?.map(|look| (id, look))),
+            None if place.sees_hidden => hidden.extend(hidden_task_of(&name).map(|id| (id, name))),
+            None => {}
+        }
+    }
+    for (id, name) in hidden {
+        if looks.tasks.contains_key(&id) {
+            looks.shadowed.push(id);
+        } else {
+            looks.tasks.extend(look(&name)?.map(|look| (id, look)));
+        }
     }
     Ok(looks)
+}
+
+/// Tells of a hidden file beside the one that counts.
+fn in_the_shadow(place: &Place, task: TaskId) -> Problem {
+    let name = format!(".{task}");
+    let path = place.directory.join(format!("{name}.json"));
+    Problem { task: TaskId::stored(name), path, why: Unreadable::Shadowed { task }, last_known: None }
 }
 
 fn remembered(journal: Option<&Journal>) -> Result<(Revision, Vec<KnownTask>), StoreError> {

@@ -145,7 +145,7 @@ impl Snapshot for FileSnapshot {
         let mut look = 0;
         loop {
             let before = self.sequence();
-            let contents = files::read(directory.as_fd(), id)
+            let contents = files::read(&self.handle.place, directory.as_fd(), id)
                 .map_err(StoreError::io("cannot read", self.handle.place.task_file(id)))?;
             let found = lookup(contents, id, &self.handle.place);
             if before.is_multiple_of(2) && before == self.sequence() {
@@ -176,7 +176,7 @@ impl Snapshot for FileSnapshot {
 
     fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
         let Some(directory) = self.handle.place.open()? else { return Ok(None) };
-        let contents = files::read(directory.as_fd(), id)
+        let contents = files::read(&self.handle.place, directory.as_fd(), id)
             .map_err(StoreError::io("cannot read", self.handle.place.task_file(id)))?;
         Ok(contents.broken())
     }

@@ -1,13 +1,10 @@
 //! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
 
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task};
 
 use super::handle::Handle;
 use super::pair::FilePair;
@@ -15,6 +12,7 @@ use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
 use super::{litter, scan};
+use crate::store::directories::{changed, list_directories};
 use crate::store::following::{self, Followed};
 use crate::store::{
     HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
@@ -57,7 +55,7 @@ impl FileStore {
     fn handle(&self, list: &ListId) -> Arc<Handle> {
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let handle = handles.entry(list.clone()).or_insert_with(|| {
-            let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list);
+            let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
             Arc::new(Handle::new(list.clone(), place, self.options.rules))
         });
         Arc::clone(handle)
@@ -66,20 +64,8 @@ impl FileStore {
 
 impl Store for FileStore {
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
-        let tasks = &self.options.tasks;
-        let entries = match fs::read_dir(tasks) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::io("cannot list", tasks)(error)),
-        };
-        let mut lists = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(StoreError::io("cannot list", tasks))?.path();
-            let Some(list) = path.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
-            if path.is_dir() && list.directory() == list.as_str() {
-                lists.push(self.info(list, path)?);
-            }
-        }
+        let lists = list_directories(&self.options.tasks)?;
+        let mut lists = lists.into_iter().map(|(list, path)| self.info(list, path)).collect::<Result<Vec<_>, _>>()?;
         lists.sort_by(|one, two| one.list.cmp(&two.list));
         Ok(lists)
     }
@@ -89,7 +75,8 @@ impl Store for FileStore {
     }
 
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
-        let place = Place::of_file(self.options.tasks.join(list.directory()), ".lock");
+        let directory = self.options.tasks.join(list.directory());
+        let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
         Ok(scan::scan(&place, None)?.tasks)
     }
 
@@ -149,13 +136,7 @@ impl FileStore {
         }
         let tasks = scan?.tasks;
         let count = |status: Status| tasks.iter().filter(|task| task.status == status && !task.is_internal()).count();
-        let changed = fs::metadata(&path).and_then(|path| path.modified()).ok();
-        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Ok(ListInfo {
-            list,
-            path: Some(path),
-            counts: Status::ALL.map(count),
-            changed: changed.map(|since| Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))),
-        })
+        let changed = changed(&path);
+        Ok(ListInfo { list, path: Some(path), counts: Status::ALL.map(count), changed })
     }
 }

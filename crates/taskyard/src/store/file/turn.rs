@@ -334,7 +334,7 @@ fn is_named(held: &HeldName, look: &Look) -> bool {
 }
 
 /// Tells whether there is no such process any more.
-pub(super) fn is_dead(process: u32) -> bool {
+pub(in crate::store) fn is_dead(process: u32) -> bool {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }

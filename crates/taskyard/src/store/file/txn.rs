@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use taskyard_core::dialect::macf::hidden_task_of;
 use taskyard_core::dialect::native;
 use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
@@ -121,7 +122,8 @@ impl FileTxn {
             return Ok(contents.clone());
         }
         let path = self.turn.place.task_file(id);
-        let contents = files::read(self.turn.directory.as_fd(), id).map_err(StoreError::io("cannot read", path))?;
+        let contents = files::read(&self.turn.place, self.turn.directory.as_fd(), id)
+            .map_err(StoreError::io("cannot read", path))?;
         self.read.borrow_mut().insert(id.clone(), contents.clone());
         Ok(contents)
     }
@@ -134,7 +136,7 @@ impl FileTxn {
                 Contents::Task(_, image, look) => Some((image, look)),
                 Contents::Broken(_, Some((image, look))) if self.handle.rules.is_client() => Some((image, look)),
                 Contents::Broken(why, _) => {
-                    return Err(StoreError::NoTask { path: self.turn.place.task_file(id), why });
+                    return Err(StoreError::NoTask { path: self.turn.place.file_in_use(id), why });
                 }
             };
             let after = before.as_ref().map(|(image, _)| image.clone());
@@ -215,7 +217,7 @@ impl Txn for FileTxn {
     fn numbers(&self) -> Result<Numbers, StoreError> {
         let directory = &self.turn.place.directory;
         let highest_file = if self.handle.rules.is_client() {
-            numbers::scan(self.turn.directory.as_fd(), directory)?
+            numbers::scan_as_the_client(self.turn.directory.as_fd(), directory)?
         } else {
             let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
             highest.get(self.turn.directory.as_fd(), directory)?
@@ -264,7 +266,9 @@ impl Txn for FileTxn {
     fn clear(&mut self) -> Result<(), StoreError> {
         self.needs_lock_file = true;
         let names = place::names(self.turn.directory.as_fd(), &self.turn.place.directory)?;
-        for id in names.iter().filter_map(|name| place::task_of(name)) {
+        let sees_hidden = self.turn.place.sees_hidden;
+        let task_of = |name: &String| place::task_of(name).or_else(|| hidden_task_of(name).filter(|_| sees_hidden));
+        for id in names.iter().filter_map(task_of) {
             let is_task = matches!(self.read(&id)?, Contents::Task(..));
             let is_file = matches!(self.read(&id)?, Contents::Broken(_, Some(_)));
             if is_task || (is_file && self.handle.rules.is_client()) {
@@ -305,7 +309,7 @@ pub(super) fn lookup(contents: Contents, id: &TaskId, place: &place::Place) -> L
         Contents::Missing => Lookup::Missing,
         Contents::Task(task, image, _) => Lookup::Found(task, image),
         Contents::Broken(why, _) => {
-            Lookup::Unreadable(Problem { task: id.clone(), path: place.task_file(id), why, last_known: None })
+            Lookup::Unreadable(Problem { task: id.clone(), path: place.file_in_use(id), why, last_known: None })
         }
     }
 }

@@ -4,7 +4,7 @@ use taskyard_core::rules::numbering::Numbers;
 use taskyard_core::{Event, Image, Lease, Revision, Rules, Task, TaskId};
 
 use super::list_cell::Turn;
-use crate::store::staged::{CannotStage, Staging, key_of};
+use crate::store::staged::Staging;
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
 
 /// A transaction on one list. It holds the list's turn until it is dropped.
@@ -20,18 +20,11 @@ impl MemoryTxn {
         let staging = Staging::over(turn.cell().state());
         Self { turn, rules, staging }
     }
-
-    fn explain(&self, id: &TaskId, result: Result<(), CannotStage>) -> Result<(), StoreError> {
-        result.map_err(|why| match why {
-            CannotStage::NoTask(why) => StoreError::NoTask { path: self.staging.base.home.path_of(id), why },
-            CannotStage::TooLarge(source) => StoreError::TooLarge { task: id.clone(), source },
-        })
-    }
 }
 
 impl Snapshot for MemoryTxn {
     fn exists(&self) -> bool {
-        self.staging.base.exists || self.staging.staged.values().any(Option::is_some)
+        self.staging.exists()
     }
 
     fn revision(&self) -> Revision {
@@ -39,11 +32,11 @@ impl Snapshot for MemoryTxn {
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
-        Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.staging.base.home)))
+        Ok(self.staging.find(id))
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
-        Ok(self.staging.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+        Ok(self.staging.tasks())
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {
@@ -55,7 +48,7 @@ impl Snapshot for MemoryTxn {
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
-        Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(&self.staging.base.home)).collect())
+        Ok(self.staging.problems())
     }
 
     fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
@@ -69,13 +62,11 @@ impl Txn for MemoryTxn {
     }
 
     fn put(&mut self, task: Task) -> Result<(), StoreError> {
-        let staged = self.staging.put(&task, self.rules);
-        self.explain(&task.id, staged)
+        self.staging.put(&task, self.rules)
     }
 
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
-        let staged = self.staging.put_image(id, image);
-        self.explain(id, staged)
+        self.staging.put_image(id, image)
     }
 
     fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
@@ -83,8 +74,7 @@ impl Txn for MemoryTxn {
     }
 
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
-        let staged = self.staging.remove(id);
-        self.explain(id, staged)
+        self.staging.remove(id)
     }
 
     fn clear(&mut self) -> Result<(), StoreError> {
@@ -93,7 +83,7 @@ impl Txn for MemoryTxn {
     }
 
     fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
-        Ok(self.staging.leases.grant(NewLease { task: key_of(&lease.task), ..lease }))
+        Ok(self.staging.grant(lease))
     }
 
     fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
@@ -102,7 +92,7 @@ impl Txn for MemoryTxn {
     }
 
     fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
-        self.staging.leases.end(&key_of(task));
+        self.staging.end_lease(task);
         Ok(())
     }
 

@@ -1,5 +1,8 @@
 //! How a file is recognised as unchanged without reading it.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+
 /// The identity of a file's contents as the file system tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Fingerprint {
@@ -14,6 +17,12 @@ const GRAIN: i64 = 20_000_000;
 const COARSE_GRAIN: i64 = 2_000_000_000;
 
 impl Fingerprint {
+    /// Takes it from what the system tells of a file.
+    pub(in crate::store) fn of(found: &Metadata) -> Self {
+        let mtime = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+        Self { inode: found.ino(), mtime, size: found.size() }
+    }
+
     /// Tells whether a file that still looks like this was surely not rewritten since `seen`: one that was changed within
     /// the clock's grain of being looked at may have changed again without a trace.
     pub(in crate::store) fn is_settled(&self, seen: i64) -> bool {

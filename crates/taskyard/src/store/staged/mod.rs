@@ -6,4 +6,4 @@ mod staging;
 
 pub(super) use kept::{Home, Kept, State, key_of, number_of};
 pub(super) use snapshot::StateSnapshot;
-pub(super) use staging::{CannotStage, Staging};
+pub(super) use staging::Staging;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use taskyard_core::dialect::native::{self, Unreadable};
+use taskyard_core::dialect::native;
 use taskyard_core::rules::numbering::Numbers;
-use taskyard_core::{Image, Rules, Task, TaskId};
+use taskyard_core::{Image, Lease, Rules, Task, TaskId};
 
-use super::kept::{Kept, State, number_of};
+use super::kept::{Kept, State, key_of, number_of};
 use crate::store::leases::StagedLeases;
+use crate::store::{Lookup, NewLease, Problem, StoreError};
 
 /// A state with changes that have not happened yet.
 #[derive(Debug)]
@@ -18,15 +19,6 @@ pub(in crate::store) struct Staging {
     pub(in crate::store) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
     pub(in crate::store) mark: f64,
     pub(in crate::store) leases: StagedLeases,
-}
-
-/// Why something cannot be staged.
-#[derive(Debug)]
-pub(in crate::store) enum CannotStage {
-    /// Something stands there that is no task.
-    NoTask(Unreadable),
-    /// The task is larger than we write.
-    TooLarge(native::TooLarge),
 }
 
 impl Staging {
@@ -43,8 +35,27 @@ impl Staging {
         }
     }
 
+    /// Tells whether the list exists, with what is staged.
+    pub(in crate::store) fn exists(&self) -> bool {
+        self.base.exists || self.staged.values().any(Option::is_some)
+    }
+
+    pub(in crate::store) fn find(&self, id: &TaskId) -> Lookup {
+        self.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.base.home))
+    }
+
+    /// Returns every readable task, by rising number.
+    pub(in crate::store) fn tasks(&self) -> Vec<Task> {
+        self.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect()
+    }
+
+    /// Returns what is no task, by rising number.
+    pub(in crate::store) fn problems(&self) -> Vec<Problem> {
+        self.all().into_iter().filter_map(|kept| kept.as_problem(&self.base.home)).collect()
+    }
+
     /// Returns everything kept, by rising number.
-    pub(in crate::store) fn all(&self) -> Vec<&Arc<Kept>> {
+    fn all(&self) -> Vec<&Arc<Kept>> {
         let unchanged = self.base.tasks.iter().filter(|(id, _)| !self.staged.contains_key(*id)).map(|(_, kept)| kept);
         let mut all: Vec<_> = unchanged.chain(self.staged.values().flatten()).collect();
         all.sort_by(|one, two| one.id.cmp(&two.id));
@@ -61,14 +72,15 @@ impl Staging {
         tasks
     }
 
-    pub(in crate::store) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), CannotStage> {
+    pub(in crate::store) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), StoreError> {
         let over = self.writable(&task.id)?.map(|kept| &kept.image);
-        let image = native::write(over, task, rules).map_err(CannotStage::TooLarge)?;
+        let image = native::write(over, task, rules)
+            .map_err(|source| StoreError::TooLarge { task: task.id.clone(), source })?;
         self.stage(&task.id, image);
         Ok(())
     }
 
-    pub(in crate::store) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), CannotStage> {
+    pub(in crate::store) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
         self.writable(id)?;
         self.stage(id, image);
         Ok(())
@@ -85,7 +97,7 @@ impl Staging {
         stands
     }
 
-    pub(in crate::store) fn remove(&mut self, id: &TaskId) -> Result<(), CannotStage> {
+    pub(in crate::store) fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
         if self.writable(id)?.is_some() {
             self.unstage(id);
         }
@@ -100,6 +112,15 @@ impl Staging {
         }
     }
 
+    pub(in crate::store) fn grant(&mut self, lease: NewLease) -> Lease {
+        self.leases.grant(NewLease { task: self.base.name_of(&lease.task), ..lease })
+    }
+
+    pub(in crate::store) fn end_lease(&mut self, task: &TaskId) {
+        self.leases.end(&key_of(task));
+        self.leases.end(task);
+    }
+
     pub(in crate::store) fn numbers(&self) -> Numbers {
         // Names that are no number sort after the empty name, numbers before it.
         let border = TaskId::stored("");
@@ -112,10 +133,10 @@ impl Staging {
         Numbers { highest_file, mark: self.mark, journaled: self.base.journaled }
     }
 
-    fn writable(&self, id: &TaskId) -> Result<Option<&Arc<Kept>>, CannotStage> {
+    fn writable(&self, id: &TaskId) -> Result<Option<&Arc<Kept>>, StoreError> {
         let kept = self.get(id);
         match kept.map(|kept| &kept.task) {
-            Some(Err(why)) => Err(CannotStage::NoTask(why.clone())),
+            Some(Err(why)) => Err(StoreError::NoTask { path: self.base.home.path_of(id), why: why.clone() }),
             Some(Ok(_)) | None => Ok(kept),
         }
     }

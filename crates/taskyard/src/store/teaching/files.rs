@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,14 +14,16 @@ use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, rea
 use super::form::Raw;
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
+use crate::store::sidecar::Fingerprint;
+use crate::store::translated::clear_away;
 
-/// What each file looks like without reading it: inode, size, and when it changed.
-pub(super) type Stamps = BTreeMap<String, (u64, u64, i64, i64)>;
+/// What each file looks like without reading it.
+pub(super) type Stamps = BTreeMap<String, Fingerprint>;
 
 /// What the task files have no words for.
 const CARRIED: &str = ".taskyard.json";
 /// What our temporary files begin with.
-const TEMPORARY: &str = ".taskyard-";
+pub(super) const TEMPORARY: &str = ".taskyard-";
 /// Other programs write in place: what may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(250);
 
@@ -75,7 +76,7 @@ pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
         }
         match fs::metadata(entry.path()) {
             Ok(found) if found.is_file() => {
-                stamps.insert(name, (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));
+                stamps.insert(name, Fingerprint::of(&found));
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -88,7 +89,7 @@ pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
 /// Writes what is different. What is carried comes first: without its task it means nothing, and a task without it is not whole.
 pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Result<(), StoreError> {
     fs::create_dir_all(path).map_err(StoreError::io("cannot create", path))?;
-    clear_away(path);
+    clear_away(path, TEMPORARY);
     let nothing = Folder::default();
     let before = before.unwrap_or(&nothing);
     if before.carried != after.carried {
@@ -125,7 +126,10 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         reach("translated: a file in its place");
         Ok(())
     };
-    write().map_err(StoreError::io("cannot write", path.clone()))
+    write().map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        StoreError::io("cannot write", path.clone())(error)
+    })
 }
 
 fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
@@ -133,14 +137,5 @@ fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("cannot remove", path)(error)),
         _ => Ok(()),
-    }
-}
-
-/// Only one of ours writes at a time: every other temporary file is of the dead.
-fn clear_away(folder: &Path) {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    for left in names.filter(|left| left.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY)))
-    {
-        let _ = fs::remove_file(left);
     }
 }

@@ -1,7 +1,7 @@
 //! What a folder is to the store.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use taskyard_core::dialect::teaching::{self, Folder};
 use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
 use super::files::{self, Stamps};
+use crate::store::directories::{list_directories, only_list};
 use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, TranslatedStore, chance, lock_in_time};
 use crate::store::{Store, StoreError};
@@ -77,24 +78,13 @@ impl Form for TeachingForm {
     }
 
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let root = match &self.place {
-            TeachingPlace::Lists(root) => root,
-            TeachingPlace::Folder(path) => return Ok(only_list(path).into_iter().collect()),
-        };
-        let entries = match fs::read_dir(root) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::io("cannot list", root)(error)),
-        };
-        let mut lists = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(StoreError::io("cannot list", root))?.path();
-            let Some(list) = path.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
-            if list.directory() == list.as_str() && path.is_dir() {
-                lists.push((list, path));
+        match &self.place {
+            TeachingPlace::Lists(root) => list_directories(root),
+            TeachingPlace::Folder(path) => {
+                let list = only_list(path).filter(|_| path.is_dir());
+                Ok(list.map(|list| (list, path.clone())).into_iter().collect())
             }
         }
-        Ok(lists)
     }
 
     fn home(&self, path: &Path) -> Home {
@@ -103,6 +93,10 @@ impl Form for TeachingForm {
 
     fn directory<'a>(&self, path: &'a Path) -> &'a Path {
         path
+    }
+
+    fn temporary(&self, _path: &Path) -> String {
+        files::TEMPORARY.to_owned()
     }
 
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
@@ -155,6 +149,10 @@ impl Form for TeachingForm {
         Raw { folder, stamps: Stamps::default(), waiting }
     }
 
+    fn is_settled(&self, raw: &Raw, seen: i64) -> bool {
+        raw.stamps.values().all(|stamp| stamp.is_settled(seen))
+    }
+
     fn is_still(&self, path: &Path, raw: Option<&Raw>) -> bool {
         match (files::stamps(path), raw) {
             (Ok(None), None) => true,
@@ -170,11 +168,4 @@ impl Form for TeachingForm {
     fn new_id(&self, at: Timestamp) -> TaskId {
         teaching::new_id(at, (chance() & 0xffff) as u16)
     }
-}
-
-/// Returns the list of a folder that stands alone: it is called like the directory that holds it.
-fn only_list(path: &Path) -> Option<(ListId, PathBuf)> {
-    let named = || path.parent()?.file_name()?.to_str().and_then(|name| ListId::new(name).ok());
-    let list = named().or_else(|| ListId::new("tasks").ok())?;
-    path.is_dir().then(|| (list, path.to_owned()))
 }

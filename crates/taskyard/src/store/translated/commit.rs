@@ -72,9 +72,9 @@ pub(super) fn exist<F: Form>(
 ) -> Result<(Event, F::Raw), StoreError> {
     let at = clock::now();
     let form = Arc::clone(&txn.handle.form);
-    let raw = form.change(txn.sight.raw.as_ref(), &for_files(changes), at);
+    let raw = form.change(txn.sight.files.raw(), &for_files(changes), at);
     let conflict = || StoreError::Conflict { task: changes[0].task.clone() };
-    if !form.is_still(&txn.handle.path, txn.sight.raw.as_ref()) {
+    if !form.is_still(&txn.handle.path, txn.sight.files.raw()) {
         return Err(conflict());
     }
     for change in changes {
@@ -111,8 +111,8 @@ pub(super) fn exist<F: Form>(
 /// Writes a commit that exists out to the files.
 pub(super) fn write_out<F: Form>(mut txn: TranslatedTxn<F>, event: &Event, raw: &F::Raw) -> Result<(), StoreError> {
     let handle = Arc::clone(&txn.handle);
-    if handle.form.is_still(&handle.path, txn.sight.raw.as_ref()) {
-        handle.form.save(&handle.path, txn.sight.raw.as_ref(), raw).map_err(|error| unfinished(&handle.path, error))?;
+    if handle.form.is_still(&handle.path, txn.sight.files.raw()) {
+        handle.form.save(&handle.path, txn.sight.files.raw(), raw).map_err(|error| unfinished(&handle.path, error))?;
         reach("translated: saved");
         let transaction = txn.journal().begin()?;
         txn.journal().set_fact(APPLIED, event.revision.0.cast_signed())?;
@@ -143,7 +143,7 @@ fn remember_forms<F: Form>(
     for (task, form) in after {
         let image = match changed.get(task) {
             Some(change) => change.after.as_ref().map(|kept| &kept.image),
-            None if txn.sight.forms.get(task) == Some(form) => continue,
+            None if txn.sight.files.forms.get(task) == Some(form) => continue,
             None => txn.staging.base.tasks.get(task).map(|kept| &kept.image),
         };
         if let Some(image) = image {

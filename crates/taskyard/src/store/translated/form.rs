@@ -40,6 +40,9 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// Returns the directory in which something moves when the list changes.
     fn directory<'a>(&self, path: &'a Path) -> &'a Path;
 
+    /// Returns what the names of our temporary files in that directory begin with; the id of their process follows.
+    fn temporary(&self, path: &Path) -> String;
+
     /// Takes the dialect's own lock, waiting no longer than this; none where others kept it.
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError>;
 
@@ -54,6 +57,9 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
 
     /// Returns the files as they are with changes made at a moment. Nothing is written yet.
     fn change(&self, raw: Option<&Self::Raw>, changes: &Changes, at: Timestamp) -> Self::Raw;
+
+    /// Tells whether files that still look as they did were surely not rewritten since that moment of the wall clock.
+    fn is_settled(&self, raw: &Self::Raw, seen: i64) -> bool;
 
     /// Tells whether the files still are what was read.
     fn is_still(&self, path: &Path, raw: Option<&Self::Raw>) -> bool;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use taskyard_core::{Entry, ListId, Rules};
 
 use super::form::Form;
+use super::looking::Remembered;
 use super::observe;
 use super::repair;
 use super::turn::Turn;
@@ -15,13 +16,15 @@ use crate::store::{HistoryQuery, StoreError};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
-pub(super) struct Handle<F> {
+pub(super) struct Handle<F: Form> {
     pub(super) form: Arc<F>,
     pub(super) list: ListId,
     /// Where it is, links resolved.
     pub(super) path: PathBuf,
     pub(super) sidecar: PathBuf,
     pub(super) rules: Rules,
+    /// What the last look saw, where it can be believed for as long as the files are the same.
+    remembered: Mutex<Option<Remembered<F>>>,
     journals: Mutex<Vec<Journal>>,
 }
 
@@ -30,7 +33,7 @@ impl<F: Form> Handle<F> {
     pub(super) fn new(form: Arc<F>, list: ListId, data: &Path, rules: Rules) -> Self {
         let path = canonical(&form.path(&list));
         let sidecar = sidecar_of(data, &path);
-        Self { form, list, path, sidecar, rules, journals: Mutex::default() }
+        Self { form, list, path, sidecar, rules, remembered: Mutex::new(None), journals: Mutex::default() }
     }
 
     /// Takes a connection to the journal out of the pool, or opens one.
@@ -74,6 +77,12 @@ impl<F: Form> Handle<F> {
         Ok((turn, journal))
     }
 
+    /// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
+    pub(super) fn take_bare_turn(&self) -> Result<Turn<F>, StoreError> {
+        self.give_back(self.journal()?);
+        Turn::take(&*self.form, &self.path, &self.queue())
+    }
+
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
     pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
         let mut journal = self.journal()?;
@@ -87,6 +96,11 @@ impl<F: Form> Handle<F> {
                 Ok(None)
             }
         }
+    }
+
+    /// Returns what the last look at the list at rest saw.
+    pub(super) fn remembered(&self) -> MutexGuard<'_, Option<Remembered<F>>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queue(&self) -> PathBuf {

@@ -7,7 +7,9 @@ use taskyard_core::{Revision, TaskId};
 
 use super::form::Form;
 use super::handle::Handle;
+use super::observe;
 use super::present::{Outside, present};
+use crate::clock;
 use crate::store::StoreError;
 use crate::store::sidecar::Journal;
 use crate::store::staged::{Kept, State};
@@ -21,38 +23,74 @@ pub(super) const MARK: &str = "mark";
 #[derive(Debug)]
 pub(super) struct Sight<F: Form> {
     pub(super) state: State,
-    pub(super) raw: Option<F::Raw>,
-    pub(super) forms: BTreeMap<TaskId, Vec<u8>>,
+    pub(super) files: Files<F>,
     /// What other programs did and is not yet recorded.
     pub(super) outside: Vec<Outside>,
     /// Whether a commit of ours may not be in the files yet.
     pub(super) is_unsettled: bool,
 }
 
+/// The files of a list, read, and the form of everything in them.
+#[derive(Debug)]
+pub(super) struct Files<F: Form> {
+    raw: Option<Arc<F::Raw>>,
+    pub(super) forms: Arc<BTreeMap<TaskId, Vec<u8>>>,
+}
+
+/// A list that was at rest when it was seen: as long as its files and our journal are the same, so are its tasks.
+#[derive(Debug)]
+pub(super) struct Remembered<F: Form> {
+    raw: Arc<F::Raw>,
+    forms: Arc<BTreeMap<TaskId, Vec<u8>>>,
+    newest: Revision,
+    applied: Revision,
+    tasks: BTreeMap<TaskId, Arc<Kept>>,
+}
+
+impl<F: Form> Files<F> {
+    /// Returns what was read; none where there are no files.
+    pub(super) fn raw(&self) -> Option<&F::Raw> {
+        self.raw.as_deref()
+    }
+}
+
 /// Looks at a list without a lock.
 pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Sight<F>, StoreError> {
     // Before the files: whatever is committed from here on is taken from the journal.
     let applied = applied(journal)?;
-    let raw = handle.form.load(&handle.path)?;
-    let forms = raw.as_ref().map(|raw| handle.form.forms(raw)).unwrap_or_default();
+    let began = clock::wall();
+    let files = load(handle)?;
     let home = handle.form.home(&handle.path);
-    let mut state = State { home, counts_missing: F::COUNTS_MISSING, exists: raw.is_some(), ..State::default() };
+    let exists = files.raw.is_some();
+    let mut state = State { home, counts_missing: F::COUNTS_MISSING, exists, ..State::default() };
     let Some(journal) = journal else {
-        let present = present(&*handle.form, raw.as_ref(), &forms, &BTreeMap::new());
+        let present = present(&*handle.form, files.raw(), &files.forms, &BTreeMap::new());
         state.tasks = present.tasks;
-        return Ok(Sight { state, raw, forms, outside: present.outside, is_unsettled: false });
+        return Ok(Sight { state, files, outside: present.outside, is_unsettled: false });
     };
     let transaction = journal.begin_to_read()?;
-    let known = journal.forms()?;
-    let pending = journal.after(applied)?;
     let standing = journal.standing()?;
+    let pending = journal.after(applied)?;
     let leases = journal.leases_to_stage(standing.has_leases)?;
     state.mark = journal.fact::<f64>(MARK)?.unwrap_or(0.0);
-    drop(transaction);
-    let present = present(&*handle.form, raw.as_ref(), &forms, &known);
-    state.tasks = present.tasks;
     let commits = pending.iter().filter(|stored| !stored.entry.op.is_elsewhere());
     let is_unsettled = commits.clone().next().is_some();
+    let mut outside = Vec::new();
+    match remembered_tasks(handle, &files, standing.newest, applied) {
+        Some(tasks) => {
+            drop(transaction);
+            state.tasks = tasks;
+        }
+        None => {
+            let known = journal.forms()?;
+            drop(transaction);
+            let present = present(&*handle.form, files.raw(), &files.forms, &known);
+            (state.tasks, outside) = (present.tasks, present.outside);
+            if outside.is_empty() && !is_unsettled {
+                remember(handle, &files, (standing.newest, applied), &state.tasks, began);
+            }
+        }
+    }
     for entry in commits.map(|stored| &stored.entry) {
         match &entry.after {
             Some(image) => drop(state.tasks.insert(entry.task.clone(), Kept::new(entry.task.clone(), image.clone()))),
@@ -64,7 +102,7 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     state.journaled = standing.highest_number as f64;
     state.last_token = leases.last_token();
     state.leases = leases.all().into_iter().map(|lease| (lease.task.clone(), lease)).collect();
-    Ok(Sight { state, raw, forms, outside: present.outside, is_unsettled })
+    Ok(Sight { state, files, outside, is_unsettled })
 }
 
 /// Returns the last commit that is in the files, as far as was written down.
@@ -84,15 +122,45 @@ pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<State>,
         return Ok(Arc::new(sight.state));
     }
     // The first look at a list that others made: from here on nothing of it can be lost.
-    match super::observe::observe(handle) {
-        Ok(_) => {}
+    match observe::record_what_is_new(handle) {
+        Ok(Some(state)) => return Ok(Arc::new(state)),
+        Ok(None) => {}
         // Whoever only reads is not troubled by a journal that cannot be written.
         Err(error) => tracing::debug!(%error, "outside changes are not recorded"),
     }
-    let journal = handle.journal_to_read();
-    let sight = look(handle, journal.as_ref())?;
-    if let Some(journal) = journal {
-        handle.give_back(journal);
-    }
     Ok(Arc::new(sight.state))
+}
+
+/// Reads the files, where they are not the ones that were read before.
+fn load<F: Form>(handle: &Handle<F>) -> Result<Files<F>, StoreError> {
+    let before = handle.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
+    if let Some((raw, forms)) = before.filter(|(raw, _)| handle.form.is_still(&handle.path, Some(raw))) {
+        return Ok(Files { raw: Some(raw), forms });
+    }
+    let raw = handle.form.load(&handle.path)?;
+    let forms = raw.as_ref().map(|raw| handle.form.forms(raw)).unwrap_or_default();
+    Ok(Files { raw: raw.map(Arc::new), forms: Arc::new(forms) })
+}
+
+fn remembered_tasks<F: Form>(
+    handle: &Handle<F>,
+    files: &Files<F>,
+    newest: Revision,
+    applied: Revision,
+) -> Option<BTreeMap<TaskId, Arc<Kept>>> {
+    let before = handle.remembered();
+    let before = before.as_ref().filter(|before| (before.newest, before.applied) == (newest, applied))?;
+    files.raw.as_ref().is_some_and(|raw| Arc::ptr_eq(raw, &before.raw)).then(|| before.tasks.clone())
+}
+
+fn remember<F: Form>(
+    handle: &Handle<F>,
+    files: &Files<F>,
+    (newest, applied): (Revision, Revision),
+    tasks: &BTreeMap<TaskId, Arc<Kept>>,
+    began: i64,
+) {
+    let Some(raw) = files.raw.as_ref().filter(|raw| handle.form.is_settled(raw, began)) else { return };
+    let (raw, forms) = (Arc::clone(raw), Arc::clone(&files.forms));
+    *handle.remembered() = Some(Remembered { raw, forms, newest, applied, tasks: tasks.clone() });
 }

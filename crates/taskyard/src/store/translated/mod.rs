@@ -8,6 +8,7 @@ mod chance;
 mod commit;
 mod form;
 mod handle;
+mod litter;
 mod looking;
 mod observe;
 mod pair;
@@ -19,5 +20,6 @@ mod txn;
 
 pub(super) use chance::chance;
 pub(super) use form::{Changes, Form};
+pub(super) use litter::clear_away;
 pub(super) use store::TranslatedStore;
 pub(super) use turn::lock_in_time;

@@ -8,22 +8,31 @@ use super::looking::{APPLIED, look};
 use super::present::Outside;
 use crate::clock;
 use crate::store::sidecar::{Journal, NewEntry};
+use crate::store::staged::State;
 use crate::store::{Signature, StoreError};
 
 /// Records what other programs did, where nobody is at it. Returns whether nothing is left to record.
 pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
-    if !handle.has_journal() && handle.form.load(&handle.path)?.is_none() {
-        return Ok(true);
+    let journal = match handle.has_journal() {
+        true => Some(handle.journal()?),
+        false => None,
+    };
+    let sight = look(handle, journal.as_ref());
+    if let Some(journal) = journal {
+        handle.give_back(journal);
     }
-    let journal = handle.journal()?;
-    let sight = look(handle, Some(&journal));
-    handle.give_back(journal);
     let sight = sight?;
     if sight.outside.is_empty() && !sight.is_unsettled {
         return Ok(true);
     }
-    let Some((_turn, journal)) = handle.try_take_turn()? else { return Ok(false) };
-    let sight = look(handle, Some(&journal))?;
+    Ok(record_what_is_new(handle)?.is_some())
+}
+
+/// Records what other programs did, and finishes what ours began, where nobody is at it. Returns the list as it is then, for a
+/// reader; none where somebody is.
+pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<State>, StoreError> {
+    let Some((_turn, journal)) = handle.try_take_turn()? else { return Ok(None) };
+    let mut sight = look(handle, Some(&journal))?;
     if !sight.outside.is_empty() {
         let transaction = journal.begin()?;
         let revision = sight.state.revision.next();
@@ -32,9 +41,10 @@ pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
         journal.end(transaction)?;
         tracing::info!(revision = revision.0, tasks = sight.outside.len(), "recorded what another program did");
         journal.copy_log();
+        sight.state.revision = revision;
     }
     handle.give_back(journal);
-    Ok(true)
+    Ok(Some(sight.state))
 }
 
 /// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks.

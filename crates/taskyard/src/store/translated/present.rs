@@ -33,12 +33,18 @@ pub(super) fn present<F: Form>(
     forms: &BTreeMap<TaskId, Vec<u8>>,
     known: &BTreeMap<TaskId, Formed>,
 ) -> Present {
-    let mut present = Present::default();
+    let mut present = Draft::default();
     let mut edges = Vec::new();
     for (id, bytes) in forms {
         let formed = known.get(id);
         if let Some(formed) = formed.filter(|formed| formed.form.as_ref() == Some(bytes)) {
-            present.tasks.insert(id.clone(), Kept::new(id.clone(), formed.image.clone()));
+            let kept = Kept::new(id.clone(), formed.image.clone());
+            let kept = match raw.filter(|_| kept.task.is_err()) {
+                // Only the dialect can say what is wrong with it.
+                Some(raw) => Arc::new(Kept { id: id.clone(), image: formed.image.clone(), task: form.read(raw, id) }),
+                None => kept,
+            };
+            present.tasks.insert(id.clone(), kept);
             continue;
         }
         let Some(raw) = raw else { continue };
@@ -47,7 +53,7 @@ pub(super) fn present<F: Form>(
         let was = before.as_ref().and_then(|image| image.task(id).ok());
         edges.push((id.clone(), waits_for(was.as_ref()), waits_for(kept.task.as_ref().ok())));
         let after = Some(Formed { form: Some(bytes.clone()), image: kept.image.clone() });
-        present.outside.push(Outside { task: id.clone(), before, after });
+        present.outside.insert(id.clone(), Outside { task: id.clone(), before, after });
         present.tasks.insert(id.clone(), Arc::new(kept));
     }
     for (id, formed) in known.iter().filter(|(id, _)| !forms.contains_key(*id)) {
@@ -55,7 +61,8 @@ pub(super) fn present<F: Form>(
             None => drop(present.tasks.insert(id.clone(), Kept::new(id.clone(), formed.image.clone()))),
             Some(_) => {
                 edges.push((id.clone(), waits_for(formed.image.task(id).ok().as_ref()), Vec::new()));
-                present.outside.push(Outside { task: id.clone(), before: Some(formed.image.clone()), after: None });
+                let outside = Outside { task: id.clone(), before: Some(formed.image.clone()), after: None };
+                present.outside.insert(id.clone(), outside);
             }
         }
     }
@@ -71,7 +78,14 @@ pub(super) fn present<F: Form>(
             mirror(&mut present, known, on, |blocks| blocks.retain(|other| *other != id));
         }
     }
-    present
+    Present { tasks: present.tasks, outside: present.outside.into_values().collect() }
+}
+
+/// What was put together so far; whatever is mirrored is looked up by its name.
+#[derive(Default)]
+struct Draft {
+    tasks: BTreeMap<TaskId, Arc<Kept>>,
+    outside: BTreeMap<TaskId, Outside>,
 }
 
 fn read_anew<F: Form>(form: &F, raw: &F::Raw, id: &TaskId, bytes: &[u8], before: Option<&Image>) -> Kept {
@@ -88,8 +102,8 @@ fn waits_for(task: Option<&Task>) -> Vec<TaskId> {
 }
 
 /// Other programs write one side of an edge only; the other side follows where the task itself was not touched.
-fn mirror(present: &mut Present, known: &BTreeMap<TaskId, Formed>, on: &TaskId, change: impl FnOnce(&mut Vec<TaskId>)) {
-    let is_read_anew = present.outside.iter().any(|outside| outside.task == *on && outside.after.is_some());
+fn mirror(present: &mut Draft, known: &BTreeMap<TaskId, Formed>, on: &TaskId, change: impl FnOnce(&mut Vec<TaskId>)) {
+    let is_read_anew = present.outside.get(on).is_some_and(|outside| outside.after.is_some());
     let (Some(kept), Some(formed)) = (present.tasks.get(on), known.get(on)) else { return };
     let Ok(task) = &kept.task else { return };
     let mut after = task.clone();
@@ -99,8 +113,8 @@ fn mirror(present: &mut Present, known: &BTreeMap<TaskId, Formed>, on: &TaskId, 
         return;
     }
     let Ok(image) = native::write(Some(&kept.image), &after, Rules::Strict) else { return };
-    present.outside.retain(|outside| outside.task != *on);
     let after = Formed { form: formed.form.clone(), image: image.clone() };
-    present.outside.push(Outside { task: on.clone(), before: Some(formed.image.clone()), after: Some(after) });
+    let outside = Outside { task: on.clone(), before: Some(formed.image.clone()), after: Some(after) };
+    present.outside.insert(on.clone(), outside);
     present.tasks.insert(on.clone(), Kept::new(on.clone(), image));
 }

@@ -1,26 +1,25 @@
 //! The store itself.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status};
 
 use super::form::Form;
 use super::handle::Handle;
-use super::looking;
 use super::pair::TranslatedPair;
 use super::txn::TranslatedTxn;
+use super::{litter, looking};
+use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
 use crate::store::staged::{State, StateSnapshot};
 use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
 
 /// Lists in the files of another dialect.
 #[derive(Debug)]
-pub(in crate::store) struct TranslatedStore<F> {
+pub(in crate::store) struct TranslatedStore<F: Form> {
     form: Arc<F>,
     data: PathBuf,
     rules: Rules,
@@ -92,12 +91,12 @@ impl<F: Form> Store for TranslatedStore<F> {
         Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
     }
 
-    fn litter(&self, _list: &ListId) -> Result<Vec<Litter>, StoreError> {
-        Ok(Vec::new())
+    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
+        litter::find(&self.handle(list))
     }
 
-    fn sweep(&self, _list: &ListId, _litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
-        Ok(Vec::new())
+    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+        litter::sweep(&self.handle(list), litter)
     }
 }
 
@@ -109,10 +108,4 @@ fn info(list: ListId, path: PathBuf, state: &State) -> ListInfo {
     }
     let changed = changed(&path);
     ListInfo { list, path: Some(path), counts, changed }
-}
-
-fn changed(path: &Path) -> Option<Timestamp> {
-    let changed = fs::metadata(path).and_then(|found| found.modified()).ok()?;
-    let since = changed.duration_since(UNIX_EPOCH).ok()?;
-    Some(Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }

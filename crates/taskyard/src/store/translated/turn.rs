@@ -1,6 +1,7 @@
 //! A writer's turn: first among ourselves, then with those who know the dialect's own lock.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -11,6 +12,7 @@ use rustix::io::Errno;
 
 use super::form::Form;
 use crate::store::StoreError;
+use crate::store::lock_table::{flock_holder, is_suspended};
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -29,15 +31,20 @@ impl<F: Form> Turn<F> {
     /// Waits for the turn.
     pub(super) fn take(form: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();
-        let locked = |waited| StoreError::Locked { path: path.to_owned(), age: waited, waited };
-        let file = open(queue)?;
-        let file = lock_in_time(file, LONG_PATIENCE)
-            .map_err(StoreError::io("cannot lock", queue))?
-            .ok_or_else(|| locked(started.elapsed()))?;
+        let held = |path: &Path, waited| {
+            let holder = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
+            Err(StoreError::Held { path: path.to_owned(), holder, waited })
+        };
+        // Whoever was suspended does not move, and neither does anybody behind it.
+        let is_worth_waiting = || started.elapsed() < LONG_PATIENCE && !flock_holder(queue).is_some_and(is_suspended);
+        let waited_for = lock_while(open(queue)?, PATIENCE, is_worth_waiting);
+        let Some(file) = waited_for.map_err(StoreError::io("cannot lock", queue))? else {
+            return held(queue, started.elapsed());
+        };
         let waiting = Instant::now();
         match form.hold(path, PATIENCE)? {
             Some(held) => Ok(Self { _held: held, _queue: file }),
-            None => Err(locked(waiting.elapsed())),
+            None => held(path, waiting.elapsed()),
         }
     }
 
@@ -54,7 +61,12 @@ impl<F: Form> Turn<F> {
 }
 
 /// Locks a file, waiting no longer than this; none where others kept it.
-pub(in crate::store) fn lock_in_time(file: File, patience: Duration) -> std::io::Result<Option<File>> {
+pub(in crate::store) fn lock_in_time(file: File, patience: Duration) -> io::Result<Option<File>> {
+    lock_while(file, patience, || false)
+}
+
+/// Locks a file, waiting for so long, and as often again as that is found to be worth it; none where others kept it.
+fn lock_while(file: File, patience: Duration, is_worth_waiting: impl Fn() -> bool) -> io::Result<Option<File>> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => return Ok(Some(file)),
         Err(Errno::WOULDBLOCK) if patience.is_zero() => return Ok(None),
@@ -68,10 +80,13 @@ pub(in crate::store) fn lock_in_time(file: File, patience: Duration) -> std::io:
         let locked = flock(&file, FlockOperation::LockExclusive);
         let _ = sender.send(locked.map(|()| file));
     })?;
-    match receiver.recv_timeout(patience) {
-        Ok(locked) => Ok(Some(locked?)),
-        Err(RecvTimeoutError::Timeout) => Ok(None),
-        Err(RecvTimeoutError::Disconnected) => Err(std::io::ErrorKind::BrokenPipe.into()),
+    loop {
+        match receiver.recv_timeout(patience) {
+            Ok(locked) => return Ok(Some(locked?)),
+            Err(RecvTimeoutError::Timeout) if is_worth_waiting() => {}
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::BrokenPipe.into()),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A transaction: what was read under the lock, and what is to happen.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use taskyard_core::rules::numbering::Numbers;
@@ -8,11 +9,12 @@ use taskyard_core::{Event, Image, Lease, Revision, Rules, Task, TaskId};
 use super::commit;
 use super::form::Form;
 use super::handle::Handle;
-use super::looking::{Sight, look};
+use super::looking::{Files, Sight, look};
+use super::present::Outside;
 use super::turn::Turn;
 use crate::clock;
 use crate::store::sidecar::Journal;
-use crate::store::staged::{CannotStage, Staging, key_of};
+use crate::store::staged::Staging;
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
 /// A list while we change it.
@@ -29,9 +31,8 @@ pub(super) struct TranslatedTxn<F: Form> {
 /// What was seen of the files when the turn began.
 #[derive(Debug)]
 pub(super) struct Seen<F: Form> {
-    pub(super) raw: Option<F::Raw>,
-    pub(super) forms: std::collections::BTreeMap<TaskId, Vec<u8>>,
-    pub(super) outside: Vec<super::present::Outside>,
+    pub(super) files: Files<F>,
+    pub(super) outside: Vec<Outside>,
 }
 
 impl<F: Form> TranslatedTxn<F> {
@@ -50,9 +51,9 @@ impl<F: Form> TranslatedTxn<F> {
     }
 
     fn begin(handle: Arc<Handle<F>>, turn: Turn<F>, journal: Journal) -> Result<Self, StoreError> {
-        let Sight { state, raw, forms, outside, .. } = look(&handle, Some(&journal))?;
+        let Sight { state, files, outside, .. } = look(&handle, Some(&journal))?;
         let staging = Staging::over(Arc::new(state));
-        Ok(Self { handle, journal: Some(journal), sight: Seen { raw, forms, outside }, staging, _turn: turn })
+        Ok(Self { handle, journal: Some(journal), sight: Seen { files, outside }, staging, _turn: turn })
     }
 
     /// Returns the journal.
@@ -69,13 +70,6 @@ impl<F: Form> TranslatedTxn<F> {
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         self.journal_mut().sync()
     }
-
-    fn explain(&self, id: &TaskId, result: Result<(), CannotStage>) -> Result<(), StoreError> {
-        result.map_err(|why| match why {
-            CannotStage::NoTask(why) => StoreError::NoTask { path: self.staging.base.home.path_of(id), why },
-            CannotStage::TooLarge(source) => StoreError::TooLarge { task: id.clone(), source },
-        })
-    }
 }
 
 impl<F: Form> Drop for TranslatedTxn<F> {
@@ -88,7 +82,7 @@ impl<F: Form> Drop for TranslatedTxn<F> {
 
 impl<F: Form> Snapshot for TranslatedTxn<F> {
     fn exists(&self) -> bool {
-        self.staging.base.exists || self.staging.staged.values().any(Option::is_some)
+        self.staging.exists()
     }
 
     fn revision(&self) -> Revision {
@@ -96,7 +90,7 @@ impl<F: Form> Snapshot for TranslatedTxn<F> {
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
-        Ok(self.staging.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.staging.base.home)))
+        Ok(self.staging.find(id))
     }
 
     fn counts_missing(&self) -> bool {
@@ -104,7 +98,7 @@ impl<F: Form> Snapshot for TranslatedTxn<F> {
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
-        Ok(self.staging.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+        Ok(self.staging.tasks())
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {
@@ -116,8 +110,7 @@ impl<F: Form> Snapshot for TranslatedTxn<F> {
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
-        let home = &self.staging.base.home;
-        Ok(self.staging.all().into_iter().filter_map(|kept| kept.as_problem(home)).collect())
+        Ok(self.staging.problems())
     }
 }
 
@@ -134,28 +127,28 @@ impl<F: Form> Txn for TranslatedTxn<F> {
 
     fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         let mut ids = Vec::with_capacity(count);
+        let mut given = HashSet::with_capacity(count);
         while ids.len() < count {
             let id = self.new_id(rules)?;
-            if !ids.contains(&id) {
+            if given.insert(id.clone()) {
                 ids.push(id);
             }
         }
+        // Tasks are kept by their names: what comes in one order is to be seen in it.
+        ids.sort();
         Ok(ids)
     }
 
     fn put(&mut self, task: Task) -> Result<(), StoreError> {
-        let staged = self.staging.put(&task, self.handle.rules);
-        self.explain(&task.id, staged)
+        self.staging.put(&task, self.handle.rules)
     }
 
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
-        let staged = self.staging.put_image(id, image);
-        self.explain(id, staged)
+        self.staging.put_image(id, image)
     }
 
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
-        let staged = self.staging.remove(id);
-        self.explain(id, staged)
+        self.staging.remove(id)
     }
 
     fn clear(&mut self) -> Result<(), StoreError> {
@@ -164,7 +157,7 @@ impl<F: Form> Txn for TranslatedTxn<F> {
     }
 
     fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
-        Ok(self.staging.leases.grant(NewLease { task: self.staging.base.name_of(&lease.task), ..lease }))
+        Ok(self.staging.grant(lease))
     }
 
     fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
@@ -173,8 +166,7 @@ impl<F: Form> Txn for TranslatedTxn<F> {
     }
 
     fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
-        self.staging.leases.end(&key_of(task));
-        self.staging.leases.end(task);
+        self.staging.end_lease(task);
         Ok(())
     }
 

@@ -1,0 +1,98 @@
+//! Which ids tasks have when they go back to where they were imported from.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::importing::MARK;
+use crate::{Task, TaskId};
+
+/// Gives tasks that came from a format the ids they had there, and takes away what says so. One that shares its id with another
+/// keeps the one it has here.
+pub fn sent_back(tasks: Vec<Task>, format: &str) -> Vec<Task> {
+    let mut back: HashMap<TaskId, TaskId> =
+        tasks.iter().filter_map(|task| Some((task.id.clone(), id_there(task, format)?))).collect();
+    loop {
+        let mut taken: HashMap<&TaskId, usize> = HashMap::new();
+        for task in &tasks {
+            *taken.entry(back.get(&task.id).unwrap_or(&task.id)).or_default() += 1;
+        }
+        let shared: HashSet<TaskId> =
+            back.iter().filter(|(_, there)| taken[there] > 1).map(|(here, _)| here.clone()).collect();
+        if shared.is_empty() {
+            break;
+        }
+        back.retain(|here, _| !shared.contains(here));
+    }
+    tasks.into_iter().map(|task| one_sent_back(task, &back)).collect()
+}
+
+fn id_there(task: &Task, format: &str) -> Option<TaskId> {
+    let mark = task.meta(MARK)?;
+    let id = mark.get("id")?.as_str().filter(|id| !id.is_empty())?;
+    (mark.get("from")?.as_str() == Some(format)).then(|| TaskId::stored(id))
+}
+
+fn one_sent_back(mut task: Task, back: &HashMap<TaskId, TaskId>) -> Task {
+    let translated = |id: &TaskId| back.get(id).unwrap_or(id).clone();
+    for edge in task.blocks.iter_mut().chain(&mut task.blocked_by) {
+        *edge = translated(edge);
+    }
+    let parent = task.parent().map(|parent| translated(&parent));
+    let Some(metadata) = &mut task.metadata else { return task };
+    if let (Some(parent), Some(Value::String(stated))) = (parent, metadata.get_mut("parent")) {
+        parent.as_str().clone_into(stated);
+    }
+    let Some(there) = back.get(&task.id) else { return task };
+    // Where it came from before that, it still came from.
+    let before = metadata.get(MARK).and_then(|mark| mark.get("before")).cloned();
+    match before {
+        Some(before) => drop(metadata.insert(MARK.to_owned(), before)),
+        None => drop(metadata.shift_remove(MARK)),
+    }
+    if metadata.is_empty() {
+        task.metadata = None;
+    }
+    Task { id: there.clone(), stated_id: None, ..task }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::sent_back;
+    use crate::{Task, TaskId};
+
+    fn from_there(id: u64, there: &str) -> Task {
+        let metadata = json!({"imported": {"from": "export", "source": "/x", "id": there}});
+        Task { metadata: metadata.as_object().cloned(), ..Task::new(TaskId::number(id), "s") }
+    }
+
+    fn ids(tasks: &[Task]) -> Vec<&str> {
+        tasks.iter().map(|task| task.id.as_str()).collect()
+    }
+
+    #[test]
+    fn ids_edges_and_parents_are_those_of_the_source() {
+        let mut two = from_there(2, "b");
+        two.blocked_by = vec![TaskId::number(1), TaskId::number(3)];
+        two.metadata.as_mut().unwrap().insert("parent".into(), json!("1"));
+        let back = sent_back(vec![from_there(1, "a"), two, Task::new(TaskId::number(3), "s")], "export");
+        assert_eq!(ids(&back), ["a", "b", "3"]);
+        assert_eq!(back[1].blocked_by, [TaskId::stored("a"), TaskId::number(3)]);
+        assert_eq!((&back[0].metadata, back[1].parent()), (&None, Some(TaskId::stored("a"))));
+    }
+
+    #[test]
+    fn what_came_from_elsewhere_keeps_its_id() {
+        assert_eq!(ids(&sent_back(vec![from_there(1, "a")], "document")), ["1"]);
+    }
+
+    #[test]
+    fn two_tasks_never_get_one_id() {
+        let back = sent_back(vec![from_there(1, "a"), from_there(2, "a"), from_there(3, "1")], "export");
+        assert_eq!(ids(&back), ["1", "2", "3"]);
+        let back = sent_back(vec![from_there(1, "2"), from_there(2, "1")], "export");
+        assert_eq!(ids(&back), ["2", "1"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! What lies about beside a list's files and serves nobody: temporary files of dead writers. Old versions that were kept are no
+//! litter.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::form::Form;
+use super::handle::Handle;
+use crate::store::file::is_dead;
+use crate::store::{Litter, StoreError};
+
+/// Finds temporary files of the dead.
+pub(super) fn find<F: Form>(handle: &Handle<F>) -> Result<Vec<Litter>, StoreError> {
+    let directory = handle.form.directory(&handle.path);
+    let left = leftovers(directory, &handle.form.temporary(&handle.path));
+    let mut left = left.map_err(StoreError::io("cannot list", directory))?;
+    left.sort();
+    Ok(left.into_iter().map(|path| Litter::Leftover { path }).collect())
+}
+
+/// Removes litter that is still there.
+pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+    if litter.is_empty() {
+        return Ok(Vec::new());
+    }
+    let torn = litter.iter().filter(|item| matches!(item, Litter::TornFile { .. }));
+    let set_aside: Vec<&Litter> = torn.filter(|item| set_aside(handle, item)).collect();
+    // With the turn in our hands nobody of ours is in the middle of anything.
+    let (_turn, journal) = handle.take_turn()?;
+    handle.give_back(journal);
+    let still_there = find(handle)?;
+    let is_gone = |item: &&Litter| match item {
+        Litter::TornFile { .. } => set_aside.contains(item),
+        Litter::Leftover { path } if still_there.contains(item) => fs::remove_file(path).is_ok(),
+        Litter::Leftover { path } => !path.exists(),
+        _ => false,
+    };
+    Ok(litter.iter().filter(is_gone).cloned().collect())
+}
+
+/// Gives a file from which nothing can be read another name, where it still is so.
+fn set_aside<F: Form>(handle: &Handle<F>, torn: &Litter) -> bool {
+    let Litter::TornFile { path } = torn else { return false };
+    let aside = path.with_added_extension("unreadable");
+    let is_torn =
+        || matches!(handle.form.load(&handle.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
+    let turn = handle.take_bare_turn();
+    turn.is_ok() && is_torn() && !aside.exists() && fs::rename(path, &aside).is_ok()
+}
+
+/// Removes temporary files of the dead, as far as that is possible.
+pub(in crate::store) fn clear_away(directory: &Path, temporary: &str) {
+    for left in leftovers(directory, temporary).unwrap_or_default() {
+        let _ = fs::remove_file(left);
+    }
+}
+
+/// Returns the files that begin like the temporary ones and were made by a process that is no more; its id follows.
+fn leftovers(directory: &Path, temporary: &str) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut left = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(temporary)?.split('-').next()?.parse().ok());
+        if process.is_some_and(is_dead) {
+            left.push(entry.path());
+        }
+    }
+    Ok(left)
+}
