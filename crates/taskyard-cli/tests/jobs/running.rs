@@ -222,3 +222,14 @@ fn a_character_that_is_not_there_entirely_waits_for_its_rest() {
     let rest = site.ask(&format!("job output {id} --offset 1"));
     assert_eq!((&rest["output"], &rest["nextOffset"]), (&json!("éb\u{fffd}"), &json!(5)));
 }
+
+#[test]
+fn a_supervisor_whose_record_is_gone_ends_and_makes_nothing_anew() {
+    let site = Site::new();
+    let id = site.start("", "while [ ! -e go ]; do sleep 0.02; done");
+    let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
+    fs::remove_dir_all(site.home.data()).unwrap();
+    fs::write(site.path("go"), "").unwrap();
+    await_that("the supervisor to end", || !is_alive(supervisor));
+    assert!(!fs::exists(site.home.data()).unwrap());
+}

@@ -29,6 +29,7 @@ mod reopening;
 mod starting;
 mod stopping;
 mod supervisor;
+mod trailer;
 mod trampoline;
 mod usage;
 mod wakeup;
