@@ -61,6 +61,25 @@ fn a_job_outlives_its_starter_and_has_nothing_of_its_stdio() {
 }
 
 #[test]
+fn a_job_holds_no_file_that_its_starter_left_open() {
+    let site = Site::new();
+    let like = site.command("");
+    let mut command = std::process::Command::new("bash");
+    let line = "exec 3> held 9> held 12> held; $TASKYARD job run --json --name one -- sleep 600";
+    command.args(["-c", line]).env_clear().current_dir(site.home.path());
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let job = &ran.json()["job"];
+    for who in ["supervisor", "pid"] {
+        let files = fs::read_dir(format!("/proc/{}/fd", job[who])).unwrap().flatten();
+        let held = files.filter_map(|file| fs::read_link(file.path()).ok()).any(|link| link.ends_with("held"));
+        assert!(!held, "the {who} holds it");
+    }
+    assert_eq!(site.run("job stop one").code, Some(0));
+}
+
+#[test]
 fn what_a_command_leaves_behind_is_ended_with_it() {
     let site = Site::new();
     let id = site.start("", "setsid sleep 600 & echo $! >> pids; sleep 600 & echo $! >> pids; echo done");
@@ -202,4 +221,15 @@ fn a_character_that_is_not_there_entirely_waits_for_its_rest() {
     site.ended(&id);
     let rest = site.ask(&format!("job output {id} --offset 1"));
     assert_eq!((&rest["output"], &rest["nextOffset"]), (&json!("éb\u{fffd}"), &json!(5)));
+}
+
+#[test]
+fn a_supervisor_whose_record_is_gone_ends_and_makes_nothing_anew() {
+    let site = Site::new();
+    let id = site.start("", "while [ ! -e go ]; do sleep 0.02; done");
+    let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
+    fs::remove_dir_all(site.home.data()).unwrap();
+    fs::write(site.path("go"), "").unwrap();
+    await_that("the supervisor to end", || !is_alive(supervisor));
+    assert!(!fs::exists(site.home.data()).unwrap());
 }

@@ -64,7 +64,7 @@ impl Site {
 
     /// Waits for the end of a job, and returns it.
     pub(crate) fn ended(&self, id: &str) -> Value {
-        let ran = self.run(&format!("job wait {id} --timeout 60s --json"));
+        let ran = self.run(&format!("job wait {id} --timeout {}s --json", PATIENCE.as_secs()));
         assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
         ran.json()["job"].clone()
     }

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use taskyard_core::{Job, JobFate, JobId, JobKind, JobOutput};
 
+use super::inherited_files::without_inherited_files;
 use super::record::Record;
 use super::trampoline::{JOB, TOKEN};
 use super::{JobError, JobSettings, Jobs, NewJob, processes, quota};
@@ -91,7 +92,7 @@ impl Jobs {
 
     /// Starts the process that looks after the job, and waits until it does.
     fn start_supervisor(&self, id: &JobId, new: &NewJob) -> Result<(), JobError> {
-        let mut command = Command::new(&self.place.program);
+        let mut command = without_inherited_files(&self.place.program);
         command.args(["job", "supervise"]).arg(&self.place.data).arg(id.as_str());
         command.arg(self.place.settings.quota.to_string());
         command.envs(new.environment.iter().map(|(name, value)| (name, value)));

@@ -13,6 +13,7 @@ use super::command_start::Started;
 use super::ending_all::{Family, adopt_orphans};
 use super::output_writer::OutputWriter;
 use super::record::Record;
+use super::trailer::trailer;
 use super::wakeup::{Wakeup, wait_for};
 use super::{JobError, JobPlace, Jobs, quota, usage};
 use crate::clock;
@@ -321,6 +322,8 @@ impl Ended {
         loop {
             match self.try_record(jobs, id) {
                 Ok(job) => return Ok(job),
+                // Whoever took it off the record does not want to know.
+                Err(error @ JobError::NoSuchJob { .. }) => return Err(error),
                 Err(error) if started.elapsed() > RECORDING => return Err(error),
                 Err(error) => {
                     tracing::warn!(job = %id, %error, "the end of the job cannot be recorded yet");
@@ -332,6 +335,11 @@ impl Ended {
     }
 
     fn try_record(&self, jobs: &Jobs, id: &JobId) -> Result<Job, JobError> {
+        let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
+        // Opening would make it anew.
+        if !jobs.place.data.exists() {
+            return Err(missing());
+        }
         let mut machine = Machine::open(&jobs.place.data)?;
         machine.take_care()?;
         let at = clock::now();
@@ -345,7 +353,7 @@ impl Ended {
             }
             is_alive
         })?;
-        record.map(|record| record.job).ok_or_else(|| JobError::NoSuchJob { name: id.as_str().to_owned() })
+        record.map(|record| record.job).ok_or_else(missing)
     }
 }
 
@@ -378,16 +386,5 @@ fn ending(status: Option<WaitStatus>, cause: Cause, why: Option<String>) -> JobE
         (Cause::Itself, Farewell::Exited(code), None) => JobEnding::Exited(code),
         (Cause::Itself, Farewell::Signalled(signal), _) => JobEnding::Signalled(signal),
         (Cause::Itself, Farewell::Unseen, _) => JobEnding::Signalled(0),
-    }
-}
-
-/// Returns the line that the client puts at the end of the output.
-fn trailer(form: ClientVersion, how: &JobEnding) -> String {
-    match (form, how) {
-        (ClientVersion::V2_1_34, _) => String::new(),
-        (_, JobEnding::Stopped(_) | JobEnding::TimedOut(_)) => "\n[killed]\n".to_owned(),
-        (_, JobEnding::Exited(code) | JobEnding::NotStarted { code, .. }) => format!("\n[exited with code {code}]\n"),
-        // As a shell counts it.
-        (_, JobEnding::Signalled(signal)) => format!("\n[exited with code {}]\n", 128 + signal),
     }
 }
