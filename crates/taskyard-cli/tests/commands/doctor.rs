@@ -114,6 +114,20 @@ fn break_everything(test: &mut Test) {
     test.json(&format!("team join alpha --as bob --pid {} --json", process.id()));
     process.kill().unwrap();
     process.wait().unwrap();
+    test.json("team create beta --json");
+    let teams = test.path("home/.claude/teams");
+    tear(&teams.join("beta/config.json"));
+    fs::create_dir_all(teams.join("alpha/inboxes")).unwrap();
+    fs::write(
+        teams.join("alpha/inboxes/ana.json"),
+        r#"[{"from":"bob","text":"hi","timestamp":"2026-01-01T00:00:00.000Z","read":false},{"fr"#,
+    )
+    .unwrap();
+}
+
+fn tear(path: &Path) {
+    let text = fs::read(path).unwrap();
+    fs::write(path, &text[..text.len() - 3]).unwrap();
 }
 
 fn make_old(path: &Path) {
@@ -146,6 +160,8 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
         "mark_too_low",
         "job_without_process",
         "member_without_process",
+        "torn_inbox",
+        "torn_team_file",
     ]);
     let found = test.json("doctor --json");
     assert_eq!(codes(&found["findings"]), all);
@@ -167,7 +183,16 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
         .iter()
         .copied()
         .filter(|code| {
-            !["stale_lock", "leftover", "mark_too_low", "job_without_process", "member_without_process"].contains(code)
+            ![
+                "stale_lock",
+                "leftover",
+                "mark_too_low",
+                "job_without_process",
+                "member_without_process",
+                "torn_inbox",
+                "torn_team_file",
+            ]
+            .contains(code)
         })
         .collect();
     assert_eq!(codes(&again["findings"]), of_tasks);
@@ -194,6 +219,21 @@ fn what_is_hidden_by_a_dot_name_is_wrong_only_where_it_is_needed() {
         .collect();
     names.sort();
     assert_eq!(names, [".1.json.old", ".2.json", "1.json", "3.json", "9.json"]);
+    test.snapshot();
+}
+
+#[test]
+fn a_document_that_was_torn_is_set_aside_and_written_anew() {
+    let mut test = Test::new().env("TASKYARD_STORE", "document:tasks.json").quietly("create one");
+    let whole = test.json("create two --json");
+    let test = test.quietly(&format!("delete {}", whole["task"]["id"].as_str().unwrap()));
+    let file = test.path("home/project/tasks.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    let mut test = test.run("list").run("doctor").run("doctor --fix --yes").run("doctor");
+    assert_eq!(fs::read_to_string(test.path("home/project/tasks.json.unreadable")).unwrap(), text[..text.len() / 2]);
+    let tasks = test.json("list --json")["tasks"].clone();
+    assert_eq!((tasks[0]["subject"].as_str(), tasks.as_array().unwrap().len()), (Some("one"), 1));
     test.snapshot();
 }
 

@@ -41,6 +41,10 @@ pub enum FindingCode {
     JobWithoutProcess,
     /// A member of a team whose process is gone.
     MemberWithoutProcess,
+    /// An inbox that cannot be read.
+    TornInbox,
+    /// The file of a team that cannot be read.
+    TornTeamFile,
 }
 
 impl FindingCode {
@@ -65,6 +69,8 @@ impl FindingCode {
             Self::EmptiedList => "emptied_list",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
+            Self::TornInbox => "torn_inbox",
+            Self::TornTeamFile => "torn_team_file",
         }
     }
 
@@ -83,13 +89,15 @@ impl FindingCode {
             Self::OrphanParent => "it is shown as a part of something that is not there",
             Self::ParentCycle => "none of these tasks has a place in the tree",
             Self::Invisible => "the client takes it for absent: no list shows it, no call finds it",
-            Self::Unreadable => "no program sees a task in it, and its number is taken all the same",
+            Self::Unreadable => "no program sees a task in it",
             Self::StaleLock => "the client waits for it before it takes it over, or gives up",
             Self::Leftover => "it takes up space; whoever wrote it died",
             Self::BadMark => "the client takes it for zero and may give out a number again",
             Self::MarkTooLow => "the client would give a used number to a new task",
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
+            Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
+            Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",
             Self::MemberWithoutProcess => "messages to it reach nobody, and its tasks wait for somebody who is gone",
         }
     }

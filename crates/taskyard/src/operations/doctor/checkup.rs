@@ -5,7 +5,7 @@ use taskyard_core::{Job, Team};
 use super::finding::{Finding, Fix};
 use super::mending::Mended;
 use crate::jobs::Jobs;
-use crate::teams::{Liveness, Teams};
+use crate::teams::{Mended as TeamMended, TeamTrouble, Teams};
 use crate::{Error, Yard};
 
 /// A list, and what around it is to be looked over with it.
@@ -40,21 +40,15 @@ impl<'a> Checkup<'a> {
         for job in self.jobs.map(Jobs::without_process).transpose()?.unwrap_or_default() {
             findings.push(Finding::of_job(&job));
         }
-        if let Some(teams) = self.teams {
-            for team in teams.list()? {
-                for member in team.members.iter().filter(|member| !member.is_lead()) {
-                    if teams.liveness(&team, member)? == Liveness::Dead {
-                        findings.push(Finding::of_member(&team, member));
-                    }
-                }
-            }
-        }
+        let troubles = self.teams.map(Teams::find_trouble).transpose()?.unwrap_or_default();
+        findings.extend(troubles.into_iter().map(Finding::of_team));
         Ok(findings)
     }
 
     /// Mends what was found, as far as it is still so.
     pub fn mend(&self, findings: &[Finding]) -> Result<Mended, Error> {
-        let is_around = |finding: &&Finding| matches!(finding.fix, Some(Fix::EndJob(_) | Fix::LetGo { .. }));
+        let is_around =
+            |finding: &&Finding| matches!(finding.fix, Some(Fix::EndJob(_) | Fix::LetGo { .. } | Fix::MendTeam(_)));
         let (around, of_list): (Vec<&Finding>, Vec<&Finding>) = findings.iter().partition(is_around);
         let of_list: Vec<Finding> = of_list.into_iter().cloned().collect();
         // First those who left, for their tasks come back with them.
@@ -65,8 +59,9 @@ impl<'a> Checkup<'a> {
             let is_fixed = match &finding.fix {
                 Some(Fix::EndJob(id)) => lost.iter().any(|job| job.id == *id),
                 Some(Fix::LetGo { team, member }) => {
-                    pruned.iter().any(|(from, name)| from.name == *team && name == member)
+                    pruned.iter().any(|(from, name)| from.name.as_str() == team && name == member)
                 }
+                Some(Fix::MendTeam(trouble)) => self.mend_team(trouble)?,
                 _ => false,
             };
             mended.note(finding, is_fixed);
@@ -80,12 +75,16 @@ impl<'a> Checkup<'a> {
         Ok(jobs.map(Jobs::reconcile).transpose()?.unwrap_or_default())
     }
 
+    fn mend_team(&self, trouble: &TeamTrouble) -> Result<bool, Error> {
+        let mended = self.teams.map(|teams| teams.mend(trouble)).transpose()?;
+        Ok(matches!(mended, Some(TeamMended::Whole { .. } | TeamMended::WasWhole)))
+    }
+
     fn let_go(&self, findings: &[&Finding]) -> Result<Vec<(Team, String)>, Error> {
         let mut gone = Vec::new();
         let Some(teams) = self.teams else { return Ok(gone) };
         for team in teams.list()? {
-            let is_asked =
-                |finding: &&Finding| matches!(&finding.fix, Some(Fix::LetGo { team: of, .. }) if *of == team.name);
+            let is_asked = |finding: &&Finding| matches!(&finding.fix, Some(Fix::LetGo { team: of, .. }) if of == team.name.as_str());
             if findings.iter().any(is_asked) {
                 let pruned = self.yard.prune_team(teams, &team)?;
                 gone.extend(pruned.into_iter().map(|pruned| (team.clone(), pruned.name)));

@@ -1,12 +1,14 @@
 //! What `doctor` finds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
-use taskyard_core::{Image, Job, JobId, Member, Task, TaskId, Team, TeamName};
+use taskyard_core::{Image, Job, JobId, Task, TaskId};
 
 use crate::store::{Litter, Problem};
+use crate::teams::TeamTrouble;
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +50,12 @@ pub enum Fix {
     /// By letting a member go.
     LetGo {
         /// Its team.
-        team: TeamName,
+        team: String,
         /// Its name.
         member: String,
     },
+    /// By making a file of a team whole, after it was copied as it is.
+    MendTeam(TeamTrouble),
 }
 
 impl Fix {
@@ -69,11 +73,17 @@ impl Fix {
             Self::Sweep(Litter::Shadowed { path, .. }) => {
                 format!("rename `{0}` to `{0}.old`, which is no task", path.display())
             }
+            Self::Sweep(Litter::TornFile { path }) => {
+                format!("rename `{0}` to `{0}.unreadable`, and bring the tasks back from the journal", path.display())
+            }
             Self::Sweep(Litter::HiddenWork { path, task }) => {
                 format!("rename `{}` to {}", path.display(), file_of(task))
             }
             Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
             Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
+            Self::MendTeam(_) => {
+                "keep what can be read of it, and a copy of it as it is in the data directory".to_owned()
+            }
             Self::LetGo { team, member } => {
                 format!("take {member} out of team {team}, give its tasks back and tell the others")
             }
@@ -82,10 +92,11 @@ impl Fix {
 }
 
 impl Finding {
-    pub(super) fn of_task(defect: Defect) -> Self {
+    /// Tells of a defect of a task, given the name of the file that the task is in.
+    pub(super) fn of_task(defect: Defect, file: String) -> Self {
         Self {
             code: defect.code,
-            file: Some(file_of(&defect.task)),
+            file: Some(file),
             task: Some(defect.task),
             message: defect.message,
             fix: defect.mend.map(Fix::Mend),
@@ -124,6 +135,7 @@ impl Finding {
                 path,
                 format!("task {task} is there a second time, hidden; that one counts for nobody"),
             ),
+            Litter::TornFile { path } => (FindingCode::Unreadable, path, "nothing can be read from it".to_owned()),
             Litter::HiddenWork { path, task } => (
                 FindingCode::Invisible,
                 path,
@@ -137,6 +149,12 @@ impl Finding {
             _ => None,
         };
         Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+    }
+
+    /// Tells of a file that holds a whole list, and why it cannot be read.
+    pub(super) fn of_torn_file(path: PathBuf, why: &Unreadable) -> Self {
+        let message = format!("the list cannot be read: {why}");
+        Self { message, ..Self::of_litter(Litter::TornFile { path }) }
     }
 
     pub(super) fn of_lost(tasks: &[Task]) -> Self {
@@ -166,14 +184,29 @@ impl Finding {
         }
     }
 
-    pub(super) fn of_member(team: &Team, member: &Member) -> Self {
-        Self {
-            code: FindingCode::MemberWithoutProcess,
-            task: None,
-            file: None,
-            message: format!("the process of {} in team {} is gone", member.name.escape_debug(), team.name),
-            fix: Some(Fix::LetGo { team: team.name.clone(), member: member.name.clone() }),
-        }
+    pub(super) fn of_team(trouble: TeamTrouble) -> Self {
+        let (code, file, message) = match &trouble {
+            TeamTrouble::TornInbox { path, why } => (
+                FindingCode::TornInbox,
+                file_name(path),
+                format!("the inbox `{}` cannot be read: {why}", path.display()),
+            ),
+            TeamTrouble::TornTeamFile { path, why } => (
+                FindingCode::TornTeamFile,
+                file_name(path),
+                format!("the team file `{}` cannot be read: {why}", path.display()),
+            ),
+            TeamTrouble::Ghost { team, name, process } => {
+                let process = process.map_or_else(|| "the process".to_owned(), |process| format!("process {process}"));
+                let message = format!("{process} of {} in team {} is gone", name.escape_debug(), team.escape_debug());
+                (FindingCode::MemberWithoutProcess, None, message)
+            }
+        };
+        let fix = match trouble {
+            TeamTrouble::Ghost { team, name: member, .. } => Fix::LetGo { team, member },
+            torn => Fix::MendTeam(torn),
+        };
+        Self { code, task: None, file, message, fix: Some(fix) }
     }
 }
 
