@@ -11,7 +11,7 @@ use taskyard::Yard;
 use taskyard::calls::Toolbox;
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::{Answer, catalogue};
-use taskyard::core::{AgentName, ListId, Rules, Todo};
+use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
 use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
 use taskyard::teams::{NewMember, Presence, Teams, TeamsOptions};
@@ -276,4 +276,31 @@ fn a_team_is_made_written_to_read_and_ended_by_tools_in_our_own_words() {
     );
     assert_eq!(text(&ana, "TaskList", json!({})), "#1 [pending] Parser");
     assert_eq!(text(&ana, "TeamDelete", json!({})), "Team alpha is ended. Its tasks stay.");
+}
+
+#[test]
+fn whoever_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_work_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = |name| AgentName::new(name).unwrap();
+    let teams = Arc::new(teams_in(folder.path()));
+    let store = Arc::new(MemoryStore::new(Rules::Strict));
+    let yard = Yard::new(store, ListId::new("alpha").unwrap(), agent("ana")).with_teams(Arc::clone(&teams));
+    let tools = |name| Toolbox::new(yard.acting_as(agent(name)), System::Tasks);
+    let (ana, ben) = (tools("ana"), tools("ben"));
+    text(&ana, "TeamCreate", json!({"team_name": "alpha"}));
+    let process = ProcessMark { pid: 1, started: 1, boot: "another run of this machine".to_owned() };
+    let new = NewMember {
+        agent: agent("ben"),
+        agent_type: None,
+        model: None,
+        plan_mode_required: false,
+        presence: Presence::Held(Holder::Process(process)),
+    };
+    teams.join(&teams.find("alpha").unwrap().unwrap(), &new).unwrap().unwrap();
+    create(&ana, &["Parser"]);
+    text(&ben, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"}));
+    let told = text(&ana, "SendMessage", json!({"to": "ben", "message": "hi"}));
+    assert!(told.ends_with("Its process has ended: it has this only if it comes back under that name."), "{told}");
+    assert_eq!(text(&ana, "TeamDelete", json!({})), "Team alpha is ended. Its tasks stay.");
+    assert_eq!(text(&ana, "TaskList", json!({})), "#1 [pending] Parser");
 }

@@ -1,13 +1,13 @@
 //! `taskyard inbox`
 
 use std::collections::HashSet;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone, message_lines};
 use taskyard::core::tools::inbox_read;
-use taskyard::core::{JobId, MessageKey};
+use taskyard::core::{AgentName, JobId, MessageKey};
 use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, Teams};
 
 use super::inbox_notices::JobNotices;
@@ -58,7 +58,7 @@ impl Inbox {
         }
         let jobs = JobNotices::of(context)?;
         if self.follow {
-            return self.follow(&teams, seat.ok().as_ref(), &jobs, output);
+            return self.follow(&teams, &context.actor()?, &jobs, output);
         }
         let ended = jobs.take(&HashSet::new())?;
         let seat = match seat {
@@ -110,8 +110,8 @@ impl Inbox {
 
     fn follow(
         &self,
-        teams: &Teams,
-        seat: Option<&Seat>,
+        teams: &Arc<Teams>,
+        actor: &AgentName,
         jobs: &JobNotices,
         output: &mut Output,
     ) -> Result<Exit, Problem> {
@@ -120,10 +120,8 @@ impl Inbox {
         let first = sender.clone();
         // The receiver lives as long as the subscriptions; past it nobody wants to know.
         let _notices = jobs.follow(move || drop(ended.send(Word::LookAgain)))?;
-        let _messages = match seat {
-            Some(seat) => Some(teams.follow(seat, Box::new(move || drop(sender.send(Word::LookAgain))))?),
-            None => None,
-        };
+        // Also for whoever is in no team yet.
+        let _messages = teams.follow_agent(actor, Box::new(move |_| drop(sender.send(Word::LookAgain))))?;
         when_reader_leaves(move || drop(left.send(Word::ReaderLeft)));
         let _ = first.send(Word::LookAgain);
         let mut shown: HashSet<MessageKey> = HashSet::new();
@@ -142,8 +140,8 @@ impl Inbox {
                 jobs.acknowledge(&ended)?;
             }
             told.extend(ended.into_iter().map(|notice| notice.job.id));
-            if let Some(seat) = seat {
-                self.show_new(teams, seat, &mut shown, output)?;
+            if let Ok(seat) = teams.seat(actor, self.team.as_deref())? {
+                self.show_new(teams, &seat, &mut shown, output)?;
             }
         }
         Ok(Exit::Done)

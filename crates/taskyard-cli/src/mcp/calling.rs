@@ -90,10 +90,13 @@ impl Hub {
 
 /// Makes a call on this thread.
 fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, recorder: Option<Recorder>) -> Answer {
-    let Bench { toolbox, hooks } = place.bench(caller, cancel);
-    match toolbox.call(&call.tool, &call.input) {
+    let (called, hooks) = match place.bench(caller, cancel) {
+        Ok(Bench { toolbox, hooks }) => (toolbox.call(&call.tool, &call.input), Some(hooks)),
+        Err(error) => (Err(error), None),
+    };
+    match called {
         Ok(mut answer) => {
-            for notice in hooks.take_notices() {
+            for notice in hooks.iter().flat_map(|hooks| hooks.take_notices()) {
                 tell(&notice, &mut answer, place);
             }
             if let Some(recorder) = recorder {

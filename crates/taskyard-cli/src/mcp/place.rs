@@ -196,11 +196,12 @@ impl Place {
         Ok(())
     }
 
-    /// Returns the tools of an agent for one call, which cancelling ends.
-    pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Bench {
+    /// Returns the tools of an agent for one call, which cancelling ends. Where it cannot be told which team's list is meant, that is
+    /// an error: on another list the call would do harm.
+    pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Result<Bench, Error> {
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
-        let yard = if self.follows_team { in_team_list(yard) } else { yard };
+        let yard = if self.follows_team { yard.in_team_list()? } else { yard };
         let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
         reopen_tasks(&desk, &yard);
         let is_here = yard.list_id() == self.yard.list_id();
@@ -214,7 +215,7 @@ impl Place {
             }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
-        Bench { toolbox, hooks }
+        Ok(Bench { toolbox, hooks })
     }
 
     /// Returns what the calls on one todo list take their turns by, in the order in which they came.
@@ -231,17 +232,6 @@ impl Place {
 /// Tells whether somebody said in so many words which list it is.
 fn is_said(reason: Reason) -> bool {
     matches!(reason, Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config)
-}
-
-/// Returns the yard on the list of the team its agent is in. Where that cannot be told, calls are made where they were.
-fn in_team_list(yard: Yard) -> Yard {
-    match yard.in_team_list() {
-        Ok(in_team) => in_team,
-        Err(error) => {
-            tracing::warn!(%error, "teams cannot be looked at");
-            yard
-        }
-    }
 }
 
 /// Opens the tasks of a list again whose jobs failed or were lost, where that was wished and nobody has done it.

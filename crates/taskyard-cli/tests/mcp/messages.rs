@@ -146,3 +146,22 @@ fn agents_that_share_a_server_over_http_are_each_told_of_their_own() {
     home.ask("send --to bob hello");
     client.wait_until_said(UPDATED, Some(INBOX));
 }
+
+#[test]
+fn while_the_file_of_its_team_is_torn_an_agents_calls_go_to_no_other_list() {
+    let home = team(&["bob"]);
+    let mut command = home.command("mcp --as bob");
+    command.env_remove("TASKYARD_LIST");
+    let mut server = Piped::spawn(command).initialized();
+    server.call("TaskCreate", json!({ "subject": "One", "description": "x" }));
+    let file = home.path().join(".claude/teams/alpha/config.json");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let create = json!({ "name": "TaskCreate", "arguments": { "subject": "Two", "description": "x" } });
+    let answer = server.ask("tools/call", create.clone());
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    std::fs::write(&file, whole).unwrap();
+    assert_eq!(server.ask("tools/call", create)["result"]["isError"], false);
+    assert_eq!(home.ask("list --list alpha")["counts"]["pending"], 2);
+    assert_eq!(std::fs::read_dir(home.tasks()).unwrap().count(), 1, "there is no other list");
+}

@@ -4,6 +4,7 @@
 
 mod crash;
 mod disk;
+mod following;
 mod large;
 mod mending;
 mod office;

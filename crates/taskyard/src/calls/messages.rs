@@ -14,7 +14,7 @@ use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, Timestamp}
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::clock;
-use crate::teams::{Judged, Letter, Seat, Sent, TeamRefusal, Teams};
+use crate::teams::{Judged, Letter, Liveness, Seat, Sent, TeamRefusal, Teams};
 
 /// The directory the client uses where it knows of no team.
 const NO_TEAM: &str = "default";
@@ -72,6 +72,12 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
+    /// Tells whether somebody no longer lives. The client does not say so.
+    fn is_ghost(&self, seat: &Seat, name: &str) -> Result<bool, NoAnswer> {
+        let Some(member) = seat.team.member(name).filter(|_| !self.rules.is_client()) else { return Ok(false) };
+        Ok(self.teams.liveness(&seat.team, member)? == Liveness::Dead)
+    }
+
     /// Sends from a seat in a team.
     fn from(&self, seat: &Seat, message: &SendMessage) -> Result<Answer, NoAnswer> {
         match message {
@@ -79,7 +85,11 @@ impl Post<'_> {
                 let letter = Letter { text: text.clone(), summary: summary.clone() };
                 let sent = self.judged(self.send(seat, to, &letter))?;
                 let to_color = seat.team.member(&sent.to).and_then(|member| member.colour());
-                Ok(send_message::sent(&self.routed(seat, &sent, to_color), self.rules))
+                let mut answer = send_message::sent(&self.routed(seat, &sent, to_color), self.rules);
+                if self.is_ghost(seat, &sent.to)? {
+                    answer.text.push_str(" Its process has ended: it has this only if it comes back under that name.");
+                }
+                Ok(answer)
             }
             SendMessage::Broadcast { text, summary } => {
                 let letter = Letter { text: text.clone(), summary: summary.clone() };

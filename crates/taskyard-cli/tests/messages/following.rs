@@ -1,0 +1,53 @@
+//! `inbox --follow`: messages as they come, in whatever team their reader is by then.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout};
+
+use serde_json::Value;
+use taskyard_testkit::finishes;
+
+use crate::office::{Office, text};
+
+/// A reader that follows its inbox. A test that fails leaves none behind.
+struct Follower {
+    child: Child,
+    lines: Option<Lines<BufReader<ChildStdout>>>,
+}
+
+impl Follower {
+    fn start(office: &Office, words: &str) -> Self {
+        let mut child = office.home.command(words).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines: Some(lines) }
+    }
+
+    /// Waits for the next message.
+    fn next(&mut self) -> String {
+        let mut lines = self.lines.take().unwrap();
+        let (line, lines) = finishes(move || (lines.next().unwrap().unwrap(), lines));
+        self.lines = Some(lines);
+        text(&serde_json::from_str::<Value>(&line).unwrap()["text"])
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_reader_hears_of_messages_in_a_team_it_joins_later_and_in_the_next_one() {
+    let office = Office::empty();
+    let mut bob = Follower::start(&office, "inbox --follow --ack --as bob");
+    for round in ["one", "two"] {
+        office.home.ask("team create alpha");
+        office.home.ask("team join alpha --as bob");
+        for number in 0..3 {
+            office.home.ask(&format!("send --to bob {round}-{number}"));
+            assert_eq!(bob.next(), format!("{round}-{number}"));
+        }
+        office.home.ask("team delete alpha --force");
+    }
+}
