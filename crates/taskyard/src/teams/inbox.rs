@@ -11,6 +11,7 @@ use taskyard_core::dialect::inbox::{self, BadInbox, Contents, EMPTY, LARGEST, Ma
 use taskyard_core::{ClientVersion, Message, MessageKey};
 
 use super::TeamError;
+use super::known_whole::KnownWhole;
 use crate::clock;
 use crate::store::{Found, Guarded, StoreError, read_unlocked};
 
@@ -25,6 +26,13 @@ pub(super) struct Inbox {
     pub(super) path: PathBuf,
     /// Where our processes queue for the locks of inboxes.
     pub(super) queues: PathBuf,
+    pub(super) whole: KnownWhole,
+}
+
+/// The contents of an inbox that is to be changed.
+struct Held {
+    bytes: Vec<u8>,
+    is_whole: bool,
 }
 
 /// What was found in an inbox, was no message, and is kept in a file of ours.
@@ -47,7 +55,11 @@ impl Inbox {
                 _ => {}
             }
         }
-        self.change(|bytes| inbox::append(bytes, message, version).map(|bytes| (Some(bytes), ())))
+        let append = |held: Held| match held.is_whole {
+            true => inbox::append_to_whole(held.bytes, message, version),
+            false => inbox::append(held.bytes, message, version),
+        };
+        self.change(|held| append(held).map(|bytes| (Some(bytes), ())))
     }
 
     /// Takes messages out that somebody has, and what is no message where it is to be set aside.
@@ -62,8 +74,8 @@ impl Inbox {
         }
         let mut kept = None;
         let (taken, malformed) = self.change_keeping(
-            |bytes| {
-                let consumed = inbox::consume(bytes, &is_read, manner, aside.is_some())?;
+            |held| {
+                let consumed = inbox::consume(&held.bytes, &is_read, manner, aside.is_some())?;
                 Ok((consumed.bytes, (consumed.taken, consumed.set_aside)))
             },
             // Kept before it is taken out, so that it is never nowhere.
@@ -97,14 +109,14 @@ impl Inbox {
         }
     }
 
-    fn change<T>(&self, change: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), BadInbox>) -> Result<T, TeamError> {
+    fn change<T>(&self, change: impl Fn(Held) -> Result<(Option<Vec<u8>>, T), BadInbox>) -> Result<T, TeamError> {
         self.change_keeping(change, |_| Ok(()))
     }
 
     /// Changes it under its lock. `before` is called with what came of it before the file is replaced.
     fn change_keeping<T>(
         &self,
-        change: impl Fn(&[u8]) -> Result<(Option<Vec<u8>>, T), BadInbox>,
+        change: impl Fn(Held) -> Result<(Option<Vec<u8>>, T), BadInbox>,
         mut before: impl FnMut(&T) -> Result<(), TeamError>,
     ) -> Result<T, TeamError> {
         let mut was_missing = false;
@@ -118,14 +130,19 @@ impl Inbox {
                     continue;
                 }
                 found => {
+                    let is_whole = self.whole.has(&self.path, guarded.print());
                     let bytes = bytes_of(found).map_err(bad)?;
-                    change(&bytes).map_err(bad)?
+                    change(Held { bytes, is_whole }).map_err(bad)?
                 }
             };
             before(&answer)?;
             match bytes {
                 Some(bytes) if !guarded.replace(&bytes)? => {}
-                _ => return Ok(answer),
+                Some(_) => {
+                    self.whole.remember(&self.path, guarded.print());
+                    return Ok(answer);
+                }
+                None => return Ok(answer),
             }
         }
         if was_missing {

@@ -9,6 +9,7 @@ mod error;
 mod following;
 mod inbox;
 mod joining;
+mod known_whole;
 mod memory;
 mod mending;
 mod outbox;

@@ -8,6 +8,7 @@ use taskyard_core::rules::agents::name_of;
 use taskyard_core::{AgentName, ClientVersion, ListId, Rules, Team, TeamName, Timestamp};
 
 use super::inbox::Inbox;
+use super::known_whole::KnownWhole;
 use super::memory::Memory;
 use super::places::{self, Places};
 use super::seat::Seat;
@@ -49,12 +50,18 @@ pub struct Teams {
     pub(super) options: TeamsOptions,
     pub(super) places: Places,
     memory: Mutex<Option<Memory>>,
+    whole: KnownWhole,
 }
 
 impl Teams {
     /// Returns the teams. Nothing is read or made before it is asked for.
     pub fn new(options: TeamsOptions) -> Self {
-        Self { places: Places { root: options.root.clone() }, options, memory: Mutex::default() }
+        Self {
+            places: Places { root: options.root.clone() },
+            options,
+            memory: Mutex::default(),
+            whole: KnownWhole::default(),
+        }
     }
 
     /// Returns the rules in force.
@@ -204,7 +211,7 @@ impl Teams {
     }
 
     pub(super) fn inbox(&self, path: PathBuf) -> Inbox {
-        Inbox { path, queues: self.queues() }
+        Inbox { path, queues: self.queues(), whole: self.whole.clone() }
     }
 
     /// Returns the key under which our memory knows a team.

@@ -9,29 +9,41 @@ use super::{EMPTY, LARGEST};
 use crate::dialect::native::stringify;
 use crate::{ClientVersion, Message};
 
+/// How an inbox with messages in it ends.
+const END: &[u8] = b"\n]";
+
 /// Returns the bytes of an inbox with a message behind those that are there.
 ///
 /// An inbox as the client writes it is not taken apart: it is looked through to see that it is whole, and the message is put
 /// before its last bracket. So appending costs little more than copying, however many messages there are.
-pub fn append(bytes: &[u8], message: &Message, version: ClientVersion) -> Result<Vec<u8>, BadInbox> {
+pub fn append(bytes: Vec<u8>, message: &Message, version: ClientVersion) -> Result<Vec<u8>, BadInbox> {
+    if is_as_the_client_writes(&bytes) {
+        check(&bytes)?;
+    }
+    append_to_whole(bytes, message, version)
+}
+
+/// Does the same to an inbox that is known to be whole, and does not look through it.
+pub fn append_to_whole(mut bytes: Vec<u8>, message: &Message, version: ClientVersion) -> Result<Vec<u8>, BadInbox> {
     let new = Value::Object(entry(message, version));
-    if let Some(front) =
-        bytes.strip_suffix(b"\n]").filter(|front| front.starts_with(b"[\n  ") && front.ends_with(b"\n  }"))
-    {
-        check(bytes)?;
-        let mut appended = Vec::with_capacity(bytes.len() + 512 + message.text.len());
-        appended.extend_from_slice(front);
-        appended.extend_from_slice(b",\n  ");
-        appended.extend_from_slice(indented(&new).as_bytes());
-        appended.extend_from_slice(b"\n]");
-        return bounded(appended);
+    if is_as_the_client_writes(&bytes) {
+        bytes.truncate(bytes.len() - END.len());
+        bytes.extend_from_slice(b",\n  ");
+        bytes.extend_from_slice(indented(&new).as_bytes());
+        bytes.extend_from_slice(END);
+        return bounded(bytes);
     }
     if bytes == EMPTY.as_bytes() {
         return bounded(format!("[\n  {}\n]", indented(&new)).into_bytes());
     }
-    let mut all = entries(bytes)?;
+    let mut all = entries(&bytes)?;
     all.push(new);
     bounded(stringify(&Value::Array(all)).into_bytes())
+}
+
+/// Tells whether an inbox begins and ends as one that the client writes, with a message in it.
+fn is_as_the_client_writes(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"[\n  ") && bytes.strip_suffix(END).is_some_and(|front| front.ends_with(b"\n  }"))
 }
 
 /// Looks through an inbox without taking anything out of it.
@@ -76,11 +88,11 @@ mod tests {
 
     #[test]
     fn the_first_message_is_written_as_each_client_writes_it() {
-        let old = append(b"[]", &message("hello"), ClientVersion::V2_1_34).unwrap();
+        let old = append(b"[]".to_vec(), &message("hello"), ClientVersion::V2_1_34).unwrap();
         let recorded = "[\n  {\n    \"from\": \"ana\",\n    \"text\": \"hello\",\n    \"summary\": \"hi\\nthere\",\n    \
                         \"timestamp\": \"2026-11-15T00:56:34.105Z\",\n    \"read\": false\n  }\n]";
         assert_eq!(String::from_utf8(old).unwrap(), recorded);
-        let new = append(b"[]", &message("hello"), ClientVersion::V2_1_325).unwrap();
+        let new = append(b"[]".to_vec(), &message("hello"), ClientVersion::V2_1_325).unwrap();
         let tail = "\"msgV\": 1,\n    \"msg_id\": \"x\",\n    \"type\": \"message\",\n    \"read\": false\n  }\n]";
         assert!(String::from_utf8(new).unwrap().ends_with(tail));
     }
@@ -89,7 +101,7 @@ mod tests {
     fn appending_to_any_form_gives_what_writing_everything_anew_would_give() {
         let foreign = json!([{"from": "b", "zz": {"deep": [1, 2]}, "text": "]\n  }"}, {"a": []}]);
         for before in [stringify(&foreign), foreign.to_string(), "[]".into(), " [ ] ".into(), "[\n  1\n]".into()] {
-            let after = append(before.as_bytes(), &message("x\u{2028}é😀"), ClientVersion::V2_1_325).unwrap();
+            let after = append(before.clone().into_bytes(), &message("x\u{2028}é😀"), ClientVersion::V2_1_325).unwrap();
             let value: Value = serde_json::from_slice(&after).unwrap();
             assert_eq!(String::from_utf8(after).unwrap(), stringify(&value), "{before}");
             let count = serde_json::from_str::<Vec<Value>>(&before).unwrap().len();
@@ -99,13 +111,13 @@ mod tests {
 
     #[test]
     fn nothing_is_appended_to_what_is_not_whole() {
-        let whole = append(b"[]", &message("a"), ClientVersion::V2_1_325).unwrap();
-        let whole = append(&whole, &message("b"), ClientVersion::V2_1_325).unwrap();
+        let whole = append(b"[]".to_vec(), &message("a"), ClientVersion::V2_1_325).unwrap();
+        let whole = append(whole, &message("b"), ClientVersion::V2_1_325).unwrap();
         assert_eq!(read(&whole).unwrap().messages.len(), 2);
         // A new text with the end of the old one behind it, and one cut off.
         let torn = [&whole[..], &whole[whole.len() / 2..]].concat();
-        assert!(append(&torn, &message("c"), ClientVersion::V2_1_325).unwrap_err().may_be_torn());
-        assert!(append(&whole[..whole.len() - 9], &message("c"), ClientVersion::V2_1_325).is_err());
-        assert!(append(b"", &message("c"), ClientVersion::V2_1_325).unwrap_err().may_be_torn());
+        assert!(append(torn, &message("c"), ClientVersion::V2_1_325).unwrap_err().may_be_torn());
+        assert!(append(whole[..whole.len() - 9].to_vec(), &message("c"), ClientVersion::V2_1_325).is_err());
+        assert!(append(Vec::new(), &message("c"), ClientVersion::V2_1_325).unwrap_err().may_be_torn());
     }
 }

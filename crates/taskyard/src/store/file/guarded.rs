@@ -90,6 +90,11 @@ impl Guarded {
         read_open(file, look.kind, look.print.size, largest).map_err(StoreError::io("cannot read", &self.path))
     }
 
+    /// Returns what tells the file as it was last read or written here from what it will be when somebody else writes it.
+    pub(crate) fn print(&self) -> Option<Print> {
+        self.seen.map(|(print, _)| Print(print))
+    }
+
     /// Replaces the file that was read: written beside it, flushed to the disk, and renamed. A power loss leaves the old or the
     /// new one. Returns false, and has done nothing, where somebody else took the lock or wrote the file since it was read.
     pub(crate) fn replace(&mut self, bytes: &[u8]) -> Result<bool, StoreError> {
@@ -119,6 +124,11 @@ impl Guarded {
         replaced.map_err(StoreError::io("cannot write", &self.path))
     }
 }
+
+/// What tells a file from what it was before and will be after. Two writes within the clock's grain that leave it at one size are not
+/// told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Print(Fingerprint);
 
 /// Reads a file without its lock.
 pub(crate) fn read_unlocked(path: &Path, largest: u64) -> io::Result<Found> {
