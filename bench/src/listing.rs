@@ -47,7 +47,7 @@ fn measure_one(options: &Options, place: &Place, count: usize, rounds: usize) ->
 }
 
 /// Lists once, so that the tasks are known, and looks that all of them are there.
-fn become_known(options: &Options, home: &Home, count: usize) -> Result<(), Failure> {
+pub(crate) fn become_known(options: &Options, home: &Home, count: usize) -> Result<(), Failure> {
     let mut command = ours::command(&options.programs, home);
     let output = command.args(["list", "--json"]).stdout(Stdio::piped()).output()?;
     let answer: Value = serde_json::from_slice(&output.stdout)?;

@@ -9,6 +9,7 @@ mod completing;
 mod contending;
 mod corpus;
 mod creating;
+mod doctoring;
 mod echoing;
 mod graphs;
 mod inboxing;

@@ -7,7 +7,9 @@ use crate::Failure;
 use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
-use crate::{backgrounding, claiming, completing, contending, creating, inboxing, listing, ranking, serving, starting};
+use crate::{
+    backgrounding, claiming, completing, contending, creating, doctoring, inboxing, listing, ranking, serving, starting,
+};
 
 /// Makes a measurement.
 enum Measure {
@@ -17,8 +19,9 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 10] = [
+const MEASURES: [(&str, Measure); 11] = [
     ("list", Measure::In(listing::measure)),
+    ("doctor", Measure::In(doctoring::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
     ("rank", Measure::Anywhere(ranking::measure)),

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone};
-use taskyard::operations::{Finding, Fix};
+use taskyard::operations::{Checkup, Finding, FindingCode, Fix};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -12,8 +12,12 @@ use crate::problem::Problem;
 
 /// Find what is wrong with the list, and mend it
 ///
-/// Looks for edges that only one side knows of or that lead nowhere, circles, files that cannot be read, abandoned locks and
-/// the like, and for keys of taskyard.toml that mean nothing. Exits 3 when it found something.
+/// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files that cannot be
+/// read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would be given out again, a list that
+/// another program emptied, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
+/// finding says what it means and what would mend it. Exits 3 when it found something.
+///
+/// What --fix does to tasks is one revision: `taskyard undo` takes it back.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Show what would be mended, and ask; with --yes mend it
@@ -28,7 +32,16 @@ pub(crate) struct Doctor {
 impl Doctor {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
-        let findings = yard.examine()?;
+        // Without a place for what we remember there are no jobs and no teams, and tasks all the same.
+        let (jobs, teams) = (context.jobs().ok(), context.teams().ok());
+        let mut checkup = Checkup::of(&yard);
+        if let Some(jobs) = &jobs {
+            checkup = checkup.with_jobs(jobs);
+        }
+        if let Some(teams) = &teams {
+            checkup = checkup.with_teams(teams);
+        }
+        let findings = checkup.examine()?;
         let settings = unknown_settings(context)?;
         let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
         if !output.is_json() {
@@ -42,7 +55,7 @@ impl Doctor {
             }
             return Ok(if findings.is_empty() && settings.is_empty() { Exit::Done } else { Exit::Refused });
         }
-        let mended = yard.mend(&findings)?;
+        let mended = checkup.mend(&findings)?;
         if output.is_json() {
             let left: Vec<Value> = mended.left.iter().map(shape).chain(settings.iter().cloned()).collect();
             output.document(json!({
@@ -81,15 +94,26 @@ fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Out
             .say(&Line::new().with(Tone::Done, output.look().either("✔ ", "")).with(Tone::Plain, "Nothing is wrong"))?;
         return Ok(());
     }
+    let mut codes: Vec<FindingCode> = Vec::new();
     for finding in findings {
-        let mut line = Line::new().with(Tone::Warning, finding.code.as_str()).with(Tone::Plain, "  ");
-        if let Some(file) = &finding.file {
-            line.push(Tone::Dim, &format!("{file}: "));
+        if !codes.contains(&finding.code) {
+            codes.push(finding.code);
         }
-        line.push(Tone::Plain, &finding.message);
+    }
+    for code in codes {
+        let mut line = Line::new().with(Tone::Warning, code.as_str()).with(Tone::Plain, "  ");
+        line.push(Tone::Dim, code.meaning());
         output.line(&line)?;
-        if let Some(fix) = &finding.fix {
-            output.line(&Line::new().with(Tone::Dim, "  fix: ").with(Tone::Plain, &fix.describe()))?;
+        for finding in findings.iter().filter(|finding| finding.code == code) {
+            let mut line = Line::new().with(Tone::Plain, "  ");
+            if let Some(file) = &finding.file {
+                line.push(Tone::Dim, &format!("{file}: "));
+            }
+            line.push(Tone::Plain, &finding.message);
+            output.line(&line)?;
+            if let Some(fix) = &finding.fix {
+                output.line(&Line::new().with(Tone::Dim, "    fix: ").with(Tone::Plain, &fix.describe()))?;
+            }
         }
     }
     for setting in settings {
@@ -117,7 +141,8 @@ fn unknown_settings(context: &Context) -> Result<Vec<Value>, Problem> {
         let path = path.display().to_string();
         json!({
             "code": UNKNOWN_SETTING, "task": null, "file": path,
-            "message": format!("`{key}` in {path} means nothing to this version"), "fix": null,
+            "message": format!("`{key}` in {path} means nothing to this version"),
+            "means": "it changes nothing; it may be misspelt", "fix": null,
         })
     };
     let layers = &context.config()?.layers;
@@ -130,6 +155,7 @@ fn shape(finding: &Finding) -> Value {
         "task": finding.task.as_ref().map(|task| task.as_str()),
         "file": finding.file,
         "message": finding.message,
+        "means": finding.code.meaning(),
         "fix": finding.fix.as_ref().map(Fix::describe),
     })
 }

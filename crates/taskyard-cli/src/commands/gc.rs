@@ -1,5 +1,7 @@
 //! `taskyard gc`
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::ListId;
@@ -24,20 +26,22 @@ impl Gc {
         let store = context.store()?;
         let mut removed: Vec<(ListId, Litter)> = Vec::new();
         for info in store.lists()? {
-            let litter = store.litter(&info.list)?;
+            let mut litter = store.litter(&info.list)?;
+            // What serves somebody, and is only wrong, is left to `doctor`.
+            litter.retain(|litter| described(litter).is_some());
             let swept = if self.dry_run { litter } else { store.sweep(&info.list, &litter)? };
             removed.extend(swept.into_iter().map(|litter| (info.list.clone(), litter)));
         }
         if output.is_json() {
-            let shapes: Vec<Value> = removed.iter().map(|(list, litter)| shape(list, litter)).collect();
+            let shapes: Vec<Value> = removed.iter().filter_map(|(list, litter)| shape(list, litter)).collect();
             output.document(json!({"removed": shapes, "dryRun": self.dry_run}))?;
             return Ok(Exit::Done);
         }
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
         for (list, litter) in &removed {
-            let (kind, path) = described(litter);
+            let Some((_, kind, path)) = described(litter) else { continue };
             let mut line = Line::plain(&format!("{verb} {kind} "));
-            line.push(Tone::Dim, &format!("{path} in {list}"));
+            line.push(Tone::Dim, &format!("{} in {list}", path.display()));
             output.say(&line)?;
         }
         if removed.is_empty() {
@@ -47,22 +51,21 @@ impl Gc {
     }
 }
 
-fn shape(list: &ListId, litter: &Litter) -> Value {
-    let (_, path) = described(litter);
-    let kind = match litter {
-        Litter::StaleLock { .. } => "stale_lock",
-        Litter::Leftover { .. } => "leftover",
-        Litter::BadMark { .. } => "bad_mark",
-    };
-    json!({"list": list.as_str(), "kind": kind, "path": path})
+fn shape(list: &ListId, litter: &Litter) -> Option<Value> {
+    let (kind, _, path) = described(litter)?;
+    Some(json!({"list": list.as_str(), "kind": kind, "path": path.display().to_string()}))
 }
 
-fn described(litter: &Litter) -> (String, String) {
+/// Returns the word for litter in JSON, what it is, and where; none where it is not tidied.
+fn described(litter: &Litter) -> Option<(&'static str, String, &Path)> {
     match litter {
         Litter::StaleLock { path, age } => {
-            (format!("a lock nobody has refreshed for {} s,", age.as_secs()), path.display().to_string())
+            Some(("stale_lock", format!("a lock nobody has refreshed for {} s,", age.as_secs()), path))
         }
-        Litter::Leftover { path } => ("a temporary file,".into(), path.display().to_string()),
-        Litter::BadMark { path, found } => (format!("a mark that says `{found}`,"), path.display().to_string()),
+        Litter::Leftover { path } => Some(("leftover", "a temporary file,".to_owned(), path)),
+        Litter::BadMark { path, found } => {
+            Some(("bad_mark", format!("a mark that says `{}`,", found.escape_debug()), path))
+        }
+        Litter::LowMark { .. } | Litter::Shadowed { .. } | Litter::HiddenWork { .. } => None,
     }
 }

@@ -1,3 +1,11 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
 use crate::test::Test;
 
 const ONE_SIDED: &str =
@@ -28,8 +36,33 @@ fn what_is_wrong_is_named_and_mended_when_asked() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_left_to_a_person() {
-    Test::new().task_file("5.json", "{\"id\": ").run("doctor").run("doctor --fix --yes --json").snapshot();
+fn a_file_that_cannot_be_read_goes_when_asked_and_comes_back_with_an_undo() {
+    let test = Test::new().task_file("5.json", "{\"id\": ");
+    let test = test.run("doctor").run("doctor --fix --yes --json").run("doctor").run("undo").run("doctor --json");
+    assert_eq!(std::fs::read(test.path("home/.claude/tasks/project/5.json")).unwrap(), b"{\"id\": ");
+    test.snapshot();
+}
+
+#[test]
+fn what_no_client_sees_is_named_with_the_reason_and_made_visible() {
+    Test::new()
+        .list("1 pending")
+        .task_file("88.json", r#"{"id": 88, "subject": "My Task", "description": "...", "status": "pending", "x": 1.50}"#)
+        .task_file("89.json", "\u{feff}{\"id\":\"89\",\"subject\":\"s\",\"description\":\"\",\"status\":\"blocked\",\"owner\":null,\"blocks\":[],\"blockedBy\":[1]}")
+        .run("list")
+        .run("doctor")
+        .run("doctor --fix --yes")
+        .run("doctor")
+        .run("list --json")
+        .snapshot();
+}
+
+#[test]
+fn a_list_that_was_emptied_is_brought_back() {
+    let test = Test::new().list("1 completed; 2 pending <- 1").quietly("list");
+    let list = test.path("home/.claude/tasks/project");
+    std::fs::remove_dir_all(&list).unwrap();
+    test.run("doctor").run("doctor --fix --yes").run("doctor").run("list").snapshot();
 }
 
 #[test]
@@ -44,4 +77,130 @@ fn settings_nobody_knows_are_pointed_out() {
 #[test]
 fn yes_needs_fix() {
     Test::new().run("doctor --yes").snapshot();
+}
+
+/// Breaks the list of the project, with what belongs to it, in every way there is a word for.
+fn break_everything(test: &mut Test) {
+    let list = test.path("home/.claude/tasks/project");
+    let file = |name: &str, rest: &str| {
+        let stem = name.trim_end_matches(".json");
+        let text = format!(r#"{{"id":"{stem}","subject":"s","description":"","status":"pending",{rest}}}"#);
+        fs::write(list.join(name), text).unwrap();
+    };
+    file("2.json", r#""blocks":["70"],"blockedBy":["1"]"#);
+    file("3.json", r#""blocks":["3","1","1"],"blockedBy":[]"#);
+    file("4.json", r#""blocks":["5"],"blockedBy":["5"]"#);
+    file("5.json", r#""blocks":["4"],"blockedBy":["4"],"metadata":{"parent":"71"}"#);
+    file("6.json", r#""blocks":[],"blockedBy":[],"metadata":{"parent":"7"}"#);
+    file("7.json", r#""blocks":[],"blockedBy":[],"metadata":{"parent":"6"}"#);
+    let named = |id: &str| {
+        format!(r#"{{"id":"{id}","subject":"s","description":"","status":"pending","blocks":[],"blockedBy":[]}}"#)
+    };
+    fs::write(list.join("8.json"), named("1")).unwrap();
+    fs::write(list.join("9.json"), named("72")).unwrap();
+    fs::write(list.join("10.json"), r#"{"id":10,"subject":"s","status":"open","blockedBy":[11]}"#).unwrap();
+    fs::write(list.join("11.json"), r#"{"id":"11","subj"#).unwrap();
+    fs::create_dir(list.join("1.json.lock")).unwrap();
+    make_old(&list.join("1.json.lock"));
+    // No process has the highest number there is.
+    fs::write(list.join(".taskyard-4194304-1-tmp"), "x").unwrap();
+    make_old(&list.join(".taskyard-4194304-1-tmp"));
+    fs::write(list.join(".highwatermark"), "3").unwrap();
+    let job = test.json("job run --json -- sleep 600");
+    let supervisor = job["job"]["supervisor"].to_string();
+    assert!(Command::new("kill").args(["-9", &supervisor]).status().unwrap().success());
+    let mut process = Command::new("sleep").arg("600").spawn().unwrap();
+    test.json("team create alpha --json");
+    test.json(&format!("team join alpha --as bob --pid {} --json", process.id()));
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+fn make_old(path: &Path) {
+    let then = SystemTime::now() - Duration::from_secs(60);
+    fs::File::open(path).unwrap().set_modified(then).unwrap();
+}
+
+fn codes(findings: &Value) -> BTreeSet<&str> {
+    findings.as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone() {
+    let mut test = Test::new().list("1 pending; 20 pending").quietly("list").quietly("delete 20");
+    break_everything(&mut test);
+    let all = BTreeSet::from([
+        "one_sided_edge",
+        "dangling_edge",
+        "self_edge",
+        "double_edge",
+        "cycle",
+        "id_mismatch",
+        "duplicate_id",
+        "orphan_parent",
+        "parent_cycle",
+        "invisible_task",
+        "unreadable",
+        "stale_lock",
+        "leftover",
+        "mark_too_low",
+        "job_without_process",
+        "member_without_process",
+    ]);
+    let found = test.json("doctor --json");
+    assert_eq!(codes(&found["findings"]), all);
+    for finding in found["findings"].as_array().unwrap() {
+        assert!(finding["fix"].is_string() && finding["means"].is_string(), "{finding}");
+    }
+    let mended = test.json("doctor --fix --yes --json");
+    assert_eq!(mended["findings"], Value::Array(Vec::new()), "{mended:#}");
+    assert_eq!(codes(&mended["fixed"]), all);
+    assert_eq!(test.json("doctor --json")["findings"], Value::Array(Vec::new()));
+    assert_eq!(fs::read_to_string(test.path("home/.claude/tasks/project/.highwatermark")).unwrap(), "20");
+    assert_eq!(test.json("job list --json")["jobs"][0]["status"], "lost");
+    assert_eq!(test.json("team show alpha --json")["members"].as_array().unwrap().len(), 1);
+
+    let undone = test.json("undo --json");
+    assert_eq!(undone["error"], Value::Null, "{undone}");
+    let again = test.json("doctor --json");
+    let of_tasks: BTreeSet<&str> = all
+        .iter()
+        .copied()
+        .filter(|code| {
+            !["stale_lock", "leftover", "mark_too_low", "job_without_process", "member_without_process"].contains(code)
+        })
+        .collect();
+    assert_eq!(codes(&again["findings"]), of_tasks);
+}
+
+#[test]
+fn what_is_hidden_by_a_dot_name_is_wrong_only_where_it_is_needed() {
+    let task = |id: &str, status: &str| {
+        format!(r#"{{"id":"{id}","subject":"s{id}","description":"","status":"{status}","blocks":[],"blockedBy":[]}}"#)
+    };
+    let test = Test::new()
+        .list("1 pending; 9 pending")
+        .task_file(".1.json", task("1", "completed"))
+        .task_file(".2.json", task("2", "completed"))
+        .task_file(".3.json", task("3", "pending"))
+        .run("doctor")
+        .run("doctor --fix --yes")
+        .run("doctor")
+        .run("list --all");
+    let mut names: Vec<String> = fs::read_dir(test.path("home/.claude/tasks/project"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != ".lock")
+        .collect();
+    names.sort();
+    assert_eq!(names, [".1.json.old", ".2.json", "1.json", "3.json", "9.json"]);
+    test.snapshot();
+}
+
+#[test]
+fn a_mark_that_is_no_number_is_replaced() {
+    let test = Test::new().list("1 pending; 7 pending").task_file(".highwatermark", "many\n");
+    let test = test.run("doctor").run("doctor --fix --yes").run("doctor");
+    assert_eq!(fs::read_to_string(test.path("home/.claude/tasks/project/.highwatermark")).unwrap(), "7");
+    test.snapshot();
 }

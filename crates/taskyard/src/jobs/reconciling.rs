@@ -31,6 +31,13 @@ impl Jobs {
         Ok(lost)
     }
 
+    /// Returns the jobs that are recorded as living and whose process is gone. Nothing is put right.
+    pub fn without_process(&self) -> Result<Vec<Job>, JobError> {
+        let here = processes::world();
+        let records = self.records(&JobRows::Living)?.into_iter();
+        Ok(records.filter(|record| self.judge(record, &here).is_some()).map(|record| record.job).collect())
+    }
+
     /// Judges a record; none where it stands.
     pub(super) fn judge(&self, record: &Record, here: &JobWorld) -> Option<Verdict> {
         let living = record.living()?;

@@ -41,7 +41,7 @@ pub use claim::{Claim, ClaimOutcome, Claimed, DEFAULT_LEASE};
 pub use clear::Cleared;
 pub use create::{Created, NewTask};
 pub use delete::Deleted;
-pub use doctor::{Finding, Fix, Mended};
+pub use doctor::{Checkup, Finding, Fix, Mended};
 pub use export::Exported;
 pub use graph::Graph;
 pub(crate) use halt::Halt;

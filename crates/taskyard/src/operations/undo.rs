@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::undoing::{TakenBack, newest_to_undo, take_back};
-use taskyard_core::{Entry, Image, Op, Revision, Rules, Task, TaskId};
+use taskyard_core::{Entry, Image, Op, Revision, Task, TaskId};
 
 use super::edges::{blocking, connect, disconnect, refuse_cycles, waiting_for};
 use super::halt::Halt;
@@ -62,10 +62,16 @@ impl Yard {
                     None => txn.remove(&step.task)?,
                 }
             }
-            reconcile(txn, &plan, self.rules())?;
+            // Who takes a mending back wants what was there before it, a circle included.
+            let may_close_circles = self.rules().is_client() || entries.iter().all(|entry| entry.op == Op::Mend);
+            reconcile(txn, &plan, may_close_circles)?;
             let mut tasks = Vec::with_capacity(plan.len());
             for step in &plan {
-                tasks.push((step.task.clone(), txn.find(&step.task)?.task()));
+                let task = txn.find(&step.task)?.task();
+                // What came back and is no task is neither there as one nor gone.
+                if task.is_some() || step.before.is_none() {
+                    tasks.push((step.task.clone(), task));
+                }
             }
             Ok((revisions, tasks))
         })?;
@@ -133,8 +139,8 @@ impl Yard {
 /// Puts the edges of tasks that came back or went in order.
 ///
 /// Between tasks that were all taken back there is nothing to do: their images are exact. An edge to any other task is there
-/// at both ends, or at none where that task is gone. In strict rules, an edge that now closes a circle is refused.
-fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], rules: Rules) -> Result<(), Halt> {
+/// at both ends, or at none where that task is gone. An edge that now closes a circle is refused, unless it may.
+fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], may_close_circles: bool) -> Result<(), Halt> {
     let steps = |wanted: fn(&&TakenBack) -> bool| plan.iter().filter(wanted).map(|step| &step.task).collect();
     let touched: HashSet<&TaskId> = steps(|_| true);
     let came: HashSet<&TaskId> = steps(|step| step.expected.is_none() && step.before.is_some());
@@ -161,7 +167,7 @@ fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], rules: Rules) -> Result<(), 
             disconnect(&mut bench, &edge)?;
         }
     }
-    if !rules.is_client() {
+    if !may_close_circles {
         refuse_cycles(&mut bench, &gained)?;
     }
     Ok(bench.stage()?)

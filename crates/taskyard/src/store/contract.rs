@@ -105,6 +105,11 @@ pub trait Snapshot: Debug {
     /// Returns what lies among the tasks and is none, by name.
     fn problems(&self) -> Result<Vec<Problem>, StoreError>;
 
+    /// Returns the exact contents of something that no task can be read from, where they can be had.
+    fn broken(&self, _id: &TaskId) -> Result<Option<Image>, StoreError> {
+        Ok(None)
+    }
+
     /// Returns every lease there is, by task, whether or not it still counts.
     fn leases(&self) -> Result<Vec<Lease>, StoreError>;
 
@@ -155,6 +160,12 @@ pub trait Txn: Snapshot {
 
     /// Stages the exact contents of a task's file, as an undo or a restore brings it back.
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError>;
+
+    /// Stages what takes the place of exactly these contents, from which no task can be read; without an image they go. The journal
+    /// keeps them. Only somebody who was asked does this; where something else stands there, nothing is staged and the answer is no.
+    fn replace_broken(&mut self, _id: &TaskId, _broken: &Image, _by: Option<Image>) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Stages the removal of a task. Its number is never given out again.
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError>;
@@ -210,6 +221,29 @@ pub enum Litter {
         path: PathBuf,
         /// What it holds.
         found: String,
+    },
+    /// A `.highwatermark`, there or not, below a number that was used and that no file holds any more.
+    LowMark {
+        /// The file.
+        path: PathBuf,
+        /// The number in it.
+        mark: u64,
+        /// The highest number that was used.
+        used: u64,
+    },
+    /// A task that is hidden from the client beside one of the same number that is not: the hidden one counts for nobody.
+    Shadowed {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
+    },
+    /// A task that is hidden from the client though it is not done.
+    HiddenWork {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
     },
 }
 

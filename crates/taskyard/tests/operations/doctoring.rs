@@ -1,5 +1,5 @@
 use taskyard::core::{Image, Op, Task};
-use taskyard::operations::{Finding, FindingCode};
+use taskyard::operations::{Finding, UndoRange};
 
 use crate::{elsewhere, id, ids, task, yard};
 
@@ -34,9 +34,9 @@ fn a_mess_is_found_and_mended_in_one_revision() {
     assert_eq!(findings[0].file.as_deref(), Some("2.json"));
     assert_eq!(findings[0].fix.as_ref().unwrap().describe(), "add 2 to the blocks of 1");
     let mended = yard.mend(&findings).unwrap();
-    assert_eq!((mended.fixed.len(), codes(&mended.left)), (5, vec!["unreadable"]));
+    assert_eq!((mended.fixed.len(), mended.left.len()), (6, 0));
     assert_eq!(mended.revision.unwrap().0, 3);
-    assert_eq!(codes(&yard.examine().unwrap()), ["unreadable"]);
+    assert_eq!(yard.examine().unwrap(), []);
     assert_eq!((task(&yard, 1).blocks, task(&yard, 2).blocked_by), (ids(&[2]), ids(&[1])));
     assert_eq!((task(&yard, 3).blocks, task(&yard, 4).blocked_by), (ids(&[4]), ids(&[3])));
 }
@@ -51,10 +51,61 @@ fn what_is_no_longer_wrong_is_left() {
 }
 
 #[test]
-fn a_circle_is_told_and_left_to_a_person() {
-    let yard = yard("1 pending <- 2; 2 pending <- 1");
+fn circles_are_cut_in_one_go_also_where_they_share_a_task() {
+    let yard = yard("1 pending <- 2, 3; 2 pending <- 1; 3 pending <- 1");
     let findings = yard.examine().unwrap();
-    assert_eq!((findings.len(), findings[0].code), (1, FindingCode::Cycle));
-    assert_eq!(findings[0].fix, None);
-    assert_eq!(yard.mend(&findings).unwrap().left.len(), 1);
+    assert_eq!(codes(&findings), ["cycle", "cycle"]);
+    assert_eq!(yard.mend(&findings).unwrap().fixed.len(), 2);
+    assert_eq!(yard.examine().unwrap(), []);
+    assert_eq!((task(&yard, 1).blocked_by, task(&yard, 2).blocked_by), (ids(&[]), ids(&[1])));
+    yard.undo(UndoRange::Newest).unwrap().done().unwrap();
+    assert_eq!(codes(&yard.examine().unwrap()), ["cycle", "cycle"]);
+}
+
+#[test]
+fn what_the_client_does_not_see_is_made_a_task_with_all_its_edges_in_one_revision() {
+    let yard = yard("1 pending");
+    let nearly = Image::new(br#"{"id":6,"subject":"six","status":"open","blockedBy":[1]}"#.as_slice());
+    elsewhere(&yard, Op::ChangedElsewhere, |txn| txn.put_image(&id(6), nearly.clone()).unwrap());
+    let findings = yard.examine().unwrap();
+    assert_eq!(codes(&findings), ["one_sided_edge", "invisible_task"]);
+    let mended = yard.mend(&findings).unwrap();
+    assert_eq!((mended.fixed.len(), mended.left.len()), (2, 0));
+    assert_eq!(yard.examine().unwrap(), []);
+    assert_eq!((task(&yard, 6).blocked_by, task(&yard, 1).blocks), (ids(&[1]), ids(&[6])));
+    yard.undo(UndoRange::Newest).unwrap().done().unwrap();
+    assert_eq!(yard.store().read(yard.list_id()).unwrap().broken(&id(6)).unwrap(), Some(nearly));
+    assert_eq!(task(&yard, 1).blocks, ids(&[]));
+}
+
+#[test]
+fn what_was_a_task_once_is_put_back_and_what_never_was_goes() {
+    let yard = yard("1 pending <- 5; 5 pending");
+    let torn = Image::new(br#"{"id":"#.as_slice());
+    elsewhere(&yard, Op::ChangedElsewhere, |txn| txn.put_image(&id(5), torn.clone()).unwrap());
+    elsewhere(&yard, Op::ChangedElsewhere, |txn| txn.put_image(&id(7), torn.clone()).unwrap());
+    elsewhere(&yard, Op::ChangedElsewhere, |txn| {
+        txn.put(Task { blocked_by: ids(&[7]), ..Task::new(id(8), "eight") }).unwrap();
+    });
+    let findings = yard.examine().unwrap();
+    assert_eq!(codes(&findings), ["dangling_edge", "unreadable", "unreadable"]);
+    assert_eq!(yard.mend(&findings).unwrap().fixed.len(), 3);
+    assert_eq!(yard.examine().unwrap(), []);
+    assert_eq!((task(&yard, 5).blocks, task(&yard, 8).blocked_by), (ids(&[1]), ids(&[])));
+    yard.undo(UndoRange::Newest).unwrap().done().unwrap();
+    let list = yard.store().read(yard.list_id()).unwrap();
+    assert_eq!([5, 7].map(|number| list.broken(&id(number)).unwrap()), [Some(torn.clone()), Some(torn)]);
+}
+
+#[test]
+fn a_list_that_another_program_emptied_is_brought_back_and_one_we_cleared_is_not() {
+    let yard = yard("1 completed; 2 pending <- 1");
+    elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.clear().unwrap());
+    let findings = yard.examine().unwrap();
+    assert_eq!(codes(&findings), ["emptied_list"]);
+    assert_eq!(findings[0].fix.as_ref().unwrap().describe(), "bring 2 tasks back from the journal");
+    assert!(yard.mend(&findings).unwrap().revision.is_some());
+    assert_eq!(task(&yard, 2).blocked_by, ids(&[1]));
+    yard.clear().unwrap();
+    assert_eq!(yard.examine().unwrap(), []);
 }

@@ -4,11 +4,13 @@
 
 mod javascript;
 mod reading;
+mod repairing;
 mod shape;
 mod writing;
 
 pub use javascript::{keys, next_number, parse_int, stringify};
 pub use reading::{Unreadable, read};
+pub use repairing::{Repair, repair};
 pub use shape::Shape;
 pub use writing::{TooLarge, write};
 

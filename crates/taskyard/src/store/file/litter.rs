@@ -1,35 +1,51 @@
 //! What lies about in a list's directory and serves nobody.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::AtFlags;
+use taskyard_core::TaskId;
+use taskyard_core::dialect::macf::hidden_task_of;
+use taskyard_core::rules::numbering::number_of_file;
 
+use super::files::{self, Contents};
 use super::fingerprint::look_at;
 use super::handle::Handle;
+use super::hidden;
 use super::lock::{self, LIFE};
 use super::numbers;
 use super::place::{self, OURS, c_name};
 use super::turn::is_dead;
 use crate::store::{Litter, StoreError};
 
-/// Finds abandoned locks, temporary files and a broken mark.
+/// Finds abandoned locks, temporary files and a mark that is broken or too low.
 pub(super) fn find(handle: &Handle) -> Result<Vec<Litter>, StoreError> {
+    look_for(handle, handle.state().is_some_and(|state| state.busy))
+}
+
+/// Finds litter, given whether somebody of ours may be in the middle of something.
+fn look_for(handle: &Handle, is_busy: bool) -> Result<Vec<Litter>, StoreError> {
     let Some(directory) = handle.place.open()? else { return Ok(Vec::new()) };
-    let is_busy = handle.state().is_some_and(|state| state.busy);
     let mut litter = Vec::new();
-    for name in place::names(directory.as_fd(), &handle.place.directory)? {
-        let path = handle.place.directory.join(&name);
-        let Ok(Some(look)) = look_at(directory.as_fd(), &c_name(&name)) else { continue };
+    let names = place::names(directory.as_fd(), &handle.place.directory)?;
+    // Most names are tasks, and nothing has to be looked up for those.
+    for name in names.iter().filter(|name| name.ends_with(".lock") || name.starts_with('.')) {
+        let path = handle.place.directory.join(name);
+        let Ok(Some(look)) = look_at(directory.as_fd(), &c_name(name)) else { continue };
         let age = lock::age(&look);
         let is_lock = (name == ".lock.lock" || name.ends_with(".json.lock")) && lock::is_directory(&look);
         if is_lock && age > LIFE {
             litter.push(Litter::StaleLock { path, age });
-        } else if name.starts_with(OURS) && (!is_busy || age > LIFE) && is_of_the_dead(&name) {
+        } else if name.starts_with(OURS) && (!is_busy || age > LIFE) && is_of_the_dead(name) {
             litter.push(Litter::Leftover { path });
         } else if name == ".highwatermark" {
             litter.extend(bad_mark(path));
+        } else if let Some(task) = hidden_task_of(name).filter(|_| handle.place.sees_hidden) {
+            litter.extend(hidden_in_vain(handle, directory.as_fd(), path, task)?);
         }
+    }
+    if !is_busy && !litter.iter().any(|item| matches!(item, Litter::BadMark { .. })) {
+        litter.extend(low_mark(handle, &names)?);
     }
     litter.sort_by(|one, two| path_of(one).cmp(path_of(two)));
     Ok(litter)
@@ -42,7 +58,7 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
     }
     // With the turn in our hands nobody of ours is in the middle of anything; a dead lock is taken over on the way.
     let (turn, journal) = handle.take_turn()?;
-    let still_there = find(handle)?;
+    let still_there = look_for(handle, false)?;
     let mut swept = Vec::new();
     for item in litter {
         let path = path_of(item);
@@ -62,7 +78,12 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
                 rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_ok()
                     || rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::REMOVEDIR).is_ok()
             }
-            Litter::BadMark { .. } => {
+            Litter::Shadowed { .. } => {
+                let aside = path.with_added_extension("old");
+                !aside.exists() && std::fs::rename(path, aside).is_ok()
+            }
+            Litter::HiddenWork { task, .. } => hidden::unhide(&handle.place, turn.directory.as_fd(), task).is_ok(),
+            Litter::BadMark { .. } | Litter::LowMark { .. } => {
                 let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
                 super::applying::raise_mark(&turn, highest.max(journal.standing()?.highest_number as f64)).is_ok()
             }
@@ -88,8 +109,43 @@ fn bad_mark(path: PathBuf) -> Option<Litter> {
     is_bad.then_some(Litter::BadMark { path, found })
 }
 
+/// Tells of a hidden file that should not be one: beside a plain one, or of a task that is still to be done.
+fn hidden_in_vain(
+    handle: &Handle,
+    directory: BorrowedFd<'_>,
+    path: PathBuf,
+    task: TaskId,
+) -> Result<Option<Litter>, StoreError> {
+    let plain = look_at(directory, &place::file_name(&task)).map_err(StoreError::io("cannot look at", &path))?;
+    if plain.is_some() {
+        return Ok(Some(Litter::Shadowed { path, task }));
+    }
+    let contents = files::read(&handle.place, directory, &task).map_err(StoreError::io("cannot read", &path))?;
+    let is_open = matches!(contents, Contents::Task(found, ..) if found.status.is_open());
+    Ok(is_open.then_some(Litter::HiddenWork { path, task }))
+}
+
+/// Tells of a mark from which the client would give a number out again: one was used that neither it nor a file knows of.
+fn low_mark(handle: &Handle, names: &[String]) -> Result<Option<Litter>, StoreError> {
+    let mut used = names.iter().filter_map(|name| hidden_task_of(name)?.as_number()).max().unwrap_or(0);
+    if let Some(journal) = handle.journal_to_read() {
+        let standing = journal.standing();
+        handle.give_back(journal);
+        used = used.max(standing?.highest_number);
+    }
+    let mark = numbers::mark(&handle.place.directory);
+    let highest_file = names.iter().filter_map(|name| number_of_file(name)).fold(0.0, f64::max);
+    let path = handle.place.directory.join(".highwatermark");
+    Ok((used as f64 > mark.max(highest_file)).then_some(Litter::LowMark { path, mark: mark as u64, used }))
+}
+
 fn path_of(litter: &Litter) -> &Path {
     match litter {
-        Litter::StaleLock { path, .. } | Litter::Leftover { path } | Litter::BadMark { path, .. } => path,
+        Litter::StaleLock { path, .. }
+        | Litter::Leftover { path }
+        | Litter::BadMark { path, .. }
+        | Litter::LowMark { path, .. }
+        | Litter::Shadowed { path, .. }
+        | Litter::HiddenWork { path, .. } => path,
     }
 }

@@ -207,6 +207,10 @@ impl Snapshot for FileTxn {
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(scan::scan(&self.turn.place, Some(self.journal()))?.problems)
     }
+
+    fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
+        Ok(self.read(id)?.broken())
+    }
 }
 
 impl Txn for FileTxn {
@@ -242,6 +246,16 @@ impl Txn for FileTxn {
         staged.after = Some(image);
         self.needs_lock_file |= staged.before.is_none();
         Ok(())
+    }
+
+    fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
+        match self.read(id)? {
+            Contents::Broken(_, Some((image, look))) if image == *broken && !self.staged.contains_key(id) => {
+                self.staged.insert(id.clone(), Staged { before: Some((image, look)), after: by });
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {

@@ -29,7 +29,7 @@ pub(super) struct Book {
 
 impl ListCell {
     pub(super) fn new(list: ListId) -> Arc<Self> {
-        let home = Home::Folder(PathBuf::from("memory:").join(list.directory()));
+        let home = Home::Memory(PathBuf::from("memory:").join(list.directory()));
         let book = Book { state: Arc::new(State { home, ..State::default() }), journal: Vec::new() };
         Arc::new(Self {
             list,

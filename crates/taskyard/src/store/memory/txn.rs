@@ -50,6 +50,10 @@ impl Snapshot for MemoryTxn {
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.staging.problems())
     }
+
+    fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
+        Ok(self.staging.get(id).and_then(|kept| kept.broken(&self.staging.base.home)))
+    }
 }
 
 impl Txn for MemoryTxn {
@@ -63,6 +67,10 @@ impl Txn for MemoryTxn {
 
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
         self.staging.put_image(id, image)
+    }
+
+    fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
+        Ok(self.staging.replace_broken(id, broken, by))
     }
 
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {

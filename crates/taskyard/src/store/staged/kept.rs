@@ -30,6 +30,11 @@ impl Kept {
         }
     }
 
+    /// Returns the contents, where no task can be read from them and they are what is kept, not a translation.
+    pub(in crate::store) fn broken(&self, home: &Home) -> Option<Image> {
+        (self.task.is_err() && matches!(home, Home::Memory(_))).then(|| self.image.clone())
+    }
+
     pub(in crate::store) fn as_problem(&self, home: &Home) -> Option<Problem> {
         self.task.as_ref().err().map(|why| self.problem(home, why.clone()))
     }
@@ -42,7 +47,9 @@ impl Kept {
 /// Where the tasks of a list are.
 #[derive(Clone, Debug)]
 pub(in crate::store) enum Home {
-    /// Each in a file of its own, or in memory as if it were.
+    /// In memory, as if each were in a file of its own.
+    Memory(PathBuf),
+    /// Each in a file of its own.
     Folder(PathBuf),
     /// All in one file.
     File(PathBuf),
@@ -52,7 +59,7 @@ impl Home {
     /// Returns where a task is.
     pub(in crate::store) fn path_of(&self, id: &TaskId) -> PathBuf {
         match self {
-            Self::Folder(path) => path.join(format!("{}.json", id.file_stem())),
+            Self::Memory(path) | Self::Folder(path) => path.join(format!("{}.json", id.file_stem())),
             Self::File(path) => path.clone(),
         }
     }
@@ -60,7 +67,7 @@ impl Home {
 
 impl Default for Home {
     fn default() -> Self {
-        Self::Folder("memory:".into())
+        Self::Memory("memory:".into())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taskyard_core::{Lease, Revision, Task, TaskId};
+use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::kept::State;
 use crate::store::{Lookup, Problem, Snapshot, StoreError};
@@ -40,5 +40,9 @@ impl Snapshot for StateSnapshot {
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.state.tasks.values().filter_map(|kept| kept.as_problem(&self.state.home)).collect())
+    }
+    fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
+        let kept = self.state.tasks.get(&self.state.name_of(id));
+        Ok(kept.and_then(|kept| kept.broken(&self.state.home)))
     }
 }

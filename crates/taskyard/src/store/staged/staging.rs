@@ -86,6 +86,17 @@ impl Staging {
         Ok(())
     }
 
+    /// Stages what takes the place of contents that no task can be read from, where they still stand there.
+    pub(in crate::store) fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> bool {
+        let stands = self.get(id).and_then(|kept| kept.broken(&self.base.home)).as_ref() == Some(broken);
+        match by {
+            Some(image) if stands => self.stage(id, image),
+            None if stands => self.unstage(id),
+            _ => {}
+        }
+        stands
+    }
+
     pub(in crate::store) fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
         if self.writable(id)?.is_some() {
             self.unstage(id);

@@ -31,7 +31,7 @@ pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Ve
     let is_gone = |item: &&Litter| match item {
         Litter::Leftover { path } if still_there.contains(item) => fs::remove_file(path).is_ok(),
         Litter::Leftover { path } => !path.exists(),
-        Litter::StaleLock { .. } | Litter::BadMark { .. } => false,
+        _ => false,
     };
     Ok(litter.iter().filter(is_gone).cloned().collect())
 }

@@ -1,66 +1,12 @@
-//! What is wrong with a list's tasks, and how it can be mended.
+//! Looking the tasks of a list over.
 
 use std::collections::{HashMap, HashSet};
-use std::convert::Infallible;
 use std::fmt;
 
-use super::dependencies::{Edge, find_cycle, tangled};
-use super::mending::Mend;
+use super::FindingCode;
+use super::order::{ClosesCircle, Order};
+use crate::rules::mending::Mend;
 use crate::{Task, TaskId};
-/// The kinds of defects `doctor` tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FindingCode {
-    /// One end of an edge knows of it and the other does not.
-    OneSidedEdge,
-    /// An edge leads to a task that does not exist.
-    DanglingEdge,
-    /// A task waits for itself.
-    SelfEdge,
-    /// One id stands several times in an edge array.
-    DoubleEdge,
-    /// Tasks wait for each other in a circle.
-    Cycle,
-    /// Something among the tasks cannot be read as one.
-    Unreadable,
-    /// The id written in a file is not the file's name.
-    IdMismatch,
-    /// A task is a part of one that does not exist.
-    OrphanParent,
-    /// Tasks are parts of each other in a circle.
-    ParentCycle,
-    /// A lock whose holder is gone.
-    StaleLock,
-    /// A temporary file nobody needs.
-    Leftover,
-    /// A `.highwatermark` that holds no number.
-    BadMark,
-}
-
-impl FindingCode {
-    /// Returns the word in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OneSidedEdge => "one_sided_edge",
-            Self::DanglingEdge => "dangling_edge",
-            Self::SelfEdge => "self_edge",
-            Self::DoubleEdge => "double_edge",
-            Self::Cycle => "cycle",
-            Self::Unreadable => "unreadable",
-            Self::IdMismatch => "id_mismatch",
-            Self::OrphanParent => "orphan_parent",
-            Self::ParentCycle => "parent_cycle",
-            Self::StaleLock => "stale_lock",
-            Self::Leftover => "leftover",
-            Self::BadMark => "bad_mark",
-        }
-    }
-}
-
-impl fmt::Display for FindingCode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
 
 /// Something that is wrong with a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,11 +23,21 @@ pub struct Defect {
 
 /// Looks the tasks of a list over, given them by number and the names of what cannot be read.
 pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
-    let there: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
-    let waits = tasks.iter().flat_map(|task| task.blocked_by.iter().map(|on| (&task.id, on))).collect();
-    let blocks = tasks.iter().flat_map(|task| task.blocks.iter().map(|waiting| (&task.id, waiting))).collect();
-    let added = HashMap::new();
-    let mut examination = Examination { there, waits, blocks, unreadable, added, defects: Vec::new() };
+    let there: HashMap<&TaskId, usize> = tasks.iter().enumerate().map(|(at, task)| (&task.id, at)).collect();
+    let waits: HashSet<(&TaskId, &TaskId)> =
+        tasks.iter().flat_map(|task| task.blocked_by.iter().map(|on| (&task.id, on))).collect();
+    let blocks: HashSet<(&TaskId, &TaskId)> =
+        tasks.iter().flat_map(|task| task.blocks.iter().map(|waiting| (&task.id, waiting))).collect();
+    let mut claimants: HashMap<&str, usize> = HashMap::new();
+    if tasks.iter().any(|task| task.stated_id.is_some()) {
+        tasks.iter().for_each(|task| *claimants.entry(task.shown_id()).or_default() += 1);
+    }
+    let said =
+        waits.iter().copied().chain(blocks.iter().map(|(on, task)| (*task, *on))).filter(|(task, on)| task != on);
+    let edges: Vec<(usize, usize)> = said.filter_map(|(task, on)| Some((*there.get(task)?, *there.get(on)?))).collect();
+    let order = Order::of(tasks.len(), &edges);
+    let mut examination = Examination { there, waits, blocks, unreadable, claimants, order, defects: Vec::new() };
+    let circles = examination.put_in_order(tasks);
     for task in tasks {
         examination.look_at_id(task);
         examination.look_for_doubles(task);
@@ -89,20 +45,23 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
         examination.look_at_dependents(task);
         examination.look_at_parent(task);
     }
-    examination.look_for_circles();
+    examination.defects.extend(circles);
     examination.look_for_circular_parents(tasks);
     examination.defects
 }
 
 struct Examination<'a> {
-    there: HashMap<&'a TaskId, &'a Task>,
+    /// The index of each task.
+    there: HashMap<&'a TaskId, usize>,
     unreadable: &'a HashSet<TaskId>,
     /// Who says that it waits for whom.
     waits: HashSet<(&'a TaskId, &'a TaskId)>,
     /// Who says that it blocks whom.
     blocks: HashSet<(&'a TaskId, &'a TaskId)>,
-    /// What a proposed mend adds to what a task waits for.
-    added: HashMap<TaskId, Vec<TaskId>>,
+    /// How many files say that they are the task of an id, where one says so that is not called so.
+    claimants: HashMap<&'a str, usize>,
+    /// An order in which everything could be done when all mends are made.
+    order: Order,
     defects: Vec<Defect>,
 }
 
@@ -112,11 +71,14 @@ impl Examination<'_> {
     }
 
     fn look_at_id(&mut self, task: &Task) {
-        if let Some(stated) = &task.stated_id {
-            let message = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
-            let mend = Mend::RewriteId { task: task.id.clone() };
-            self.tell(FindingCode::IdMismatch, &task.id, message, Some(mend));
-        }
+        let Some(stated) = &task.stated_id else { return };
+        let says = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
+        let mend = Mend::RewriteId { task: task.id.clone() };
+        let (code, message) = match self.claimants.get(stated.as_str()) {
+            Some(count) if *count > 1 => (FindingCode::DuplicateId, format!("{says}, and so does another")),
+            _ => (FindingCode::IdMismatch, says),
+        };
+        self.tell(code, &task.id, message, Some(mend));
     }
 
     fn look_for_doubles(&mut self, task: &Task) {
@@ -161,7 +123,7 @@ impl Examination<'_> {
                 if !self.waits.contains(&(waiting, &task.id)) {
                     let message =
                         format!("task {} says that {} waits for it, which does not", shown(&task.id), shown(waiting));
-                    let mend = self.mend_of_unknown_blocker(Edge::new(waiting.clone(), task.id.clone()));
+                    let mend = self.mend_of_unknown_blocker(waiting, &task.id);
                     self.tell(FindingCode::OneSidedEdge, &task.id, message, Some(mend));
                 }
             } else if !self.unreadable.contains(waiting) {
@@ -177,13 +139,12 @@ impl Examination<'_> {
     }
 
     /// Completes an edge that only the blocker knows of; where that would close a circle, the blocker forgets it.
-    fn mend_of_unknown_blocker(&mut self, edge: Edge) -> Mend {
-        let Ok(circle) = find_cycle(std::slice::from_ref(&edge), |id| Ok::<_, Infallible>(self.blockers_of(id)));
-        if circle.is_some() {
-            return Mend::RemoveBlocks { task: edge.on, id: edge.task };
+    fn mend_of_unknown_blocker(&mut self, waiting: &TaskId, blocker: &TaskId) -> Mend {
+        let (task, id) = (waiting.clone(), blocker.clone());
+        match self.order.add(self.there[waiting], self.there[blocker]) {
+            Ok(()) => Mend::AddBlockedBy { task, id },
+            Err(ClosesCircle(_)) => Mend::RemoveBlocks { task: id, id: task },
         }
-        self.added.entry(edge.task.clone()).or_default().push(edge.on.clone());
-        Mend::AddBlockedBy { task: edge.task, id: edge.on }
     }
 
     fn look_at_parent(&mut self, task: &Task) {
@@ -196,62 +157,51 @@ impl Examination<'_> {
         }
     }
 
-    /// Tells of circles that have no task in common; where there are more, they show when these are gone.
-    fn look_for_circles(&mut self) {
-        let mut blockers: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
-        for (id, task) in &self.there {
-            let others = task.blocked_by.iter().filter(|on| on != id && self.there.contains_key(on));
-            blockers.insert((*id).clone(), others.cloned().collect());
+    /// Puts the tasks into an order by what each says that it waits for, and returns the circles that stand in the way.
+    ///
+    /// The lowest numbers come last, so that the lowest of a circle is the one to wait no longer: who made the tasks wrote the
+    /// first step first.
+    fn put_in_order(&mut self, tasks: &[Task]) -> Vec<Defect> {
+        let mut circles = Vec::new();
+        for (at, task) in tasks.iter().enumerate().rev() {
+            for on in once(&task.blocked_by).filter(|on| **on != task.id) {
+                let Some(other) = self.there.get(on) else { continue };
+                if let Err(ClosesCircle(circle)) = self.order.add(at, *other) {
+                    circles.push(Defect {
+                        code: FindingCode::Cycle,
+                        task: task.id.clone(),
+                        message: format!("tasks wait for each other: {}", drawn(&circle, tasks, " waits for ")),
+                        mend: Some(Mend::Disconnect { task: task.id.clone(), on: on.clone() }),
+                    });
+                }
+            }
         }
-        loop {
-            let left = tangled(&blockers);
-            blockers.retain(|id, _| left.contains(id));
-            blockers.values_mut().for_each(|on| on.retain(|id| left.contains(id)));
-            let mut starts: Vec<&TaskId> = blockers.keys().collect();
-            starts.sort();
-            let Some(circle) = starts.into_iter().find_map(|start| circle_through(start, &blockers)) else { return };
-            let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
-            let message = format!("tasks wait for each other: {}", path.join(" waits for "));
-            self.tell(FindingCode::Cycle, &circle[0], message, None);
-            blockers.retain(|id, _| !circle.contains(id));
-            blockers.values_mut().for_each(|on| on.retain(|id| !circle.contains(id)));
-        }
+        circles.reverse();
+        circles
     }
 
     fn look_for_circular_parents(&mut self, tasks: &[Task]) {
-        let parents: HashMap<TaskId, Vec<TaskId>> = tasks
-            .iter()
-            .map(|task| {
-                let parent = task.parent().filter(|parent| self.there.contains_key(parent));
-                (task.id.clone(), parent.into_iter().collect())
-            })
-            .collect();
-        let left = tangled(&parents);
-        let mut told: HashSet<TaskId> = HashSet::new();
-        for task in tasks.iter().filter(|task| left.contains(&task.id)) {
-            if told.contains(&task.id) {
-                continue;
-            }
-            if let Some(circle) = circle_through(&task.id, &parents) {
-                let path: Vec<String> = circle.iter().map(|id| format!("#{}", shown(id))).collect();
-                let message = format!("tasks are parts of each other: {}", path.join(" is a part of "));
-                self.tell(FindingCode::ParentCycle, &task.id, message, None);
-                told.extend(circle);
+        let parent = |task: &Task| self.there.get(&task.parent()?).copied();
+        let parts: Vec<(usize, usize)> =
+            tasks.iter().enumerate().filter_map(|(at, task)| Some((at, parent(task)?))).collect();
+        let mut tree = Order::of(tasks.len(), &parts);
+        let mut circles = Vec::new();
+        for (at, parent) in parts.into_iter().rev() {
+            if let Err(ClosesCircle(circle)) = tree.add(at, parent) {
+                circles.push((&tasks[at], drawn(&circle, tasks, " is a part of ")));
             }
         }
-    }
-
-    fn blockers_of(&self, id: &TaskId) -> Vec<TaskId> {
-        let known = self.there.get(id).into_iter().flat_map(|task| &task.blocked_by);
-        known.chain(self.added.get(id).into_iter().flatten()).cloned().collect()
+        for (task, circle) in circles.into_iter().rev() {
+            let mend = Mend::ForgetParent { task: task.id.clone() };
+            let message = format!("tasks are parts of each other: {circle}");
+            self.tell(FindingCode::ParentCycle, &task.id, message, Some(mend));
+        }
     }
 }
 
-/// Returns the shortest circle through a task.
-fn circle_through(start: &TaskId, next: &HashMap<TaskId, Vec<TaskId>>) -> Option<Vec<TaskId>> {
-    let edges: Vec<Edge> = next.get(start)?.iter().map(|on| Edge::new(start.clone(), on.clone())).collect();
-    let Ok(circle) = find_cycle(&edges, |id| Ok::<_, Infallible>(next.get(id).cloned().unwrap_or_default()));
-    circle
+fn drawn(circle: &[usize], tasks: &[Task], word: &str) -> String {
+    let path: Vec<String> = circle.iter().map(|at| format!("#{}", shown(&tasks[*at].id))).collect();
+    path.join(word)
 }
 
 fn first_double(ids: &[TaskId]) -> Option<&TaskId> {
@@ -275,8 +225,10 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Defect, FindingCode, examine};
+    use super::{Defect, examine};
     use crate::Task;
+    use crate::rules::health::FindingCode;
+    use crate::rules::mending::Mend;
     use crate::rules::samples::{id, task};
 
     fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
@@ -335,10 +287,10 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_shown_and_left_to_a_person() {
+    fn a_circle_is_shown_and_cut_where_its_lowest_number_waits() {
         let tasks = [task(1, &[2], &[3]), task(2, &[3], &[1]), task(3, &[1], &[2]), task(4, &[], &[])];
         let (code, message, fix) = one(&tasks);
-        assert_eq!((code.as_str(), fix.as_str()), ("cycle", ""));
+        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "let 1 no longer wait for 2"));
         assert_eq!(message, "tasks wait for each other: #1 waits for #2 waits for #3 waits for #1");
     }
 
@@ -346,6 +298,48 @@ mod tests {
     fn two_circles_are_two_findings() {
         let tasks = [task(1, &[2], &[2]), task(2, &[1], &[1, 3]), task(3, &[4, 2], &[4]), task(4, &[3], &[3])];
         assert_eq!(told(&tasks).len(), 2);
+    }
+
+    #[test]
+    fn circles_that_share_a_task_are_all_cut() {
+        let mut tasks: Vec<Task> = (1..=30)
+            .map(|number| {
+                let others: Vec<u64> = (1..=30).filter(|other| *other != number).collect();
+                task(number, &others, &others)
+            })
+            .collect();
+        for defect in examine(&tasks, &HashSet::new()) {
+            let Some(Mend::Disconnect { task, on }) = defect.mend else { panic!("{defect:?}") };
+            tasks.iter_mut().filter(|other| other.id == task).for_each(|other| other.blocked_by.retain(|id| *id != on));
+            tasks.iter_mut().filter(|other| other.id == on).for_each(|other| other.blocks.retain(|id| *id != task));
+        }
+        assert_eq!(told(&tasks), []);
+    }
+
+    #[test]
+    fn a_long_list_of_one_sided_edges_is_looked_over_in_no_time() {
+        let (last, first) = (30_000, 1);
+        let mut tasks: Vec<Task> = (first..last).map(|number| task(number, &[], &[number + 1])).collect();
+        tasks.push(task(last, &[], &[first]));
+        let fixes: Vec<String> = told(&tasks).into_iter().map(|(_, _, fix)| fix).collect();
+        assert_eq!(fixes.len(), 30_000);
+        assert_eq!(fixes[29_999], "take 1 out of the blocks of 30000");
+        // And the wrong way round.
+        let tasks: Vec<Task> = (first..last).map(|number| task(number + 1, &[], &[number])).collect();
+        assert_eq!(told(&tasks).len(), 29_999);
+    }
+
+    #[test]
+    fn an_id_that_is_anothers_is_told_apart_from_one_that_is_nobodys() {
+        let mut tasks = [task(1, &[], &[]), task(2, &[], &[]), task(3, &[], &[]), task(4, &[], &[])];
+        tasks[1].stated_id = Some("1".into());
+        tasks[2].stated_id = Some("9".into());
+        tasks[3].stated_id = Some("9".into());
+        let codes: Vec<&str> = told(&tasks).iter().map(|(code, _, _)| code.as_str()).collect();
+        assert_eq!(codes, ["duplicate_id"; 3]);
+        tasks[1].stated_id = None;
+        tasks[3].stated_id = None;
+        assert_eq!(one(&tasks).0, FindingCode::IdMismatch);
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! The kinds of defects there are.
+
+use std::fmt;
+
+/// The kinds of defects `doctor` tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FindingCode {
+    /// One end of an edge knows of it and the other does not.
+    OneSidedEdge,
+    /// An edge leads to a task that does not exist.
+    DanglingEdge,
+    /// A task waits for itself.
+    SelfEdge,
+    /// One id stands several times in an edge array.
+    DoubleEdge,
+    /// Tasks wait for each other in a circle.
+    Cycle,
+    /// The id written in a file is not the file's name.
+    IdMismatch,
+    /// The id written in a file is that of another task.
+    DuplicateId,
+    /// A task is a part of one that does not exist.
+    OrphanParent,
+    /// Tasks are parts of each other in a circle.
+    ParentCycle,
+    /// A file that is nearly a task, and that the client takes for none.
+    Invisible,
+    /// Something among the tasks cannot be read as one.
+    Unreadable,
+    /// A lock whose holder is gone.
+    StaleLock,
+    /// A temporary file nobody needs.
+    Leftover,
+    /// A `.highwatermark` that holds no number.
+    BadMark,
+    /// A `.highwatermark` below a number that was used.
+    MarkTooLow,
+    /// Another program removed every task of the list.
+    EmptiedList,
+    /// A job that is recorded as living, and whose process is gone.
+    JobWithoutProcess,
+    /// A member of a team whose process is gone.
+    MemberWithoutProcess,
+}
+
+impl FindingCode {
+    /// Returns the word in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OneSidedEdge => "one_sided_edge",
+            Self::DanglingEdge => "dangling_edge",
+            Self::SelfEdge => "self_edge",
+            Self::DoubleEdge => "double_edge",
+            Self::Cycle => "cycle",
+            Self::IdMismatch => "id_mismatch",
+            Self::DuplicateId => "duplicate_id",
+            Self::OrphanParent => "orphan_parent",
+            Self::ParentCycle => "parent_cycle",
+            Self::Invisible => "invisible_task",
+            Self::Unreadable => "unreadable",
+            Self::StaleLock => "stale_lock",
+            Self::Leftover => "leftover",
+            Self::BadMark => "bad_mark",
+            Self::MarkTooLow => "mark_too_low",
+            Self::EmptiedList => "emptied_list",
+            Self::JobWithoutProcess => "job_without_process",
+            Self::MemberWithoutProcess => "member_without_process",
+        }
+    }
+
+    /// Says what comes of such a defect when nobody mends it.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::OneSidedEdge => {
+                "one task shows a dependency that the other does not; deleting or completing one misses it"
+            }
+            Self::DanglingEdge => "the client shows the task as blocked for ever, or as blocking nobody knows what",
+            Self::SelfEdge => "the client never hands the task out: it waits for itself",
+            Self::DoubleEdge => "the dependency is shown more than once",
+            Self::Cycle => "none of these tasks can ever start",
+            Self::IdMismatch => "the client lists it under the one id and finds it under the other",
+            Self::DuplicateId => "the client lists two tasks under one id, and only one of them can be reached by it",
+            Self::OrphanParent => "it is shown as a part of something that is not there",
+            Self::ParentCycle => "none of these tasks has a place in the tree",
+            Self::Invisible => "the client takes it for absent: no list shows it, no call finds it",
+            Self::Unreadable => "no program sees a task in it, and its number is taken all the same",
+            Self::StaleLock => "the client waits for it before it takes it over, or gives up",
+            Self::Leftover => "it takes up space; whoever wrote it died",
+            Self::BadMark => "the client takes it for zero and may give out a number again",
+            Self::MarkTooLow => "the client would give a used number to a new task",
+            Self::EmptiedList => "the tasks are gone from the list and still in the journal",
+            Self::JobWithoutProcess => "it reads as running, and nothing runs",
+            Self::MemberWithoutProcess => "messages to it reach nobody, and its tasks wait for somebody who is gone",
+        }
+    }
+}
+
+impl fmt::Display for FindingCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,10 @@
+//! What is wrong with a list, what that means, and how it can be mended.
+//!
+//! Looking at files, locks, jobs and teams is not done here: the library brings what it found there under these codes.
+
+mod examining;
+mod finding_code;
+mod order;
+
+pub use examining::{Defect, examine};
+pub use finding_code::FindingCode;

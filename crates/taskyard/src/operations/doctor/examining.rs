@@ -1,0 +1,85 @@
+//! Looking a list over.
+
+use std::collections::HashSet;
+
+use taskyard_core::dialect::native::{Unreadable, repair};
+use taskyard_core::rules::health::{self, FindingCode};
+use taskyard_core::{Image, Op, Task, TaskId};
+
+use super::finding::{Finding, Fix, file_of};
+use crate::store::{HistoryQuery, Problem, Snapshot, StoreError};
+use crate::{Error, Yard};
+
+impl Yard {
+    /// Looks the list over, changing nothing.
+    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+        let list = self.store().read(self.list_id())?;
+        let mut findings = self.defects(&*list)?;
+        if findings.is_empty() && list.tasks()?.is_empty() {
+            findings.extend(self.emptied()?);
+        }
+        findings.extend(self.store().litter(self.list_id())?.into_iter().map(Finding::of_litter));
+        Ok(findings)
+    }
+
+    /// Returns what is wrong with the tasks of a list and with what lies among them.
+    ///
+    /// What can be made a task is looked at as if it were one, and what can only go as if it were gone: so one mending is enough.
+    pub(super) fn defects(&self, list: &dyn Snapshot) -> Result<Vec<Finding>, StoreError> {
+        let mut tasks = list.tasks()?;
+        let mut hopeless = HashSet::new();
+        let mut broken = Vec::new();
+        // A second, hidden file of a task is no task that could be mended: it is told of with what lies about.
+        let problems = list.problems()?.into_iter();
+        for problem in problems.filter(|problem| !matches!(problem.why, Unreadable::Shadowed { .. })) {
+            let (code, fix) = self.remedy(list, &problem)?;
+            match &fix {
+                Some(Fix::Replace { task, by, .. }) => {
+                    tasks.extend(by.as_ref().and_then(|image| image.task(task).ok()));
+                }
+                _ => drop(hopeless.insert(problem.task.clone())),
+            }
+            broken.push(Finding::of_problem(problem, code, fix));
+        }
+        if !broken.is_empty() {
+            tasks.sort_by(|one, two| one.id.cmp(&two.id));
+        }
+        let mut findings: Vec<Finding> = health::examine(&tasks, &hopeless).into_iter().map(Finding::of_task).collect();
+        findings.extend(broken);
+        Ok(findings)
+    }
+
+    /// Returns what kind of problem something is, and what can be done about it.
+    fn remedy(&self, list: &dyn Snapshot, problem: &Problem) -> Result<(FindingCode, Option<Fix>), StoreError> {
+        let Some(broken) = list.broken(&problem.task)? else { return Ok((FindingCode::Unreadable, None)) };
+        let task = problem.task.clone();
+        if let Some(repair) = repair(&task, broken.bytes()) {
+            let doing = repair.changes.join("; ");
+            let fix = Fix::Replace { task, broken, by: Some(repair.image), doing };
+            return Ok((FindingCode::Invisible, Some(fix)));
+        }
+        let by = self.last_readable(&task)?;
+        let doing = match &by {
+            Some(_) => format!("put {} back as it was last seen; the journal keeps what it holds now", file_of(&task)),
+            None => format!("take {} out of the list; the journal keeps what it holds", file_of(&task)),
+        };
+        Ok((FindingCode::Unreadable, Some(Fix::Replace { task, broken, by, doing })))
+    }
+
+    /// Returns the newest contents of a task's file, as the journal has them, from which the task can be read.
+    fn last_readable(&self, task: &TaskId) -> Result<Option<Image>, StoreError> {
+        let query = HistoryQuery { task: Some(task.clone()), ..HistoryQuery::default() };
+        let entries = self.store().history(self.list_id(), &query)?;
+        let images = entries.into_iter().rev().flat_map(|entry| [entry.after, entry.before]).flatten();
+        Ok(images.into_iter().find(|image| image.task(task).is_ok()))
+    }
+
+    /// Tells of the tasks that another program took away, all of them.
+    fn emptied(&self) -> Result<Option<Finding>, Error> {
+        let lost = self.restorable()?.into_iter();
+        // A removal that is not in the journal yet can be only another program's.
+        let elsewhere = lost.filter(|lost| lost.removed.op == Op::RemovedElsewhere || lost.removed.after.is_some());
+        let tasks: Vec<Task> = elsewhere.map(|lost| lost.task).collect();
+        Ok((!tasks.is_empty()).then(|| Finding::of_lost(&tasks)))
+    }
+}

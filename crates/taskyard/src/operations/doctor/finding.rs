@@ -1,0 +1,191 @@
+//! What `doctor` finds.
+
+use std::path::Path;
+
+use taskyard_core::rules::health::{Defect, FindingCode};
+use taskyard_core::rules::mending::Mend;
+use taskyard_core::{Image, Job, JobId, Member, Task, TaskId, Team, TeamName};
+
+use crate::store::{Litter, Problem};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of defect it is.
+    pub code: FindingCode,
+    /// The task it is about.
+    pub task: Option<TaskId>,
+    /// The name of the file it is about.
+    pub file: Option<String>,
+    /// What is wrong, in words.
+    pub message: String,
+    /// How it can be mended; none where only a person can.
+    pub fix: Option<Fix>,
+}
+
+/// How a defect can be mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fix {
+    /// By changing tasks.
+    Mend(Mend),
+    /// By putting something in the place of contents that no task can be read from. The journal keeps them.
+    Replace {
+        /// The task of that name.
+        task: TaskId,
+        /// What stands there.
+        broken: Image,
+        /// What takes its place; nothing where it goes.
+        by: Option<Image>,
+        /// What is done, in words.
+        doing: String,
+    },
+    /// By removing what serves nobody.
+    Sweep(Litter),
+    /// By bringing tasks back from the journal.
+    Restore(Vec<TaskId>),
+    /// By recording that a job is lost, and ending what is left of it.
+    EndJob(JobId),
+    /// By letting a member go.
+    LetGo {
+        /// Its team.
+        team: TeamName,
+        /// Its name.
+        member: String,
+    },
+}
+
+impl Fix {
+    /// Says in words what would be done.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Mend(mend) => mend.describe(),
+            Self::Replace { doing, .. } => doing.clone(),
+            Self::Sweep(Litter::StaleLock { path, .. }) => format!("remove the lock `{}`", path.display()),
+            Self::Sweep(Litter::Leftover { path }) => format!("remove `{}`", path.display()),
+            Self::Sweep(Litter::BadMark { path, .. }) => {
+                format!("write the highest number that was used into `{}`", path.display())
+            }
+            Self::Sweep(Litter::LowMark { path, used, .. }) => format!("write {used} into `{}`", path.display()),
+            Self::Sweep(Litter::Shadowed { path, .. }) => {
+                format!("rename `{0}` to `{0}.old`, which is no task", path.display())
+            }
+            Self::Sweep(Litter::HiddenWork { path, task }) => {
+                format!("rename `{}` to {}", path.display(), file_of(task))
+            }
+            Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
+            Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
+            Self::LetGo { team, member } => {
+                format!("take {member} out of team {team}, give its tasks back and tell the others")
+            }
+        }
+    }
+}
+
+impl Finding {
+    pub(super) fn of_task(defect: Defect) -> Self {
+        Self {
+            code: defect.code,
+            file: Some(file_of(&defect.task)),
+            task: Some(defect.task),
+            message: defect.message,
+            fix: defect.mend.map(Fix::Mend),
+        }
+    }
+
+    /// Tells of something that is no task, with what would make it one.
+    pub(super) fn of_problem(problem: Problem, code: FindingCode, fix: Option<Fix>) -> Self {
+        let what = match code {
+            FindingCode::Invisible => "is seen by neither Claude Code 2.1.34 nor 2.1.325",
+            _ => "cannot be read",
+        };
+        Self {
+            code,
+            file: file_name(&problem.path),
+            message: format!("task {} {what}: {}", problem.task.as_str().escape_debug(), problem.why),
+            task: Some(problem.task),
+            fix,
+        }
+    }
+
+    pub(super) fn of_litter(litter: Litter) -> Self {
+        let (code, path, message) = match &litter {
+            Litter::StaleLock { path, age } => {
+                (FindingCode::StaleLock, path, format!("a lock whose holder has been silent for {} s", age.as_secs()))
+            }
+            Litter::Leftover { path } => (FindingCode::Leftover, path, "a temporary file that nobody needs".to_owned()),
+            Litter::BadMark { path, found } => {
+                (FindingCode::BadMark, path, format!("the mark holds `{}`, which is no number", found.escape_debug()))
+            }
+            Litter::LowMark { path, mark, used } => {
+                (FindingCode::MarkTooLow, path, format!("the mark says {mark}, and number {used} was used"))
+            }
+            Litter::Shadowed { path, task } => (
+                FindingCode::DuplicateId,
+                path,
+                format!("task {task} is there a second time, hidden; that one counts for nobody"),
+            ),
+            Litter::HiddenWork { path, task } => (
+                FindingCode::Invisible,
+                path,
+                format!(
+                    "task {task} is hidden from Claude Code 2.1.34 and 2.1.325 by its dot name, and it is not done"
+                ),
+            ),
+        };
+        let task = match &litter {
+            Litter::Shadowed { task, .. } | Litter::HiddenWork { task, .. } => Some(task.clone()),
+            _ => None,
+        };
+        Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+    }
+
+    pub(super) fn of_lost(tasks: &[Task]) -> Self {
+        let open = tasks.iter().filter(|task| task.status.is_open()).count();
+        let all = counted(tasks.len(), "task");
+        Self {
+            code: FindingCode::EmptiedList,
+            task: None,
+            file: None,
+            message: format!("another program removed every task of this list: {all}, {open} of them open"),
+            fix: Some(Fix::Restore(tasks.iter().map(|task| task.id.clone()).collect())),
+        }
+    }
+
+    pub(super) fn of_job(job: &Job) -> Self {
+        let called = job.description.escape_debug();
+        Self {
+            code: FindingCode::JobWithoutProcess,
+            task: job.task.clone(),
+            file: file_name(&job.output_file),
+            message: format!(
+                "job {} ({called}) is recorded as {}, and its process is gone",
+                job.id,
+                job.state().as_str()
+            ),
+            fix: Some(Fix::EndJob(job.id.clone())),
+        }
+    }
+
+    pub(super) fn of_member(team: &Team, member: &Member) -> Self {
+        Self {
+            code: FindingCode::MemberWithoutProcess,
+            task: None,
+            file: None,
+            message: format!("the process of {} in team {} is gone", member.name.escape_debug(), team.name),
+            fix: Some(Fix::LetGo { team: team.name.clone(), member: member.name.clone() }),
+        }
+    }
+}
+
+/// Returns the name of a task's file.
+pub(super) fn file_of(task: &TaskId) -> String {
+    format!("{}.json", task.file_stem())
+}
+
+fn file_name(path: &Path) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+fn counted(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}

@@ -1,0 +1,107 @@
+//! Mending what was found.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use taskyard_core::rules::mending::{Mend, mend};
+use taskyard_core::{Op, Revision, Task, TaskId};
+
+use super::finding::{Finding, Fix};
+use crate::operations::RestoreWhich;
+use crate::store::{Litter, StoreError, Txn};
+use crate::{Error, Outcome, Yard};
+
+/// What became of findings that were to be mended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// What was mended.
+    pub fixed: Vec<Finding>,
+    /// What was left: it has no fix, or is no longer as it was found.
+    pub left: Vec<Finding>,
+    /// The commit that changed tasks, where any changed.
+    pub revision: Option<Revision>,
+}
+
+impl Mended {
+    pub(super) fn note(&mut self, finding: &Finding, is_fixed: bool) {
+        if is_fixed { &mut self.fixed } else { &mut self.left }.push(finding.clone());
+    }
+}
+
+impl Yard {
+    /// Mends what was found in the list, as far as it is still so: what changes tasks in one commit.
+    pub fn mend(&self, findings: &[Finding]) -> Result<Mended, Error> {
+        let mut mended = Mended::default();
+        let changes_tasks = |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. });
+        let (of_tasks, others): (Vec<&Finding>, Vec<&Finding>) =
+            findings.iter().partition(|finding| finding.fix.as_ref().is_some_and(changes_tasks));
+        if !of_tasks.is_empty() {
+            let outcome = self.transact(Op::Mend, |txn, _| Ok(self.mend_tasks(txn, &of_tasks)?))?;
+            if let Outcome::Done(((fixed, left), event)) = outcome {
+                mended = Mended { fixed, left, revision: event.map(|event| event.revision) };
+            }
+        }
+        let litter: Vec<Litter> = others.iter().filter_map(|finding| finding.litter()).cloned().collect();
+        let swept = if litter.is_empty() { litter } else { self.store().sweep(self.list_id(), &litter)? };
+        for finding in others {
+            let is_fixed = match &finding.fix {
+                Some(Fix::Sweep(litter)) => swept.contains(litter),
+                Some(Fix::Restore(tasks)) => match self.restore(RestoreWhich::Some(tasks.clone()))? {
+                    Outcome::Done(restored) => {
+                        mended.revision = restored.revision.or(mended.revision);
+                        true
+                    }
+                    Outcome::Refused(_) => false,
+                },
+                _ => false,
+            };
+            mended.note(finding, is_fixed);
+        }
+        Ok(mended)
+    }
+
+    /// Stages the mends of findings that still hold, and splits them into those and the others.
+    fn mend_tasks(&self, txn: &mut dyn Txn, findings: &[&Finding]) -> Result<(Vec<Finding>, Vec<Finding>), StoreError> {
+        let now: HashSet<Mend> = self.defects(txn)?.into_iter().filter_map(Finding::into_mend).collect();
+        let (mut fixed, mut left) = (Vec::new(), Vec::new());
+        let mut mends = Vec::new();
+        for finding in findings {
+            match &finding.fix {
+                Some(Fix::Replace { task, broken, by, .. }) => {
+                    let is_done = txn.replace_broken(task, broken, by.clone())?;
+                    if is_done { &mut fixed } else { &mut left }.push((*finding).clone());
+                }
+                Some(Fix::Mend(how)) if now.contains(how) => mends.push((*finding, how)),
+                _ => left.push((*finding).clone()),
+            }
+        }
+        let mut tasks: BTreeMap<TaskId, Task> = txn.tasks()?.into_iter().map(|task| (task.id.clone(), task)).collect();
+        let mut changed: BTreeSet<TaskId> = BTreeSet::new();
+        for (finding, how) in mends {
+            // One mend may have done another's work: the same edge can be wrong in two ways.
+            changed.extend(mend(&mut tasks, how));
+            fixed.push(finding.clone());
+        }
+        for id in &changed {
+            if let Some(task) = tasks.remove(id) {
+                txn.put(task)?;
+            }
+        }
+        Ok((fixed, left))
+    }
+}
+
+impl Finding {
+    fn litter(&self) -> Option<&Litter> {
+        match &self.fix {
+            Some(Fix::Sweep(litter)) => Some(litter),
+            _ => None,
+        }
+    }
+
+    fn into_mend(self) -> Option<Mend> {
+        match self.fix {
+            Some(Fix::Mend(mend)) => Some(mend),
+            _ => None,
+        }
+    }
+}

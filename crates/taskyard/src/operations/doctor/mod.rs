@@ -1,0 +1,10 @@
+//! Finding what is wrong with a list and around it, and mending it.
+
+mod checkup;
+mod examining;
+mod finding;
+mod mending;
+
+pub use checkup::Checkup;
+pub use finding::{Finding, Fix};
+pub use mending::Mended;
