@@ -24,6 +24,7 @@ use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
 use crate::output::Output;
 use crate::problem::Problem;
+use crate::reopening::settle_list;
 use crate::store_address::StoreAddress;
 use crate::{candidates, places};
 
@@ -263,8 +264,17 @@ impl Context {
         Ok(Notices::in_data(places::data(&self.environment)?).of_store(self.store_address()?.to_string()))
     }
 
-    /// Returns the yard every operation is called on.
+    /// Returns the yard every operation is called on. Whoever looks at its list finds the tasks open again whose jobs were lost.
     pub(crate) fn yard(&self) -> Result<Yard, Problem> {
+        let yard = self.yard_as_it_is()?;
+        if let Ok(jobs) = self.jobs() {
+            settle_list(&jobs, yard.list_id(), &self.store_address()?.to_string(), &self.environment);
+        }
+        Ok(yard)
+    }
+
+    /// Returns the yard, and puts nothing right in it.
+    pub(crate) fn yard_as_it_is(&self) -> Result<Yard, Problem> {
         // The list before the store: a bad name is the user's to mend, whatever the store has to say.
         let choice = self.choice()?;
         let rules = self.rules()?;

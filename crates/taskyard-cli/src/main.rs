@@ -11,6 +11,7 @@ mod mcp;
 mod output;
 mod places;
 mod problem;
+mod reopening;
 mod run;
 mod serve;
 mod signals;

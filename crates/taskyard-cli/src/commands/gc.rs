@@ -66,6 +66,6 @@ fn described(litter: &Litter) -> Option<(&'static str, String, &Path)> {
         Litter::BadMark { path, found } => {
             Some(("bad_mark", format!("a mark that says `{}`,", found.escape_debug()), path))
         }
-        Litter::LowMark { .. } | Litter::Shadowed { .. } | Litter::HiddenWork { .. } => None,
+        Litter::LowMark { .. } | Litter::Shadowed { .. } | Litter::TornFile { .. } | Litter::HiddenWork { .. } => None,
     }
 }

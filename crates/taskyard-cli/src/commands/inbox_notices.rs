@@ -24,6 +24,10 @@ pub(super) struct JobNotices {
 impl JobNotices {
     /// Finds where notifications for whoever acts are kept.
     pub(super) fn of(context: &Context) -> Result<Self, Problem> {
+        // A job that was lost tells nobody of it before somebody has looked.
+        if let Err(error) = context.jobs()?.reconcile() {
+            tracing::warn!(%error, "jobs that were lost are not told of");
+        }
         Ok(Self {
             notices: context.notices()?,
             agent: context.actor()?,

@@ -73,6 +73,10 @@ impl Watch {
         let notices = context.notices()?;
         let new = move |notice: &Notice| drop(ended.send(Word::Ended(Box::new(notice.clone()))));
         let _notices = notices.follow(yard.list_id(), Box::new(new))?;
+        // A job that was lost tells nobody of it before somebody has looked.
+        if let Err(error) = context.jobs()?.reconcile() {
+            tracing::warn!(%error, "jobs that were lost are not told of");
+        }
         // After following began, so that none falls between them; those that come both ways are told once.
         let again = if self.since.is_some() { notices.pending_on(yard.list_id())? } else { Vec::new() };
         let told: HashSet<JobId> = again.iter().map(|notice| notice.job.id.clone()).collect();

@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
 use crate::problem::Problem;
-use crate::signals;
+use crate::{places, signals};
 
 /// Run a command for every task, until nothing is left that is ready
 ///
@@ -158,6 +158,7 @@ impl Work {
             arguments: words.collect(),
             directory: context.directory()?.to_owned(),
             store_address: context.store_address()?.to_string(),
+            attendant: places::attendant(context.environment()),
             workers,
             limit: config.claim_limit(),
             ttl,

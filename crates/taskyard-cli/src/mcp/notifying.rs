@@ -58,11 +58,18 @@ impl Hub {
         }
         let answer = self.call(Arc::clone(&place), call, context).await;
         let is_wanted = !context.ct.is_cancelled();
-        if !is_wanted || !place.notice_board().may_have_any(&agent) {
+        let looks_at_jobs = is_wanted && place.is_time_to_look_at_jobs();
+        if !is_wanted || !looks_at_jobs && !place.notice_board().may_have_any(&agent) {
             return Answered::without(answer);
         }
         let notifying = Arc::clone(&self.notifying);
-        let told = tokio::task::spawn_blocking(move || notifying.tell(&place, &agent, call_id.as_deref())).await;
+        let told = tokio::task::spawn_blocking(move || {
+            if looks_at_jobs {
+                place.look_at_jobs();
+            }
+            notifying.tell(&place, &agent, call_id.as_deref())
+        });
+        let told = told.await;
         Answered { notifications: told.ok().flatten(), answer }
     }
 
@@ -76,6 +83,7 @@ impl Hub {
         let Ok(place) = self.place().await else { return Ok(None) };
         let agent = identity::caller(self, context).agent;
         let waiting = tokio::task::spawn_blocking(move || {
+            place.look_at_jobs();
             let waiting = place.notice_board().waiting(&agent)?;
             Ok::<_, JobError>((!waiting.is_empty()).then(|| text(&waiting, &place)))
         });

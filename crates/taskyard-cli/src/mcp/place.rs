@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use taskyard::calls::{ClaimedFor, JobDesk, LastListing, Toolbox};
@@ -12,7 +12,7 @@ use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
-use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
+use taskyard::core::{AgentName, ClientVersion, Holder, Job, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
 use taskyard::notices::{NoticeBoard, Notices};
@@ -30,6 +30,9 @@ use crate::problem::Problem;
 
 /// How long a claim outlives the server of a connection, so that a restarted one finds it.
 const GRACE: Duration = Duration::from_secs(60);
+
+/// How often is looked whether jobs were lost, at most: agents call often.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// A list, the hooks around it, and how its tasks are claimed.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub(super) struct Place {
     following_inbox: FollowingInbox,
     board: NoticeBoard,
     desk: JobDesk,
+    /// When was last looked whether jobs were lost.
+    looked_at_jobs: Mutex<Option<Instant>>,
     warden: OnceLock<Option<Warden>>,
 }
 
@@ -91,6 +96,7 @@ impl Place {
             following_inbox: FollowingInbox::default(),
             board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
             desk,
+            looked_at_jobs: Mutex::new(None),
             warden: OnceLock::new(),
             follows_team,
             yard,
@@ -140,11 +146,28 @@ impl Place {
         &self.board
     }
 
+    /// Tells whether it is time to look whether jobs were lost, and takes it that this is done now. Waits for nobody.
+    pub(super) fn is_time_to_look_at_jobs(&self) -> bool {
+        let Ok(mut looked) = self.looked_at_jobs.try_lock() else { return false };
+        let is_time = looked.is_none_or(|looked| looked.elapsed() > BETWEEN_LOOKS) && self.desk.jobs.may_be_any();
+        if is_time {
+            *looked = Some(Instant::now());
+        }
+        is_time
+    }
+
+    /// Looks whether jobs were lost: one whose supervisor was killed tells nobody of it before somebody has looked.
+    pub(super) fn look_at_jobs(&self) {
+        if let Err(error) = self.desk.jobs.reconcile_few() {
+            tracing::warn!(%error, "jobs that were lost are not told of");
+        }
+    }
+
     /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.
     pub(super) fn answer_at_once(&self, tool: &str, input: &Value) -> Option<Answer> {
         // Where there are teams, the list depends on who calls.
         let may_differ = self.follows_team && self.yard.teams().is_some_and(|teams| teams.are_any());
-        if self.options.system != System::Tasks || may_differ {
+        if self.options.system != System::Tasks || may_differ || self.desk.jobs.may_reopen_tasks() {
             return None;
         }
         let answer = self.last_listing.again(&self.yard, tool, input)?;
@@ -168,6 +191,7 @@ impl Place {
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
         let yard = if self.follows_team { in_team_list(yard) } else { yard };
         let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
+        reopen_tasks(&desk, &yard);
         let is_here = yard.list_id() == self.yard.list_id();
         let toolbox = Toolbox::new(yard, self.options.system);
         // What is remembered is of the list of this place, and an agent may work on its team's.
@@ -206,6 +230,22 @@ fn in_team_list(yard: Yard) -> Yard {
             tracing::warn!(%error, "teams cannot be looked at");
             yard
         }
+    }
+}
+
+/// Opens the tasks of a list again whose jobs failed or were lost, where that was wished and nobody has done it.
+fn reopen_tasks(desk: &JobDesk, yard: &Yard) {
+    let is_here = |job: &&Job| job.list == *yard.list_id() && job.store == desk.store;
+    let attempt = || -> Result<(), Error> {
+        for job in desk.jobs.to_be_reopened()?.iter().filter(is_here) {
+            if let Some(refusal) = desk.jobs.reopen_task_of(job, yard)? {
+                tracing::warn!(job = %job.id, ?refusal, "its task was not opened again");
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = attempt() {
+        tracing::warn!(%error, "tasks of jobs that were lost are not opened again");
     }
 }
 

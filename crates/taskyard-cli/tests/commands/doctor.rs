@@ -198,6 +198,21 @@ fn what_is_hidden_by_a_dot_name_is_wrong_only_where_it_is_needed() {
 }
 
 #[test]
+fn a_document_that_was_torn_is_set_aside_and_written_anew() {
+    let mut test = Test::new().env("TASKYARD_STORE", "document:tasks.json").quietly("create one");
+    let whole = test.json("create two --json");
+    let test = test.quietly(&format!("delete {}", whole["task"]["id"].as_str().unwrap()));
+    let file = test.path("home/project/tasks.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    let mut test = test.run("list").run("doctor").run("doctor --fix --yes").run("doctor");
+    assert_eq!(fs::read_to_string(test.path("home/project/tasks.json.unreadable")).unwrap(), text[..text.len() / 2]);
+    let tasks = test.json("list --json")["tasks"].clone();
+    assert_eq!((tasks[0]["subject"].as_str(), tasks.as_array().unwrap().len()), (Some("one"), 1));
+    test.snapshot();
+}
+
+#[test]
 fn a_mark_that_is_no_number_is_replaced() {
     let test = Test::new().list("1 pending; 7 pending").task_file(".highwatermark", "many\n");
     let test = test.run("doctor").run("doctor --fix --yes").run("doctor");

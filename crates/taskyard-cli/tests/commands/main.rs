@@ -27,6 +27,9 @@ mod hook;
 #[cfg(unix)]
 mod hooks;
 mod import;
+mod job_traces;
+#[cfg(target_os = "linux")]
+mod jobs;
 mod list;
 mod lists;
 mod man;

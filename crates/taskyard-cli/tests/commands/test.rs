@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::job_traces::{hide_jobs, jobs_in};
+
 /// A home directory of its own with a project in it, the commands that were run there, and what they said.
 pub(crate) struct Test {
     place: PathBuf,
@@ -18,6 +20,8 @@ pub(crate) struct Test {
     stdin: Option<Vec<u8>>,
     directory: String,
     transcript: String,
+    /// The jobs that were heard of, in that order.
+    jobs: Vec<String>,
 }
 
 impl Test {
@@ -35,6 +39,7 @@ impl Test {
             stdin: None,
             directory: String::new(),
             transcript: String::new(),
+            jobs: Vec::new(),
         }
     }
 
@@ -173,7 +178,13 @@ impl Test {
             stdin.write_all(&text).unwrap();
         }
         drop(stdin);
-        child.wait_with_output().unwrap()
+        let output = child.wait_with_output().unwrap();
+        for job in jobs_in(&String::from_utf8_lossy(&output.stdout)) {
+            if !self.jobs.contains(&job) {
+                self.jobs.push(job);
+            }
+        }
+        output
     }
 
     fn told(&self, output: &Output) -> String {
@@ -192,7 +203,8 @@ impl Test {
     /// Returns the text without what differs from run to run.
     fn redacted(&self, text: &str) -> String {
         let place = self.place.display().to_string();
-        hide_ids(&hide_digests(&hide_times(&text.replace(&place, "[place]"))))
+        let text = hide_jobs(&text.replace(&place, "[place]"), &self.jobs, &self.place);
+        hide_ids(&hide_digests(&hide_times(&text)))
     }
 
     fn write(&self, path: &str, contents: &[u8]) {

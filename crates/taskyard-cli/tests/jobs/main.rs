@@ -3,9 +3,11 @@
 #![cfg(target_os = "linux")]
 
 mod disk;
+mod hearing;
 mod killing;
 mod many;
 mod reboot;
+mod reopening;
 mod running;
 mod server;
 mod site;

@@ -108,19 +108,6 @@ fn control_sequences_reach_the_terminal_only_when_asked_for() {
 }
 
 #[test]
-fn a_failing_job_opens_its_task_again_where_that_was_wished() {
-    let site = Site::new();
-    site.ask("create one");
-    site.ask("done 1");
-    let id = site.start("--task 1 --reopen-on-failure", "exit 1");
-    assert_eq!(site.ended(&id)["task"], "1");
-    await_that("the task to be open", || site.ask("show 1")["task"]["status"] == "pending");
-    assert_eq!(site.ask("show 1")["jobs"][0]["id"], id.as_str());
-    assert!(site.run("show 1").stdout.contains(&id));
-    assert_eq!(site.run("job run --task 9 -- true").code, Some(4));
-}
-
-#[test]
 fn a_job_started_from_within_a_job_stands_for_itself() {
     let site = Site::new();
     let outer = site.start("", "$TASKYARD job run --name inner -- sleep 600 > /dev/null");
@@ -149,4 +136,70 @@ fn gc_removes_what_ended_and_never_a_foreign_file() {
     assert_eq!(fs::read_to_string(second).unwrap(), "precious");
     assert_eq!(site.jobs().len(), 1);
     assert_eq!(site.run(&format!("job stop {running}")).code, Some(0));
+}
+
+#[test]
+fn output_is_never_put_where_others_could_reach_it() {
+    let site = Site::new();
+    let folder = site.path(&format!("tmp/claude-{}", rustix::process::geteuid().as_raw()));
+    let refused = |why: &str| {
+        let ran = site.run("job run --json -- true");
+        assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(1), &json!("foreign_directory")), "{why}: {ran:?}");
+        assert!(ran.json()["error"]["hint"].as_str().unwrap().contains("CLAUDE_CODE_TMPDIR"), "{why}");
+    };
+    fs::create_dir_all(site.path("elsewhere")).unwrap();
+    fs::create_dir_all(site.path("tmp")).unwrap();
+    std::os::unix::fs::symlink(site.path("elsewhere"), &folder).unwrap();
+    refused("a link");
+    fs::remove_file(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    refused("a directory for everybody");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(site.ended(&site.start("", "true"))["status"], "completed");
+    // What was refused has left nothing behind.
+    assert_eq!(fs::read_dir(site.path("elsewhere")).unwrap().count(), 0);
+    assert_eq!((site.jobs().len(), maps(&site)), (1, 1));
+}
+
+/// Returns how many maps of output there are.
+fn maps(site: &Site) -> usize {
+    fs::read_dir(site.home.data().join("jobs")).unwrap().count()
+}
+
+#[test]
+fn a_job_that_cannot_be_started_leaves_nothing_behind() {
+    let site = Site::new();
+    site.ended(&site.start("", "true"));
+    // So few files may be open that it fails at another place each time.
+    for limit in 4..24 {
+        let like = site.command("");
+        let mut command = std::process::Command::new("sh");
+        let line = format!("ulimit -n {limit}; $TASKYARD job run --json -- true");
+        command.args(["-c", &line]).env_clear().current_dir(site.home.path());
+        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = Ran::from(command.output().unwrap());
+        assert!(matches!(ran.code, Some(0 | 1)), "{limit}: {ran:?}");
+    }
+    let jobs = site.jobs();
+    for job in &jobs {
+        site.ended(job["id"].as_str().unwrap());
+        assert!(fs::exists(job["outputFile"].as_str().unwrap()).unwrap(), "{job}");
+    }
+    let folder = std::path::Path::new(jobs[0]["outputFile"].as_str().unwrap()).parent().unwrap().to_owned();
+    assert_eq!((fs::read_dir(folder).unwrap().count(), maps(&site)), (jobs.len(), jobs.len()));
+}
+
+#[test]
+fn a_character_that_is_not_there_entirely_waits_for_its_rest() {
+    let site = Site::new();
+    let line = r"printf 'a\303'; while [ ! -e go ]; do sleep 0.02; done; printf '\251b\377'";
+    let id = site.start("", line);
+    let first = || site.ask(&format!("job output {id}"));
+    await_that("two bytes", || first()["job"]["outputBytes"] == 2);
+    assert_eq!((&first()["output"], &first()["nextOffset"]), (&json!("a"), &json!(1)));
+    fs::write(site.path("go"), "").unwrap();
+    site.ended(&id);
+    let rest = site.ask(&format!("job output {id} --offset 1"));
+    assert_eq!((&rest["output"], &rest["nextOffset"]), (&json!("éb\u{fffd}"), &json!(5)));
 }

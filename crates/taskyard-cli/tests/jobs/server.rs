@@ -36,6 +36,22 @@ impl Server {
     /// Starts a job.
     pub(crate) fn run(&mut self, line: &str) -> String {
         let id = self.send_run(line);
+        self.text(id)
+    }
+
+    /// Calls a tool, and returns the text of its answer.
+    pub(crate) fn call(&mut self, tool: &str, input: &Value) -> String {
+        let id = self.send("tools/call", &json!({ "name": tool, "arguments": input }));
+        self.text(id)
+    }
+
+    /// Calls a tool without input, and returns everything that came with its answer.
+    pub(crate) fn told_with(&mut self, tool: &str) -> String {
+        let id = self.send("tools/call", &json!({ "name": tool, "arguments": {} }));
+        self.answer(id)["result"]["content"].to_string()
+    }
+
+    fn text(&mut self, id: u64) -> String {
         let answer = self.answer(id);
         assert_eq!(answer["result"]["isError"], false, "{answer}");
         let content = answer["result"]["content"].as_array().unwrap();

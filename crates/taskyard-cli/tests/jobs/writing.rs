@@ -102,3 +102,23 @@ fn all_jobs_together_stay_within_the_quota() {
     assert!(total <= 300 << 10, "{total}");
     assert_eq!(site.jobs().len(), 3);
 }
+
+#[test]
+fn in_the_old_form_both_streams_are_complete_and_in_order_and_marks_stand_where_stderr_begins() {
+    let site = Site::new().configured("[jobs]\noutput_form = \"2.1.34\"\n");
+    let count = 10_000;
+    let line = format!("i=0; while [ $i -lt {count} ]; do i=$((i+1)); echo o$i; echo e$i >&2; done");
+    let job = site.ended(&site.start("", &line));
+    let text = String::from_utf8(site.file(&job)).unwrap();
+    assert_eq!(job["outputBytes"], text.len());
+    let (mut out, mut err, mut is_err) = (0, 0, false);
+    for line in text.lines() {
+        let marked = line.strip_prefix("[stderr] ");
+        // A chunk of stderr begins with a mark, and what follows without one belongs to the chunk before.
+        is_err = marked.is_some() || is_err && line.starts_with('e');
+        let (letter, number) = if is_err { ('e', &mut err) } else { ('o', &mut out) };
+        *number += 1;
+        assert_eq!(marked.unwrap_or(line), format!("{letter}{number}"));
+    }
+    assert_eq!((out, err), (count, count));
+}

@@ -5,6 +5,7 @@
 mod agents;
 mod death;
 mod hooks;
+mod orphans;
 mod running;
 mod site;
 mod stopping;

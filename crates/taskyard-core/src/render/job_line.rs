@@ -22,9 +22,11 @@ pub fn job_line(indent: &str, job: &Job, look: &Look) -> Line {
     line.push(job_tone(state), &format!(" {:<9} ", state.as_str()));
     line.push(Tone::Plain, &job.description);
     let mut facts: Vec<String> = how(job).into_iter().collect();
-    facts.push(match job.ended() {
-        Some(at) => look.time(at),
-        None => format!("since {}", look.time(job.started)),
+    facts.push(match &job.fate {
+        JobFate::Ended { at, .. } => look.time(*at),
+        // When that was found out is of no interest.
+        JobFate::Lost { .. } => format!("last seen {}", look.time(job.last_seen)),
+        JobFate::Pending | JobFate::Running { .. } => format!("since {}", look.time(job.started)),
     });
     if let Some(task) = &job.task {
         facts.push(format!("for #{task}"));
@@ -46,8 +48,7 @@ fn how(job: &Job) -> Option<String> {
             JobEnding::TimedOut(_) => Some("its time was up".to_owned()),
             JobEnding::NotStarted { why, .. } => Some(format!("could not be started: {why}")),
         },
-        JobFate::Lost { .. } => Some(format!("last seen {}", job.last_seen)),
-        JobFate::Pending | JobFate::Running { .. } => None,
+        JobFate::Pending | JobFate::Running { .. } | JobFate::Lost { .. } => None,
     }
 }
 
@@ -109,6 +110,9 @@ mod tests {
             text(JobFate::Pending),
             "○ b3f7a2c   pending   make\\x1b[2J · since 1970-01-01T00:00:00.000Z · for #7"
         );
-        assert!(text(JobFate::Lost { at: Timestamp(0) }).contains("last seen 1970"));
+        assert_eq!(
+            text(JobFate::Lost { at: Timestamp(60_000) }),
+            "? b3f7a2c   lost      make\\x1b[2J · last seen 1970-01-01T00:00:00.000Z · for #7"
+        );
     }
 }

@@ -79,7 +79,9 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     if !page.jobs.is_empty() {
         lines.push(Line::new());
         lines.push(Line::new().with(Tone::Dim, "  Jobs"));
-        lines.extend(page.jobs.iter().map(|job| job_line("    ", job, look)));
+        // Whose they are need not be said here.
+        let own = |job: &Job| Job { task: None, ..job.clone() };
+        lines.extend(page.jobs.iter().map(|job| job_line("    ", &own(job), look)));
     }
     notes(task, look, &mut lines);
     if let Some(entry) = page.changed {

@@ -1,6 +1,6 @@
 //! Whether a job that is recorded as alive still can be.
 
-use crate::ProcessMark;
+use crate::{Job, JobEnding, JobState, ProcessMark};
 
 /// Where a job's processes live: a run of a machine, and within it a set of process numbers.
 ///
@@ -55,6 +55,17 @@ pub fn judge_job(
     }
     let (LivingRecord::Pending { starter: guardian } | LivingRecord::Running { supervisor: guardian }) = record;
     if is_running(guardian) { Verdict::Stands } else { Verdict::LostWithLeftovers }
+}
+
+/// Tells whether the task of a job is to be opened again: that was wished, and the job failed, ran out of time or was lost. One that
+/// somebody stopped is no failure.
+pub fn reopens_its_task(job: &Job) -> bool {
+    let has_failed = match job.state() {
+        JobState::Failed | JobState::Lost => true,
+        JobState::Killed => matches!(job.ending(), Some(JobEnding::TimedOut(_))),
+        JobState::Pending | JobState::Running | JobState::Completed => false,
+    };
+    job.reopens_task && job.task.is_some() && has_failed
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Everything that descends from a supervisor, and ending it.
+//! Everything that descends from a process of ours, and ending it.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
@@ -8,17 +9,21 @@ use taskyard_core::JobFate;
 
 use super::processes::{self, Process};
 use super::record::Record;
-use crate::machine::{JobRows, Machine};
+use crate::machine::Machine;
 
 /// How many looks in a row have to find nobody, where only looking tells.
 const ENOUGH_LOOKS: u32 = 3;
 /// How often those who became our children are killed at once.
 const QUICK_LOOKS: u32 = 30;
+/// How often is looked for those who are to be asked: one look may miss somebody beside whom another one ends.
+const LOOKS_TO_ASK: u32 = 2;
 
 /// What descends from this process, which has adopted everything its descendants left behind.
+///
+/// A job that was started from within a job stands for itself: neither its supervisor nor what descends from it is counted.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
-    data: &'a std::path::Path,
+    data: &'a Path,
     own: u32,
     /// Whether there was a child left when we last looked.
     may_have_children: bool,
@@ -28,7 +33,7 @@ pub(super) struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// Returns the family of this process.
-    pub(super) fn of_this_process(data: &'a std::path::Path) -> Self {
+    pub(super) fn of_this_process(data: &'a Path) -> Self {
         Self { data, own: std::process::id(), may_have_children: true, empty_looks: 0 }
     }
 
@@ -55,83 +60,78 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns everybody who is alive. A job that was started from within a job stands for itself: neither its supervisor nor
-    /// what descends from it is counted.
-    pub(super) fn living(&self) -> Vec<Process> {
-        // Whoever loses his parent becomes our child: without a child we have no descendants.
-        if !self.may_have_children {
-            return Vec::new();
-        }
-        let everybody = processes::descendants(self.own);
-        if everybody.is_empty() {
-            return everybody;
-        }
-        let supervisors = self.supervisors();
-        let is_supervisor = |process: &Process| supervisors.contains(&(process.pid, process.started));
-        if !everybody.iter().any(is_supervisor) {
-            return everybody;
-        }
-        let mut apart: HashSet<u32> = everybody.iter().filter(|one| is_supervisor(one)).map(|one| one.pid).collect();
-        // Parents come before their children, except that a family is not listed in order: repeat until nothing changes.
-        loop {
-            let more: Vec<u32> = everybody
-                .iter()
-                .filter(|one| apart.contains(&one.parent) && !apart.contains(&one.pid))
-                .map(|one| one.pid)
-                .collect();
-            if more.is_empty() {
-                return everybody.into_iter().filter(|one| !apart.contains(&one.pid)).collect();
-            }
-            apart.extend(more);
-        }
-    }
-
     /// Tells whether nobody is alive.
     ///
-    /// A look at all processes may miss one that hands on to a child of its own that very moment. That we have no child is
-    /// certain; where the supervisor of another job is our child, several looks have to agree.
+    /// Whoever loses his parent becomes our child: without a child we have no descendants, and that is certain. Where the
+    /// supervisor of another job is our child, several looks that find nobody else have to agree: one may miss somebody who hands
+    /// on to a child of his own that very moment.
     pub(super) fn is_alone(&mut self) -> bool {
         if !self.may_have_children {
             return true;
         }
-        let supervisors = self.supervisors();
-        let everybody = processes::descendants(self.own);
-        let has_other_jobs = everybody.iter().any(|one| supervisors.contains(&(one.pid, one.started)));
-        self.empty_looks = if has_other_jobs && self.living().is_empty() { self.empty_looks + 1 } else { 0 };
+        self.empty_looks = if self.living().is_empty() { self.empty_looks + 1 } else { 0 };
         self.empty_looks >= ENOUGH_LOOKS
     }
 
-    /// Sends a signal to everybody who is alive.
-    pub(super) fn signal(&self, signal: Signal) {
-        for process in &self.living() {
-            processes::signal(process, signal);
+    /// Asks everybody who is alive to end. Whoever begins later is not asked: it may be what brings things in order.
+    pub(super) fn ask(&self) {
+        let mut asked = HashSet::new();
+        for _ in 0..LOOKS_TO_ASK {
+            for process in self.living() {
+                if asked.insert((process.pid, process.started)) {
+                    processes::signal(&process, Signal::TERM);
+                    // One that is suspended could not hear it.
+                    processes::signal(&process, Signal::CONT);
+                }
+            }
         }
     }
 
     /// Kills everybody who is alive, and again and again those who became our children meanwhile: who hands on from process to
     /// process is faster than a look at all of them.
     pub(super) fn kill(&self) {
-        self.signal(Signal::KILL);
-        let supervisors = self.supervisors();
+        let kill = |process: &Process| {
+            processes::signal(process, Signal::KILL);
+        };
+        self.living().iter().for_each(kill);
         for _ in 0..QUICK_LOOKS {
-            for child in processes::children(self.own).iter().filter_map(|pid| processes::look_at(*pid)) {
-                if !supervisors.contains(&(child.pid, child.started)) {
-                    processes::signal(&child, Signal::KILL);
-                }
-            }
+            let children = processes::children(self.own);
+            children.iter().filter(|child| !self.is_supervisor(child)).for_each(kill);
         }
     }
 
-    /// Returns the supervisors of other jobs.
-    fn supervisors(&self) -> HashSet<(u32, u64)> {
-        let rows = Machine::look(self.data).ok().flatten().and_then(|machine| machine.job_rows(&JobRows::Living).ok());
-        let records = rows.unwrap_or_default().into_iter().filter_map(|row| Record::from_row(&row).ok());
-        let marks = records.filter_map(|record| match record.job.fate {
-            JobFate::Running { supervisor, .. } => Some((supervisor.pid, supervisor.started)),
-            _ => None,
-        });
-        marks.filter(|(pid, _)| *pid != self.own).collect()
+    /// Returns everybody who is alive.
+    fn living(&self) -> Vec<Process> {
+        if !self.may_have_children {
+            return Vec::new();
+        }
+        processes::descendants(self.own, |process| self.is_supervisor(process))
     }
+
+    /// Tells whether a process is the supervisor of another job. What it was started with says which; whether that is so, the
+    /// record.
+    fn is_supervisor(&self, process: &Process) -> bool {
+        if process.session != process.pid {
+            return false;
+        }
+        let Some(job) = supervised_by(process.pid) else { return false };
+        let row = Machine::look(self.data).ok().flatten().and_then(|machine| machine.job_row(&job).ok().flatten());
+        let record = row.and_then(|row| Record::from_row(&row).ok());
+        record.is_some_and(|record| match record.job.fate {
+            JobFate::Running { supervisor, .. } => {
+                (supervisor.pid, supervisor.started) == (process.pid, process.started)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Returns the job that a process was started to look after.
+fn supervised_by(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut words = line.split(|byte| *byte == 0).skip_while(|word| *word != b"supervise");
+    // The word itself, the data directory, and then the job.
+    words.nth(2).and_then(|job| String::from_utf8(job.to_vec()).ok())
 }
 
 /// Has this process adopt whoever loses his parent among its descendants.

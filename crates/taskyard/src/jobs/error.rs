@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use taskyard_core::JobId;
 
+use super::output_writer::SMALLEST;
 use crate::machine::MachineError;
 
 /// Why a job could not be started, found, read or stopped.
@@ -45,14 +46,14 @@ pub enum JobError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// Somebody else's directory lies where output belongs.
-    #[error("`{}` belongs to somebody else; output is not written there", .path.display())]
+    /// What lies where output belongs is no directory of ours, or everybody may write there.
+    #[error("`{}` is not a directory that only we can write to; output is not put there", .path.display())]
     ForeignDirectory {
         /// The directory.
         path: PathBuf,
     },
     /// The output of all jobs together leaves no room for another.
-    #[error("the output of all jobs takes {used} bytes, and they may take {quota}")]
+    #[error("the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {SMALLEST}")]
     NoRoom {
         /// How much they take.
         used: u64,

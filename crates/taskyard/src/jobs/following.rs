@@ -68,7 +68,8 @@ impl Jobs {
             }
             // Listen first, then look once more: what comes in between is heard.
             if news.is_none() {
-                news = News::of(&job).ok();
+                // Where the system watches too much already, we look again and again, but not at once.
+                news = Some(News::of(&job).unwrap_or(News(None)));
                 continue;
             }
             let end = end_of(&job);

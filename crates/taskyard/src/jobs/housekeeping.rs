@@ -79,17 +79,17 @@ impl Jobs {
 }
 
 impl Jobs {
-    /// Takes the output of a job that ended away, and leaves the job on record; tells whether that made room.
-    pub(super) fn sweep_output(&self, machine: &mut Machine, record: &Record) -> Result<bool, JobError> {
+    /// Takes the output of a job that ended away, and leaves the job on record.
+    pub(super) fn sweep_output(&self, machine: &mut Machine, record: &Record) -> Result<(), JobError> {
         if is_ours(record) {
             remove(&record.job.output_file)?;
         }
-        let changed = self.change(machine, &record.job.id, |record| {
-            let has_room = record.job.ended().is_some() && record.file_size > 0;
+        self.change(machine, &record.job.id, |record| {
+            let takes_room = record.job.ended().is_some() && record.file_size > 0;
             record.file_size = 0;
-            has_room
+            takes_room
         })?;
-        Ok(changed.is_some())
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
-//! What still runs of a job whose supervisor is gone.
+//! What still runs of jobs whose supervisors are gone.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -16,15 +17,18 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How many looks in a row have to find nobody: one may hand on to another while we look.
 const ENOUGH_LOOKS: u32 = 5;
 
-/// Kills everything that still runs of a job without a supervisor, and returns what would not end.
+/// Kills everything that still runs of jobs without a supervisor, and returns what would not end.
 ///
-/// What it started is found by the token in its environment, by the pipe it writes to, and by the session of the supervisor. Who
-/// gave up all three on purpose is not found.
-pub(super) fn kill(record: &Record) -> Vec<u32> {
+/// What they started is found by the token in its environment, by the pipe it writes to, and by the session of the supervisor.
+/// Who gave up all three on purpose is not found. All jobs are looked for at once: a look is at every process of the machine.
+pub(super) fn kill(records: &[&Record]) -> Vec<u32> {
+    if records.is_empty() {
+        return Vec::new();
+    }
     let deadline = Instant::now() + PATIENCE;
     let mut clean = 0;
     loop {
-        let found = find_and_kill(record);
+        let found = find_and_kill(&Wanted::of(records));
         clean = if found.is_empty() { clean + 1 } else { 0 };
         if clean == ENOUGH_LOOKS {
             return Vec::new();
@@ -36,27 +40,55 @@ pub(super) fn kill(record: &Record) -> Vec<u32> {
     }
 }
 
+/// What the processes of jobs are known by, each with the time before which none of them can have begun.
+struct Wanted {
+    tokens: HashMap<Vec<u8>, u64>,
+    pipes: HashMap<u64, u64>,
+    sessions: HashMap<u32, u64>,
+    since: u64,
+}
+
+impl Wanted {
+    fn of(records: &[&Record]) -> Self {
+        let mut wanted =
+            Self { tokens: HashMap::new(), pipes: HashMap::new(), sessions: HashMap::new(), since: u64::MAX };
+        for record in records {
+            let supervisor = match &record.job.fate {
+                JobFate::Running { supervisor, .. } => Some(supervisor),
+                _ => None,
+            };
+            let since = supervisor.map_or(record.starter.started, |supervisor| supervisor.started);
+            wanted.since = wanted.since.min(since);
+            wanted.tokens.insert(record.token.as_bytes().to_vec(), since);
+            if let Some(pipe) = record.pipe {
+                wanted.pipes.insert(pipe, since);
+            }
+            // While the supervisor's number is somebody else's, so may the session of that number be.
+            if let Some(pid) = supervisor.map(|mark| mark.pid).filter(|pid| !has_process(*pid)) {
+                wanted.sessions.insert(pid, since);
+            }
+        }
+        wanted
+    }
+
+    /// Tells whether a process was started by one of the jobs.
+    fn has(&self, process: &Process) -> bool {
+        let is_after = |since: &u64| process.started >= *since;
+        is_after(&self.since)
+            && (self.sessions.get(&process.session).is_some_and(is_after)
+                || token_of(process.pid).and_then(|token| self.tokens.get(&token)).is_some_and(is_after)
+                || !self.pipes.is_empty()
+                    && pipes_of(process.pid).any(|pipe| self.pipes.get(&pipe).is_some_and(is_after)))
+    }
+}
+
 /// Kills whoever is found, at once, and returns them.
-fn find_and_kill(record: &Record) -> Vec<Process> {
+fn find_and_kill(wanted: &Wanted) -> Vec<Process> {
     let own = std::process::id();
-    let supervisor = match &record.job.fate {
-        JobFate::Running { supervisor, .. } => Some(supervisor),
-        _ => None,
-    };
-    let since = supervisor.map_or(record.starter.started, |supervisor| supervisor.started);
-    // While the supervisor's number is somebody else's, so may the session of that number be.
-    let session = supervisor.map(|mark| mark.pid).filter(|pid| !has_process(*pid));
-    let belongs = |process: &Process| {
-        process.pid != own
-            && process.started >= since
-            && (Some(process.session) == session
-                || has_token(process.pid, &record.token)
-                || record.pipe.is_some_and(|pipe| writes_to(process.pid, pipe)))
-    };
     let kill = |process: &Process| {
         processes::signal(process, Signal::KILL);
     };
-    processes::all().filter(belongs).inspect(kill).collect()
+    processes::all().filter(|process| process.pid != own && wanted.has(process)).inspect(kill).collect()
 }
 
 /// Tells whether there is a process of this number, ended or not.
@@ -64,18 +96,18 @@ fn has_process(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Tells whether a process was started by the job.
-fn has_token(pid: u32, token: &str) -> bool {
-    let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
-    let wanted = format!("{TOKEN}={token}");
-    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+/// Returns the token of the job that started a process.
+fn token_of(pid: u32) -> Option<Vec<u8>> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.find_map(|variable| Some(variable.strip_prefix(TOKEN.as_bytes())?.strip_prefix(b"=")?.to_vec()))
 }
 
-/// Tells whether a process has a pipe open for writing.
-fn writes_to(pid: u32, pipe: u64) -> bool {
-    let wanted = format!("pipe:[{pipe}]");
-    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    entries
-        .flatten()
-        .any(|entry| std::fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == wanted.as_str()))
+/// Returns the pipes that a process has open.
+fn pipes_of(pid: u32) -> impl Iterator<Item = u64> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let link = std::fs::read_link(entry.path()).ok()?;
+        link.to_str()?.strip_prefix("pipe:[")?.strip_suffix(']')?.parse().ok()
+    })
 }

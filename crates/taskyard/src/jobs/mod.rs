@@ -6,6 +6,7 @@
 //!
 //! This module knows nothing of tools, and of notices only where to put one.
 
+mod attendant;
 mod command_start;
 mod ending_all;
 mod error;
@@ -23,6 +24,7 @@ mod quota;
 mod reconciling;
 mod record;
 mod registry;
+mod reopening;
 mod starting;
 mod stopping;
 mod supervisor;
@@ -30,6 +32,7 @@ mod trampoline;
 mod usage;
 mod wakeup;
 
+pub use attendant::attend;
 pub use error::JobError;
 pub use following::Waited;
 pub use housekeeping::Swept;

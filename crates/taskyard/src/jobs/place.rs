@@ -71,20 +71,32 @@ impl JobPlace {
         self.data.join("jobs").join(format!("{id}.map"))
     }
 
+    /// Makes the directory of what we keep of jobs, for nobody but us.
+    pub(super) fn prepare_data(&self) -> Result<(), JobError> {
+        make_private(&self.data.join("jobs"))
+    }
+
     /// Makes the directories a job needs, for nobody but us.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
-        make_private(&self.data.join("jobs"))?;
-        let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
-        make_private(&ours)?;
-        // Everybody may write to the directory for temporary files: somebody else may have been there before us.
-        let metadata = fs::symlink_metadata(&ours).map_err(JobError::io("cannot look at", &ours))?;
-        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
-            return Err(JobError::ForeignDirectory { path: ours });
-        }
+        self.prepare_data()?;
+        self.prepare_temporary()?;
         match output_file.parent() {
             Some(folder) => make_private(folder),
             None => Ok(()),
         }
+    }
+
+    /// Makes the client's own directory among those for temporary files, and makes sure that it is ours.
+    pub(super) fn prepare_temporary(&self) -> Result<(), JobError> {
+        let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
+        make_private(&ours)?;
+        // Everybody may write to the directory for temporary files: somebody else may have been there before us.
+        let metadata = fs::symlink_metadata(&ours).map_err(JobError::io("cannot look at", &ours))?;
+        let is_open_to_all = metadata.mode() & 0o002 != 0;
+        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || is_open_to_all {
+            return Err(JobError::ForeignDirectory { path: ours });
+        }
+        Ok(())
     }
 }
 

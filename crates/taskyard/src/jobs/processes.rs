@@ -1,6 +1,5 @@
 //! Looking at the processes of the machine, and signalling exactly the one that is meant.
 
-use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, Signal};
@@ -49,30 +48,41 @@ pub(super) fn all() -> impl Iterator<Item = Process> {
     numbers.into_iter().filter_map(look_at)
 }
 
-/// Returns everything that descends from a process.
-pub(super) fn descendants(root: u32) -> Vec<Process> {
-    let mut children: HashMap<u32, Vec<Process>> = HashMap::new();
-    for process in all() {
-        children.entry(process.parent).or_default().push(process);
-    }
+/// Returns everything that descends from a process, except those who are passed over, with what descends from them.
+pub(super) fn descendants(root: u32, is_passed_over: impl Fn(&Process) -> bool) -> Vec<Process> {
+    // Where the system does not tell who is whose child, everybody is asked for his parent.
+    let everybody = if tells_of_children() { None } else { Some(all().collect::<Vec<_>>()) };
+    let children_of = |parent: u32| match &everybody {
+        None => children(parent),
+        Some(everybody) => everybody.iter().filter(|one| one.parent == parent).copied().collect(),
+    };
     let mut found = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
-        for child in children.remove(&parent).unwrap_or_default() {
-            parents.push(child.pid);
-            found.push(child);
+        for child in children_of(parent) {
+            if !is_passed_over(&child) {
+                parents.push(child.pid);
+                found.push(child);
+            }
         }
     }
     found
 }
 
-/// Returns the numbers of a process's own children, as far as the system tells quickly.
-pub(super) fn children(pid: u32) -> Vec<u32> {
+/// Returns the living children of a process, where the system tells of them. One may be missing beside whom another one ends.
+pub(super) fn children(pid: u32) -> Vec<Process> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
+    let numbers = lists.flat_map(|list| {
+        let numbers = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        numbers.collect::<Vec<u32>>()
+    });
+    numbers.filter_map(look_at).collect()
+}
+
+/// Tells whether the system tells who is whose child.
+fn tells_of_children() -> bool {
+    std::path::Path::new("/proc/thread-self/children").exists()
 }
 
 /// Sends a signal to a process, unless its number belongs to another one by now. Tells whether it was sent.
@@ -135,14 +145,17 @@ mod tests {
     #[test]
     fn a_process_is_found_below_the_one_that_started_it() {
         let mut child = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
-        let found =
-            || descendants(std::process::id()).into_iter().filter(|process| process.parent == child.id()).count();
+        let below = |root| descendants(root, |_| false);
+        let found = || below(std::process::id()).into_iter().filter(|process| process.parent == child.id()).count();
         while found() == 0 {
             std::thread::yield_now();
         }
         let shell = look_at(child.id()).unwrap();
         assert_eq!(shell.parent, std::process::id());
-        for process in descendants(child.id()) {
+        // Whoever is passed over is so with all that is below.
+        let others = descendants(std::process::id(), |process| process.pid == shell.pid);
+        assert!(others.iter().all(|process| process.pid != shell.pid && process.parent != shell.pid));
+        for process in below(child.id()) {
             assert!(signal(&process, Signal::KILL));
         }
         // A number that another process had is nobody's to signal.

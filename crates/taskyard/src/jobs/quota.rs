@@ -1,11 +1,14 @@
 //! How much room the output of all jobs together takes, and how much one may take.
-
-use taskyard_core::Job;
+//!
+//! Each job has some room set aside, and asks for more when it has filled that. So the sum is known without a look at their files.
 
 use super::output_writer::SMALLEST;
 use super::record::Record;
 use super::{JobError, Jobs};
 use crate::machine::{JobRows, Machine};
+
+/// How much room is set aside for a job that begins.
+const FIRST_ROOM: u64 = 1 << 20;
 
 /// Returns how large the output of another job may become, after the oldest that ended have made room for it where that was
 /// needed.
@@ -19,45 +22,57 @@ pub(super) fn grant(jobs: &Jobs, machine: &mut Machine, wanted: Option<u64>) -> 
     Ok(wanted.min(left))
 }
 
-/// Returns how large the output of a running job may still become.
-pub(super) fn allowance(jobs: &Jobs, machine: &mut Machine, job: &Job, length: u64) -> Result<u64, JobError> {
-    // As much as it has already may come to it before somebody looks again.
-    let left = make_room(jobs, machine, length)?;
-    Ok(length.saturating_add(left).min(job.max_output))
+/// Returns the room that is set aside for a job that begins.
+pub(super) fn first_room(max_output: u64) -> u64 {
+    FIRST_ROOM.min(max_output)
 }
 
-/// Tidies away the oldest that ended until so much is left, as far as that goes; returns what is left.
+/// Sets aside as much again as a job has filled, as far as there is room; returns how large its output may become.
+pub(super) fn widen(jobs: &Jobs, machine: &mut Machine, record: &mut Record, length: u64) -> Result<u64, JobError> {
+    let most = record.job.max_output;
+    let wanted = length.saturating_mul(2).min(most).max(record.file_size);
+    let left = make_room(jobs, machine, wanted - record.file_size)?;
+    let allowed = record.file_size.saturating_add(left).min(most);
+    record.file_size = wanted.min(allowed.max(record.file_size));
+    let room = record.file_size;
+    jobs.change(machine, &record.job.id, |record| {
+        let is_running = !record.job.state().is_over();
+        if is_running {
+            record.file_size = room;
+        }
+        is_running
+    })?;
+    Ok(allowed)
+}
+
+/// Takes away the output of the first that ended until so much is left, as far as that goes; returns what is left.
 fn make_room(jobs: &Jobs, machine: &mut Machine, wanted: u64) -> Result<u64, JobError> {
     let quota = jobs.place.settings.quota;
-    // Mostly there is room whatever they still write, and nothing has to be looked at.
-    let most = machine.job_sizes()?;
-    if most.saturating_add(wanted) <= quota {
-        return Ok(quota - most);
-    }
-    let mut records = jobs.records(&JobRows::All)?;
-    let sizes: Vec<u64> = records.iter().map(size).collect();
-    let mut used: u64 = sizes.iter().sum();
-    if used.saturating_add(wanted) <= quota {
-        return Ok(quota - used);
-    }
-    let mut ended: Vec<(Record, u64)> =
-        records.drain(..).zip(sizes).filter(|(one, _)| one.job.ended().is_some()).collect();
-    ended.sort_by_key(|(record, _)| record.job.ended());
-    for (record, size) in ended.into_iter().filter(|(_, size)| *size > 0) {
+    loop {
+        let used = machine.job_sizes()?;
         if used.saturating_add(wanted) <= quota {
-            break;
+            return Ok(quota - used);
         }
-        if jobs.sweep_output(machine, &record)? {
-            used = used.saturating_sub(size);
+        let oldest = jobs.records(&JobRows::FewWithOutput)?;
+        if oldest.is_empty() {
+            return Ok(quota.saturating_sub(filled(jobs)?));
+        }
+        let mut excess = used.saturating_add(wanted) - quota;
+        for record in oldest {
+            if excess == 0 {
+                break;
+            }
+            jobs.sweep_output(machine, &record)?;
+            excess = excess.saturating_sub(record.file_size);
         }
     }
-    Ok(quota.saturating_sub(used))
 }
 
-/// Returns how much room the output of a job takes.
-fn size(record: &Record) -> u64 {
-    if record.job.state().is_over() {
-        return record.file_size;
-    }
-    std::fs::metadata(&record.job.output_file).map_or(0, |metadata| metadata.len())
+/// Returns how much the output of all jobs really takes: what is set aside for those that run may be more than they will fill.
+fn filled(jobs: &Jobs) -> Result<u64, JobError> {
+    let size = |record: &Record| match record.job.state().is_over() {
+        true => record.file_size,
+        false => std::fs::metadata(&record.job.output_file).map_or(0, |metadata| metadata.len()),
+    };
+    Ok(jobs.records(&JobRows::All)?.iter().map(size).sum())
 }

@@ -14,21 +14,17 @@ impl Jobs {
     /// Ends what is left of jobs whose supervisor is gone, records that they are lost, and returns them.
     pub fn reconcile(&self) -> Result<Vec<Job>, JobError> {
         take_notice_of_ends(None);
-        let here = processes::world();
-        let mut machine = None;
-        let mut lost = Vec::new();
-        for record in self.records(&JobRows::Living)? {
-            let Some(verdict) = self.judge(&record, &here) else { continue };
-            if verdict == Verdict::LostWithLeftovers {
-                leftovers::kill(&record);
-            }
-            let machine = match &mut machine {
-                Some(machine) => machine,
-                none => none.insert(Machine::open(&self.place.data)?),
-            };
-            lost.extend(self.record_loss(machine, &record)?);
+        self.put_right(&self.records(&JobRows::Living)?)
+    }
+
+    /// Does the same for a few jobs, others each time: all of them where they are few. Whoever starts a job has no time for a look
+    /// at a thousand others.
+    pub fn reconcile_few(&self) -> Result<(), JobError> {
+        let anywhere = super::starting::random_id(&self.place.settings)?;
+        for from in [anywhere.as_str(), ""] {
+            self.put_right(&self.records(&JobRows::FewLiving(from))?)?;
         }
-        Ok(lost)
+        Ok(())
     }
 
     /// Returns the jobs that are recorded as living and whose process is gone. Nothing is put right.
@@ -43,6 +39,24 @@ impl Jobs {
         let living = record.living()?;
         let verdict = judge_job(&living, &record.world, here, |process| ThisMachine.is_running(process));
         (verdict != Verdict::Stands).then_some(verdict)
+    }
+
+    /// Ends what is left of those among these whose supervisor is gone, records that they are lost, and returns them.
+    pub(super) fn put_right(&self, records: &[Record]) -> Result<Vec<Job>, JobError> {
+        let here = processes::world();
+        let judged: Vec<(&Record, Verdict)> =
+            records.iter().filter_map(|record| Some((record, self.judge(record, &here)?))).collect();
+        if judged.is_empty() {
+            return Ok(Vec::new());
+        }
+        let with_leftovers = judged.iter().filter(|(_, verdict)| *verdict == Verdict::LostWithLeftovers);
+        leftovers::kill(&with_leftovers.map(|(record, _)| *record).collect::<Vec<_>>());
+        let mut machine = Machine::open(&self.place.data)?;
+        let mut lost = Vec::new();
+        for (record, _) in judged {
+            lost.extend(self.record_loss(&mut machine, record)?);
+        }
+        Ok(lost)
     }
 
     /// Records that nobody knows how a job ended, unless something else was recorded since.

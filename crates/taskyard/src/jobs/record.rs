@@ -35,7 +35,7 @@ pub(super) struct Record {
     pub(super) is_stop_asked: bool,
     /// The file of its output: device and number, so that another file in its place is told from it.
     pub(super) identity: Option<(u64, u64)>,
-    /// How large that file was when the job ended.
+    /// How large that file was when the job ended; until then, how much room is set aside for it.
     pub(super) file_size: u64,
     /// What a newer Taskyard added.
     extra: Map<String, Value>,
@@ -44,19 +44,8 @@ pub(super) struct Record {
 impl Record {
     /// Returns the first record of a job.
     pub(super) fn new(job: Job, token: String, world: JobWorld, starter: ProcessMark, grace: Duration) -> Self {
-        let extra = Map::new();
-        Self {
-            job,
-            token,
-            world,
-            starter,
-            pipe: None,
-            grace,
-            is_stop_asked: false,
-            identity: None,
-            file_size: 0,
-            extra,
-        }
+        let (file_size, extra) = (super::quota::first_room(job.max_output), Map::new());
+        Self { job, token, world, starter, pipe: None, grace, is_stop_asked: false, identity: None, file_size, extra }
     }
 
     /// Returns what is needed to judge whether it is alive; none where it has ended.
@@ -78,8 +67,7 @@ impl Record {
             task: job.task.as_ref().map(|task| task.as_str().to_owned()),
             started: job.started.0,
             ended: job.ended().map(|at| at.0),
-            size: i64::try_from(if job.ended().is_some() { self.file_size } else { job.max_output })
-                .unwrap_or(i64::MAX),
+            size: i64::try_from(self.file_size).unwrap_or(i64::MAX),
             record: serde_json::to_string(&Wire::of(self)).unwrap_or_default(),
             is_delivered: job.notified,
         }

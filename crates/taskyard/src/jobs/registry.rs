@@ -5,6 +5,7 @@ use std::sync::Arc;
 use taskyard_core::{Job, JobId, ListId, TaskId};
 
 use super::record::Record;
+use super::starting::take_notice_of_ends;
 use super::{JobError, JobPlace, OutputReader, output_map, processes};
 use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
 
@@ -27,14 +28,13 @@ impl Jobs {
 
     /// Returns every job, the oldest first, as it truly stands.
     pub fn list(&self) -> Result<Vec<Job>, JobError> {
-        self.reconcile()?;
-        self.rows(&JobRows::All)
+        take_notice_of_ends(None);
+        self.true_rows(&JobRows::All)
     }
 
     /// Returns the jobs of a task, the oldest first, as they truly stand.
     pub fn of_task(&self, list: &ListId, task: &TaskId) -> Result<Vec<Job>, JobError> {
-        self.reconcile()?;
-        self.rows(&JobRows::OfTask(list.as_str(), task.as_str()))
+        self.true_rows(&JobRows::OfTask(list.as_str(), task.as_str()))
     }
 
     /// Returns a job as it truly stands.
@@ -52,8 +52,7 @@ impl Jobs {
         {
             return Ok(self.with_output(record).job);
         }
-        let named = |job: &Job| job.name.as_deref() == Some(name);
-        let mut jobs: Vec<Job> = self.list()?.into_iter().filter(named).collect();
+        let mut jobs = self.true_rows(&JobRows::Named(name))?;
         if jobs.iter().any(|job| !job.state().is_over()) {
             jobs.retain(|job| !job.state().is_over());
         }
@@ -65,6 +64,11 @@ impl Jobs {
                 Err(JobError::Ambiguous { name: name.to_owned(), jobs })
             }
         }
+    }
+
+    /// Tells whether there may be jobs at all; costs next to nothing.
+    pub fn may_be_any(&self) -> bool {
+        self.place.data.join("jobs").exists()
     }
 
     /// Opens what a job wrote.
@@ -87,11 +91,11 @@ impl Jobs {
     /// Returns what is recorded of a job, after what is no longer true was put right.
     pub(super) fn true_record(&self, id: &JobId) -> Result<Option<Record>, JobError> {
         let Some(record) = self.recorded(id)? else { return Ok(None) };
-        if self.judge(&record, &processes::world()).is_some() {
-            self.reconcile()?;
-            return self.recorded(id);
+        if self.judge(&record, &processes::world()).is_none() {
+            return Ok(Some(record));
         }
-        Ok(Some(record))
+        self.put_right(&[record])?;
+        self.recorded(id)
     }
 
     /// Returns what is recorded of a job, true or not.
@@ -135,8 +139,13 @@ impl Jobs {
         })?
     }
 
-    fn rows(&self, which: &JobRows<'_>) -> Result<Vec<Job>, JobError> {
-        Ok(self.records(which)?.into_iter().map(|record| self.with_output(record).job).collect())
+    /// Returns jobs, after what is no longer true of them was put right.
+    fn true_rows(&self, which: &JobRows<'_>) -> Result<Vec<Job>, JobError> {
+        let mut records = self.records(which)?;
+        if !self.put_right(&records)?.is_empty() {
+            records = self.records(which)?;
+        }
+        Ok(records.into_iter().map(|record| self.with_output(record).job).collect())
     }
 
     /// Adds what only the files of a job know while it runs.

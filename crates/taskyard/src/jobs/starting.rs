@@ -5,14 +5,14 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use taskyard_core::{Job, JobFate, JobId, JobOutput};
+use taskyard_core::{Job, JobFate, JobId, JobKind, JobOutput};
 
 use super::record::Record;
 use super::trampoline::{JOB, TOKEN};
-use super::{JobError, Jobs, NewJob, processes, quota};
+use super::{JobError, JobSettings, Jobs, NewJob, processes, quota};
 use crate::clock;
 use crate::leases::ThisMachine;
-use crate::machine::{Machine, find_job, insert_job};
+use crate::machine::{Machine, find_job, has_been, insert_job};
 
 /// What the supervisor says when the job runs; anything else is what went wrong.
 pub const READY: &str = "running";
@@ -23,6 +23,8 @@ impl Jobs {
         let mut machine = Machine::open(&self.place.data)?;
         machine.hurry()?;
         let max_output = quota::grant(self, &mut machine, new.max_output)?;
+        // Its supervisor does that, too; but why it cannot be is best said here.
+        self.place.prepare_temporary()?;
         let id = self.insert(&mut machine, &new, max_output)?;
         drop(machine);
         self.start_supervisor(&id, &new)?;
@@ -34,14 +36,20 @@ impl Jobs {
         let data = self.place.data.clone();
         loop {
             let id = JobId::from_random(new.kind, self.place.settings.output_form, random()?);
+            // Somebody else's file may lie there, left by a client, and its name belongs to whoever has it.
+            if std::fs::symlink_metadata(self.place.output_file(&id, new)).is_ok() {
+                continue;
+            }
             let record = self.first_record(id.clone(), new, max_output)?;
             let is_new = machine.alone(&data, |transaction| {
-                if find_job(transaction, id.as_str())?.is_some() {
+                if has_been(transaction, id.as_str())? {
                     return Ok(false);
+                }
+                if new.reopens_task {
+                    self.expect_reopening(transaction, &id)?;
                 }
                 insert_job(transaction, &record.to_row()).map(|()| true)
             })?;
-            // Somebody else's file may lie there, left by a client.
             if is_new {
                 return Ok(id);
             }
@@ -132,6 +140,11 @@ pub(super) fn take_notice_of_ends(another: Option<Child>) {
     let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
     children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     children.extend(another);
+}
+
+/// Returns an id that a job could have.
+pub(super) fn random_id(settings: &JobSettings) -> Result<JobId, JobError> {
+    Ok(JobId::from_random(JobKind::LocalBash, settings.output_form, random()?))
 }
 
 fn random() -> Result<[u8; 16], JobError> {

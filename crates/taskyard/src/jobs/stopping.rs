@@ -49,7 +49,7 @@ impl Jobs {
             };
             if self.judge(&record, &processes::world()).is_some() {
                 // Nobody is left to do it for us.
-                let pids = leftovers::kill(&record);
+                let pids = leftovers::kill(&[&record]);
                 self.record_loss(&mut machine, &record)?;
                 if !pids.is_empty() {
                     return Err(JobError::Unstoppable { job: id.clone(), pids });

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{Signal, WaitStatus, setsid};
+use rustix::process::{WaitStatus, setsid};
 use taskyard_core::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobUsage};
 
 use super::command_start::Started;
@@ -38,8 +38,6 @@ const BUFFER: usize = 256 << 10;
 const READS: usize = 16;
 /// What a pipe holds that nobody enlarged.
 const SMALL_PIPE: usize = 64 << 10;
-/// When the file has become this large, it is seen whether all jobs together have too much; and each time it has doubled.
-const FIRST_LOOK: u64 = 8 << 20;
 /// For how long the end of a job is tried to be recorded, on a disk that is full, say.
 const RECORDING: Duration = Duration::from_secs(600);
 
@@ -78,6 +76,7 @@ struct Supervisor<'a> {
 
 /// How a job ended, before it is recorded.
 struct Ended {
+    form: ClientVersion,
     how: JobEnding,
     usage: JobUsage,
     writer: OutputWriter,
@@ -122,7 +121,24 @@ impl<'a> Supervisor<'a> {
             return Err(missing());
         }
         let writer = create_output(place, &record)?;
-        let started = Started::start(place, &record);
+        match Self::record_beginning(jobs, &mut record, &writer) {
+            Ok(started) => Ok((Self { jobs, record, writer }, started)),
+            Err(error) => {
+                // Nobody will ever ask for what nothing was written to.
+                let _ = std::fs::remove_file(&record.job.output_file);
+                let _ = std::fs::remove_file(place.map_file(id));
+                Err(error)
+            }
+        }
+    }
+
+    fn record_beginning(
+        jobs: &Jobs,
+        record: &mut Record,
+        writer: &OutputWriter,
+    ) -> Result<io::Result<Started>, JobError> {
+        let place = &jobs.place;
+        let started = Started::start(place, record);
         record.identity = writer.identity().ok();
         record.pipe = started.as_ref().ok().and_then(|started| started.pipe);
         let own = ThisMachine::own_mark();
@@ -131,7 +147,7 @@ impl<'a> Supervisor<'a> {
         let mut machine = Machine::open(&place.data)?;
         machine.hurry()?;
         let mut is_ours = false;
-        jobs.change(&mut machine, id, |now| {
+        jobs.change(&mut machine, &record.job.id.clone(), |now| {
             // Somebody may have given us up meanwhile, or wants the job stopped.
             is_ours = matches!(now.job.fate, JobFate::Pending);
             if is_ours {
@@ -141,16 +157,16 @@ impl<'a> Supervisor<'a> {
             is_ours
         })?;
         if !is_ours {
-            let _ = std::fs::remove_file(&record.job.output_file);
-            return Err(missing());
+            return Err(JobError::NoSuchJob { name: record.job.id.as_str().to_owned() });
         }
-        Ok((Self { jobs, record, writer }, started))
+        Ok(started)
     }
 
     fn not_started(self, error: &io::Error) -> Ended {
         let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
         let why = format!("{}: {error}", self.record.job.directory.display());
-        Ended { how: JobEnding::NotStarted { code, why }, usage: JobUsage::default(), writer: self.writer }
+        let how = JobEnding::NotStarted { code, why };
+        Ended { form: self.record.job.form, how, usage: JobUsage::default(), writer: self.writer }
     }
 
     /// Lets the command begin, and looks after it until nobody is left.
@@ -164,7 +180,8 @@ impl<'a> Supervisor<'a> {
         let (mut status, mut why, mut peak) = (None, None, None);
         let mut phase = Phase::Running;
         let mut beat = Instant::now() + Duration::from_secs(1);
-        let mut look = FIRST_LOOK;
+        // What is set aside for it is filled, and more is wanted.
+        let mut look = self.record.file_size;
         let limit = self.record.job.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         // Where nobody hears it, the command has ended already.
         let _ = started.go();
@@ -206,11 +223,11 @@ impl<'a> Supervisor<'a> {
             phase = match phase {
                 Phase::Running | Phase::LastWords(_) if cancel.is_cancelled() && !has_ended => {
                     peak = usage::peak_memory(&started.mark).or(peak);
-                    ask(&family);
+                    family.ask();
                     Phase::Asked(Cause::Wish, now + self.record.grace)
                 }
                 Phase::Running if limit.is_some_and(|limit| now >= limit) && !has_ended => {
-                    ask(&family);
+                    family.ask();
                     Phase::Asked(Cause::Time, now + self.record.grace)
                 }
                 Phase::Running if has_ended => Phase::LastWords(now + LAST_WORDS),
@@ -220,7 +237,7 @@ impl<'a> Supervisor<'a> {
             match phase {
                 _ if is_alone => break,
                 Phase::LastWords(until) if now >= until => {
-                    ask(&family);
+                    family.ask();
                     phase = Phase::Asked(Cause::Itself, now + SHORT_GRACE);
                 }
                 Phase::Asked(cause, until) if now >= until => phase = Phase::Killing(cause, now),
@@ -239,7 +256,7 @@ impl<'a> Supervisor<'a> {
             Phase::Running | Phase::LastWords(_) => Cause::Itself,
         };
         let usage = JobUsage { peak_memory: peak, ..usage::of_children() };
-        Ok(Ended { how: ending(status, cause, why), usage, writer: self.writer })
+        Ok(Ended { form: self.record.job.form, how: ending(status, cause, why), usage, writer: self.writer })
     }
 
     /// Reads what there is, and closes the pipe at its end. What comes is marked where it came from stderr.
@@ -282,8 +299,9 @@ impl<'a> Supervisor<'a> {
             Some(machine) => Ok(machine),
             None => Machine::open(data),
         };
+        let length = self.writer.length();
         let allowed = opened.map_err(JobError::from).and_then(|mut opened| {
-            let allowed = quota::allowance(self.jobs, &mut opened, &self.record.job, self.writer.length());
+            let allowed = quota::widen(self.jobs, &mut opened, &mut self.record, length);
             *machine = Some(opened);
             allowed
         });
@@ -297,9 +315,7 @@ impl<'a> Supervisor<'a> {
 impl Ended {
     /// Writes the last line of the output and records the end, with the notice of it.
     fn record(mut self, jobs: &Jobs, id: &JobId) -> Result<Job, JobError> {
-        let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
-        let form = jobs.recorded(id)?.ok_or_else(missing)?.job.form;
-        self.writer.finish(trailer(form, &self.how).as_bytes());
+        self.writer.finish(trailer(self.form, &self.how).as_bytes());
         let started = Instant::now();
         let mut pause = Duration::from_millis(50);
         loop {
@@ -345,13 +361,6 @@ fn create_output(place: &JobPlace, record: &Record) -> Result<OutputWriter, JobE
             result => return result.map_err(JobError::io("cannot create", path)),
         }
     }
-}
-
-/// Asks everybody to end.
-fn ask(family: &Family<'_>) {
-    family.signal(Signal::TERM);
-    // One that is suspended could not hear it.
-    family.signal(Signal::CONT);
 }
 
 fn ending(status: Option<WaitStatus>, cause: Cause, why: Option<String>) -> JobEnding {

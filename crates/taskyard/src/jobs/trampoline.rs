@@ -13,12 +13,14 @@ use rustix::stdio::{dup2_stdin, stdin};
 pub(super) const JOB: &str = "TASKYARD_JOB";
 /// The variable that tells a job's processes from all others.
 pub(super) const TOKEN: &str = "TASKYARD_JOB_TOKEN";
-/// What the supervisor writes when the command may begin.
+/// What is written when the command may begin, and reads nothing.
 pub(super) const GO: u8 = b'g';
+/// What is written when the command may begin, before what it is to read.
+pub(super) const READ: u8 = b'r';
 
 /// Becomes the command of a job, and returns the exit code only where that cannot be.
 ///
-/// It ends when its supervisor does, begins only when the supervisor says so on stdin, and tells it there why it could not.
+/// It ends when whoever looks after it does, begins only when that one says so on stdin, and tells it there why it could not.
 pub fn trampoline(supervisor: u32, words: &[std::ffi::OsString]) -> u8 {
     match prepare(supervisor) {
         Ok(Some(mut telling)) => {
@@ -42,11 +44,27 @@ fn prepare(supervisor: u32) -> io::Result<Option<File>> {
     }
     let mut telling = File::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     let mut word = [0];
-    if telling.read(&mut word)? == 0 || word[0] != GO {
-        return Ok(None);
-    }
-    dup2_stdin(File::open("/dev/null")?)?;
+    let input = match telling.read(&mut word)? {
+        1 if word[0] == GO => File::open("/dev/null")?,
+        1 if word[0] == READ => input(&mut telling)?,
+        _ => return Ok(None),
+    };
+    dup2_stdin(input)?;
     Ok(Some(telling))
+}
+
+/// Takes what the command is to read.
+#[cfg(target_os = "linux")]
+fn input(telling: &mut File) -> io::Result<File> {
+    let mut bytes = Vec::new();
+    telling.read_to_end(&mut bytes)?;
+    crate::process::file_of(&bytes)
+}
+
+/// Takes nothing: nobody writes it here.
+#[cfg(not(target_os = "linux"))]
+fn input(_telling: &mut File) -> io::Result<File> {
+    File::open("/dev/null")
 }
 
 #[cfg(target_os = "linux")]

@@ -33,6 +33,20 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
     CREATE INDEX IF NOT EXISTS jobs_by_task ON jobs (list, task);
+    CREATE INDEX IF NOT EXISTS jobs_by_size ON jobs (size);
+    CREATE TABLE IF NOT EXISTS reopenings (
+        job TEXT NOT NULL PRIMARY KEY
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS tidied_jobs (
+        id TEXT NOT NULL PRIMARY KEY,
+        state TEXT NOT NULL,
+        list TEXT NOT NULL,
+        task TEXT,
+        started INTEGER NOT NULL,
+        ended INTEGER,
+        size INTEGER NOT NULL,
+        record TEXT NOT NULL
+    ) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS notices (
         job TEXT NOT NULL PRIMARY KEY,
         agent TEXT NOT NULL,

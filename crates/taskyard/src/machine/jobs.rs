@@ -6,6 +6,7 @@ use std::path::Path;
 use rusqlite::{OptionalExtension as _, Row, Transaction, TransactionBehavior, named_params};
 use rustix::fs::{FlockOperation, flock};
 
+use super::notices::keep_for_notice;
 use super::{Machine, MachineError};
 
 /// One row: what is looked for in columns, the rest as text.
@@ -38,9 +39,18 @@ pub(crate) enum JobRows<'a> {
     All,
     /// Those that have not ended.
     Living,
+    /// A few of those that have not ended, by the order of their ids from this one on.
+    FewLiving(&'a str),
     /// Those of a task of a list.
     OfTask(&'a str, &'a str),
+    /// Those of a name.
+    Named(&'a str),
+    /// A few of those that ended and whose output still takes room, the first to end first.
+    FewWithOutput,
 }
+
+/// How many are a few.
+const FEW: usize = 16;
 
 const COLUMNS: &str = "SELECT id, state, jobs.list, task, started, ended, size, record, notices.delivered_at IS NOT NULL \
     FROM jobs LEFT JOIN notices ON notices.job = jobs.id";
@@ -59,12 +69,27 @@ impl Machine {
 
     /// Returns rows, the oldest first.
     pub(crate) fn job_rows(&self, which: &JobRows<'_>) -> Result<Vec<JobRow>, MachineError> {
-        let (condition, values): (&str, &[&str]) = match which {
-            JobRows::All => ("", &[]),
-            JobRows::Living => ("WHERE state IN ('pending', 'running')", &[]),
-            JobRows::OfTask(list, task) => ("WHERE jobs.list = ?1 AND task = ?2", &[list, task]),
+        let by_start = "ORDER BY started, id";
+        let (condition, values): (String, &[&str]) = match which {
+            JobRows::All => (by_start.to_owned(), &[]),
+            JobRows::Living => (format!("WHERE state IN ('pending', 'running') {by_start}"), &[]),
+            // Each half is answered from the index alone, however many jobs there are.
+            JobRows::FewLiving(from) => {
+                let half =
+                    |state| format!("SELECT id FROM jobs WHERE state = '{state}' AND id >= ?1 ORDER BY id LIMIT {FEW}");
+                let (pending, running) = (half("pending"), half("running"));
+                (format!("WHERE id IN (SELECT * FROM ({pending}) UNION ALL SELECT * FROM ({running}))"), &[from])
+            }
+            JobRows::OfTask(list, task) => (format!("WHERE jobs.list = ?1 AND task = ?2 {by_start}"), &[list, task]),
+            JobRows::Named(name) => {
+                let of_name = "CASE WHEN json_valid(record) THEN record ->> '$.name' END = ?1";
+                (format!("WHERE {of_name} {by_start}"), &[name])
+            }
+            JobRows::FewWithOutput => {
+                (format!("WHERE ended IS NOT NULL AND size > 0 ORDER BY ended, id LIMIT {FEW}"), &[])
+            }
         };
-        let query = format!("{COLUMNS} {condition} ORDER BY started, id");
+        let query = format!("{COLUMNS} {condition}");
         let mut statement = match self.connection.prepare(&query) {
             Ok(statement) => statement,
             Err(error) if error.to_string().contains("no such table") => return Ok(Vec::new()),
@@ -72,6 +97,14 @@ impl Machine {
         };
         let rows = statement.query_map(rusqlite::params_from_iter(values), read).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns the row of a job, or what was kept of it for a notice that nobody has acknowledged.
+    pub(crate) fn told_job_row(&self, id: &str) -> Result<Option<JobRow>, MachineError> {
+        match self.job_row(id)? {
+            Some(row) => Ok(Some(row)),
+            None => self.kept_for_notice(id),
+        }
     }
 
     /// Returns how much room the output of all jobs takes at most.
@@ -116,6 +149,12 @@ pub(crate) fn find_job(transaction: &Transaction<'_>, id: &str) -> rusqlite::Res
     transaction.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?.query_row([id], read).optional()
 }
 
+/// Tells whether a job has this name, or had it and may still be told of.
+pub(crate) fn has_been(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<bool> {
+    let query = "SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 UNION ALL SELECT 1 FROM notices WHERE job = ?1)";
+    transaction.query_row(query, [id], |row| row.get(0))
+}
+
 /// Adds a row.
 pub(crate) fn insert_job(transaction: &Transaction<'_>, row: &JobRow) -> rusqlite::Result<()> {
     let query = "INSERT INTO jobs (id, state, list, task, started, ended, size, record)
@@ -130,11 +169,10 @@ pub(crate) fn replace_job(transaction: &Transaction<'_>, row: &JobRow) -> rusqli
     write(transaction, query, row)
 }
 
-/// Takes a row away, with what there was to tell of it.
+/// Takes a row away. What there is to tell of it, and nobody has acknowledged, can still be told.
 pub(crate) fn remove_job(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
-    transaction.execute("DELETE FROM notices WHERE job = ?1", [id])?;
-    transaction.execute("DELETE FROM jobs WHERE id = ?1", [id])?;
-    Ok(())
+    keep_for_notice(transaction, id)?;
+    transaction.execute("DELETE FROM jobs WHERE id = ?1", [id]).map(drop)
 }
 
 fn write(transaction: &Transaction<'_>, query: &str, row: &JobRow) -> rusqlite::Result<()> {
@@ -145,7 +183,8 @@ fn write(transaction: &Transaction<'_>, query: &str, row: &JobRow) -> rusqlite::
     transaction.execute(query, values).map(drop)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+/// Reads a row of [`COLUMNS`].
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     Ok(JobRow {
         id: row.get(0)?,
         state: row.get(1)?,

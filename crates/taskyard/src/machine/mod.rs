@@ -5,10 +5,12 @@ mod bindings;
 mod database;
 mod jobs;
 mod notices;
+mod reopenings;
 mod setups;
 mod trust;
 
 pub use bindings::Binding;
 pub use database::{Machine, MachineError};
-pub(crate) use jobs::{JobRow, JobRows, find_job, insert_job, remove_job, replace_job};
+pub(crate) use jobs::{JobRow, JobRows, find_job, has_been, insert_job, remove_job, replace_job};
 pub(crate) use notices::{NoticeRow, NoticeRows};
+pub(crate) use reopenings::{insert_reopening, remove_reopening};

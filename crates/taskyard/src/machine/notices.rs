@@ -1,7 +1,8 @@
 //! The table of notices: what there is to tell agents of jobs that have ended.
 
-use rusqlite::{Row, ToSql, params_from_iter};
+use rusqlite::{OptionalExtension as _, Row, ToSql, Transaction, params_from_iter};
 
+use super::jobs::{JobRow, read as read_job};
 use super::{Machine, MachineError};
 
 /// One row.
@@ -55,7 +56,36 @@ impl Machine {
     pub(crate) fn acknowledge_notices(&self, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
         let query = "UPDATE notices SET acknowledged_at = ?1, delivered_at = coalesce(delivered_at, ?1) \
                      WHERE acknowledged_at IS NULL AND job";
-        self.mark(query, jobs, at)
+        let heard = self.mark(query, jobs, at)?;
+        self.forget_heard().map_err(self.failed("write"))?;
+        Ok(heard)
+    }
+
+    /// Returns what was kept of a job that was tidied away.
+    pub(super) fn kept_for_notice(&self, job: &str) -> Result<Option<JobRow>, MachineError> {
+        let query = "SELECT id, state, tidied_jobs.list, task, started, ended, size, record, delivered_at IS NOT NULL \
+            FROM tidied_jobs JOIN notices ON job = id WHERE id = ?1";
+        match self.connection.prepare_cached(query) {
+            Ok(mut statement) => statement.query_row([job], read_job).optional().map_err(self.failed("read")),
+            // A database from before jobs were kept for that has kept none.
+            Err(error) if error.to_string().contains("no such table") => Ok(None),
+            Err(error) => Err(self.failed("read")(error)),
+        }
+    }
+
+    /// Forgets what was kept only to be told, once it was heard.
+    fn forget_heard(&self) -> rusqlite::Result<()> {
+        let is_kept = self.connection.query_row("SELECT EXISTS (SELECT 1 FROM tidied_jobs)", [], |row| row.get(0))?;
+        if is_kept {
+            let heard = "SELECT job FROM notices WHERE acknowledged_at IS NOT NULL";
+            self.connection.execute_batch(&format!(
+                "BEGIN IMMEDIATE;
+                 DELETE FROM tidied_jobs WHERE id IN ({heard});
+                 DELETE FROM notices WHERE acknowledged_at IS NOT NULL AND job NOT IN (SELECT id FROM jobs);
+                 COMMIT;"
+            ))?;
+        }
+        Ok(())
     }
 
     fn mark(&self, query: &str, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
@@ -69,6 +99,53 @@ impl Machine {
     }
 }
 
+/// Keeps what is recorded of a job that is tidied away for as long as its notice waits; where none waits, forgets the notice.
+pub(super) fn keep_for_notice(transaction: &Transaction<'_>, job: &str) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM notices WHERE job = ?1 AND acknowledged_at IS NOT NULL", [job])?;
+    let columns = "id, state, list, task, started, ended, size, record";
+    let keep = format!(
+        "INSERT OR REPLACE INTO tidied_jobs ({columns}) SELECT {columns} FROM jobs \
+         WHERE id = ?1 AND id IN (SELECT job FROM notices)"
+    );
+    transaction.execute(&keep, [job]).map(drop)
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<NoticeRow> {
     Ok(NoticeRow { job: row.get(0)?, agent: row.get(1)?, queued: row.get(2)?, delivered: row.get(3)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{JobRow, Machine, insert_job, remove_job};
+    use super::NoticeRows;
+
+    #[test]
+    fn what_is_kept_of_a_tidied_job_goes_when_its_notice_was_heard() {
+        let data = tempfile::tempdir().unwrap();
+        let mut machine = Machine::open(data.path()).unwrap();
+        let row = JobRow {
+            id: "b000001".into(),
+            state: "failed".into(),
+            list: "L".into(),
+            task: None,
+            started: 1,
+            ended: Some(2),
+            size: 0,
+            record: "{}".into(),
+            is_delivered: false,
+        };
+        let added = machine.alone(data.path(), |transaction| {
+            insert_job(transaction, &row)?;
+            let queue = "INSERT INTO notices (job, agent, list, queued_at) VALUES ('b000001', 'ana', 'L', 2)";
+            transaction.execute(queue, [])?;
+            remove_job(transaction, "b000001")
+        });
+        added.unwrap();
+        assert_eq!(machine.job_row("b000001").unwrap(), None);
+        assert_eq!(machine.told_job_row("b000001").unwrap(), Some(row));
+        assert_eq!(machine.notice_rows("L", NoticeRows::Waiting).unwrap().len(), 1);
+        assert_eq!(machine.acknowledge_notices(&["b000001"], 3).unwrap(), ["b000001"]);
+        assert_eq!(machine.told_job_row("b000001").unwrap(), None);
+        assert_eq!(machine.notice_rows("L", NoticeRows::All).unwrap(), []);
+    }
 }

@@ -83,12 +83,11 @@ impl Notices {
         self.read(&machine, rows)
     }
 
-    /// Reads the jobs that rows tell of. A job that was tidied away meanwhile has nothing left to tell, and one that cannot be
-    /// read keeps nobody from the others.
+    /// Reads the jobs that rows tell of, also those that were tidied away. One that cannot be read keeps nobody from the others.
     fn read(&self, machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, JobError> {
         let mut notices = Vec::with_capacity(rows.len());
         for NoticeRow { job, agent, queued, delivered } in rows {
-            let (Some(found), Some(agent)) = (machine.job_row(&job)?, AgentName::new(agent)) else { continue };
+            let (Some(found), Some(agent)) = (machine.told_job_row(&job)?, AgentName::new(agent)) else { continue };
             match job_in(&found) {
                 Ok(job) if self.store.as_ref().is_some_and(|store| *store != job.store) => {}
                 Ok(job) => {

@@ -28,13 +28,7 @@ impl Program {
 /// Returns what a command reads that may outlive us: a file, since a pipe would break off with us.
 #[cfg(target_os = "linux")]
 fn input(bytes: &[u8]) -> io::Result<Stdio> {
-    use std::io::{Seek as _, Write as _};
-
-    let file = rustix::fs::memfd_create("taskyard-input", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = std::fs::File::from(file);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(Stdio::from(file))
+    super::file_of(bytes).map(Stdio::from)
 }
 
 /// Returns a pipe; other systems have no file without a name to put it in.

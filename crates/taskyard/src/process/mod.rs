@@ -3,13 +3,19 @@
 //!
 //! This module knows nothing of hooks, checks or tasks.
 
+mod attended;
 mod cancel;
 mod captured;
 mod detached;
+mod input;
 mod program;
 mod stop;
 
+pub use attended::Attendant;
+pub(crate) use attended::{Word, read_input};
 pub use cancel::{Attendance, Cancel};
 pub use captured::{Captured, Sink};
+#[cfg(target_os = "linux")]
+pub(crate) use input::file_of;
 pub use program::{CommandLine, Ending, Finished, Program};
 pub use stop::Stop;

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::attended::Line;
 use super::{Cancel, Captured, Sink};
 
 /// How long we wait for more output after a command ended, while something it started keeps the pipe open.
@@ -128,6 +129,8 @@ pub(super) enum News {
 pub(super) struct Running {
     pub(super) child: Child,
     pub(super) group: Pid,
+    /// How we talk with the attendant, where there is one between us and the command.
+    pub(super) line: Option<Line>,
     is_reaped: bool,
 }
 
@@ -139,7 +142,7 @@ impl Running {
 
     /// Takes a command that leads a process group of its own.
     pub(super) fn of(child: Child) -> Self {
-        Self { group: Pid::from_child(&child), child, is_reaped: false }
+        Self { group: Pid::from_child(&child), child, line: None, is_reaped: false }
     }
 
     /// Has somebody feed the command, read what it writes, and tell of its end.
@@ -190,7 +193,7 @@ impl Running {
             };
             match news {
                 Ok(News::Closed) => readers.open -= 1,
-                Ok(News::Ended) | Err(RecvTimeoutError::Disconnected) => return Ok(ending(self.reap()?)),
+                Ok(News::Ended) | Err(RecvTimeoutError::Disconnected) => return self.conclude(),
                 Ok(News::Cancelled | News::Asked) => return self.kill(Ending::Cancelled),
                 Err(RecvTimeoutError::Timeout) => return self.kill(Ending::TimedOut),
             }
@@ -198,10 +201,18 @@ impl Running {
     }
 
     pub(super) fn kill(&mut self, why: Ending) -> io::Result<Ending> {
+        self.dismiss_attendant();
         // It may have ended this very moment; then there is nobody left to kill.
         let _ = kill_process_group(self.group, Signal::KILL);
         self.reap()?;
         Ok(why)
+    }
+
+    /// Returns how the command ended by itself.
+    pub(super) fn conclude(&mut self) -> io::Result<Ending> {
+        let status = self.reap()?;
+        let told = self.line.take().and_then(|mut line| line.last_word());
+        Ok(told.unwrap_or_else(|| ending(status)))
     }
 
     pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
@@ -278,7 +289,7 @@ pub(super) fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) -> io::Result<()> {
     })
 }
 
-pub(super) fn ending(status: ExitStatus) -> Ending {
+fn ending(status: ExitStatus) -> Ending {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ending::Exited(code),
         (None, signal) => Ending::Signalled(signal.unwrap_or_default()),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process_group};
 
-use super::program::{News, Readers, Running, ending};
-use super::{Cancel, Ending, Program, Sink};
+use super::program::{News, Readers, Running};
+use super::{Attendant, Cancel, Ending, Program, Sink};
 use crate::store::Subscription;
 
 /// How long a command that was asked to end has for it.
@@ -69,11 +69,34 @@ impl Program {
         stop: &Stop,
         started: impl FnOnce(),
     ) -> io::Result<Ending> {
+        self.run_in_two_steps(|| Running::start(self), stdout, stderr, stop, started)
+    }
+
+    /// Does the same under an attendant: should we be killed, nothing that the command started outlives us.
+    pub fn run_attended_until_stopped(
+        &self,
+        by: &Attendant,
+        stdout: Sink,
+        stderr: Sink,
+        stop: &Stop,
+        started: impl FnOnce(),
+    ) -> io::Result<Ending> {
+        self.run_in_two_steps(|| Running::start_attended(self, by), stdout, stderr, stop, started)
+    }
+
+    fn run_in_two_steps(
+        &self,
+        start: impl FnOnce() -> io::Result<Running>,
+        stdout: Sink,
+        stderr: Sink,
+        stop: &Stop,
+        started: impl FnOnce(),
+    ) -> io::Result<Ending> {
         if stop.asked.is_cancelled() {
             return Ok(Ending::Cancelled);
         }
         let (tell, hear) = mpsc::channel();
-        let mut running = Running::start(self)?;
+        let mut running = start()?;
         started();
         let mut readers = running.attend(&self.stdin, stdout, stderr, &tell)?;
         let (ask, kill) = (tell.clone(), tell);
@@ -96,7 +119,7 @@ impl Running {
                 None => hear.recv().map_err(RecvTimeoutError::from),
             };
             match news {
-                Ok(News::Ended) if deadline.is_none() => return Ok(ending(self.reap()?)),
+                Ok(News::Ended) if deadline.is_none() => return self.conclude(),
                 Ok(News::Ended) => has_ended = true,
                 Ok(News::Closed) => readers.open -= 1,
                 Ok(News::Asked) => {

@@ -102,6 +102,11 @@ pub trait Snapshot: Debug {
         Ok(tasks)
     }
 
+    /// Returns the name of the file that a task is in, or would be.
+    fn file_name(&self, id: &TaskId) -> String {
+        format!("{}.json", id.file_stem())
+    }
+
     /// Returns what lies among the tasks and is none, by name.
     fn problems(&self) -> Result<Vec<Problem>, StoreError>;
 
@@ -237,6 +242,11 @@ pub enum Litter {
         path: PathBuf,
         /// The task.
         task: TaskId,
+    },
+    /// A file that holds a whole list, or what belongs to one, and from which nothing can be read.
+    TornFile {
+        /// The file.
+        path: PathBuf,
     },
     /// A task that is hidden from the client though it is not done.
     HiddenWork {

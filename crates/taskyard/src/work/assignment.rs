@@ -78,14 +78,18 @@ impl Assignment {
         let program = briefing.program(&attempt.site.order);
         let tail = Tail::default();
         let sink = || tail.sink(&attempt.task.id, &attempt.site.listener);
-        let ending = program.run_until_stopped(sink(), sink(), &stop, || {
+        let started = || {
             attempt.site.tell(WorkEvent::Started {
                 worker: attempt.worker.name.clone(),
                 task: Box::new(attempt.task.clone()),
                 attempt: attempt.number,
                 is_resumed,
             });
-        });
+        };
+        let ending = match &attempt.site.order.attendant {
+            Some(by) => program.run_attended_until_stopped(by, sink(), sink(), &stop, started),
+            None => program.run_until_stopped(sink(), sink(), &stop, started),
+        };
         let lost = keeper.finish();
         if matches!(ending, Ok(Ending::Exited(0))) {
             mail.acknowledge(&attempt.site.yard);

@@ -7,6 +7,7 @@ use taskyard_core::{AgentName, Holder};
 
 use crate::leases::ThisMachine;
 use crate::operations::Claim;
+use crate::process::Attendant;
 
 /// What is to be run for every task, by whom, and under which terms.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Order {
     pub retries: u64,
     /// Whether new work is waited for when nothing is left.
     pub waits: bool,
+    /// Who stands between us and the program, so that nothing it starts outlives us; none where the program is started directly.
+    pub attendant: Option<Attendant>,
     /// Whether the workers are members of a team, and attend to what is written to them.
     pub in_team: bool,
 }

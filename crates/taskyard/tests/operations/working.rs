@@ -11,6 +11,7 @@ use crate::{id, yard};
 
 fn order(line: &str) -> Order {
     Order {
+        attendant: None,
         program: "sh".into(),
         arguments: vec!["-c".into(), line.into()],
         directory: "/".into(),

@@ -6,13 +6,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use taskyard::core::{Job, JobId};
-use taskyard::jobs::{JobPlace, JobSettings, READY, supervise, trampoline};
+use taskyard::core::JobId;
+use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, attend, supervise, trampoline};
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
-use super::reopening::reopen_task_of;
 use crate::environment::Environment;
+use crate::reopening::reopen_task_of;
 use crate::{places, signals};
 
 /// Does what a job needs of this program; none where something was typed. The tree of commands is not built for it, because it
@@ -28,6 +28,10 @@ pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Optio
             let place = places::jobs(environment, settings).ok()?;
             Some(look_after(JobPlace { data: PathBuf::from(data), ..place }, &id, environment))
         }
+        [_, job, attend, data, words @ ..] if job == "job" && attend == "attend" && !words.is_empty() => {
+            let place = places::jobs(environment, JobSettings::default()).ok()?;
+            Some(stand_between(&JobPlace { data: PathBuf::from(data), ..place }, words))
+        }
         [_, job, begin, supervisor, words @ ..] if job == "job" && begin == "begin" => {
             let supervisor = supervisor.to_str()?.parse().ok()?;
             Some(ExitCode::from(trampoline(supervisor, words)))
@@ -41,11 +45,21 @@ fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCod
     signals::hear_of_children();
     let cancel = Cancel::new();
     signals::cancel_when_stopped(cancel.clone());
-    match supervise(place, id, &cancel, tell) {
+    match supervise(place.clone(), id, &cancel, tell) {
         Ok(job) => {
-            mend(&job, environment);
+            reopen_task_of(&Jobs::new(place), &job, environment);
             ExitCode::SUCCESS
         }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn stand_between(place: &JobPlace, words: &[OsString]) -> ExitCode {
+    signals::hear_of_children();
+    let cancel = Cancel::new();
+    signals::cancel_when_stopped(cancel.clone());
+    match attend(place, words, &cancel) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -58,11 +72,5 @@ fn tell(ready: Result<(), String>) {
     let _ = stdout.write_all(format!("{word}\n").as_bytes()).and_then(|()| stdout.flush());
     if let Ok(nobody) = OpenOptions::new().write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(nobody);
-    }
-}
-
-fn mend(job: &Job, environment: &Environment) {
-    if let Err(problem) = reopen_task_of(job, environment) {
-        tracing::warn!(job = %job.id, why = problem.report().message, "its task was not opened again");
     }
 }

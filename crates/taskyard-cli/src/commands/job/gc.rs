@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 use taskyard::core::render::{Line, job_line};
 
-use super::reopening::settle;
 use crate::arguments::parse_pause;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
+use crate::reopening::settle;
 
 /// Tidy away the jobs that ended long ago, with their output
 ///
@@ -31,6 +31,8 @@ pub(super) struct Gc {
 impl Gc {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let jobs = context.jobs()?;
+        // What a job still has to do for its task is done before it is forgotten.
+        jobs.reconcile()?;
         settle(&jobs, context)?;
         let age = self.older_than.unwrap_or(jobs.place().settings.keep);
         let (removed, bytes, foreign) = if self.dry_run {

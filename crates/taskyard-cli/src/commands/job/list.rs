@@ -5,12 +5,12 @@ use serde_json::json;
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, job_line};
 
-use super::reopening::settle;
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
+use crate::reopening::settle;
 
 /// Show the jobs of this machine, the newest last
 #[derive(Debug, Args)]
@@ -31,12 +31,12 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let jobs = context.jobs()?;
-        settle(&jobs, context)?;
         let list = if self.here || self.task.is_some() { Some(context.choice()?.list) } else { None };
         let mut found = match (&list, &self.task) {
             (Some(list), Some(task)) => jobs.of_task(list, task)?,
             _ => jobs.list()?,
         };
+        settle(&jobs, context)?;
         found.retain(|job| !self.running || !job.state().is_over());
         found.retain(|job| list.as_ref().is_none_or(|list| job.list == *list));
         if output.is_json() {
@@ -46,6 +46,7 @@ impl List {
         }
         if found.is_empty() {
             output.say(&Line::plain("No jobs"))?;
+            output.advise("to start one: `taskyard job run -- COMMAND`")?;
         }
         let look = output.look();
         let lines: Vec<Line> = found.iter().map(|job| job_line("", job, &look)).collect();

@@ -4,9 +4,9 @@ use clap::Args;
 use taskyard::core::Job;
 use taskyard::jobs::Jobs;
 
-use super::reopening::settle;
 use crate::context::Context;
 use crate::problem::Problem;
+use crate::reopening::settle;
 
 /// The job a command is about.
 #[derive(Debug, Args)]
@@ -20,8 +20,8 @@ impl Meant {
     /// Finds the job, as it truly stands.
     pub(super) fn find(&self, context: &Context) -> Result<(Jobs, Job), Problem> {
         let jobs = context.jobs()?;
-        settle(&jobs, context)?;
         let job = jobs.find(self.id.trim())?;
+        settle(&jobs, context)?;
         Ok((jobs, job))
     }
 }

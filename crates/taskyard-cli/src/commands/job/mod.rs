@@ -3,11 +3,11 @@
 mod background;
 mod command;
 mod gc;
+mod hearing;
 mod list;
 mod meaning;
 mod output;
 mod problem;
-mod reopening;
 mod run;
 mod stop;
 mod wait;

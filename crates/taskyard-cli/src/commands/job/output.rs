@@ -9,6 +9,7 @@ use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::{Gap, Job};
 use taskyard::jobs::{Jobs, Waited};
 
+use super::hearing::has_heard_of;
 use super::meaning::Meant;
 use crate::arguments::parse_pause;
 use crate::context::Context;
@@ -22,7 +23,8 @@ const PART: u64 = 256 << 10;
 /// Show what a job wrote
 ///
 /// Offsets count the bytes the job wrote, from 0. What was left out of a large output is told where it is missing. What could
-/// steer a terminal is shown escaped.
+/// steer a terminal is shown escaped. The agent that started the job is not notified of an end that it has seen here, with
+/// `--wait`, `--follow` or `--json`.
 #[derive(Debug, Args)]
 pub(super) struct ShowOutput {
     #[command(flatten)]
@@ -83,9 +85,11 @@ impl ShowOutput {
         };
         let mut page = Page { raw: self.raw, held: Vec::new() };
         let end = if output.is_json() && !self.follow {
-            answer(&jobs, &job, start, timed_out, output)?
+            answer(&jobs, &job, start, timed_out, output)?.next
         } else if output.is_json() {
-            follow_as_json(&jobs, &job, start, context, output)?
+            let (end, last) = follow_as_json(&jobs, job, start, context, output)?;
+            job = last;
+            end
         } else {
             let mut at = page.show(&jobs, &job, start, output)?;
             while self.follow && !job.state().is_over() && !context.cancel().is_cancelled() {
@@ -96,16 +100,29 @@ impl ShowOutput {
             page.finish(output)?;
             at
         };
-        if end > job.output_offset && context.actor()? == job.agent {
+        // Whoever asks for what is not there yet has read nothing.
+        if end > start && end > job.output_offset && context.actor()? == job.agent {
             // Where it cannot be remembered, it was read all the same.
             let _ = jobs.note_read(&job.id, end);
+        }
+        // What it wrote does not say that it has ended; that one waited for it, or the JSON, does.
+        if self.wait || self.follow || output.is_json() {
+            has_heard_of(&job, context, output)?;
         }
         Ok(if timed_out == Some(true) { Exit::GaveUp } else { Exit::Done })
     }
 }
 
+/// How far an answer went.
+struct Reach {
+    /// Where to go on.
+    next: u64,
+    /// How much there was: the beginning of a character waits for its rest.
+    there: u64,
+}
+
 /// Answers with everything from a place on, in one object.
-fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &mut Output) -> Result<u64, Problem> {
+fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &mut Output) -> Result<Reach, Problem> {
     let reader = jobs.output(job)?;
     let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
     loop {
@@ -123,6 +140,12 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
         bytes.extend_from_slice(&part.bytes);
         at = part.next;
     }
+    let there = at;
+    if !job.state().is_over() {
+        let held = incomplete(&bytes);
+        bytes.truncate(bytes.len() - held);
+        at -= held as u64;
+    }
     output.document(Answer {
         job: JobShape(job),
         output: String::from_utf8_lossy(&bytes).into_owned(),
@@ -131,19 +154,26 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
         gap: gap.map(gap_shape),
         timed_out,
     })?;
-    Ok(at)
+    Ok(Reach { next: at, there })
 }
 
 /// Answers with one object for each part that comes, and one at the end.
-fn follow_as_json(jobs: &Jobs, job: &Job, start: u64, context: &Context, output: &mut Output) -> Result<u64, Problem> {
-    let (mut job, mut at) = (job.clone(), start);
+fn follow_as_json(
+    jobs: &Jobs,
+    mut job: Job,
+    start: u64,
+    context: &Context,
+    output: &mut Output,
+) -> Result<(u64, Job), Problem> {
+    let mut at = start;
     loop {
-        at = answer(jobs, &job, at, None, output)?;
+        let reach = answer(jobs, &job, at, None, output)?;
+        at = reach.next;
         output.flush()?;
         if job.state().is_over() || context.cancel().is_cancelled() {
-            return Ok(at);
+            return Ok((at, job));
         }
-        job = jobs.wait_for_output(&job.id, at, context.cancel())?;
+        job = jobs.wait_for_output(&job.id, reach.there, context.cancel())?;
     }
 }
 

@@ -8,12 +8,12 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{JobKind, TaskId};
 use taskyard::jobs::NewJob;
 
-use super::reopening::settle;
 use crate::arguments::{parse_bytes, parse_id, parse_pause};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
+use crate::reopening::settle;
 
 /// Start a command in the background
 ///
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// A name to call it by
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     name: Option<String>,
 
     /// What it is for; its name or its command otherwise
@@ -56,6 +56,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let jobs = context.jobs()?;
+        jobs.reconcile_few()?;
         settle(&jobs, context)?;
         if let Some(task) = &self.task {
             // A job for a task that is not there is a mistake, and the best time to say so is now.
@@ -88,4 +89,13 @@ impl Run {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Reads a name that one can type again.
+fn parse_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(format!("`{}` is no name; use letters that one can type", text.escape_debug()));
+    }
+    Ok(name.to_owned())
 }

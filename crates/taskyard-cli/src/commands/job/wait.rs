@@ -8,6 +8,7 @@ use taskyard::core::JobState;
 use taskyard::core::render::job_line;
 use taskyard::jobs::Waited;
 
+use super::hearing::has_heard_of;
 use super::meaning::Meant;
 use crate::arguments::parse_pause;
 use crate::context::Context;
@@ -17,7 +18,8 @@ use crate::problem::Problem;
 
 /// Wait until a job has ended
 ///
-/// The exit code is 0 when it completed, 3 when it failed, was stopped or lost, and 5 when the time was up before it ended.
+/// The exit code is 0 when it completed, 3 when it failed, was stopped or lost, and 5 when the time was up before it ended. The
+/// agent that started the job is not notified of an end that it has seen here.
 #[derive(Debug, Args)]
 pub(super) struct Wait {
     #[command(flatten)]
@@ -44,7 +46,11 @@ impl Wait {
             output.document(json!({ "job": JobShape(&job), "timedOut": timed_out }))?;
         } else {
             output.say(&job_line("", &job, &output.look()))?;
+            if job.state() == JobState::Failed {
+                output.advise(&format!("to see what it wrote: `taskyard job output {}`", job.id))?;
+            }
         }
+        has_heard_of(&job, context, output)?;
         Ok(exit)
     }
 }

@@ -83,7 +83,7 @@ impl FindingCode {
             Self::OrphanParent => "it is shown as a part of something that is not there",
             Self::ParentCycle => "none of these tasks has a place in the tree",
             Self::Invisible => "the client takes it for absent: no list shows it, no call finds it",
-            Self::Unreadable => "no program sees a task in it, and its number is taken all the same",
+            Self::Unreadable => "no program sees a task in it",
             Self::StaleLock => "the client waits for it before it takes it over, or gives up",
             Self::Leftover => "it takes up space; whoever wrote it died",
             Self::BadMark => "the client takes it for zero and may give out a number again",

@@ -13,7 +13,11 @@ use crate::{Error, Yard};
 impl Yard {
     /// Looks the list over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
-        let list = self.store().read(self.list_id())?;
+        let list = match self.store().read(self.list_id()) {
+            Ok(list) => list,
+            Err(StoreError::NoTask { path, why }) => return Ok(vec![Finding::of_torn_file(path, &why)]),
+            Err(error) => return Err(error.into()),
+        };
         let mut findings = self.defects(&*list)?;
         if findings.is_empty() && list.tasks()?.is_empty() {
             findings.extend(self.emptied()?);
@@ -44,7 +48,13 @@ impl Yard {
         if !broken.is_empty() {
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
-        let mut findings: Vec<Finding> = health::examine(&tasks, &hopeless).into_iter().map(Finding::of_task).collect();
+        let defects = health::examine(&tasks, &hopeless).into_iter();
+        let mut findings: Vec<Finding> = defects
+            .map(|defect| {
+                let file = list.file_name(&defect.task);
+                Finding::of_task(defect, file)
+            })
+            .collect();
         findings.extend(broken);
         Ok(findings)
     }
@@ -75,7 +85,7 @@ impl Yard {
     }
 
     /// Tells of the tasks that another program took away, all of them.
-    fn emptied(&self) -> Result<Option<Finding>, Error> {
+    pub(super) fn emptied(&self) -> Result<Option<Finding>, Error> {
         let lost = self.restorable()?.into_iter();
         // A removal that is not in the journal yet can be only another program's.
         let elsewhere = lost.filter(|lost| lost.removed.op == Op::RemovedElsewhere || lost.removed.after.is_some());

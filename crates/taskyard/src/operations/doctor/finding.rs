@@ -1,7 +1,8 @@
 //! What `doctor` finds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
 use taskyard_core::{Image, Job, JobId, Member, Task, TaskId, Team, TeamName};
@@ -69,6 +70,9 @@ impl Fix {
             Self::Sweep(Litter::Shadowed { path, .. }) => {
                 format!("rename `{0}` to `{0}.old`, which is no task", path.display())
             }
+            Self::Sweep(Litter::TornFile { path }) => {
+                format!("rename `{0}` to `{0}.unreadable`, and bring the tasks back from the journal", path.display())
+            }
             Self::Sweep(Litter::HiddenWork { path, task }) => {
                 format!("rename `{}` to {}", path.display(), file_of(task))
             }
@@ -82,10 +86,11 @@ impl Fix {
 }
 
 impl Finding {
-    pub(super) fn of_task(defect: Defect) -> Self {
+    /// Tells of a defect of a task, given the name of the file that the task is in.
+    pub(super) fn of_task(defect: Defect, file: String) -> Self {
         Self {
             code: defect.code,
-            file: Some(file_of(&defect.task)),
+            file: Some(file),
             task: Some(defect.task),
             message: defect.message,
             fix: defect.mend.map(Fix::Mend),
@@ -124,6 +129,7 @@ impl Finding {
                 path,
                 format!("task {task} is there a second time, hidden; that one counts for nobody"),
             ),
+            Litter::TornFile { path } => (FindingCode::Unreadable, path, "nothing can be read from it".to_owned()),
             Litter::HiddenWork { path, task } => (
                 FindingCode::Invisible,
                 path,
@@ -137,6 +143,12 @@ impl Finding {
             _ => None,
         };
         Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+    }
+
+    /// Tells of a file that holds a whole list, and why it cannot be read.
+    pub(super) fn of_torn_file(path: PathBuf, why: &Unreadable) -> Self {
+        let message = format!("the list cannot be read: {why}");
+        Self { message, ..Self::of_litter(Litter::TornFile { path }) }
     }
 
     pub(super) fn of_lost(tasks: &[Task]) -> Self {

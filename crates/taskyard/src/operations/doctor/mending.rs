@@ -44,19 +44,30 @@ impl Yard {
         let swept = if litter.is_empty() { litter } else { self.store().sweep(self.list_id(), &litter)? };
         for finding in others {
             let is_fixed = match &finding.fix {
+                Some(Fix::Sweep(litter @ Litter::TornFile { .. })) if swept.contains(litter) => {
+                    // What was in the file is known, as far as we ever saw it.
+                    let lost = self.emptied()?.and_then(|finding| finding.fix);
+                    lost.is_none_or(|fix| matches!(self.bring_back(&fix, &mut mended), Ok(true)))
+                }
                 Some(Fix::Sweep(litter)) => swept.contains(litter),
-                Some(Fix::Restore(tasks)) => match self.restore(RestoreWhich::Some(tasks.clone()))? {
-                    Outcome::Done(restored) => {
-                        mended.revision = restored.revision.or(mended.revision);
-                        true
-                    }
-                    Outcome::Refused(_) => false,
-                },
-                _ => false,
+                Some(fix) => self.bring_back(fix, &mut mended)?,
+                None => false,
             };
             mended.note(finding, is_fixed);
         }
         Ok(mended)
+    }
+
+    /// Brings tasks back, where that is the fix, and tells whether they came.
+    fn bring_back(&self, fix: &Fix, mended: &mut Mended) -> Result<bool, Error> {
+        let Fix::Restore(tasks) = fix else { return Ok(false) };
+        Ok(match self.restore(RestoreWhich::Some(tasks.clone()))? {
+            Outcome::Done(restored) => {
+                mended.revision = restored.revision.or(mended.revision);
+                true
+            }
+            Outcome::Refused(_) => false,
+        })
     }
 
     /// Stages the mends of findings that still hold, and splits them into those and the others.

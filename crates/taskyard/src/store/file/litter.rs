@@ -82,6 +82,7 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
                 let aside = path.with_added_extension("old");
                 !aside.exists() && std::fs::rename(path, aside).is_ok()
             }
+            Litter::TornFile { .. } => false,
             Litter::HiddenWork { task, .. } => hidden::unhide(&handle.place, turn.directory.as_fd(), task).is_ok(),
             Litter::BadMark { .. } | Litter::LowMark { .. } => {
                 let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
@@ -146,6 +147,7 @@ fn path_of(litter: &Litter) -> &Path {
         | Litter::BadMark { path, .. }
         | Litter::LowMark { path, .. }
         | Litter::Shadowed { path, .. }
+        | Litter::TornFile { path }
         | Litter::HiddenWork { path, .. } => path,
     }
 }

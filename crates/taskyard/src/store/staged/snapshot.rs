@@ -41,6 +41,11 @@ impl Snapshot for StateSnapshot {
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(self.state.tasks.values().filter_map(|kept| kept.as_problem(&self.state.home)).collect())
     }
+    fn file_name(&self, id: &TaskId) -> String {
+        let path = self.state.home.path_of(id);
+        path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
     fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
         let kept = self.state.tasks.get(&self.state.name_of(id));
         Ok(kept.and_then(|kept| kept.broken(&self.state.home)))

@@ -77,6 +77,12 @@ impl<F: Form> Handle<F> {
         Ok((turn, journal))
     }
 
+    /// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
+    pub(super) fn take_bare_turn(&self) -> Result<Turn<F>, StoreError> {
+        self.give_back(self.journal()?);
+        Turn::take(&*self.form, &self.path, &self.queue())
+    }
+
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
     pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
         let mut journal = self.journal()?;

@@ -24,16 +24,29 @@ pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Ve
     if litter.is_empty() {
         return Ok(Vec::new());
     }
+    let torn = litter.iter().filter(|item| matches!(item, Litter::TornFile { .. }));
+    let set_aside: Vec<&Litter> = torn.filter(|item| set_aside(handle, item)).collect();
     // With the turn in our hands nobody of ours is in the middle of anything.
     let (_turn, journal) = handle.take_turn()?;
     handle.give_back(journal);
     let still_there = find(handle)?;
     let is_gone = |item: &&Litter| match item {
+        Litter::TornFile { .. } => set_aside.contains(item),
         Litter::Leftover { path } if still_there.contains(item) => fs::remove_file(path).is_ok(),
         Litter::Leftover { path } => !path.exists(),
         _ => false,
     };
     Ok(litter.iter().filter(is_gone).cloned().collect())
+}
+
+/// Gives a file from which nothing can be read another name, where it still is so.
+fn set_aside<F: Form>(handle: &Handle<F>, torn: &Litter) -> bool {
+    let Litter::TornFile { path } = torn else { return false };
+    let aside = path.with_added_extension("unreadable");
+    let is_torn =
+        || matches!(handle.form.load(&handle.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
+    let turn = handle.take_bare_turn();
+    turn.is_ok() && is_torn() && !aside.exists() && fs::rename(path, &aside).is_ok()
 }
 
 /// Removes temporary files of the dead, as far as that is possible.

@@ -38,7 +38,13 @@ pub(super) fn present<F: Form>(
     for (id, bytes) in forms {
         let formed = known.get(id);
         if let Some(formed) = formed.filter(|formed| formed.form.as_ref() == Some(bytes)) {
-            present.tasks.insert(id.clone(), Kept::new(id.clone(), formed.image.clone()));
+            let kept = Kept::new(id.clone(), formed.image.clone());
+            let kept = match raw.filter(|_| kept.task.is_err()) {
+                // Only the dialect can say what is wrong with it.
+                Some(raw) => Arc::new(Kept { id: id.clone(), image: formed.image.clone(), task: form.read(raw, id) }),
+                None => kept,
+            };
+            present.tasks.insert(id.clone(), kept);
             continue;
         }
         let Some(raw) = raw else { continue };
