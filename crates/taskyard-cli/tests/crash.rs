@@ -144,6 +144,31 @@ fn a_killed_writer_whose_parent_has_not_noticed_is_dead() {
     child.wait().unwrap();
 }
 
+#[test]
+fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
+    let base = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    ["create A", "create B", "done 2", "history"].iter().for_each(|command| drop(base.ask(command)));
+    let hidden = |home: &Home| home.list("L").join(".2.json");
+    fs::rename(base.task_file("2"), hidden(&base)).unwrap();
+    let told = |home: &Home| home.run("show 2 --json").json().get("task").cloned();
+    for command in ["reopen 2", "update 2 --subject New", "delete 2"] {
+        let finished = base.copy();
+        let steps = finished.steps(command);
+        let ends = [told(&base), told(&finished)];
+        assert_ne!(ends[0], ends[1]);
+        for step in sampled(&steps, Scale::from_environment(0.1)) {
+            let place = format!("`{command}` killed at step {step}, `{}`", steps[step - 1]);
+            let home = base.copy();
+            assert!(home.run_with(&format!("any*{step}=kill"), command).was_killed(), "{place}");
+            home.ask("create Later");
+            assert!(ends.contains(&told(&home)), "{place}: {:?}", told(&home));
+            let files = [home.task_file("2"), hidden(&home)].iter().filter(|path| path.exists()).count();
+            assert_eq!(files, usize::from(told(&home).is_some()), "{place}");
+            assert_eq!(leftovers(&home.list("L")), Vec::<String>::new(), "{place}");
+        }
+    }
+}
+
 impl Scenario {
     fn check(&self) {
         let base = Home::new(env!("CARGO_BIN_EXE_taskyard"));

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -227,6 +228,21 @@ fn a_file_that_is_no_document_is_left_alone() {
         fs::write(place.file(), text).unwrap();
         assert!(place.yard.create(NewTask { subject: "x".into(), ..NewTask::default() }).is_err(), "{text}");
         assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_name_that_is_no_file_is_an_error_and_nothing_happens() {
+    for make in
+        ["mkfifo tasks.json", "mkdir tasks.json", "ln -s nowhere.json tasks.json", "ln -s tasks.json tasks.json"]
+    {
+        let place = Place::new();
+        let made = Command::new("sh").args(["-c", make]).current_dir(place.folder.path()).status().unwrap();
+        assert!(made.success(), "{make}");
+        assert!(place.yard.create(NewTask { subject: "x".into(), ..NewTask::default() }).is_err(), "{make}");
+        assert_eq!(place.yard.history(&HistoryQuery::default()).unwrap_or_default(), [], "{make}");
+        let is_there = place.yard.list(&Default::default()).is_ok_and(|list| !list.tasks.is_empty());
+        assert!(!is_there, "{make}");
     }
 }
 

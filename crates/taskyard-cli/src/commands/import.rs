@@ -76,6 +76,8 @@ impl Import {
                 bar.set_position(done as u64);
             })?,
         };
+        bar.set_length(imported.tasks.len() as u64);
+        bar.set_position(imported.tasks.len() as u64);
         bar.set_message("writing");
         let yard = context.yard()?;
         let yard = if self.force { yard.overruling() } else { yard };

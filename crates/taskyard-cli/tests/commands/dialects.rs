@@ -98,6 +98,7 @@ fn kinds_put_their_marks_before_the_title() {
         .run("list --style 2.1.20")
         .run("search Phase")
         .run("create x --kind bug")
+        .run("create x --kind bug --parent 99")
         .run("create x --kind task --repo y")
         .snapshot();
 }

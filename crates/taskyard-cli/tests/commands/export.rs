@@ -64,3 +64,16 @@ fn a_checklist_comes_back_with_its_edges() {
     assert_eq!(of(3)["blockedBy"], json!(["2", "1"]));
     assert_eq!((&of(2)["status"], &of(1)["status"]), (&json!("in_progress"), &json!("completed")));
 }
+
+#[test]
+fn ids_that_cannot_name_a_file_are_told_and_no_task_is_lost() {
+    let task = |id: &str, on: &str| {
+        format!(r#"{{"id":"{id}","description":"{id}","status":"pending","dependencies":[{on}]}}"#)
+    };
+    let tasks = [task("a/b", ""), task("a-b", ""), task("c", "\"a/b\"")].join(",");
+    let mut test = Test::new().file("home/project/t.json", format!(r#"{{"tasks":[{tasks}],"version":2}}"#));
+    let report = test.json("export --to native out --store document:t.json --json");
+    assert_eq!((&report["count"], report["lost"].as_array().unwrap().len()), (&serde_json::json!(3), 1), "{report}");
+    let imported = test.json("import out --from native --json");
+    assert_eq!((&imported["counts"]["created"], &imported["lost"]), (&serde_json::json!(3), &serde_json::json!([])));
+}

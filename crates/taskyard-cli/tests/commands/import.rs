@@ -126,6 +126,35 @@ fn a_file_can_come_from_stdin_and_a_folder_cannot() {
     test.run("import - --from native").stdin("{").run("import - --from document").snapshot();
 }
 
+#[test]
+#[cfg(unix)]
+fn a_pipe_or_a_directory_among_the_tasks_is_told_of_and_waited_for_by_nobody() {
+    let text = r#"{"id":"1","subject":"One","description":"","status":"pending","blocks":[],"blockedBy":[]}"#;
+    let mut test = Test::new().file("home/project/in/1.json", text).file("home/project/in/3.json/x", "");
+    let fifo = test.path("home/project/in/2.json");
+    assert!(std::process::Command::new("mkfifo").arg(fifo).status().unwrap().success());
+    let report = test.json("import in --from native --json");
+    assert_eq!(report["counts"]["created"], 1);
+    let lost: Vec<&Value> = report["lost"].as_array().unwrap().iter().map(|lost| &lost["of"]).collect();
+    assert_eq!(lost, ["2.json", "3.json"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_long_import_shows_how_far_it_is_on_a_terminal() {
+    let mut test = Test::new();
+    for id in 1..=30 {
+        let text =
+            format!(r#"{{"id":"{id}","subject":"s","description":"","status":"pending","blocks":[],"blockedBy":[]}}"#);
+        test = test.file(&format!("home/project/in/{id}.json"), text);
+    }
+    let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
+    command.args(["import", "in", "--from", "native"]).env("TERM", "xterm");
+    let (screen, status) = crate::terminal::run(command, 80, "");
+    assert!(status.success() && screen.contains("/30 reading"), "{screen}");
+    assert!(screen.contains("Imported 30 tasks"), "{screen}");
+}
+
 /// Returns tasks without what an import says of where they came from, and without the times a document states.
 fn without_marks(tasks: &Value) -> Value {
     let mut tasks = tasks.clone();

@@ -4,6 +4,7 @@
 mod background;
 mod client;
 mod conformance;
+mod dialects;
 mod fuzzing;
 mod generations;
 mod guarding;

@@ -12,3 +12,4 @@ pub mod teaching;
 pub mod team_file;
 
 mod carrying;
+mod elements;

@@ -1,4 +1,4 @@
-//! Which ids tasks have when they go back to where they were imported from.
+//! Which ids tasks have when they leave the list for another place.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,22 +27,51 @@ pub fn sent_back(tasks: Vec<Task>, format: &str) -> Vec<Task> {
     tasks.into_iter().map(|task| one_sent_back(task, &back)).collect()
 }
 
+/// Gives tasks whose ids cannot name a file others that can, and returns which became which.
+pub fn with_file_names(tasks: Vec<Task>) -> (Vec<Task>, Vec<(TaskId, TaskId)>) {
+    let is_safe = |task: &&Task| task.id.file_stem() == task.id.as_str();
+    let mut taken: HashSet<String> = tasks.iter().filter(is_safe).map(|task| task.id.file_stem()).collect();
+    let mut renamed = Vec::new();
+    for task in tasks.iter().filter(|task| !is_safe(task)) {
+        let stem = task.id.file_stem();
+        let others = (2..).map(|number| format!("{stem}-{number}"));
+        let free = std::iter::once(stem.clone()).chain(others).find(|name| taken.insert(name.clone()));
+        renamed.extend(free.map(|name| (task.id.clone(), TaskId::stored(name))));
+    }
+    if renamed.is_empty() {
+        return (tasks, renamed);
+    }
+    let names: HashMap<TaskId, TaskId> = renamed.iter().cloned().collect();
+    let rename = |task: Task| {
+        let id = names.get(&task.id).cloned().unwrap_or_else(|| task.id.clone());
+        Task { id, ..with_other_ids(task, &names) }
+    };
+    (tasks.into_iter().map(rename).collect(), renamed)
+}
+
 fn id_there(task: &Task, format: &str) -> Option<TaskId> {
     let mark = task.meta(MARK)?;
     let id = mark.get("id")?.as_str().filter(|id| !id.is_empty())?;
     (mark.get("from")?.as_str() == Some(format)).then(|| TaskId::stored(id))
 }
 
-fn one_sent_back(mut task: Task, back: &HashMap<TaskId, TaskId>) -> Task {
-    let translated = |id: &TaskId| back.get(id).unwrap_or(id).clone();
+/// Returns a task whose edges and parent are called by other ids.
+fn with_other_ids(mut task: Task, ids: &HashMap<TaskId, TaskId>) -> Task {
+    let translated = |id: &TaskId| ids.get(id).unwrap_or(id).clone();
     for edge in task.blocks.iter_mut().chain(&mut task.blocked_by) {
         *edge = translated(edge);
     }
     let parent = task.parent().map(|parent| translated(&parent));
-    let Some(metadata) = &mut task.metadata else { return task };
-    if let (Some(parent), Some(Value::String(stated))) = (parent, metadata.get_mut("parent")) {
+    let stated = task.metadata.as_mut().and_then(|metadata| metadata.get_mut("parent"));
+    if let (Some(parent), Some(Value::String(stated))) = (parent, stated) {
         parent.as_str().clone_into(stated);
     }
+    task
+}
+
+fn one_sent_back(task: Task, back: &HashMap<TaskId, TaskId>) -> Task {
+    let mut task = with_other_ids(task, back);
+    let Some(metadata) = &mut task.metadata else { return task };
     let Some(there) = back.get(&task.id) else { return task };
     // Where it came from before that, it still came from.
     let before = metadata.get(MARK).and_then(|mark| mark.get("before")).cloned();
@@ -60,7 +89,7 @@ fn one_sent_back(mut task: Task, back: &HashMap<TaskId, TaskId>) -> Task {
 mod tests {
     use serde_json::json;
 
-    use super::sent_back;
+    use super::{sent_back, with_file_names};
     use crate::{Task, TaskId};
 
     fn from_there(id: u64, there: &str) -> Task {
@@ -81,6 +110,17 @@ mod tests {
         assert_eq!(ids(&back), ["a", "b", "3"]);
         assert_eq!(back[1].blocked_by, [TaskId::stored("a"), TaskId::number(3)]);
         assert_eq!((&back[0].metadata, back[1].parent()), (&None, Some(TaskId::stored("a"))));
+    }
+
+    #[test]
+    fn ids_that_cannot_name_a_file_become_others_and_no_two_the_same() {
+        let mut last = Task::new(TaskId::stored("x"), "s");
+        last.blocked_by = vec![TaskId::stored("a/b"), TaskId::stored("a-b")];
+        let tasks = ["a/b", "a-b", "a?b"].map(|id| Task::new(TaskId::stored(id), "s"));
+        let (told, renamed) = with_file_names(tasks.into_iter().chain([last]).collect());
+        assert_eq!(ids(&told), ["a-b-2", "a-b", "a-b-3", "x"]);
+        assert_eq!(told[3].blocked_by, ["a-b-2", "a-b"].map(TaskId::stored));
+        assert_eq!(renamed[0], (TaskId::stored("a/b"), TaskId::stored("a-b-2")));
     }
 
     #[test]

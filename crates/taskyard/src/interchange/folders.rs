@@ -34,11 +34,19 @@ pub(super) fn read_folder(
     let total = wanted.len();
     let mut found = Found::default();
     for (place, (name, path)) in wanted.into_iter().enumerate() {
-        match fs::read(&path) {
+        match read_file(&path) {
             Ok(bytes) => found.files.push((name, bytes)),
             Err(error) => found.unreadable.push((name, error)),
         }
         progress(place + 1, total);
     }
     Ok(found)
+}
+
+/// Reads a file; a pipe or a device among the tasks would have no end.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path)?.is_file() {
+        true => fs::read(path),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
 }

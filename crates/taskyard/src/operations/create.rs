@@ -76,6 +76,12 @@ impl Yard {
                 None => txn.new_id(self.rules())?,
             };
             let mut task = new.clone().into_task(id.clone());
+            // What stands before the title is to lead somewhere.
+            if let (Some(_), Some(parent)) = (new.kind, task.parent())
+                && matches!(txn.find(&parent)?, Lookup::Missing)
+            {
+                return Err(Refusal::NoSuchTask { task: parent }.into());
+            }
             let mut edges: Vec<Edge> = blocking(&id, &new.blocks).chain(waiting_for(&id, &new.blocked_by)).collect();
             if new.may_wait_for_nothing {
                 for on in &new.blocked_by {

@@ -6,7 +6,7 @@ use taskyard_core::dialect::foreign::{ExportFormat, Loss, csv, markdown};
 use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
 use taskyard_core::render::graph;
-use taskyard_core::rules::returning::sent_back;
+use taskyard_core::rules::returning::{sent_back, with_file_names};
 use taskyard_core::{Rules, Task};
 
 use crate::clock;
@@ -37,7 +37,16 @@ impl Yard {
         let mut tasks = reading.tasks;
         if !is_for_people(format) {
             tasks = sent_back(tasks, format.as_str());
-        } else {
+        }
+        if format.is_folder() {
+            let (named, renamed) = with_file_names(tasks);
+            tasks = named;
+            losses.extend(renamed.into_iter().map(|(from, to)| Loss {
+                of: from.as_str().to_owned(),
+                what: format!("its id, which cannot name a file; it is called {to}"),
+            }));
+        }
+        if is_for_people(format) {
             let before = tasks.len();
             tasks.retain(|task| !task.is_internal());
             lose(&mut losses, before - tasks.len(), "the client's own bookkeeping");

@@ -9,6 +9,9 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
+/// How often the table is read before nobody is believed to hold a lock.
+const LOOKS: u32 = 20;
+
 /// Returns the process that holds the flock of a file, where the system tells.
 pub(super) fn flock_holder(path: &Path) -> Option<Pid> {
     holder(path, "FLOCK", ["0", "EOF"])
@@ -28,8 +31,12 @@ pub(super) fn is_suspended(process: Pid) -> bool {
 
 fn holder(path: &Path, kind: &str, range: [&str; 2]) -> Option<Pid> {
     let inode = fs::metadata(path).ok()?.ino();
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| writer(line, inode, kind, range)).and_then(Pid::from_raw)
+    let look = || {
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| writer(line, inode, kind, range)).and_then(Pid::from_raw)
+    };
+    // While others come and go, the system leaves lines out.
+    (0..LOOKS).find_map(|_| look())
 }
 
 /// Reads a line like `3: POSIX  ADVISORY  WRITE 4711 fd:00:1234 120 120`; one that waits for a lock has an arrow before its kind.

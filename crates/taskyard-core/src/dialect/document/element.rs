@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::dialect::carrying::{
     arranged, difference, ids, restored, unsaid, with_carried, with_unsaid, without_carried,
 };
+use crate::dialect::elements::{ids_under, text, text_or_null};
 use crate::dialect::native::Unreadable;
 use crate::{Metadata, Priority, Status, Task, TaskId};
 
@@ -200,7 +201,7 @@ fn heard(element: &Map<String, Value>, blocks: &[TaskId]) -> Result<Task, Unread
         })?,
     };
     task.owner = text_or_null(element, "assignee")?.map(str::to_owned);
-    task.blocked_by = strings(element, "dependencies")?;
+    task.blocked_by = ids_under(element, "dependencies")?;
     task.blocks = blocks.to_vec();
     task.metadata = metadata(element)?;
     Ok(task)
@@ -293,27 +294,4 @@ fn entry<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<Strin
 
 fn object(element: &Value) -> Result<Map<String, Value>, Unreadable> {
     element.as_object().cloned().ok_or(Unreadable::NotAnObject { found: "another value" })
-}
-
-fn text<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
-    match element.get(key) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Unreadable::WrongType { key, expected: "a string", found: "another value" }),
-    }
-}
-
-fn text_or_null<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
-    if element.get(key) == Some(&Value::Null) { Ok(None) } else { text(element, key) }
-}
-
-fn strings(element: &Map<String, Value>, key: &'static str) -> Result<Vec<TaskId>, Unreadable> {
-    let wrong = || Unreadable::WrongType { key, expected: "an array of strings", found: "another value" };
-    match element.get(key) {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => {
-            items.iter().map(|item| item.as_str().map(TaskId::stored).ok_or_else(wrong)).collect()
-        }
-        Some(_) => Err(wrong()),
-    }
 }

@@ -6,36 +6,16 @@ use serde_json::Value;
 
 use super::element::{self, Around};
 use super::file::Document;
-use crate::dialect::native::Unreadable;
+use crate::dialect::elements::{Heard, hear_all};
 use crate::{Task, TaskId};
-
-/// What a document holds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
-    /// The tasks, in the document's order, with the times it states in their metadata.
-    pub tasks: Vec<Task>,
-    /// What is no task: its place in the array, and why.
-    pub problems: Vec<(usize, Unreadable)>,
-}
 
 /// Reads every task of a document.
 pub fn hear(document: &Document) -> Heard {
     let waiting = waiting(document.elements().iter());
-    let mut heard = Heard::default();
-    let mut seen = HashSet::new();
-    for (place, value) in document.elements().iter().enumerate() {
-        let id = value.get("id").and_then(Value::as_str).map(TaskId::stored);
-        let blocks = id.as_ref().and_then(|id| waiting.get(id)).map_or(&[][..], Vec::as_slice);
-        match element::read_with_times(value, blocks) {
-            Ok(task) if seen.insert(task.id.clone()) => heard.tasks.push(task),
-            Ok(_) => heard.problems.push((
-                place,
-                Unreadable::WrongType { key: "id", expected: "an id of its own", found: "that of another task" },
-            )),
-            Err(why) => heard.problems.push((place, why)),
-        }
-    }
-    heard
+    hear_all(document.elements(), |value, id| {
+        let blocks = id.and_then(|id| waiting.get(id)).map_or(&[][..], Vec::as_slice);
+        element::read_with_times(value, blocks)
+    })
 }
 
 /// Writes tasks as a document. A task that does not say when it was made or changed was made and changed now.

@@ -8,4 +8,6 @@ mod lists;
 
 pub use element::{Around, CARRIED, Times, parts_of, read, read_with_times, times, write, write_with_times};
 pub use file::{BadDocument, Document, VERSION};
-pub use lists::{Heard, hear, tell};
+pub use lists::{hear, tell};
+
+pub use super::elements::Heard;

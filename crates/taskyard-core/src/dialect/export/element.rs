@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::dialect::carrying::{difference, ids, restored, unsaid, with_carried, with_unsaid, without_carried};
+use crate::dialect::elements::{ids_under, text_or_null};
 use crate::dialect::native::Unreadable;
 use crate::{Metadata, Priority, Status, Task, TaskId};
 
@@ -91,13 +92,13 @@ fn said(task: &Task, around: &Around) -> Map<String, Value> {
 }
 
 fn heard(element: &Map<String, Value>, around: &Around) -> Result<Task, Unreadable> {
-    let id = text(element, "id")?.filter(|id| !id.is_empty()).ok_or(Unreadable::Missing { key: "id" })?;
-    let subject = text(element, "subject")?.ok_or(Unreadable::Missing { key: "subject" })?;
+    let id = text_or_null(element, "id")?.filter(|id| !id.is_empty()).ok_or(Unreadable::Missing { key: "id" })?;
+    let subject = text_or_null(element, "subject")?.ok_or(Unreadable::Missing { key: "subject" })?;
     let mut task = Task::new(TaskId::stored(id), subject);
-    task.description = text(element, "description")?.unwrap_or_default().to_owned();
-    task.blocked_by = strings(element, "dependencies")?;
+    task.description = text_or_null(element, "description")?.unwrap_or_default().to_owned();
+    task.blocked_by = ids_under(element, "dependencies")?;
     task.blocks.clone_from(&around.blocks);
-    let status = text(element, "status")?.unwrap_or("pending");
+    let status = text_or_null(element, "status")?.unwrap_or("pending");
     task.status = match status {
         "blocked" => Status::Pending,
         "cancelled" => Status::Completed,
@@ -108,7 +109,7 @@ fn heard(element: &Map<String, Value>, around: &Around) -> Result<Task, Unreadab
         })?,
     };
     let mut metadata = Metadata::new();
-    if let Some(priority) = text(element, "priority")?.filter(|word| word.parse::<Priority>().is_ok()) {
+    if let Some(priority) = text_or_null(element, "priority")?.filter(|word| word.parse::<Priority>().is_ok()) {
         metadata.insert("priority".to_owned(), priority.into());
     }
     match element.get("metadata") {
@@ -137,24 +138,5 @@ fn without_unsaid(mut element: Map<String, Value>) -> (Map<String, Value>, Map<S
     match metadata.shift_remove(UNSAID) {
         Some(Value::Object(carried)) => (element, carried),
         _ => (element, Map::new()),
-    }
-}
-
-fn text<'a>(element: &'a Map<String, Value>, key: &'static str) -> Result<Option<&'a str>, Unreadable> {
-    match element.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Unreadable::WrongType { key, expected: "a string", found: "another value" }),
-    }
-}
-
-fn strings(element: &Map<String, Value>, key: &'static str) -> Result<Vec<TaskId>, Unreadable> {
-    let wrong = || Unreadable::WrongType { key, expected: "an array of strings", found: "another value" };
-    match element.get(key) {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => {
-            items.iter().map(|item| item.as_str().map(TaskId::stored).ok_or_else(wrong)).collect()
-        }
-        Some(_) => Err(wrong()),
     }
 }

@@ -5,17 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::element::{self, Around};
-use crate::dialect::native::Unreadable;
+use crate::dialect::elements::{Heard, hear_all};
 use crate::{Task, TaskId};
-
-/// What an export holds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
-    /// The tasks, in the array's order.
-    pub tasks: Vec<Task>,
-    /// What is no task: its place in the array, and why.
-    pub problems: Vec<(usize, Unreadable)>,
-}
 
 /// Why a file is no export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,21 +35,7 @@ pub fn print(elements: &[Value]) -> String {
 pub fn hear(elements: &[Value]) -> Heard {
     let arounds = arounds(elements.iter().filter_map(edges));
     let nothing = Around::default();
-    let mut heard = Heard::default();
-    let mut seen = HashSet::new();
-    for (place, value) in elements.iter().enumerate() {
-        let id = value.get("id").and_then(Value::as_str).map(TaskId::stored);
-        let around = id.as_ref().and_then(|id| arounds.get(id)).unwrap_or(&nothing);
-        match element::read(value, around) {
-            Ok(task) if seen.insert(task.id.clone()) => heard.tasks.push(task),
-            Ok(_) => heard.problems.push((
-                place,
-                Unreadable::WrongType { key: "id", expected: "an id of its own", found: "that of another task" },
-            )),
-            Err(why) => heard.problems.push((place, why)),
-        }
-    }
-    heard
+    hear_all(elements, |value, id| element::read(value, id.and_then(|id| arounds.get(id)).unwrap_or(&nothing)))
 }
 
 /// Writes tasks as the elements of an array.

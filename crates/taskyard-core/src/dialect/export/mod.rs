@@ -4,4 +4,6 @@ mod element;
 mod lists;
 
 pub use element::{Around, CARRIED, read, write};
-pub use lists::{BadExport, Heard, hear, parse, print, tell};
+pub use lists::{BadExport, hear, parse, print, tell};
+
+pub use super::elements::Heard;

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use taskyard_core::dialect::document::{BadDocument, Document, VERSION};
 use taskyard_core::dialect::native::Unreadable;
 
@@ -26,7 +27,10 @@ pub(super) fn hold(path: &Path, patience: Duration) -> Result<Option<Option<File
     loop {
         let file = match File::options().read(true).write(true).open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(None)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+                return Ok(Some(None));
+            }
+            // Also where a link leads nowhere: nothing could be put in its place without taking the link away.
             Err(error) => return Err(StoreError::io("cannot open", path)(error)),
         };
         let left = patience.saturating_sub(started.elapsed());
@@ -123,13 +127,19 @@ fn write(temporary: &Path, like: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn read(path: &Path) -> io::Result<Option<(Vec<u8>, Fingerprint)>> {
-    let mut file = match File::open(path) {
+    // A pipe of that name must not make us wait for its writer.
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let mut file = match File::options().read(true).custom_flags(nonblocking).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     // Before the contents: what is written while we read makes it another file.
-    let stamp = Fingerprint::of(&file.metadata()?);
+    let found = file.metadata()?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let stamp = Fingerprint::of(&found);
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(Some((bytes, stamp)))
