@@ -4,6 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -70,10 +71,17 @@ fn follow(
 ) -> Result<Subscription, TeamError> {
     let (sender, receiver) = channel();
     let moved = sender.clone();
-    let watched = PlacesWatched::new(move || drop(moved.send(Word::Moved)));
+    let is_waiting = Arc::new(AtomicBool::new(false));
+    let waiting = Arc::clone(&is_waiting);
+    let watched = PlacesWatched::new(move || {
+        // However much happens, at most one word of it waits to be heard.
+        if !waiting.swap(true, Ordering::SeqCst) {
+            let _ = moved.send(Word::Moved);
+        }
+    });
     let thread = thread::Builder::new()
         .name("taskyard-inbox".to_owned())
-        .spawn(move || attend(watched, &places, &receiver, &look))
+        .spawn(move || attend(watched, &places, &Heard { receiver, is_waiting }, &look))
         .map_err(TeamError::io("cannot watch", "inboxes"))?;
     Ok(Subscription::new(move || {
         let _ = sender.send(Word::End);
@@ -84,30 +92,39 @@ fn follow(
     }))
 }
 
-fn attend(
-    mut watched: PlacesWatched,
-    places: &dyn Fn() -> Vec<PathBuf>,
-    receiver: &Receiver<Word>,
-    look: &(dyn Fn() + Send),
-) {
+/// What the one who looks hears.
+struct Heard {
+    receiver: Receiver<Word>,
+    is_waiting: Arc<AtomicBool>,
+}
+
+impl Heard {
+    /// Waits for a word, for so long at most.
+    fn wait(&self, longest: Option<Duration>) -> Result<Word, RecvTimeoutError> {
+        let word = match longest {
+            None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(longest) => self.receiver.recv_timeout(longest),
+        };
+        // Before anybody looks: what moves from here on is told anew.
+        self.is_waiting.store(false, Ordering::SeqCst);
+        word
+    }
+}
+
+fn attend(mut watched: PlacesWatched, places: &dyn Fn() -> Vec<PathBuf>, heard: &Heard, look: &(dyn Fn() + Send)) {
     loop {
         // Before looking, so that nothing can move between the look and the watching.
         let is_told = keep_up(&mut watched, places);
         if catch_unwind(AssertUnwindSafe(look)).is_err() {
             tracing::error!("a listener panicked");
         }
-        let word = if is_told {
-            receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            receiver.recv_timeout(UNTOLD)
-        };
-        match word {
+        match heard.wait(if is_told { None } else { Some(UNTOLD) }) {
             Ok(Word::Moved) | Err(RecvTimeoutError::Timeout) => {}
             Ok(Word::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
         let started = Instant::now();
         while started.elapsed() < LONGEST_BURST {
-            match receiver.recv_timeout(BURST) {
+            match heard.wait(Some(BURST)) {
                 Ok(Word::Moved) => {}
                 Ok(Word::End) => return,
                 Err(_) => break,

@@ -53,12 +53,7 @@ impl Teams {
     /// Returns what there is to read, and remembers nothing.
     pub fn look_into(&self, seat: &Seat) -> Result<Received, TeamError> {
         let (messages, malformed) = self.contents(seat)?;
-        let inbox = self.inbox_key(seat);
-        let acknowledged = if messages.is_empty() {
-            HashSet::new()
-        } else {
-            self.remembered(|memory| memory.acknowledged(&inbox))?.unwrap_or_default()
-        };
+        let acknowledged = self.acknowledged_among(seat, &messages)?;
         let deliveries = to_deliver(&messages, |key| acknowledged.contains(&key.as_text()));
         Ok(Received { deliveries, malformed })
     }
@@ -74,8 +69,15 @@ impl Teams {
             reach("messages: acknowledged");
         }
         let is_acknowledged = !keys.is_empty();
-        // Those of before, too: whoever said it may have died before they were taken out.
-        let known = self.remembered(|memory| memory.acknowledged(&inbox))?.unwrap_or_default();
+        // Those of before, too: whoever said it may have died before they were taken out. And the lock of an inbox, which wakes whoever
+        // follows it, is not taken for nothing.
+        let (messages, malformed) = self.contents(seat)?;
+        let mut known = self.acknowledged_among(seat, &messages)?;
+        let is_any_left = messages.iter().any(|message| !message.read && known.contains(&message.key().as_text()));
+        if !is_acknowledged && !is_any_left && (malformed == 0 || self.rules().is_client()) {
+            return Ok(Acknowledged::default());
+        }
+        known.extend(keys.iter().map(MessageKey::as_text));
         let folder = self.set_aside_folder();
         let mut acknowledged = Acknowledged::default();
         for path in self.places.inboxes(&seat.team.name, &seat.name) {
@@ -89,6 +91,16 @@ impl Teams {
             acknowledged.set_aside.extend(set_aside);
         }
         Ok(acknowledged)
+    }
+
+    /// Returns those of the messages that their reader has acknowledged.
+    fn acknowledged_among(&self, seat: &Seat, messages: &[Message]) -> Result<HashSet<String>, TeamError> {
+        if messages.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let (inbox, keys) = (self.inbox_key(seat), messages.iter().map(Message::key).collect::<Vec<_>>());
+        let known = self.remembered(|memory| memory.acknowledged_among(&inbox, keys.iter()))?;
+        Ok(known.unwrap_or_default())
     }
 
     /// Returns everything in a member's inboxes, read or not, and how many entries are no messages.

@@ -11,6 +11,9 @@ use crate::teams::TeamError;
 /// What is acknowledged is forgotten after this long, in milliseconds: by then nobody sends the same message again.
 const REMEMBERED: i64 = 30 * 24 * 60 * 60 * 1000;
 
+/// So many messages are not looked up one by one.
+const MANY: usize = 2_000;
+
 /// A message that was sent from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::teams) struct SentRow {
@@ -84,10 +87,25 @@ impl Memory {
         transaction.commit()
     }
 
-    /// Returns which messages of an inbox are acknowledged.
-    pub(in crate::teams) fn acknowledged(&self, inbox: &str) -> Result<HashSet<String>, TeamError> {
-        let all = self.deliveries(inbox)?;
-        Ok(all.into_iter().filter_map(|(key, is_acknowledged)| is_acknowledged.then_some(key)).collect())
+    /// Returns those messages of an inbox that are acknowledged. What an inbox held once, and does not any more, is not looked at.
+    pub(in crate::teams) fn acknowledged_among<'a>(
+        &self,
+        inbox: &str,
+        keys: impl ExactSizeIterator<Item = &'a MessageKey>,
+    ) -> Result<HashSet<String>, TeamError> {
+        if keys.len() > MANY {
+            let all = self.deliveries(inbox)?;
+            return Ok(all.into_iter().filter_map(|(key, is_acknowledged)| is_acknowledged.then_some(key)).collect());
+        }
+        let query = "SELECT 1 FROM deliveries WHERE inbox = ?1 AND key = ?2 AND acknowledged IS NOT NULL";
+        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("read"))?;
+        let mut found = HashSet::new();
+        for key in keys.map(MessageKey::as_text) {
+            if statement.exists((inbox, &key)).map_err(self.failed("read"))? {
+                found.insert(key);
+            }
+        }
+        Ok(found)
     }
 
     /// Returns which messages of an inbox were shown, and whether they are acknowledged.
