@@ -191,6 +191,24 @@ fn what_a_reader_had_and_did_not_acknowledge_before_it_was_killed_comes_once_mor
 }
 
 #[test]
+fn who_acknowledges_nothing_touches_nothing_and_so_wakes_nobody() {
+    let office = Office::new();
+    let teams = office.teams();
+    let lead = teams.seat(&AgentName::new("tester").unwrap(), None).unwrap().unwrap();
+    let ana = teams.seat(&AgentName::new("ana").unwrap(), None).unwrap().unwrap();
+    teams.send(&lead, "ana", &Letter::new("hello")).unwrap().unwrap();
+    let touched = || std::fs::metadata(office.inboxes()).unwrap().modified().unwrap();
+    let before = touched();
+    for _ in 0..3 {
+        assert_eq!(teams.acknowledge(&ana, &[]).unwrap().taken, 0);
+    }
+    assert_eq!(touched(), before);
+    let keys: Vec<_> = teams.receive(&ana).unwrap().deliveries.into_iter().flat_map(|delivery| delivery.keys).collect();
+    assert_eq!(teams.acknowledge(&ana, &keys).unwrap().taken, 1);
+    assert_ne!(touched(), before);
+}
+
+#[test]
 fn an_inbox_of_many_messages_is_still_written_and_read() {
     let office = Office::new();
     let teams = office.teams();
