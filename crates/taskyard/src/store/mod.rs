@@ -21,7 +21,7 @@ pub use contract::{
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
-pub(crate) use file::{Found, Guarded, Print, read_unlocked};
+pub(crate) use file::{Found, Guarded, Print, Replaced, read_unlocked};
 pub(crate) use following::PlacesWatched;
 pub use memory::MemoryStore;
 pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};

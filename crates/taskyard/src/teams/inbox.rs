@@ -13,7 +13,7 @@ use taskyard_core::{ClientVersion, Message, MessageKey};
 use super::TeamError;
 use super::known_whole::KnownWhole;
 use crate::clock;
-use crate::store::{Found, Guarded, StoreError, read_unlocked};
+use crate::store::{Found, Guarded, Replaced, StoreError, read_unlocked};
 
 /// How often a change begins again because somebody wrote without the lock.
 const ATTEMPTS: u32 = 16;
@@ -29,10 +29,14 @@ pub(super) struct Inbox {
     pub(super) whole: KnownWhole,
 }
 
-/// The contents of an inbox that is to be changed.
-struct Held {
-    bytes: Vec<u8>,
-    is_whole: bool,
+/// What an inbox is to hold.
+enum Draft {
+    /// As it is.
+    Unchanged,
+    /// This, made from what could be read.
+    Sure(Vec<u8>),
+    /// This, which is whole where the inbox was.
+    Unsure(Vec<u8>),
 }
 
 /// What was found in an inbox, was no message, and is kept in a file of ours.
@@ -55,11 +59,7 @@ impl Inbox {
                 _ => {}
             }
         }
-        let append = |held: Held| match held.is_whole {
-            true => inbox::append_to_whole(held.bytes, message, version),
-            false => inbox::append(held.bytes, message, version),
-        };
-        self.change(|held| append(held).map(|bytes| (Some(bytes), ())))
+        self.change_keeping(|bytes| Ok((Draft::Unsure(inbox::append(bytes, message, version)?), ())), |()| Ok(()))
     }
 
     /// Takes messages out that somebody has, and what is no message where it is to be set aside.
@@ -74,9 +74,10 @@ impl Inbox {
         }
         let mut kept = None;
         let (taken, malformed) = self.change_keeping(
-            |held| {
-                let consumed = inbox::consume(&held.bytes, &is_read, manner, aside.is_some())?;
-                Ok((consumed.bytes, (consumed.taken, consumed.set_aside)))
+            |bytes| {
+                let consumed = inbox::consume(&bytes, &is_read, manner, aside.is_some())?;
+                let draft = consumed.bytes.map_or(Draft::Unchanged, Draft::Sure);
+                Ok((draft, (consumed.taken, consumed.set_aside)))
             },
             // Kept before it is taken out, so that it is never nowhere.
             |(_, malformed): &(HashSet<MessageKey>, Vec<Value>)| {
@@ -109,21 +110,17 @@ impl Inbox {
         }
     }
 
-    fn change<T>(&self, change: impl Fn(Held) -> Result<(Option<Vec<u8>>, T), BadInbox>) -> Result<T, TeamError> {
-        self.change_keeping(change, |_| Ok(()))
-    }
-
     /// Changes it under its lock. `before` is called with what came of it before the file is replaced.
     fn change_keeping<T>(
         &self,
-        change: impl Fn(Held) -> Result<(Option<Vec<u8>>, T), BadInbox>,
+        change: impl Fn(Vec<u8>) -> Result<(Draft, T), BadInbox>,
         mut before: impl FnMut(&T) -> Result<(), TeamError>,
     ) -> Result<T, TeamError> {
         let mut was_missing = false;
         for _ in 0..ATTEMPTS {
             let mut guarded = Guarded::lock(&self.path, &self.queues, EMPTY.as_bytes())?;
             let bad = |why| TeamError::BadInbox { path: self.path.clone(), why };
-            let (bytes, answer) = match guarded.read(LARGEST)? {
+            let (draft, is_whole, answer) = match guarded.read(LARGEST)? {
                 // Removed in the instant before we had the lock; or a link that leads nowhere.
                 Found::Nothing => {
                     was_missing = true;
@@ -131,18 +128,27 @@ impl Inbox {
                 }
                 found => {
                     let is_whole = self.whole.has(&self.path, guarded.print());
-                    let bytes = bytes_of(found).map_err(bad)?;
-                    change(Held { bytes, is_whole }).map_err(bad)?
+                    let (draft, answer) = change(bytes_of(found).map_err(bad)?).map_err(bad)?;
+                    (draft, is_whole, answer)
                 }
             };
             before(&answer)?;
-            match bytes {
-                Some(bytes) if !guarded.replace(&bytes)? => {}
-                Some(_) => {
+            let replaced = match draft {
+                Draft::Unchanged => return Ok(answer),
+                Draft::Unsure(bytes) if !is_whole => guarded.replace_if(&bytes, || inbox::is_whole(&bytes))?,
+                Draft::Unsure(bytes) | Draft::Sure(bytes) => guarded.replace_if(&bytes, || true)?,
+            };
+            match replaced {
+                Replaced::Yes => {
                     self.whole.remember(&self.path, guarded.print());
                     return Ok(answer);
                 }
-                None => return Ok(answer),
+                Replaced::No => {}
+                // What stands there says best what is wrong with it.
+                Replaced::NotRight => match guarded.read(LARGEST)? {
+                    Found::Nothing => {}
+                    found => drop(bytes_of(found).and_then(|bytes| inbox::read(&bytes)).map_err(bad)?),
+                },
             }
         }
         if was_missing {

@@ -14,17 +14,10 @@ const END: &[u8] = b"\n]";
 
 /// Returns the bytes of an inbox with a message behind those that are there.
 ///
-/// An inbox as the client writes it is not taken apart: it is looked through to see that it is whole, and the message is put
-/// before its last bracket. So appending costs little more than copying, however many messages there are.
-pub fn append(bytes: Vec<u8>, message: &Message, version: ClientVersion) -> Result<Vec<u8>, BadInbox> {
-    if is_as_the_client_writes(&bytes) {
-        check(&bytes)?;
-    }
-    append_to_whole(bytes, message, version)
-}
-
-/// Does the same to an inbox that is known to be whole, and does not look through it.
-pub fn append_to_whole(mut bytes: Vec<u8>, message: &Message, version: ClientVersion) -> Result<Vec<u8>, BadInbox> {
+/// An inbox that begins and ends as the client writes it is not taken apart: the message is put before its last bracket. So
+/// appending costs little more than copying, however many messages there are. Whether it was whole, [`is_whole`] tells as well of the
+/// inbox with the message, and can do so while that is being written.
+pub fn append(mut bytes: Vec<u8>, message: &Message, version: ClientVersion) -> Result<Vec<u8>, BadInbox> {
     let new = Value::Object(entry(message, version));
     if is_as_the_client_writes(&bytes) {
         bytes.truncate(bytes.len() - END.len());
@@ -46,14 +39,11 @@ fn is_as_the_client_writes(bytes: &[u8]) -> bool {
     bytes.starts_with(b"[\n  ") && bytes.strip_suffix(END).is_some_and(|front| front.ends_with(b"\n  }"))
 }
 
-/// Looks through an inbox without taking anything out of it.
-fn check(bytes: &[u8]) -> Result<(), BadInbox> {
-    if bytes.len() as u64 > LARGEST {
-        return Err(BadInbox::TooLarge { size: bytes.len() as u64 });
-    }
-    let text =
-        std::str::from_utf8(bytes).map_err(|error| BadInbox::NotJson { why: error.to_string(), may_be_torn: false })?;
-    serde_json::from_str::<Vec<IgnoredAny>>(text).map(drop).map_err(|error| BadInbox::not_json(&error, bytes))
+/// Tells whether an inbox can be read, without taking anything out of it. With a message appended to it, it is whole where it was so
+/// before.
+pub fn is_whole(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= LARGEST
+        && std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<Vec<IgnoredAny>>(text).is_ok())
 }
 
 fn indented(value: &Value) -> String {
@@ -69,7 +59,7 @@ fn bounded(bytes: Vec<u8>) -> Result<Vec<u8>, BadInbox> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::append;
+    use super::{append, is_whole};
     use crate::dialect::inbox::read;
     use crate::dialect::native::stringify;
     use crate::{ClientVersion, Message};
@@ -110,14 +100,25 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_appended_to_what_is_not_whole() {
-        let whole = append(b"[]".to_vec(), &message("a"), ClientVersion::V2_1_325).unwrap();
-        let whole = append(whole, &message("b"), ClientVersion::V2_1_325).unwrap();
-        assert_eq!(read(&whole).unwrap().messages.len(), 2);
-        // A new text with the end of the old one behind it, and one cut off.
-        let torn = [&whole[..], &whole[whole.len() / 2..]].concat();
-        assert!(append(torn, &message("c"), ClientVersion::V2_1_325).unwrap_err().may_be_torn());
-        assert!(append(whole[..whole.len() - 9].to_vec(), &message("c"), ClientVersion::V2_1_325).is_err());
+    fn two_messages_are_two() {
+        let one = append(b"[]".to_vec(), &message("a"), ClientVersion::V2_1_325).unwrap();
+        let two = append(one, &message("b"), ClientVersion::V2_1_325).unwrap();
+        assert_eq!(read(&two).unwrap().messages.len(), 2);
         assert!(append(Vec::new(), &message("c"), ClientVersion::V2_1_325).unwrap_err().may_be_torn());
+    }
+
+    #[test]
+    fn what_was_not_whole_is_not_whole_with_a_message_behind_it() {
+        let whole = append(b"[]".to_vec(), &message("a ]\n  }\n]"), ClientVersion::V2_1_325).unwrap();
+        let whole = append(whole, &message("b"), ClientVersion::V2_1_325).unwrap();
+        for cut in 0..whole.len() {
+            for end in [&b"\n  }\n]"[..], b"", b"}\n  }\n]", b"]\n  }\n]"] {
+                let torn = [&whole[..cut], end].concat();
+                let Ok(appended) = append(torn.clone(), &message("c"), ClientVersion::V2_1_325) else {
+                    continue;
+                };
+                assert_eq!(is_whole(&appended), is_whole(&torn), "{:?}", String::from_utf8_lossy(&torn));
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ mod protocol;
 mod reading;
 mod salvaging;
 
-pub use appending::{append, append_to_whole};
+pub use appending::{append, is_whole};
 pub use consuming::{Consumed, Manner, consume, manner};
 pub use entry::entry;
 pub use protocol::{read_protocol, write_protocol};

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -21,6 +22,9 @@ use super::state;
 use super::turn::Turn;
 use crate::store::StoreError;
 use crate::store::sidecar::{canonical, sidecar_name};
+
+/// Fewer bytes than this are looked through sooner than a thread is started.
+const WORTH_A_THREAD: usize = 64 * 1024;
 
 /// A file of the client's, locked. Dropping it gives the lock back.
 #[derive(Debug)]
@@ -98,6 +102,15 @@ impl Guarded {
     /// Replaces the file that was read: written beside it, flushed to the disk, and renamed. A power loss leaves the old or the
     /// new one. Returns false, and has done nothing, where somebody else took the lock or wrote the file since it was read.
     pub(crate) fn replace(&mut self, bytes: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.replace_if(bytes, || true)? == Replaced::Yes)
+    }
+
+    /// Does the same where the new contents are as they should be, which is found out while they are being written.
+    pub(crate) fn replace_if(
+        &mut self,
+        bytes: &[u8],
+        is_right: impl FnOnce() -> bool + Send,
+    ) -> Result<Replaced, StoreError> {
         let directory = self.turn.directory.as_fd();
         if self.seen.is_some() {
             // A rename would ask the directory alone, and give a file that is not ours to write to another owner.
@@ -106,23 +119,46 @@ impl Guarded {
         }
         let temporary = temporary_name("tmp");
         let mode = self.seen.map(|(_, mode)| mode);
-        let written = write(directory, &temporary, bytes, mode);
+        let (written, is_right) = if bytes.len() < WORTH_A_THREAD {
+            let is_right = is_right();
+            (write(directory, &temporary, bytes, mode), is_right)
+        } else {
+            thread::scope(|scope| {
+                let right = scope.spawn(is_right);
+                let written = write(directory, &temporary, bytes, mode);
+                (written, right.join().unwrap_or(false))
+            })
+        };
         reach("guarded file: written");
         let replaced = written.and_then(|print| {
+            if !is_right {
+                return Ok(Replaced::NotRight);
+            }
             let now = look_at(directory, &self.name)?.map(|look| look.print);
             if !self.turn.is_ours() || now != self.seen.map(|(print, _)| print) {
-                return Ok(false);
+                return Ok(Replaced::No);
             }
             rustix::fs::renameat(directory, &*temporary, directory, &*self.name)?;
             self.seen = Some((print, mode.unwrap_or(0o644)));
-            Ok(true)
+            Ok(Replaced::Yes)
         });
-        if !matches!(replaced, Ok(true)) {
+        if !matches!(replaced, Ok(Replaced::Yes)) {
             let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());
         }
         reach("guarded file: replaced");
         replaced.map_err(StoreError::io("cannot write", &self.path))
     }
+}
+
+/// What came of replacing a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replaced {
+    /// It is the new one.
+    Yes,
+    /// Somebody else took the lock or wrote the file; it is as they left it.
+    No,
+    /// The new contents are not as they should be; it is as it was.
+    NotRight,
 }
 
 /// What tells a file from what it was before and will be after. Two writes within the clock's grain that leave it at one size are not

@@ -34,7 +34,7 @@ mod waiting;
 
 pub mod failpoint;
 
-pub(crate) use guarded::{Found, Guarded, Print, read_unlocked};
+pub(crate) use guarded::{Found, Guarded, Print, Replaced, read_unlocked};
 pub use held::release_held_locks;
 pub use store::{FileStore, FileStoreOptions};
 pub(in crate::store) use turn::is_dead;
