@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use taskyard::core::{AgentName, ListId, Op, Rules, Status, TaskId};
-use taskyard::operations::{NewTask, Update};
+use taskyard::operations::{Claim, ClaimOutcome, NewTask, Update};
 use taskyard::store::{DocumentOptions, DocumentPlace, HistoryQuery, open_documents};
 use taskyard::{Outcome, Yard};
 use taskyard_testkit::PATIENCE;
@@ -281,4 +281,24 @@ fn a_task_in_progress_that_becomes_blocked_is_in_progress_again_afterwards() {
     assert_eq!(is(&id("task-002")), Status::InProgress);
     done(place.yard.done(&first));
     assert_eq!(place.element("task-002")["status"], "in_progress");
+}
+
+#[test]
+fn tasks_are_listed_and_given_out_in_the_order_of_the_document() {
+    let place = Place::new();
+    let subjects: Vec<String> = (1..=12).map(|number| format!("step {number}")).collect();
+    for subject in &subjects {
+        place.yard.create(NewTask { subject: subject.clone(), ..NewTask::default() }).unwrap().done().unwrap();
+    }
+    let yard = place.another_process();
+    let listed: Vec<String> =
+        yard.store().read(yard.list_id()).unwrap().tasks().unwrap().into_iter().map(|task| task.subject).collect();
+    assert_eq!(listed, subjects);
+    let ready: Vec<String> = yard.ready(None).unwrap().into_iter().map(|ranked| ranked.task.subject).collect();
+    assert_eq!(ready, subjects);
+    for subject in &subjects {
+        let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("{subject}") };
+        assert_eq!(&claimed.task.subject, subject);
+        yard.done(&claimed.task.id).unwrap().done().unwrap();
+    }
 }

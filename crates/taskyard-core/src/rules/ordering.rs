@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::{ClientVersion, Status, Task, TaskId};
 
-/// Puts tasks into display order: in progress, pending, completed, each by number.
+/// Puts tasks into display order: in progress, pending, completed, each by number; those without one in the order of the store.
 pub fn sort_for_display(tasks: &mut [Task]) {
     tasks.sort_by_cached_key(|task| (rank(task.status), Place::of(&task.id)));
 }
@@ -26,16 +26,17 @@ const fn rank(status: Status) -> u8 {
     }
 }
 
-/// Where an id stands among others, worked out once: numbers rise, other names come after them by bytes.
+/// Where an id stands among others: numbers rise, and other names come after them in the order they are given in, which is the store's.
+/// So it is only for sorts that keep the order of equals.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Number(u64),
-    Name(String),
+    Name,
 }
 
 impl Place {
     pub(super) fn of(id: &TaskId) -> Self {
-        id.as_number().map_or_else(|| Self::Name(id.as_str().to_owned()), Self::Number)
+        id.as_number().map_or(Self::Name, Self::Number)
     }
 }
 

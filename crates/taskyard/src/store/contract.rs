@@ -91,7 +91,7 @@ pub trait Snapshot: Debug {
     /// Looks one task up.
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError>;
 
-    /// Returns every readable task, by rising number.
+    /// Returns every readable task, by rising number; those that have none in the order the store keeps them in, or by name.
     fn tasks(&self) -> Result<Vec<Task>, StoreError>;
 
     /// Returns the tasks that wait for this one, by rising number: those whose `blocked_by` names it, whether it knows of

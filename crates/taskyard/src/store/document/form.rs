@@ -100,6 +100,10 @@ impl Form for DocumentForm {
         raw.places.iter().map(|(id, place)| (id.clone(), form(place))).collect()
     }
 
+    fn place_of(&self, raw: &Raw, id: &TaskId) -> Option<usize> {
+        raw.places.get(id).copied()
+    }
+
     fn read(&self, raw: &Raw, id: &TaskId) -> Result<Task, Unreadable> {
         let place = *raw.places.get(id).ok_or(Unreadable::Empty)?;
         let task = document::read(&raw.document.elements()[place], raw.waiting(id))?;

@@ -1,6 +1,6 @@
 //! What a list holds at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -80,6 +80,8 @@ pub(in crate::store) struct State {
     pub(in crate::store) exists: bool,
     pub(in crate::store) revision: Revision,
     pub(in crate::store) tasks: BTreeMap<TaskId, Arc<Kept>>,
+    /// Where each task stands among the others, where the files have an order of their own.
+    pub(in crate::store) places: HashMap<TaskId, usize>,
     pub(in crate::store) mark: f64,
     pub(in crate::store) journaled: f64,
     pub(in crate::store) changed: Option<Timestamp>,
@@ -88,6 +90,11 @@ pub(in crate::store) struct State {
 }
 
 impl State {
+    /// Returns where a task stands among the others, before its id is asked; what is new comes last.
+    pub(in crate::store) fn place_of(&self, id: &TaskId) -> usize {
+        self.places.get(id).copied().unwrap_or(usize::MAX)
+    }
+
     /// Returns the name a task is kept under: its own where there is one of that name, else the one that a file of it would have.
     pub(in crate::store) fn name_of(&self, id: &TaskId) -> TaskId {
         if self.tasks.contains_key(id) { id.clone() } else { key_of(id) }

@@ -31,7 +31,12 @@ impl Snapshot for StateSnapshot {
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
-        Ok(self.state.tasks.values().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect())
+        let mut tasks: Vec<Task> =
+            self.state.tasks.values().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect();
+        if !self.state.places.is_empty() {
+            tasks.sort_by_key(|task| self.state.place_of(&task.id));
+        }
+        Ok(tasks)
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {

@@ -54,11 +54,14 @@ impl Staging {
         self.all().into_iter().filter_map(|kept| kept.as_problem(&self.base.home)).collect()
     }
 
-    /// Returns everything kept, by rising number.
+    /// Returns everything kept, by rising number or in the order of the files.
     fn all(&self) -> Vec<&Arc<Kept>> {
         let unchanged = self.base.tasks.iter().filter(|(id, _)| !self.staged.contains_key(*id)).map(|(_, kept)| kept);
         let mut all: Vec<_> = unchanged.chain(self.staged.values().flatten()).collect();
         all.sort_by(|one, two| one.id.cmp(&two.id));
+        if !self.base.places.is_empty() {
+            all.sort_by_key(|kept| self.base.place_of(&kept.id));
+        }
         all
     }
 

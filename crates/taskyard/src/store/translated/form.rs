@@ -52,6 +52,11 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// Returns the form of everything in the files, by the name it stands under.
     fn forms(&self, raw: &Self::Raw) -> BTreeMap<TaskId, Vec<u8>>;
 
+    /// Returns where a task stands among the others, where the files have an order of their own.
+    fn place_of(&self, _raw: &Self::Raw, _id: &TaskId) -> Option<usize> {
+        None
+    }
+
     /// Reads one task from the files.
     fn read(&self, raw: &Self::Raw, id: &TaskId) -> Result<Task, Unreadable>;
 

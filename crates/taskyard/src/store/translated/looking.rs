@@ -63,6 +63,10 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     let home = handle.form.home(&handle.path);
     let exists = files.raw.is_some();
     let mut state = State { home, counts_missing: F::COUNTS_MISSING, exists, ..State::default() };
+    if let Some(raw) = files.raw() {
+        let place = |id: &TaskId| Some((id.clone(), handle.form.place_of(raw, id)?));
+        state.places = files.forms.keys().filter_map(place).collect();
+    }
     let Some(journal) = journal else {
         let present = present(&*handle.form, files.raw(), &files.forms, &BTreeMap::new());
         state.tasks = present.tasks;
