@@ -79,6 +79,31 @@ fn yes_needs_fix() {
     Test::new().run("doctor --yes").snapshot();
 }
 
+/// What can be wrong with tasks.
+const OF_TASKS: [&str; 11] = [
+    "one_sided_edge",
+    "dangling_edge",
+    "self_edge",
+    "double_edge",
+    "cycle",
+    "id_mismatch",
+    "duplicate_id",
+    "orphan_parent",
+    "parent_cycle",
+    "invisible_task",
+    "unreadable",
+];
+/// What can be wrong around them, and is no part of a revision.
+const AROUND: [&str; 7] = [
+    "stale_lock",
+    "leftover",
+    "mark_too_low",
+    "job_without_process",
+    "member_without_process",
+    "torn_inbox",
+    "torn_team_file",
+];
+
 /// Breaks the list of the project, with what belongs to it, in every way there is a word for.
 fn break_everything(test: &mut Test) {
     let list = test.path("home/.claude/tasks/project");
@@ -143,26 +168,7 @@ fn codes(findings: &Value) -> BTreeSet<&str> {
 fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone() {
     let mut test = Test::new().list("1 pending; 20 pending").quietly("list").quietly("delete 20");
     break_everything(&mut test);
-    let all = BTreeSet::from([
-        "one_sided_edge",
-        "dangling_edge",
-        "self_edge",
-        "double_edge",
-        "cycle",
-        "id_mismatch",
-        "duplicate_id",
-        "orphan_parent",
-        "parent_cycle",
-        "invisible_task",
-        "unreadable",
-        "stale_lock",
-        "leftover",
-        "mark_too_low",
-        "job_without_process",
-        "member_without_process",
-        "torn_inbox",
-        "torn_team_file",
-    ]);
+    let all: BTreeSet<&str> = OF_TASKS.into_iter().chain(AROUND).collect();
     let found = test.json("doctor --json");
     assert_eq!(codes(&found["findings"]), all);
     for finding in found["findings"].as_array().unwrap() {
@@ -179,23 +185,7 @@ fn a_list_broken_in_every_way_is_mended_in_one_go_and_the_mending_can_be_undone(
     let undone = test.json("undo --json");
     assert_eq!(undone["error"], Value::Null, "{undone}");
     let again = test.json("doctor --json");
-    let of_tasks: BTreeSet<&str> = all
-        .iter()
-        .copied()
-        .filter(|code| {
-            ![
-                "stale_lock",
-                "leftover",
-                "mark_too_low",
-                "job_without_process",
-                "member_without_process",
-                "torn_inbox",
-                "torn_team_file",
-            ]
-            .contains(code)
-        })
-        .collect();
-    assert_eq!(codes(&again["findings"]), of_tasks);
+    assert_eq!(codes(&again["findings"]), BTreeSet::from(OF_TASKS));
 }
 
 #[test]

@@ -140,7 +140,8 @@ pub fn judge_delivery(traces: Traces) -> DeliveryState {
 #[cfg(test)]
 mod tests {
     use super::{DeliveryState, Traces, Unreachable, judge_delivery, recipient, to_deliver};
-    use crate::{Member, Message, MessageKey, Team, TeamName, Timestamp};
+    use crate::rules::samples::team;
+    use crate::{Message, MessageKey};
 
     fn message(from: &str, text: &str, id: &str) -> Message {
         Message {
@@ -194,15 +195,7 @@ mod tests {
 
     #[test]
     fn a_name_means_a_member_with_or_without_the_team_and_others_are_told_who_there_is() {
-        let member = |name: &str| Member { name: name.into(), ..Member::default() };
-        let team = Team {
-            name: TeamName::new("alpha").unwrap(),
-            description: None,
-            created_at: Timestamp(0),
-            lead_session: None,
-            lead_process: None,
-            members: vec![member("team-lead"), member("bob"), member("a@b")],
-        };
+        let team = team(&["team-lead", "bob", "a@b"]);
         for name in ["bob", "bob@alpha", "bob@"] {
             assert_eq!(recipient(&team, name).unwrap().name, "bob");
         }

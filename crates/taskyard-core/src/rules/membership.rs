@@ -118,8 +118,9 @@ pub fn judge_member_name(team: &Team, name: &str) -> Result<(), BadMemberName> {
 #[cfg(test)]
 mod tests {
     use super::{BadMemberName, Liveness, MemberState, Signs, judge_member, judge_member_name};
+    use crate::Member;
     use crate::rules::plan_approval::PlanState;
-    use crate::{Member, Team, TeamName, Timestamp};
+    use crate::rules::samples::team;
 
     #[test]
     fn the_dead_are_ghosts_and_what_others_wait_for_comes_before_work() {
@@ -149,15 +150,7 @@ mod tests {
 
     #[test]
     fn a_name_says_who_is_meant_and_has_an_inbox_of_its_own() {
-        let member = |name: &str| Member { name: name.into(), ..Member::default() };
-        let team = Team {
-            name: TeamName::new("alpha").unwrap(),
-            description: None,
-            created_at: Timestamp(0),
-            lead_session: None,
-            lead_process: None,
-            members: vec![member("team-lead"), member("a-b")],
-        };
+        let team = team(&["team-lead", "a-b"]);
         for name in ["a-b", "bob", "é", "a_b", ".."] {
             assert_eq!(judge_member_name(&team, name), Ok(()), "{name}");
         }
