@@ -178,6 +178,9 @@ impl From<StoreError> for Problem {
             StoreError::Journal { path, .. } => Self::new(Exit::CouldNot, "journal", message)
                 .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
                 .detail("path", path.display().to_string()),
+            StoreError::JournalDamaged { path, .. } => Self::new(Exit::CouldNot, "journal_damaged", message)
+                .hint("`taskyard doctor --fix` keeps it aside, saves what can be read of it and begins a new one")
+                .detail("path", path.display().to_string()),
             StoreError::Unfinished { path, .. } => Self::new(Exit::CouldNot, "unfinished", message)
                 .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")
                 .detail("path", path.display().to_string()),

@@ -37,7 +37,7 @@ mod turned_world;
 
 pub use home::{Home, Ran};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
-pub use old_journal::{make_first_format, set_format};
+pub use old_journal::{make_first_format, make_second_format, set_format};
 pub use opened::Opened;
 pub use patience::{PATIENCE, finishes};
 pub use random::Random;

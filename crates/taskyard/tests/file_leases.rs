@@ -10,7 +10,7 @@ use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery, StoreError};
 use taskyard::{Error, Yard};
 use taskyard_testkit::properties::{Outside, leases_keep_their_promises};
-use taskyard_testkit::{Opened, build, images, make_first_format, set_format};
+use taskyard_testkit::{Opened, build, images, make_first_format, make_second_format, set_format};
 use tempfile::TempDir;
 
 #[test]
@@ -71,6 +71,21 @@ fn leases_survive_reopening_and_tokens_grow_across_handles() {
 }
 
 #[test]
+fn a_journal_of_the_second_format_is_upgraded_by_a_writer_with_its_leases() {
+    let folder = tempfile::tempdir().unwrap();
+    let yard = open(&folder);
+    build::fill(yard.store(), &list(), "1 pending; 2 pending");
+    let first = claim(&yard, 1);
+    drop(yard);
+    make_second_format(&sidecar(&folder));
+    let yard = open(&folder);
+    assert_eq!(yard.live_leases().unwrap(), [first.lease.clone()]);
+    let second = claim(&yard, 2);
+    assert_eq!(second.lease.token, Token(first.lease.token.0 + 1));
+    assert_eq!(open(&folder).live_leases().unwrap(), [first.lease, second.lease]);
+}
+
+#[test]
 fn a_journal_of_the_first_format_is_upgraded_by_a_writer_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let yard = open(&folder);
@@ -117,9 +132,9 @@ fn many_who_find_a_journal_of_the_first_format_upgrade_it_once() {
 fn a_journal_of_a_newer_format_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     build::fill(open(&folder).store(), &list(), "1 pending");
-    set_format(&sidecar(&folder), 3);
+    set_format(&sidecar(&folder), 4);
     let yard = open(&folder);
-    let Err(Error::Store(StoreError::NewerJournal { format: 3, .. })) =
+    let Err(Error::Store(StoreError::NewerJournal { format: 4, .. })) =
         yard.claim(&TaskId::number(1), &Claim::default())
     else {
         panic!("a claim wrote to a journal it does not understand");

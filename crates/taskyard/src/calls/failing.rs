@@ -34,6 +34,9 @@ fn advice(error: &Error) -> &'static str {
         Error::Store(StoreError::TooLarge { .. }) => {
             "Nothing was changed: keep long texts in a file and name the file in the task."
         }
+        Error::Store(StoreError::JournalDamaged { .. }) => {
+            "Nothing was changed, and the tasks are not lost: tell the user to run `taskyard doctor --fix`."
+        }
         Error::Cancelled => "Call again if it is still wanted.",
         Error::Store(
             StoreError::Io { .. }

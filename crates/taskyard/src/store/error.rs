@@ -7,6 +7,8 @@ use std::time::Duration;
 use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
 
+use super::sidecar::JournalDamage;
+
 /// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -79,6 +81,14 @@ pub enum StoreError {
         path: PathBuf,
         /// What SQLite said.
         source: rusqlite::Error,
+    },
+    /// The journal holds what was never written to it, or no longer holds what was.
+    #[error("the journal `{}` is damaged: {what}", .path.display())]
+    JournalDamaged {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: JournalDamage,
     },
     /// Another process stays in the middle of writing the journal, and nothing has happened.
     #[error("{} the middle of writing the journal `{}`; gave up after {} s", who_is_in(*.holder), .path.display(), .waited.as_secs())]

@@ -24,4 +24,5 @@ pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
 pub(crate) use file::{Found, Guarded, Print, Replaced, read_unlocked};
 pub(crate) use following::PlacesWatched;
 pub use memory::MemoryStore;
+pub use sidecar::JournalDamage;
 pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};

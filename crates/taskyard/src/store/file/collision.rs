@@ -86,7 +86,8 @@ fn write_revision(
         let task = new_ids.get(&stored.entry.task).unwrap_or(&stored.entry.task);
         let Some(image) = with_new_ids(stored, task, &new_ids, rules) else { continue };
         let look = write_temporary(turn, task, &image)?;
-        journal.set_known(task, &Known { print: look.print, seen: look.print.mtime, image: image.clone() })?;
+        let (seen, mode) = (look.print.mtime, Some(look.mode));
+        journal.set_known(task, &Known { print: look.print, seen, image: image.clone(), mode })?;
         renamed.push((task, &stored.entry, image, look.print.inode));
     }
     let entries: Vec<NewEntry<'_>> = renamed
@@ -98,6 +99,7 @@ fn write_revision(
             before: entry.after.as_ref().filter(|_| **task == entry.task),
             after: Some(image),
             inode: Some(*inode),
+            mode: None,
         })
         .collect();
     let first = &taken[0].0.entry;
@@ -125,13 +127,15 @@ fn journal_theirs(
             before: stored.entry.after.as_ref(),
             after: found.image().map(|(image, _)| image),
             inode: None,
+            mode: None,
         })
         .collect();
     journal.append(revision, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
     for (stored, found) in taken {
         match found.image() {
             Some((image, look)) => {
-                let known = Known { print: look.print, seen: look.print.mtime, image: image.clone() };
+                let (seen, mode) = (look.print.mtime, Some(look.mode));
+                let known = Known { print: look.print, seen, image: image.clone(), mode };
                 journal.set_known(&stored.entry.task, &known)?;
             }
             None => journal.forget(&stored.entry.task)?,

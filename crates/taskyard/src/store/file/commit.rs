@@ -141,8 +141,8 @@ pub(super) fn journal_outside_changes<'a>(
 ) -> Result<bool, StoreError> {
     let mut changed = Vec::new();
     for (task, before) in found {
-        let known = journal.known(task)?.map(|known| known.image);
-        if known.as_ref() != before {
+        let known = journal.known(task)?;
+        if known.as_ref().map(|known| &known.image) != before {
             changed.push((task, known, before));
         }
     }
@@ -154,9 +154,10 @@ pub(super) fn journal_outside_changes<'a>(
         .map(|(task, known, before)| NewEntry {
             task,
             op: elsewhere(known.is_some(), before.is_some()),
-            before: known.as_ref(),
+            before: known.as_ref().map(|known| &known.image),
             after: *before,
             inode: None,
+            mode: known.as_ref().and_then(|known| known.mode),
         })
         .collect();
     journal.append(revision, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
@@ -182,6 +183,7 @@ fn new_entry(write: &Write, op: Op) -> NewEntry<'_> {
             (Some(after), _) => Some(after.look.print.inode),
             (None, before) => before.as_ref().map(|(_, look)| look.print.inode),
         },
+        mode: write.before.as_ref().map(|(_, look)| look.mode),
     }
 }
 
@@ -189,7 +191,12 @@ fn remember(journal: &Journal, write: &Write, at: Timestamp) -> Result<(), Store
     match &write.after {
         None => journal.forget(&write.id),
         Some(after) => {
-            let known = Known { print: after.look.print, seen: at.0 * 1_000_000, image: after.image.clone() };
+            let known = Known {
+                print: after.look.print,
+                seen: at.0 * 1_000_000,
+                image: after.image.clone(),
+                mode: Some(after.look.mode),
+            };
             journal.set_known(&write.id, &known)
         }
     }

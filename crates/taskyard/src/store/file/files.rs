@@ -117,10 +117,10 @@ fn write_new(directory: BorrowedFd<'_>, name: &CStr, image: &Image, mode: Option
     // New files are for everybody the umask allows, as the client makes them.
     let mut file = File::from(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o666))?);
     file.write_all(image.bytes())?;
-    let look = look_through(file.as_fd())?;
-    match mode {
-        Some(mode) if mode != look.mode => rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?,
-        _ => {}
+    let mut look = look_through(file.as_fd())?;
+    if let Some(mode) = mode.filter(|mode| *mode != look.mode) {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        look.mode = mode;
     }
     Ok(look)
 }

@@ -68,7 +68,7 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
 }
 
 fn is_settled(change: &Change, seen: i64) -> bool {
-    change.after.as_ref().is_none_or(|(_, print)| print.is_settled(seen))
+    change.after.as_ref().is_none_or(|(_, look)| look.print.is_settled(seen))
 }
 
 fn write(
@@ -96,13 +96,15 @@ fn write(
             before: change.before.as_ref(),
             after: change.after.as_ref().map(|(image, _)| image),
             inode: None,
+            mode: change.mode,
         })
         .collect();
     journal.append(revision, clock::now(), &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
     for change in changes {
         match &change.after {
-            Some((image, print)) => {
-                journal.set_known(&change.task, &Known { print: *print, seen: scan.seen, image: image.clone() })?;
+            Some((image, look)) => {
+                let (seen, mode) = (scan.seen, Some(look.mode));
+                journal.set_known(&change.task, &Known { print: look.print, seen, image: image.clone(), mode })?;
             }
             None => journal.forget(&change.task)?,
         }
@@ -136,6 +138,6 @@ fn is_still_so(handle: &Handle, changes: &[&Change]) -> Result<bool, StoreError>
     Ok(changes.iter().all(|change| {
         let now = hidden::find(&handle.place, directory.as_fd(), &change.task);
         let now = now.ok().and_then(|(_, look)| look).map(|look| look.print);
-        now == change.after.as_ref().map(|(_, print)| *print)
+        now == change.after.as_ref().map(|(_, look)| look.print)
     }))
 }

@@ -208,6 +208,7 @@ fn append(turn: &Turn, journal: &Journal, noted: &Move, rules: Rules) -> Result<
                 (Some((_, look)), _) => Some(look.print.inode),
                 (None, inode) => inode,
             },
+            mode: change.mode,
         })
         .collect();
     let revision = if seen_elsewhere { revision.next() } else { revision };
@@ -216,7 +217,8 @@ fn append(turn: &Turn, journal: &Journal, noted: &Move, rules: Rules) -> Result<
         match &change.after {
             None => journal.forget(change.task)?,
             Some((image, look)) => {
-                let known = Known { print: look.print, seen: look.print.mtime, image: image.clone() };
+                let (seen, mode) = (look.print.mtime, Some(look.mode));
+                let known = Known { print: look.print, seen, image: image.clone(), mode };
                 journal.set_known(change.task, &known)?;
             }
         }
@@ -232,6 +234,8 @@ struct Followed<'a> {
     after: Option<(Image, Look)>,
     /// The file that is to be removed.
     inode: Option<u64>,
+    /// The permission bits it has.
+    mode: Option<u32>,
 }
 
 fn follow<'a>(
@@ -251,5 +255,12 @@ fn follow<'a>(
     };
     let written =
         after.map(|image| repair::write_temporary(turn, task, &image).map(|look| (image, look))).transpose()?;
-    Ok(Followed { task, before: now.cloned(), after: written, inode: found.image().map(|(_, look)| look.print.inode) })
+    let look = found.image().map(|(_, look)| look);
+    Ok(Followed {
+        task,
+        before: now.cloned(),
+        after: written,
+        inode: look.map(|look| look.print.inode),
+        mode: look.map(|look| look.mode),
+    })
 }

@@ -89,7 +89,8 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
             files::replace(turn.directory.as_fd(), &name, last.bytes())
                 .map_err(StoreError::io("cannot write", &path))?;
             if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &name) {
-                journal.set_known(id, &Known { print: look.print, seen: look.print.mtime, image: last.clone() })?;
+                let (seen, mode) = (look.print.mtime, Some(look.mode));
+                journal.set_known(id, &Known { print: look.print, seen, image: last.clone(), mode })?;
             }
             Ok(())
         }

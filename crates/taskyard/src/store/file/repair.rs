@@ -218,7 +218,7 @@ fn journal_last_words(journal: &Journal, stored: &StoredEntry, found: &Image) ->
     let at = clock::now();
     let transaction = journal.begin()?;
     let written = journal.newest()?.next();
-    let entry = |op, before, after| NewEntry { task, op, before, after, inode: stored.inode };
+    let entry = |op, before, after| NewEntry { task, op, before, after, inode: stored.inode, mode: stored.mode };
     let theirs = Signature::new(AgentName::elsewhere(), Op::CreatedElsewhere);
     journal.append(written, at, &theirs, &[entry(Op::CreatedElsewhere, None, Some(found))])?;
     journal.append(written.next(), at, &Signature::new(actor.clone(), *op), &[entry(*op, Some(found), None)])?;

@@ -15,7 +15,7 @@ use super::hidden;
 use super::place::{self, Place, c_name};
 use super::present::Sight;
 use crate::clock;
-use crate::store::sidecar::{Journal, KnownTask};
+use crate::store::sidecar::{Journal, Known, KnownTask};
 use crate::store::{Problem, StoreError};
 
 /// Below this many files a second thread costs more than it saves.
@@ -55,7 +55,9 @@ impl From<&Sight> for Scan {
 pub(super) struct Change {
     pub(super) task: TaskId,
     pub(super) before: Option<Image>,
-    pub(super) after: Option<(Image, Fingerprint)>,
+    /// The permission bits it had before, where they were seen.
+    pub(super) mode: Option<u32>,
+    pub(super) after: Option<(Image, Look)>,
 }
 
 /// Looks at every file of a list.
@@ -165,17 +167,18 @@ impl Scan {
         contents: Contents,
         known: Option<KnownTask>,
     ) -> Result<(), StoreError> {
-        let image = if known.is_some() { known_image(looking.journal, &id)? } else { None };
+        let before = if known.is_some() { known_before(looking.journal, &id)? } else { None };
+        let (image, mode) = before.map_or((None, None), |before| (Some(before.image), before.mode));
         match contents.image() {
             Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), look.print)),
             // What may be half written is nobody's change yet.
             Some(_) if matches!(&contents, Contents::Broken(why, _) if why.may_be_torn()) => {}
             Some((found, look)) => {
-                let after = Some((found.clone(), look.print));
-                self.changes.push(Change { task: id.clone(), before: image, after });
+                let after = Some((found.clone(), *look));
+                self.changes.push(Change { task: id.clone(), before: image, mode, after });
             }
             None if image.is_some() && matches!(contents, Contents::Missing) => {
-                self.changes.push(Change { task: id.clone(), before: image, after: None });
+                self.changes.push(Change { task: id.clone(), before: image, mode, after: None });
             }
             None => {}
         }
@@ -188,8 +191,9 @@ impl Scan {
     }
 
     fn add_missing(&mut self, known: KnownTask, journal: Option<&Journal>) -> Result<(), StoreError> {
-        let before = known_image(journal, &known.id)?;
-        self.changes.push(Change { task: known.id, before, after: None });
+        let before = known_before(journal, &known.id)?;
+        let (before, mode) = before.map_or((None, None), |before| (Some(before.image), before.mode));
+        self.changes.push(Change { task: known.id, before, mode, after: None });
         Ok(())
     }
 
@@ -206,9 +210,8 @@ impl Scan {
     }
 }
 
-fn known_image(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Image>, StoreError> {
-    let known = journal.map(|journal| journal.known(id)).transpose()?;
-    Ok(known.flatten().map(|known| known.image))
+fn known_before(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Known>, StoreError> {
+    Ok(journal.map(|journal| journal.known(id)).transpose()?.flatten())
 }
 
 fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreError> {

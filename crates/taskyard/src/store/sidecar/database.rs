@@ -8,15 +8,19 @@ use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
 use super::boot::remember_boot;
+use super::damage;
+use super::schema::{
+    FIRST_FORMAT_AS_THIRD, FORMAT, FORMS_AS_THIRD, FORMS_FROM_SECOND_FORMAT, FROM_FIRST_FORMAT, FROM_SECOND_FORMAT,
+    SECOND_FORMAT_AS_THIRD, TABLES,
+};
 use super::stuck::{self, LetGoOn};
+use super::sums;
 use crate::store::StoreError;
 
-/// The format of the database; a higher one was written by a newer Taskyard.
-const FORMAT: i64 = 2;
 /// Counts how often a turn was taken from a writer that had not ended it.
 const OVERTAKEN: &str = "overtaken";
 /// When the write-ahead log holds more pages than this, they are copied into the database.
@@ -28,38 +32,11 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it is waited for in all.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-const SCHEMA: &str = "
-    CREATE TABLE facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-    CREATE TABLE entries (
-        id INTEGER PRIMARY KEY,
-        at INTEGER NOT NULL, actor TEXT NOT NULL, op TEXT NOT NULL,
-        task NOT NULL, before BLOB, after BLOB, inode INTEGER, undoes TEXT, remark TEXT);
-    CREATE INDEX entries_by_task ON entries (task, id);
-    CREATE TABLE known (
-        task NOT NULL UNIQUE,
-        inode INTEGER NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL, seen INTEGER NOT NULL,
-        content BLOB NOT NULL);
-    CREATE TABLE moves (token TEXT PRIMARY KEY, peer TEXT NOT NULL, payload TEXT) WITHOUT ROWID;
-";
-
-const LEASES: &str = "
-    CREATE TABLE leases (
-        task NOT NULL PRIMARY KEY,
-        agent TEXT NOT NULL, token INTEGER NOT NULL, taken INTEGER NOT NULL, ttl INTEGER,
-        ends INTEGER, ends_since_boot INTEGER, ends_boot TEXT,
-        pid INTEGER, started INTEGER, process_boot TEXT, grace INTEGER) WITHOUT ROWID;
-";
-
-/// Makes a database of the first format one of the second.
-const FROM_FIRST_FORMAT: &str = "ALTER TABLE entries ADD COLUMN remark TEXT;";
-
 /// One open database.
 #[derive(Debug)]
 pub(in crate::store) struct Journal {
     pub(super) connection: Connection,
     path: PathBuf,
-    /// The format it has.
-    pub(super) format: i64,
     log: Option<File>,
     /// How many pages the log held after our last commit.
     pages: Arc<AtomicI32>,
@@ -74,8 +51,8 @@ impl Journal {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut journal = Self::connect(path, flags)?;
-        journal.format = journal.pragma("user_version")?;
-        if journal.format < FORMAT {
+        let format: i64 = journal.pragma("user_version")?;
+        if format < FORMAT {
             // One at a time: SQLite does not wait for its turn to change the journal mode.
             let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
             flock(&alone, FlockOperation::LockExclusive)
@@ -86,13 +63,12 @@ impl Journal {
                     remember_boot(sidecar)?;
                     sync_directories(sidecar);
                 }
-                1 => journal.upgrade()?,
+                older if older < FORMAT => journal.upgrade(older)?,
                 // Somebody was before us.
                 _ => {}
             }
-            journal.format = FORMAT;
-        } else if journal.format > FORMAT {
-            return Err(StoreError::NewerJournal { path: journal.path, format: journal.format });
+        } else if format > FORMAT {
+            return Err(StoreError::NewerJournal { path: journal.path, format });
         }
         journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
         Ok(journal)
@@ -105,13 +81,22 @@ impl Journal {
             return Ok(None);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut journal = Self::connect(path, flags)?;
-        journal.format = journal.pragma("user_version")?;
-        Ok((1..=FORMAT).contains(&journal.format).then_some(journal))
+        let journal = Self::connect(path, flags)?;
+        let as_third = match journal.pragma::<i64>("user_version")? {
+            1 => FIRST_FORMAT_AS_THIRD,
+            2 => SECOND_FORMAT_AS_THIRD,
+            FORMAT => return Ok(Some(journal)),
+            _ => return Ok(None),
+        };
+        journal.batch("read", as_third)?;
+        if journal.has_forms()? {
+            journal.batch("read", FORMS_AS_THIRD)?;
+        }
+        Ok(Some(journal))
     }
 
     fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Journal { doing: "open", path: path.clone(), source };
+        let failed = |error| damage::judge(error, "open", &path);
         let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
         // The last process to leave must not pay for copying the log; see `copy_log`. (The hook below also turns off SQLite's
         // own copying, which would happen inside a commit, with the locks held.)
@@ -129,31 +114,35 @@ impl Journal {
         };
         connection.wal_hook(Some(count)).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self { connection, path, format: FORMAT, log: None, pages })
+        Ok(Self { connection, path, log: None, pages })
     }
 
     fn create(&mut self, list: &Path) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Journal { doing: "create", path: self.path.clone(), source };
-        self.connection.execute_batch("PRAGMA journal_mode = WAL").map_err(failed)?;
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
-        transaction.execute_batch(SCHEMA).map_err(failed)?;
-        transaction.execute_batch(LEASES).map_err(failed)?;
-        transaction
-            .execute("INSERT INTO facts VALUES ('path', ?1)", [list.to_string_lossy().as_ref()])
-            .map_err(failed)?;
-        transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
+        let failed = self.failed("create");
+        self.batch("create", "PRAGMA journal_mode = WAL")?;
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
+        self.batch("create", TABLES)?;
+        self.set_fact("path", list.to_string_lossy())?;
+        self.batch("create", &format!("PRAGMA user_version = {FORMAT}"))?;
+        transaction.commit().map_err(&failed)?;
         self.sync()
     }
 
-    /// Gives a database of the first format what is new.
-    fn upgrade(&mut self) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Journal { doing: "upgrade", path: self.path.clone(), source };
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
-        transaction.execute_batch(FROM_FIRST_FORMAT).map_err(failed)?;
-        transaction.execute_batch(LEASES).map_err(failed)?;
-        transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
+    /// Gives a database of an older format what is new.
+    fn upgrade(&mut self, from: i64) -> Result<(), StoreError> {
+        let failed = self.failed("upgrade");
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
+        if from < 2 {
+            self.batch("upgrade", FROM_FIRST_FORMAT)?;
+        }
+        self.batch("upgrade", FROM_SECOND_FORMAT)?;
+        if self.has_forms()? {
+            self.batch("upgrade", FORMS_FROM_SECOND_FORMAT)?;
+        }
+        self.batch("upgrade", &format!("PRAGMA user_version = {FORMAT}"))?;
+        transaction.commit().map_err(&failed)?;
         self.sync()
     }
 
@@ -224,14 +213,15 @@ impl Journal {
 
     /// Returns a remembered fact.
     pub(in crate::store) fn fact<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
-        let mut statement = self.prepare("SELECT value FROM facts WHERE key = ?1")?;
-        statement.query_row([key], |row| row.get(0)).optional().map_err(self.failed("read"))
+        let mut statement = self.prepare("SELECT * FROM facts WHERE key = ?1")?;
+        let value = |row: &Row<'_>| sums::check(row, "facts").and_then(|()| row.get(1));
+        statement.query_row([key], value).optional().map_err(self.failed("read"))
     }
 
     /// Remembers a fact.
     pub(in crate::store) fn set_fact(&self, key: &str, value: impl rusqlite::ToSql) -> Result<(), StoreError> {
-        let mut statement = self.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2)")?;
-        statement.execute(rusqlite::params![key, value]).map(drop).map_err(self.failed("write"))
+        let mut statement = self.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2, ?3)")?;
+        sums::execute(&mut statement, &[&key, &value]).map(drop).map_err(self.failed("write"))
     }
 
     /// Prepares a statement, once per connection.
@@ -242,7 +232,11 @@ impl Journal {
     /// Returns a function that wraps an error of SQLite's, for `map_err`.
     pub(super) fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
         let path = self.path.clone();
-        move |source| StoreError::Journal { doing, path: path.clone(), source }
+        move |error| damage::judge(error, doing, &path)
+    }
+
+    pub(super) fn batch(&self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
+        self.connection.execute_batch(sql).map_err(self.failed(doing))
     }
 
     fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, StoreError> {

@@ -6,8 +6,11 @@ use serde_json::{Value as Json, json};
 use taskyard_core::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
+use super::sums;
 use crate::store::{HistoryQuery, Signature, StoreError};
 
+/// The table of entries.
+const TABLE: &str = "entries";
 /// A commit's entries are numbered within this many bits, below its revision.
 const ENTRY_BITS: u32 = 24;
 
@@ -33,6 +36,8 @@ pub(in crate::store) struct NewEntry<'a> {
     pub(in crate::store) after: Option<&'a Image>,
     /// The inode of the temporary file that is to take the task's place, or of the file that is to be removed.
     pub(in crate::store) inode: Option<u64>,
+    /// The permission bits of the file before it was changed or removed, where they were seen.
+    pub(in crate::store) mode: Option<u32>,
 }
 
 /// What was written of one task.
@@ -40,6 +45,8 @@ pub(in crate::store) struct NewEntry<'a> {
 pub(in crate::store) struct StoredEntry {
     pub(in crate::store) entry: Entry,
     pub(in crate::store) inode: Option<u64>,
+    /// The permission bits of the file before it was changed or removed, where they were seen.
+    pub(in crate::store) mode: Option<u32>,
 }
 
 /// A task's name in the database: numbers as integers, so that the highest is found at once.
@@ -101,22 +108,23 @@ impl Journal {
         entries: &[NewEntry<'_>],
     ) -> Result<(), StoreError> {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
-        let mut statement = self.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+        let mut statement =
+            self.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?;
         for (place, entry) in entries.iter().enumerate() {
-            statement
-                .execute(params![
-                    first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX),
-                    at.0,
-                    signature.actor.as_str(),
-                    entry.op.as_str(),
-                    Key(entry.task),
-                    entry.before.map(Image::bytes),
-                    entry.after.map(Image::bytes),
-                    entry.inode.map(u64::cast_signed),
-                    undoes,
-                    (place == 0).then(|| remark_as_text(&signature.remark)).flatten(),
-                ])
-                .map_err(self.failed("write"))?;
+            let columns: [&dyn ToSql; 11] = [
+                &(first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX)),
+                &at.0,
+                &signature.actor.as_str(),
+                &entry.op.as_str(),
+                &Key(entry.task),
+                &entry.before.map(Image::bytes),
+                &entry.after.map(Image::bytes),
+                &entry.inode.map(u64::cast_signed),
+                &undoes,
+                &(place == 0).then(|| remark_as_text(&signature.remark)).flatten(),
+                &entry.mode,
+            ];
+            sums::execute(&mut statement, &columns).map_err(self.failed("write"))?;
         }
         Ok(())
     }
@@ -190,6 +198,7 @@ fn first_id(revision: Revision) -> i64 {
 }
 
 fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
+    sums::check(row, TABLE)?;
     let id: i64 = row.get(0)?;
     let word: String = row.get(3)?;
     let image = |bytes: Option<Vec<u8>>| bytes.map(Image::new);
@@ -203,10 +212,10 @@ fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
             before: image(row.get(5)?),
             after: image(row.get(6)?),
             undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
-            // A database of the first format that we may not write to has no such column.
-            remark: row.get::<_, Option<String>>(9).ok().flatten().map(|text| remark(&text)).unwrap_or_default(),
+            remark: row.get::<_, Option<String>>(9)?.map(|text| remark(&text)).unwrap_or_default(),
         },
         inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
+        mode: row.get(10)?,
     })
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::params;
+use rusqlite::ToSql;
 use taskyard_core::{Image, TaskId};
 
 use super::Journal;
 use super::entries::{Key, task_id};
+use super::schema::FORMS;
+use super::sums;
 use crate::store::StoreError;
 
 /// A task, and the form it has in the list's own files.
@@ -23,8 +25,7 @@ impl Journal {
         if self.has_forms()? {
             return Ok(());
         }
-        let sql = "CREATE TABLE IF NOT EXISTS forms (task NOT NULL PRIMARY KEY, form BLOB, image BLOB NOT NULL) WITHOUT ROWID";
-        self.connection.execute_batch(sql).map_err(self.failed("create"))
+        self.batch("create", FORMS)
     }
 
     /// Returns every form.
@@ -32,9 +33,10 @@ impl Journal {
         if !self.has_forms()? {
             return Ok(BTreeMap::new());
         }
-        let mut statement = self.prepare("SELECT task, form, image FROM forms")?;
+        let mut statement = self.prepare("SELECT * FROM forms")?;
         let rows = statement
             .query_map([], |row| {
+                sums::check(row, "forms")?;
                 let formed = Formed { form: row.get(1)?, image: Image::new(row.get::<_, Vec<u8>>(2)?) };
                 Ok((task_id(row.get_ref(0)?), formed))
             })
@@ -44,9 +46,9 @@ impl Journal {
 
     /// Remembers a form.
     pub(in crate::store) fn set_form(&self, task: &TaskId, formed: &Formed) -> Result<(), StoreError> {
-        let mut statement = self.prepare("INSERT OR REPLACE INTO forms VALUES (?1, ?2, ?3)")?;
-        let row = params![Key(task), formed.form, formed.image.bytes()];
-        statement.execute(row).map(drop).map_err(self.failed("write"))
+        let mut statement = self.prepare("INSERT OR REPLACE INTO forms VALUES (?1, ?2, ?3, ?4)")?;
+        let columns: [&dyn ToSql; 3] = [&Key(task), &formed.form, &formed.image.bytes()];
+        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
     }
 
     /// Forgets a form.
@@ -55,7 +57,8 @@ impl Journal {
         statement.execute([Key(task)]).map(drop).map_err(self.failed("write"))
     }
 
-    fn has_forms(&self) -> Result<bool, StoreError> {
+    /// Tells whether there is room for forms.
+    pub(super) fn has_forms(&self) -> Result<bool, StoreError> {
         let mut statement = self.prepare("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'forms')")?;
         statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))
     }

@@ -1,13 +1,17 @@
 //! The last known state of every file: what outside changes are told by, and a cache for whoever lists.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, ToSql};
 use taskyard_core::dialect::native::{self, Unreadable};
 use taskyard_core::{Image, Task, TaskId};
 
 use super::Journal;
 use super::entries::{Key, task_id};
 use super::fingerprint::Fingerprint;
+use super::sums;
 use crate::store::StoreError;
+
+/// The table of last known states.
+const TABLE: &str = "known";
 
 /// One file as it was last seen.
 #[derive(Clone, Debug)]
@@ -16,6 +20,8 @@ pub(in crate::store) struct Known {
     /// When it was seen.
     pub(in crate::store) seen: i64,
     pub(in crate::store) image: Image,
+    /// Its permission bits, where they were seen.
+    pub(in crate::store) mode: Option<u32>,
 }
 
 /// The task in a file as it was last seen.
@@ -40,8 +46,7 @@ pub(in crate::store) struct KnownPrint {
 impl Journal {
     /// Returns the last known state of one file.
     pub(in crate::store) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
-        let mut statement =
-            self.prepare("SELECT task, inode, mtime, size, seen, content FROM known WHERE task = ?1")?;
+        let mut statement = self.prepare("SELECT * FROM known WHERE task = ?1")?;
         statement
             .query_row([Key(task)], |row| known(row).map(|(_, known)| known))
             .optional()
@@ -50,7 +55,7 @@ impl Journal {
 
     /// Returns the last known state of every file.
     pub(in crate::store) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
-        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let mut statement = self.prepare("SELECT * FROM known")?;
         let rows = statement.query_map([], known).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
     }
@@ -58,9 +63,10 @@ impl Journal {
     /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
     /// for a file that has not changed nobody needs them.
     pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
-        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let mut statement = self.prepare("SELECT * FROM known")?;
         let rows = statement
             .query_map([], |row| {
+                sums::check(row, TABLE)?;
                 let id = task_id(row.get_ref(0)?);
                 let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
                 Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, id })
@@ -74,9 +80,10 @@ impl Journal {
         &self,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<KnownPrint>, StoreError> {
-        let mut statement = self.prepare("SELECT task, inode, mtime, size, seen, content FROM known")?;
+        let mut statement = self.prepare("SELECT * FROM known")?;
         let rows = statement
             .query_map([], |row| {
+                sums::check(row, TABLE)?;
                 let id = task_id(row.get_ref(0)?);
                 let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
                 let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
@@ -96,31 +103,28 @@ impl Journal {
     /// Remembers the state of a file.
     pub(in crate::store) fn set_known(&self, task: &TaskId, known: &Known) -> Result<(), StoreError> {
         let mut statement = self.prepare(
-            "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (task) DO UPDATE SET
+            "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (task) DO UPDATE SET
              inode = excluded.inode, mtime = excluded.mtime, size = excluded.size, seen = excluded.seen,
-             content = excluded.content",
+             content = excluded.content, mode = excluded.mode, sum = excluded.sum",
         )?;
-        statement
-            .execute(params![
-                Key(task),
-                known.print.inode.cast_signed(),
-                known.print.mtime,
-                known.print.size.cast_signed(),
-                known.seen,
-                known.image.bytes()
-            ])
-            .map(drop)
-            .map_err(self.failed("write"))
+        let columns: [&dyn ToSql; 7] = [
+            &Key(task),
+            &known.print.inode.cast_signed(),
+            &known.print.mtime,
+            &known.print.size.cast_signed(),
+            &known.seen,
+            &known.image.bytes(),
+            &known.mode,
+        ];
+        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
     }
 
     /// Remembers that a file whose contents are known looks different now.
     pub(in crate::store) fn set_print(&self, task: &TaskId, print: Fingerprint, seen: i64) -> Result<(), StoreError> {
-        let mut statement =
-            self.prepare("UPDATE known SET inode = ?2, mtime = ?3, size = ?4, seen = ?5 WHERE task = ?1")?;
-        statement
-            .execute(params![Key(task), print.inode.cast_signed(), print.mtime, print.size.cast_signed(), seen])
-            .map(drop)
-            .map_err(self.failed("write"))
+        match self.known(task)? {
+            Some(known) => self.set_known(task, &Known { print, seen, ..known }),
+            None => Ok(()),
+        }
     }
 
     /// Forgets a file.
@@ -131,8 +135,10 @@ impl Journal {
 }
 
 fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
+    sums::check(row, TABLE)?;
     let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
-    Ok((task_id(row.get_ref(0)?), Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content) }))
+    let known = Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content), mode: row.get(6)? };
+    Ok((task_id(row.get_ref(0)?), known))
 }
 
 fn print(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {

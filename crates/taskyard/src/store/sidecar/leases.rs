@@ -2,25 +2,21 @@
 
 use std::time::Duration;
 
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, ToSql, params};
 use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, Timestamp, Token};
 
 use super::Journal;
 use super::entries::{Key, task_id};
+use super::sums;
 use crate::store::StoreError;
 use crate::store::leases::StagedLeases;
 
 /// The last token that was given out.
 const TOKEN: &str = "token";
-/// The first format that has leases.
-const WITH_LEASES: i64 = 2;
 
 impl Journal {
     /// Returns every lease, by task.
     pub(in crate::store) fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        if self.format < WITH_LEASES {
-            return Ok(Vec::new());
-        }
         let mut statement = self.prepare("SELECT * FROM leases ORDER BY task")?;
         let rows = statement.query_map([], lease).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
@@ -54,43 +50,39 @@ impl Journal {
     pub(in crate::store) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
         let transaction = self.begin()?;
         for Lease { task, token, ends, .. } in leases {
-            let mut statement = self.prepare(
-                "UPDATE leases SET ends = ?3, ends_since_boot = ?4, ends_boot = ?5 WHERE task = ?1 AND token = ?2",
-            )?;
-            let (wall, since_boot, boot) = moment_columns(ends.as_ref());
-            statement
-                .execute(params![Key(task), token.0.cast_signed(), wall, since_boot, boot])
-                .map_err(self.failed("write"))?;
+            let mut statement = self.prepare("SELECT * FROM leases WHERE task = ?1 AND token = ?2")?;
+            let same = statement.query_row(params![Key(task), token.0.cast_signed()], lease).optional();
+            if let Some(same) = same.map_err(self.failed("read"))? {
+                self.write_lease(&Lease { ends: ends.clone(), ..same })?;
+            }
         }
         self.end(transaction)
     }
 
     fn write_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let mut statement =
-            self.prepare("INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?;
+        let mut statement = self
+            .prepare("INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")?;
         let (wall, since_boot, boot) = moment_columns(lease.ends.as_ref());
         let process = lease.holder.as_ref().map(Holder::process);
         let grace = match &lease.holder {
             Some(Holder::Connection { grace, .. }) => Some(milliseconds(*grace)),
             Some(Holder::Process(_)) | None => None,
         };
-        statement
-            .execute(params![
-                Key(&lease.task),
-                lease.agent.as_str(),
-                lease.token.0.cast_signed(),
-                lease.taken.0,
-                lease.ttl.map(milliseconds),
-                wall,
-                since_boot,
-                boot,
-                process.map(|process| process.pid),
-                process.map(|process| process.started.cast_signed()),
-                process.map(|process| process.boot.as_str()),
-                grace,
-            ])
-            .map(drop)
-            .map_err(self.failed("write"))
+        let columns: [&dyn ToSql; 12] = [
+            &Key(&lease.task),
+            &lease.agent.as_str(),
+            &lease.token.0.cast_signed(),
+            &lease.taken.0,
+            &lease.ttl.map(milliseconds),
+            &wall,
+            &since_boot,
+            &boot,
+            &process.map(|process| process.pid),
+            &process.map(|process| process.started.cast_signed()),
+            &process.map(|process| process.boot.as_str()),
+            &grace,
+        ];
+        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
     }
 }
 
@@ -103,6 +95,7 @@ fn moment_columns(moment: Option<&Moment>) -> (Option<i64>, Option<i64>, Option<
 }
 
 fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
+    sums::check(row, "leases")?;
     let duration = |milliseconds: Option<i64>| milliseconds.map(|count| Duration::from_millis(count.unsigned_abs()));
     let ends = match (row.get(5)?, row.get(6)?, row.get(7)?) {
         (Some(wall), Some(since_boot), Some(boot)) => Some(Moment { wall: Timestamp(wall), boot, since_boot }),

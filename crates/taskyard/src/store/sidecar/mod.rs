@@ -3,6 +3,7 @@
 //! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`.
 
 mod boot;
+mod damage;
 mod database;
 mod entries;
 mod fingerprint;
@@ -11,9 +12,12 @@ mod known;
 mod leases;
 mod moves;
 mod naming;
+mod schema;
 mod stuck;
+mod sums;
 
 pub(in crate::store) use boot::{is_same_boot, remember_boot};
+pub use damage::JournalDamage;
 pub(in crate::store) use database::Journal;
 pub(in crate::store) use entries::{NewEntry, Standing, StoredEntry};
 pub(in crate::store) use fingerprint::Fingerprint;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use rusqlite::params;
+use rusqlite::{Row, ToSql};
 use serde::{Deserialize, Serialize};
 use taskyard_core::{AgentName, Image, Op, TaskId};
 
 use super::Journal;
+use super::sums;
 use crate::store::{Signature, StoreError};
 
 /// What the list that things come to says of a move, in place of a peer.
@@ -39,9 +40,9 @@ impl Journal {
             changes: coming.changes.iter().map(|(id, image)| (id.to_string(), image.as_ref().map(text))).collect(),
         };
         let payload = serde_json::to_string(&wire).unwrap_or_default();
-        let mut statement = self.prepare("INSERT INTO moves VALUES (?1, ?2, ?3)")?;
-        let peer = coming.peer.to_string_lossy();
-        statement.execute(params![coming.token, peer, payload]).map(drop).map_err(self.failed("write"))
+        let mut statement = self.prepare("INSERT INTO moves VALUES (?1, ?2, ?3, ?4)")?;
+        let columns: [&dyn ToSql; 3] = [&coming.token, &coming.peer.to_string_lossy(), &payload];
+        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
     }
 
     /// Notes, in the journal of the list that things come to, that a move happens, as part of the commit that makes it so.
@@ -60,13 +61,15 @@ impl Journal {
 
     /// Sets what becomes of a move, where that is open.
     fn set_fate(&self, token: &str, fate: &str) -> Result<bool, StoreError> {
-        let mut statement = self.prepare("INSERT OR IGNORE INTO moves VALUES (?1, ?2, NULL)")?;
-        statement.execute([token, fate]).map(|rows| rows > 0).map_err(self.failed("write"))
+        let mut statement = self.prepare("INSERT OR IGNORE INTO moves VALUES (?1, ?2, ?3, ?4)")?;
+        let columns: [&dyn ToSql; 3] = [&token, &fate, &None::<String>];
+        sums::execute(&mut statement, &columns).map(|rows| rows > 0).map_err(self.failed("write"))
     }
 
     fn fate(&self, token: &str) -> Result<String, StoreError> {
-        let mut statement = self.prepare("SELECT peer FROM moves WHERE token = ?1")?;
-        statement.query_row([token], |row| row.get(0)).map_err(self.failed("read"))
+        let mut statement = self.prepare("SELECT * FROM moves WHERE token = ?1")?;
+        let peer = |row: &Row<'_>| sums::check(row, "moves").and_then(|()| row.get(1));
+        statement.query_row([token], peer).map_err(self.failed("read"))
     }
 
     /// Strikes a note off.
@@ -77,9 +80,12 @@ impl Journal {
 
     /// Returns the moves away from this list that were noted and not carried out here.
     pub(in crate::store) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
-        let mut statement = self.prepare("SELECT token, peer, payload FROM moves WHERE payload IS NOT NULL")?;
-        let rows =
-            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(self.failed("read"))?;
+        let mut statement = self.prepare("SELECT * FROM moves WHERE payload IS NOT NULL")?;
+        let columns = |row: &Row<'_>| {
+            sums::check(row, "moves")?;
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        };
+        let rows = statement.query_map([], columns).map_err(self.failed("read"))?;
         let rows: Vec<(String, String, String)> = rows.collect::<Result<_, _>>().map_err(self.failed("read"))?;
         Ok(rows.into_iter().filter_map(|(token, peer, payload)| noted(token, peer, &payload)).collect())
     }

@@ -166,6 +166,7 @@ fn entries<'a>(changes: &'a [Change], signature: &Signature) -> Vec<NewEntry<'a>
         before: change.before.as_ref(),
         after: change.after.as_ref().map(|kept| &kept.image),
         inode: None,
+        mode: None,
     };
     changes.iter().map(entry).collect()
 }

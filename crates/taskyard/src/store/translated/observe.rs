@@ -57,6 +57,7 @@ pub(super) fn record(journal: &Journal, outside: &[Outside], revision: Revision)
             before: outside.before.as_ref(),
             after: outside.after.as_ref().map(|formed| &formed.image),
             inode: None,
+            mode: None,
         })
         .collect();
     let signature = Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere);

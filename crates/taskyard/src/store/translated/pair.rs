@@ -149,6 +149,7 @@ fn follow(journal: &Journal, noted: &Move) -> Result<(), StoreError> {
             before: before(task),
             after: after.as_ref(),
             inode: None,
+            mode: None,
         })
         .collect();
     journal.append(journal.newest()?.next(), clock::now(), &noted.signature, &entries)?;
