@@ -1,8 +1,10 @@
 //! The directories Taskyard uses, and what is said when there is no home to find them in.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use taskyard::jobs::{JobPlace, JobSettings};
+use taskyard::private::{NotPrivate, secure_data_directory};
 use taskyard::process::Attendant;
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
@@ -17,8 +19,20 @@ pub(crate) fn client_config(environment: &Environment) -> Result<PathBuf, Proble
     }
 }
 
-/// Returns our data directory: `$TASKYARD_HOME`, else the platform's place for data.
+/// Returns our data directory: `$TASKYARD_HOME`, else the platform's place for data. It is ours and closed to others, or not
+/// there yet.
 pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
+    // Looked at once: a process has one environment.
+    static SECURED: OnceLock<Result<(), NotPrivate>> = OnceLock::new();
+    let data = data_wherever(environment)?;
+    match SECURED.get_or_init(|| secure_data_directory(&data)) {
+        Ok(()) => Ok(data),
+        Err(why) => Err(Problem::new(Exit::CouldNot, "not_private", format!("the data directory is not used: {why}"))
+            .hint(format!("set {TASKYARD_HOME} to a directory of your own"))),
+    }
+}
+
+fn data_wherever(environment: &Environment) -> Result<PathBuf, Problem> {
     if let Some(path) = &environment.data {
         return Ok(path.clone());
     }

@@ -122,3 +122,69 @@ fn imports_name_what_they_bring() {
         }
     }
 }
+
+/// What makes a file or directory.
+const MAKES_FILES: [&str; 11] = [
+    "create_dir",
+    " File::create",
+    "fs::File::create",
+    ".create(true)",
+    "create_new(true)",
+    "fs::write(",
+    "fs::copy(",
+    "DirBuilder",
+    "OFlags::CREATE",
+    "mkdir",
+    "SQLITE_OPEN_CREATE",
+];
+
+/// Who makes files that are not ours and so have the modes that the user's umask gives them. Everything else is made by
+/// `taskyard/src/private`, so that nobody else can read it.
+const MAKE_FILES_OF_OTHERS: [(&str, &str); 15] = [
+    ("taskyard/src/interchange/writing.rs", "an export is the user's"),
+    ("taskyard/src/setup/applying.rs", "the settings of other agents"),
+    ("taskyard/src/store/document/files.rs", "a document and its old version"),
+    ("taskyard/src/store/file/failpoint.rs", "the trace of a test"),
+    ("taskyard/src/store/file/files.rs", "task files"),
+    ("taskyard/src/store/file/guarded.rs", "inboxes and team files"),
+    ("taskyard/src/store/file/lock.rs", "the client's locks"),
+    ("taskyard/src/store/file/place.rs", "the directory of a list"),
+    ("taskyard/src/store/file/plan.rs", "the file that locks a list"),
+    ("taskyard/src/store/teaching/files.rs", "a teaching folder"),
+    ("taskyard/src/teams/creating.rs", "the directories of a team and of its list"),
+    ("taskyard/src/teams/sending.rs", "the directories of inboxes"),
+    ("taskyard/src/todos/file.rs", "the client's todo lists"),
+    ("taskyard-cli/src/commands/demo.rs", "the demonstration's own place"),
+    ("taskyard-cli/src/commands/man.rs", "pages of the manual"),
+];
+
+/// The one line of a file that otherwise makes what is ours.
+const MAKES_BOTH: [(&str, &str); 1] = [("taskyard/src/teams/inbox.rs", "fs::create_dir(directory)")];
+
+#[test]
+fn what_is_ours_is_made_by_the_one_module_that_makes_it_private() {
+    let crates = root().join("crates");
+    let mut seen = BTreeMap::new();
+    for folder in ["taskyard/src", "taskyard-cli/src"] {
+        let mut files = Vec::new();
+        sources(&crates.join(folder), &mut files);
+        for file in files.iter().filter(|file| !file.starts_with(crates.join("taskyard/src/private"))) {
+            let name = file.strip_prefix(&crates).unwrap().to_str().unwrap().to_owned();
+            let text = fs::read_to_string(file).unwrap();
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            for line in text.lines().map(str::trim).filter(|line| !line.starts_with("//")) {
+                let makes = MAKES_FILES.iter().any(|call| line.contains(call));
+                if !makes || MAKES_BOTH.iter().any(|(path, part)| *path == name && line.contains(part)) {
+                    continue;
+                }
+                assert!(
+                    MAKE_FILES_OF_OTHERS.iter().any(|(path, _)| *path == name),
+                    "{name}: `{line}` makes a file; what is ours is made by `taskyard::private`"
+                );
+                *seen.entry(name.clone()).or_insert(0) += 1;
+            }
+        }
+    }
+    let needless: Vec<_> = MAKE_FILES_OF_OTHERS.iter().filter(|(path, _)| !seen.contains_key(*path)).collect();
+    assert!(needless.is_empty(), "these make no files any more: {needless:?}");
+}

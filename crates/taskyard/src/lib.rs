@@ -38,6 +38,7 @@ pub mod leases;
 pub mod machine;
 pub mod notices;
 pub mod operations;
+pub mod private;
 pub mod process;
 pub mod setup;
 pub mod store;

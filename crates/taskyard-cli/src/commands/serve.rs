@@ -47,6 +47,10 @@ impl Serve {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let choice = context.choice()?;
         let token = Token::load_or_make(&places::data(context.environment())?)?;
+        if token.was_readable() {
+            let path = token.path().display();
+            output.warn(&format!("others could read the token; remove `{path}` and start again to have a new one"))?;
+        }
         let options = self.offer.options(context, Leases::Time)?;
         let here = context.directory()?.to_owned();
         let hub = Hub::open(context.in_directory(here), options, context.cancel().clone())?;

@@ -1,8 +1,10 @@
 //! The token that lets programs in.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+
+use taskyard::private::{self, NotPrivate};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -17,6 +19,14 @@ const BYTES: usize = 32;
 pub(crate) struct Token {
     secret: String,
     path: PathBuf,
+    was_readable: bool,
+}
+
+/// What a token file held.
+#[derive(Debug, Default)]
+struct Found {
+    secret: String,
+    was_readable: bool,
 }
 
 impl Token {
@@ -24,11 +34,16 @@ impl Token {
     pub(crate) fn load_or_make(data: &Path) -> Result<Self, Problem> {
         let path = data.join(NAME);
         let failed = |error: &io::Error| {
-            Problem::io(&format!("cannot use the token `{}`", path.display()), error)
-                .hint("see that this path can be written, or set TASKYARD_HOME to another directory")
+            let doubtful = error.get_ref().is_some_and(|why| why.is::<NotPrivate>());
+            let hint = if doubtful {
+                "somebody else may know it or have put it there: remove it; the next start makes a new one"
+            } else {
+                "see that this path can be written, or set TASKYARD_HOME to another directory"
+            };
+            Problem::io(&format!("cannot use the token `{}`", path.display()), error).hint(hint)
         };
-        let secret = match read(&path).map_err(|error| failed(&error))? {
-            Some(secret) => secret,
+        let Found { secret, was_readable } = match read(&path).map_err(|error| failed(&error))? {
+            Some(found) => found,
             None => {
                 make(data, &path).map_err(|error| failed(&error))?;
                 // Another server may have been faster; what is there now counts.
@@ -43,12 +58,17 @@ impl Token {
             )
             .hint("remove the file; the next start makes a new one"));
         }
-        Ok(Self { secret, path })
+        Ok(Self { secret, path, was_readable })
     }
 
     /// Returns where it is kept.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Tells whether others could read it until now.
+    pub(crate) fn was_readable(&self) -> bool {
+        self.was_readable
     }
 
     /// Tells whether this is the token, in a time that does not depend on how much of it is right.
@@ -59,28 +79,38 @@ impl Token {
     }
 }
 
-/// Reads the token, and takes away from others the right to do so.
-fn read(path: &Path) -> io::Result<Option<String>> {
-    let mut file = match File::open(path) {
+/// Reads the token, and takes away from others the right to do so. One that others can write, or that somebody else made, is
+/// refused: they would know it.
+fn read(path: &Path) -> io::Result<Option<Found>> {
+    let mut file = match private::open_to_read(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    let mut found = Found::default();
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt as _;
-        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        let metadata = file.metadata()?;
+        if !private::is_ours_or_roots(metadata.uid()) {
+            return Err(NotPrivate::ForeignOwner { path: path.to_owned(), owner: metadata.uid() }.into());
+        }
+        if metadata.mode() & 0o022 != 0 {
+            return Err(NotPrivate::OpenToOthers { path: path.to_owned() }.into());
+        }
+        found.was_readable = metadata.mode() & 0o077 != 0;
+        if found.was_readable {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
     }
-    let mut secret = String::new();
-    file.read_to_string(&mut secret)?;
-    Ok(Some(secret.trim().to_owned()))
+    file.read_to_string(&mut found.secret)?;
+    found.secret = found.secret.trim().to_owned();
+    Ok(Some(found))
 }
 
 /// Makes the token where there is none: it appears whole or not at all, and never in the place of another.
 fn make(data: &Path, path: &Path) -> io::Result<()> {
-    fs::create_dir_all(data)?;
+    private::make_data_directory(data)?;
     let temporary = data.join(format!(".{NAME}.{}.tmp", std::process::id()));
     let _ = fs::remove_file(&temporary);
     let made = write(&temporary).and_then(|()| match fs::hard_link(&temporary, path) {
@@ -92,14 +122,10 @@ fn make(data: &Path, path: &Path) -> io::Result<()> {
 }
 
 fn write(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut bytes = [0; BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut file = options.open(path)?;
+    let mut file = private::create_new(path)?;
     file.write_all(format!("{secret}\n").as_bytes())?;
     file.sync_all()
 }
@@ -124,6 +150,32 @@ mod tests {
         assert!(token.is(&again.secret));
         for wrong in ["", &token.secret[1..], &format!("{}0", token.secret), &"0".repeat(64)] {
             assert!(!token.is(wrong));
+        }
+    }
+
+    #[test]
+    fn a_token_that_others_can_write_is_refused_and_so_is_a_link() {
+        let data = tempfile::tempdir().unwrap();
+        let token = Token::load_or_make(data.path()).unwrap();
+        for mode in [0o620, 0o602, 0o666] {
+            fs::set_permissions(token.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(Token::load_or_make(data.path()).is_err(), "{mode:o}");
+        }
+        fs::set_permissions(token.path(), fs::Permissions::from_mode(0o600)).unwrap();
+        let elsewhere = data.path().join("elsewhere");
+        fs::rename(token.path(), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, token.path()).unwrap();
+        assert!(Token::load_or_make(data.path()).is_err());
+    }
+
+    #[test]
+    fn a_token_of_another_user_is_refused() {
+        let data = tempfile::tempdir().unwrap();
+        let token = Token::load_or_make(data.path()).unwrap();
+        // Only root can give a file away.
+        if std::os::unix::fs::chown(token.path(), Some(65534), None).is_ok() {
+            let problem = Token::load_or_make(data.path()).unwrap_err();
+            assert!(problem.report().message.contains("another user"), "{problem:?}");
         }
     }
 

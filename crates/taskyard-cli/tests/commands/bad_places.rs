@@ -1,6 +1,6 @@
 //! Places that cannot be used: each is a clear word, and nothing is created.
 
-use crate::nobody::{open_up, permit, run_as_nobody};
+use crate::nobody::{open_up, permit, run_as_nobody, take_back};
 use crate::test::Test;
 
 #[test]
@@ -54,6 +54,7 @@ fn a_data_directory_that_cannot_be_written_does_not_keep_anyone_from_reading() {
     let mut test = Test::new().list("1 pending");
     open_up(test.path(".").as_path());
     permit(&test, "data", 0o555);
+    take_back(&test.path("data"));
     for arguments in ["list", "list --json", "show 1", "doctor", "create x"] {
         run_as_nobody(&mut test, arguments);
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::nobody::{close_off, open_up, permit, run_as_nobody};
+use crate::nobody::{give_away, open_up, permit, run_as_nobody, take_back};
 use crate::test::Test;
 
 const INBOXES: &str = "home/.claude/teams/alpha/inboxes";
@@ -135,7 +135,7 @@ fn a_directory_of_teams_that_may_not_be_written_keeps_its_teams() {
 fn without_a_data_directory_to_write_to_messages_are_read_and_none_is_sent() {
     let mut test = team();
     let before = contents(&test, BOBS_INBOX);
-    close_off(&test.path("data"));
+    take_back(&test.path("data"));
     run_all(
         &mut test,
         &[
@@ -147,6 +147,6 @@ fn without_a_data_directory_to_write_to_messages_are_read_and_none_is_sent() {
         ],
     );
     assert_eq!(contents(&test, BOBS_INBOX), before);
-    open_up(&test.path("data"));
+    give_away(&test.path("data"));
     test.run("inbox --as bob").run("team list").snapshot();
 }

@@ -39,6 +39,8 @@ mod merge;
 #[cfg(unix)]
 mod nobody;
 mod prime;
+#[cfg(unix)]
+mod privacy;
 mod ready;
 mod reference;
 mod release;

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::test::Test;
 
 /// The user nobody, whom permissions hold back as they do not hold back root.
-const NOBODY: u32 = 65534;
+pub(crate) const NOBODY: u32 = 65534;
 
 /// Runs a command as nobody and writes down what it said.
 pub(crate) fn run_as_nobody(test: &mut Test, arguments: &str) {
@@ -25,7 +25,7 @@ pub(crate) fn run_as_nobody(test: &mut Test, arguments: &str) {
 }
 
 /// Returns a command under a user whom permissions hold back, with the binary where that user can reach it.
-fn as_nobody(test: &Test) -> Command {
+pub(crate) fn as_nobody(test: &Test) -> Command {
     if !is_root() {
         return test.command(env!("CARGO_BIN_EXE_taskyard"));
     }
@@ -39,14 +39,14 @@ fn as_nobody(test: &Test) -> Command {
     command
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-/// Sets the rights on a path; our data directory is everybody's meanwhile.
+/// Sets the rights on a path; our data directory is nobody's meanwhile.
 pub(crate) fn permit(test: &Test, path: &str, mode: u32) {
-    open_up(&test.path("data"));
+    give_away(&test.path("data"));
     std::fs::set_permissions(test.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
@@ -56,8 +56,32 @@ pub(crate) fn open_up(path: &Path) {
 }
 
 /// Lets nobody but root write here and below.
-pub(crate) fn close_off(path: &Path) {
+fn close_off(path: &Path) {
     permit_below(path, 0o555, 0o444);
+}
+
+/// Makes what is here and below nobody's, and private.
+pub(crate) fn give_away(path: &Path) {
+    permit_below(path, 0o700, 0o600);
+    belong_below(path, NOBODY);
+}
+
+/// Makes what is here and below root's; nobody can read it and not write it.
+pub(crate) fn take_back(path: &Path) {
+    close_off(path);
+    belong_below(path, 0);
+}
+
+fn belong_below(path: &Path, owner: u32) {
+    if !is_root() {
+        return;
+    }
+    if path.is_dir() {
+        for inner in std::fs::read_dir(path).unwrap() {
+            belong_below(&inner.unwrap().path(), owner);
+        }
+    }
+    std::os::unix::fs::lchown(path, Some(owner), Some(owner)).unwrap();
 }
 
 fn permit_below(path: &Path, directories: u32, files: u32) {

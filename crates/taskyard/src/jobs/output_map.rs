@@ -4,15 +4,16 @@
 //! while the output is being rearranged; whoever read an odd one, or one generation before and another after, reads again. Its
 //! time of change is the job's sign of life.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use taskyard_core::Timestamp;
 
 use super::output_layout::Layout;
+use crate::private;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tyjobmap");
 const FIELDS: usize = 10;
@@ -87,7 +88,7 @@ pub(super) struct MapFile(File);
 impl MapFile {
     /// Makes it.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let file = private::create(path)?;
         let map = Self(file);
         map.write(&Map::default())?;
         Ok(map)

@@ -1,17 +1,17 @@
 //! Reading what a job wrote, also while it writes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
 use taskyard_core::{Gap, Job, JobOutput};
 
 use super::output_layout::{Layout, Spot};
 use super::output_map::{Map, MapFile};
 use super::{JobError, JobPlace};
+use crate::private;
 
 /// How often a reader tries again when the output was rearranged under its hands.
 const ATTEMPTS: u32 = 200;
@@ -47,8 +47,7 @@ impl OutputReader {
         let path = job.output_file.clone();
         let map_path = place.map_file(&job.id);
         let map = MapFile::open(&map_path).map_err(JobError::io("cannot open", &map_path))?;
-        let opened = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path);
-        let file = match opened {
+        let file = match private::open_to_read(&path) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(JobError::io("cannot open", &path)(error)),

@@ -1,8 +1,8 @@
 //! Writing what a job says into its file, which never grows beyond its limit.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use taskyard_core::JobOutput;
 
 use super::output_layout::{Layout, MARK};
 use super::output_map::{Map, MapFile};
+use crate::private;
 
 /// The smallest limit that leaves room for a beginning, a mark and an end.
 pub(super) const SMALLEST: u64 = 16 << 10;
@@ -52,7 +53,7 @@ pub(super) struct OutputWriter {
 impl OutputWriter {
     /// Makes both files. Nobody but us may read them, and nothing that is already there is touched.
     pub(super) fn create(path: &Path, map: &Path, limit: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let file = private::create_new(path)?;
         Ok(Self {
             file,
             map: MapFile::create(map)?,

@@ -1,8 +1,8 @@
 //! Where jobs leave their traces.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use rustix::process::geteuid;
 use taskyard_core::{ClientVersion, JobId};
 
 use super::{JobError, NewJob};
+use crate::private;
 
 /// Where jobs leave their traces, and what looks after them.
 #[derive(Clone, Debug)]
@@ -73,30 +74,50 @@ impl JobPlace {
 
     /// Makes the directory of what we keep of jobs, for nobody but us.
     pub(super) fn prepare_data(&self) -> Result<(), JobError> {
-        make_private(&self.data.join("jobs"))
+        let jobs = self.data.join("jobs");
+        private::make_directory(&jobs).map_err(JobError::io("cannot create", jobs))
     }
 
     /// Makes the directories a job needs, for nobody but us.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
         self.prepare_data()?;
-        self.prepare_temporary()?;
-        match output_file.parent() {
-            Some(folder) => make_private(folder),
-            None => Ok(()),
-        }
-    }
-
-    /// Makes the client's own directory among those for temporary files, and makes sure that it is ours.
-    pub(super) fn prepare_temporary(&self) -> Result<(), JobError> {
-        let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
-        make_private(&ours)?;
-        // Everybody may write to the directory for temporary files: somebody else may have been there before us.
-        let metadata = fs::symlink_metadata(&ours).map_err(JobError::io("cannot look at", &ours))?;
-        let is_open_to_all = metadata.mode() & 0o002 != 0;
-        if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || is_open_to_all {
-            return Err(JobError::ForeignDirectory { path: ours });
+        let ours = self.prepare_temporary()?;
+        let below = output_file.parent().and_then(|folder| folder.strip_prefix(&ours).ok());
+        let mut folder = ours.clone();
+        for name in below.into_iter().flatten() {
+            folder.push(name);
+            make_ours(&folder)?;
         }
         Ok(())
+    }
+
+    /// Makes the client's own directory among those for temporary files, makes sure that it is ours, and returns it.
+    pub(super) fn prepare_temporary(&self) -> Result<PathBuf, JobError> {
+        let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
+        make_ours(&ours)?;
+        Ok(ours)
+    }
+}
+
+/// Makes a directory for output, or takes the one that is there where it is ours and nobody else could have put anything into it.
+fn make_ours(directory: &Path) -> Result<(), JobError> {
+    // Everybody may write to the directory for temporary files: somebody else may have been there before us.
+    match fs::symlink_metadata(directory) {
+        Ok(found) if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o002 != 0 => {
+            return Err(JobError::ForeignDirectory { path: directory.to_owned() });
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(JobError::io("cannot look at", directory)(error));
+        }
+        _ => {}
+    }
+    private::make_directory(directory).map_err(JobError::io("cannot create", directory))?;
+    match fs::symlink_metadata(directory) {
+        Ok(now) if !now.is_dir() || now.uid() != geteuid().as_raw() => {
+            Err(JobError::ForeignDirectory { path: directory.to_owned() })
+        }
+        // What was tidied away the moment after it was made is made again by whoever needs it.
+        _ => Ok(()),
     }
 }
 
@@ -104,16 +125,6 @@ impl JobPlace {
 fn folder_name(text: &str) -> String {
     let name: String = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     name.chars().take(LONGEST_NAME).collect()
-}
-
-fn make_private(directory: &Path) -> Result<(), JobError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    match made {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(JobError::io("cannot create", directory)(error))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! That a task may have to be opened is recorded with the start of its job and forgotten when it was, or need not be. So it
 //! happens though whoever should have done it was killed: the next one who looks does it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 
 use rusqlite::Transaction;
@@ -13,7 +13,7 @@ use taskyard_core::{Job, JobId, Status};
 
 use super::{JobError, Jobs};
 use crate::machine::{Machine, insert_reopening, remove_reopening};
-use crate::{Error, Outcome, Yard};
+use crate::{Error, Outcome, Yard, private};
 
 impl Jobs {
     /// Tells whether the end of a job may have to open a task again; costs next to nothing.
@@ -62,7 +62,7 @@ impl Jobs {
     pub(super) fn expect_reopening(&self, transaction: &Transaction<'_>, id: &JobId) -> rusqlite::Result<()> {
         insert_reopening(transaction, id.as_str())?;
         // Where the database can be written, so can this, or the commit that follows will fail as well.
-        let _ = self.place.prepare_data().map(|()| File::create(self.reopening_mark()));
+        let _ = self.place.prepare_data().map(|()| private::open(&self.reopening_mark()));
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl Jobs {
         });
         if settled.is_err() {
             // What could not be taken out of the table must still be found.
-            let _ = File::create(self.reopening_mark());
+            let _ = private::open(&self.reopening_mark());
         }
         Ok(settled?)
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::private::{has_database, prepare_database};
 use crate::unchanging::open_unchanging;
 
 /// The tables, each made when it is missing, so that an older database gains what is new.
@@ -98,7 +99,8 @@ impl Machine {
     /// Opens the database of a data directory for reading; none where there is none yet.
     pub fn look(data: &Path) -> Result<Option<Self>, MachineError> {
         let path = data.join("machine.sqlite");
-        if !path.exists() {
+        let is_there = has_database(data, &path);
+        if !is_there.map_err(|source| MachineError::Io { doing: "cannot use", path: path.clone(), source })? {
             return Ok(None);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -117,9 +119,14 @@ impl Machine {
 
     /// Opens the database of a data directory for writing, making both where they are missing.
     pub fn open(data: &Path) -> Result<Self, MachineError> {
-        make_private(data)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let machine = Self::open_with(data.join("machine.sqlite"), flags)?;
+        let path = data.join("machine.sqlite");
+        prepare_database(data, &path).map_err(|source| MachineError::Io {
+            doing: "cannot use",
+            path: path.clone(),
+            source,
+        })?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let machine = Self::open_with(path, flags)?;
         machine.log_ahead(data)?;
         machine.connection.execute_batch(TABLES).map_err(machine.failed("write"))?;
         Ok(machine)
@@ -157,17 +164,4 @@ impl Machine {
         let path = self.path.clone();
         move |source| MachineError::Database { doing, path, source }
     }
-}
-
-/// Makes a directory that is nobody else's business.
-fn make_private(directory: &Path) -> Result<(), MachineError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory).map_err(|source| MachineError::Io {
-        doing: "cannot create",
-        path: directory.to_owned(),
-        source,
-    })
 }

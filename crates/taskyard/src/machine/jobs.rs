@@ -1,6 +1,6 @@
 //! The table of jobs. What a record says is the business of [`crate::jobs`].
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::Path;
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, TransactionBehavior, named_params};
@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::notices::keep_for_notice;
 use super::{Machine, MachineError};
+use crate::private;
 
 /// One row: what is looked for in columns, the rest as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,8 +202,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
 /// Waits for our turn to write; it ends when what is returned is dropped.
 fn turn(data: &Path) -> Result<File, MachineError> {
     let path = data.join("machine.turn");
-    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let locked = opened.and_then(|file| {
+    let locked = private::open(&path).and_then(|file| {
         while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
             if error != rustix::io::Errno::INTR {
                 return Err(error.into());

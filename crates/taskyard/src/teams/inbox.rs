@@ -12,8 +12,8 @@ use taskyard_core::{ClientVersion, Message, MessageKey};
 
 use super::TeamError;
 use super::known_whole::KnownWhole;
-use crate::clock;
 use crate::store::{Found, Guarded, Replaced, StoreError, read_unlocked};
+use crate::{clock, private};
 
 /// How often a change begins again because somebody wrote without the lock.
 const ATTEMPTS: u32 = 16;
@@ -169,11 +169,11 @@ fn bytes_of(found: Found) -> Result<Vec<u8>, BadInbox> {
 
 /// Writes what was no message to a file of ours, one JSON value on each line.
 fn keep_aside(folder: &Path, inbox: &Path, malformed: &[Value]) -> Result<PathBuf, TeamError> {
-    fs::create_dir_all(folder).map_err(StoreError::io("cannot create", folder))?;
+    private::make_directory(folder).map_err(StoreError::io("cannot create", folder))?;
     let name = inbox.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let path = folder.join(format!("{name}-{}.jsonl", clock::wall() / 1_000));
     let lines: String = malformed.iter().map(|entry| format!("{entry}\n")).collect();
-    let written = fs::File::create(&path).and_then(|mut file| {
+    let written = private::create(&path).and_then(|mut file| {
         std::io::Write::write_all(&mut file, lines.as_bytes())?;
         file.sync_data()
     });

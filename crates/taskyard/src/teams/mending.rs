@@ -8,8 +8,8 @@ use taskyard_core::{Team, inbox_name};
 
 use super::register::{Teams, TeamsFound};
 use super::{Liveness, TeamError};
-use crate::clock;
 use crate::store::{Found, Guarded};
+use crate::{clock, private};
 
 /// How often a change begins again because somebody wrote without the lock.
 const ATTEMPTS: u32 = 16;
@@ -166,13 +166,13 @@ impl Teams {
     /// Keeps a file as it is.
     fn keep(&self, path: &Path, bytes: &[u8]) -> Result<PathBuf, TeamError> {
         let folder = self.set_aside_folder();
-        fs::create_dir_all(&folder).map_err(TeamError::io("cannot create", &folder))?;
+        private::make_directory(&folder).map_err(TeamError::io("cannot create", &folder))?;
         let name = |path: Option<&Path>| {
             path.and_then(Path::file_stem).map(|name| inbox_name(&name.to_string_lossy())).unwrap_or_default()
         };
         let team = path.ancestors().nth(if path.ends_with("config.json") { 1 } else { 2 });
         let kept = folder.join(format!("{}-{}-{}.torn", name(team), name(Some(path)), clock::wall() / 1_000));
-        let written = fs::File::create(&kept).and_then(|mut file| {
+        let written = private::create(&kept).and_then(|mut file| {
             std::io::Write::write_all(&mut file, bytes)?;
             file.sync_data()
         });

@@ -4,7 +4,7 @@
 //! cleared away, and nothing is renamed into place when the lock is no longer ours or the file is no longer the one we read.
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use super::lock::temporary_name;
 use super::place::{self, OURS, Place, c_name};
 use super::state;
 use super::turn::Turn;
+use crate::private;
 use crate::store::StoreError;
 use crate::store::sidecar::{canonical, sidecar_name};
 
@@ -61,7 +62,7 @@ impl Guarded {
         let place = Place::of_file(directory.to_owned(), name);
         let opened = place.open()?;
         let opened = opened.ok_or_else(|| StoreError::io("cannot open", directory)(io::ErrorKind::NotFound.into()))?;
-        fs::create_dir_all(queues).map_err(StoreError::io("cannot create", queues))?;
+        private::make_directory(queues).map_err(StoreError::io("cannot create", queues))?;
         let queue = queues.join(format!("{}.queue", sidecar_name(&path)));
         let is_there = look_at(opened.as_fd(), &c_name(name)).map_err(StoreError::io("cannot read", &path))?.is_some();
         if !is_there {

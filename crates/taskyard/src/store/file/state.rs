@@ -3,10 +3,12 @@
 //! The file is also the one that writers queue on (`queue.rs`). It is written with `pwrite` by whoever holds the list's
 //! lock and survives the death of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use crate::private;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
 const WORDS: usize = 11;
@@ -65,7 +67,7 @@ impl HeldName {
 
 /// Opens the file, making it where there is none.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    private::open(path)
 }
 
 /// Reads the words; `None` where nothing of ours is written there.

@@ -1,10 +1,11 @@
 //! In which boot of the machine a list was last looked after.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
-use crate::clock;
 use crate::store::StoreError;
+use crate::{clock, private};
 
 const BOOT_FILE: &str = "boot";
 
@@ -16,5 +17,6 @@ pub(in crate::store) fn is_same_boot(sidecar: &Path) -> bool {
 /// Remembers in which boot the list was last looked after.
 pub(in crate::store) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
     let path = sidecar.join(BOOT_FILE);
-    fs::write(&path, clock::boot_id()).map_err(StoreError::io("cannot write", path))
+    let written = private::create(&path).and_then(|mut file| file.write_all(clock::boot_id().as_bytes()));
+    written.map_err(StoreError::io("cannot write", path))
 }

@@ -1,6 +1,6 @@
 //! Opening the database, and making its commits durable.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -13,12 +13,14 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::boot::remember_boot;
 use super::damage;
+use super::naming::data_of;
 use super::schema::{
     FIRST_FORMAT_AS_THIRD, FORMAT, FORMS_AS_THIRD, FORMS_FROM_SECOND_FORMAT, FROM_FIRST_FORMAT, FROM_SECOND_FORMAT,
     SECOND_FORMAT_AS_THIRD, TABLES,
 };
 use super::stuck::{self, LetGoOn};
 use super::sums;
+use crate::private::prepare_database;
 use crate::store::StoreError;
 
 /// Counts how often a turn was taken from a writer that had not ended it.
@@ -46,10 +48,8 @@ impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
     pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         let path = sidecar.join("journal.sqlite");
-        if !path.exists() {
-            fs::create_dir_all(sidecar).map_err(StoreError::io("cannot create", sidecar))?;
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut journal = Self::connect(path, flags)?;
         let format: i64 = journal.pragma("user_version")?;
         if format < FORMAT {

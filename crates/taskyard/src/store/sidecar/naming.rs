@@ -8,6 +8,11 @@ pub(in crate::store) fn sidecar_of(data: &Path, list: &Path) -> PathBuf {
     data.join("lists").join(sidecar_name(list))
 }
 
+/// Returns the data directory that our own directory for a list is in.
+pub(super) fn data_of(sidecar: &Path) -> &Path {
+    sidecar.ancestors().nth(2).unwrap_or(sidecar)
+}
+
 /// Returns a path with its links resolved, as far as it exists: the client locks beside the real file, and two paths to one
 /// list are one list.
 pub(in crate::store) fn canonical(path: &Path) -> PathBuf {

@@ -11,6 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::form::Form;
+use crate::private;
 use crate::store::StoreError;
 use crate::store::lock_table::{flock_holder, is_suspended};
 
@@ -91,7 +92,5 @@ fn lock_while(file: File, patience: Duration, is_worth_waiting: impl Fn() -> boo
 }
 
 fn open(queue: &Path) -> Result<File, StoreError> {
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true).read(true);
-    options.open(queue).map_err(StoreError::io("cannot open", queue))
+    private::open(queue).map_err(StoreError::io("cannot open", queue))
 }

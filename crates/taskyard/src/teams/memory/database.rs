@@ -1,12 +1,13 @@
 //! Opening the database.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::private::{has_database, prepare_database};
 use crate::teams::TeamError;
 use crate::unchanging::open_unchanging;
 
@@ -45,7 +46,8 @@ pub(in crate::teams) struct Memory {
 impl Memory {
     /// Opens the database of a data directory to read it; none where there is none.
     pub(in crate::teams) fn look(data: &Path) -> Result<Option<Self>, TeamError> {
-        if !data.join("teams.sqlite").exists() {
+        let path = data.join("teams.sqlite");
+        if !has_database(data, &path).map_err(TeamError::io("cannot use", path))? {
             return Ok(None);
         }
         match Self::open(data) {
@@ -60,10 +62,10 @@ impl Memory {
 
     /// Opens the database of a data directory, making both where they are missing.
     pub(in crate::teams) fn open(data: &Path) -> Result<Self, TeamError> {
-        fs::create_dir_all(data).map_err(TeamError::io("cannot create", data))?;
         let path = data.join("teams.sqlite");
+        prepare_database(data, &path).map_err(TeamError::io("cannot use", &path))?;
         let failed = |source| TeamError::Memory { doing: "open", path: path.clone(), source };
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         // A message acknowledged in the instant before a power loss may be delivered once more; none is lost.

@@ -1,0 +1,45 @@
+//! Why something that should be private is not used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why something that should be private is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPrivate {
+    /// Somebody else made it, and may read and change it.
+    #[error("`{}` belongs to another user (uid {owner})", .path.display())]
+    ForeignOwner {
+        /// What it is.
+        path: PathBuf,
+        /// The number of that user.
+        owner: u32,
+    },
+    /// Others can put files of theirs there, and it cannot be closed to them: it is not ours, or not ours alone.
+    #[error("other users can write to `{}`", .path.display())]
+    OpenToOthers {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A link, a pipe or the like stands in the place of a file of ours.
+    #[error("`{}` is no regular file", .path.display())]
+    NoFile {
+        /// What it is.
+        path: PathBuf,
+    },
+}
+
+impl NotPrivate {
+    pub(super) fn foreign(path: &Path, owner: u32) -> Self {
+        Self::ForeignOwner { path: path.to_owned(), owner }
+    }
+
+    pub(super) fn no_file(path: &Path) -> Self {
+        Self::NoFile { path: path.to_owned() }
+    }
+}
+
+impl From<NotPrivate> for io::Error {
+    fn from(why: NotPrivate) -> Self {
+        Self::new(io::ErrorKind::PermissionDenied, why)
+    }
+}
