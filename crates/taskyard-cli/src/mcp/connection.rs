@@ -1,13 +1,13 @@
 //! One connection: what the client asks for, and what it is told.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams, GetPromptResponse, Implementation,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
-    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -22,10 +22,10 @@ use super::hub::{Hub, Leases};
 use super::identity;
 use super::log_level::{LogLevel, with_logging};
 use super::mail::Agents;
-use super::news::{Changes, Hearing};
 use super::notifying::Answered;
 use super::prompts::{self, NoPrompt};
 use super::roots::first_root;
+use super::telling::ToldClient;
 use super::{resources, tool_list};
 use crate::problem::Problem;
 
@@ -41,10 +41,13 @@ const ABOUT_TODOS: &str = "Your own todo list for this session: TodoWrite replac
 #[derive(Debug)]
 pub(crate) struct Connection {
     hub: Arc<Hub>,
-    tools: Vec<Tool>,
     subscribed: Arc<Mutex<HashSet<String>>>,
-    /// Who calls over it, and is told of messages.
+    /// Who calls over it, and is told of messages where anybody hears of them.
     agents: Agents,
+    /// Those whose messages are followed because of this connection; none as long as nobody hears of them.
+    followed: Mutex<Option<HashSet<AgentName>>>,
+    /// The agent that is named after the session, and ends with it.
+    of_session: OnceLock<AgentName>,
     log_level: Arc<LogLevel>,
     /// The client has left, as far as the transport can tell.
     left: CancellationToken,
@@ -53,12 +56,12 @@ pub(crate) struct Connection {
 impl Connection {
     /// Returns a connection to a server.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
-        let tools = tool_list::offered(hub.options, hub.rules);
         Self {
             hub,
-            tools,
             subscribed: Arc::default(),
             agents: Agents::default(),
+            followed: Mutex::default(),
+            of_session: OnceLock::new(),
             log_level: Arc::default(),
             left: CancellationToken::new(),
         }
@@ -82,14 +85,30 @@ impl Connection {
 
     /// Returns who asks, who is told of messages from then on.
     fn know(&self, context: &RequestContext<RoleServer>) -> AgentName {
-        let agent = identity::caller(&self.hub, context).agent;
-        self.tell_of_messages(&agent);
-        agent
+        let caller = identity::caller(&self.hub, context);
+        if caller.is_of_session {
+            let _ = self.of_session.set(caller.agent.clone());
+        }
+        if self.has_tasks() && self.agents.add(&caller.agent) {
+            self.follow_inboxes();
+        }
+        caller.agent
     }
 
-    fn tell_of_messages(&self, agent: &AgentName) {
-        if self.has_tasks() && self.agents.add(agent) {
-            self.hub.follow_inbox(agent);
+    /// Begins to follow the inboxes of all agents of this connection: it has somebody now who hears of messages. A request that
+    /// stands for itself has not, and is over before any could come.
+    fn tell_of_messages(&self) {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+        self.follow_inboxes();
+    }
+
+    fn follow_inboxes(&self) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(followed) = followed.as_mut() else { return };
+        for agent in self.agents.all() {
+            if followed.insert(agent.clone()) {
+                self.hub.follow_inbox(&agent);
+            }
         }
     }
 
@@ -130,11 +149,11 @@ impl ServerHandler for Connection {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+        Ok(ListToolsResult::with_all_items(self.hub.tools.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.name == name).cloned()
+        self.hub.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -246,6 +265,7 @@ impl ServerHandler for Connection {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut hearing = self.hub.news.hear();
         self.know(context.request_context());
+        self.tell_of_messages();
         self.hub.follow().await?;
         let (sink, accepted) = (context.sink().clone(), context.accepted().clone());
         loop {
@@ -303,8 +323,10 @@ impl ServerHandler for Connection {
         let hearing = self.hub.news.hear();
         self.follow_roots(&context.peer).await;
         if self.has_tasks() {
-            self.tell_of_messages(&identity::agent_of(&self.hub, &context));
-            let told = Told {
+            self.agents.add(&identity::agent_of(&self.hub, &context));
+            self.tell_of_messages();
+            let told = ToldClient {
+                left: self.left.clone(),
                 client: context.peer,
                 subscribed: Arc::clone(&self.subscribed),
                 agents: self.agents.clone(),
@@ -319,43 +341,15 @@ impl ServerHandler for Connection {
     }
 }
 
-/// A client that is told of changes.
-struct Told {
-    client: Peer<RoleServer>,
-    subscribed: Arc<Mutex<HashSet<String>>>,
-    agents: Agents,
-    log_level: Arc<LogLevel>,
-}
-
-impl Told {
-    /// Tells the client of changes for as long as it is there.
-    async fn tell(self, mut hearing: Hearing) {
-        while let Some(changes) = hearing.changes().await {
-            if self.client.is_transport_closed() || self.tell_once(&changes).await.is_err() {
-                return;
-            }
+impl Drop for Connection {
+    /// What the connection used ends with it.
+    fn drop(&mut self) {
+        self.left.cancel();
+        let followed = self.followed.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        self.hub.unfollow_inboxes(&followed.into_iter().flatten().collect::<Vec<_>>());
+        if let Some(agent) = self.of_session.take() {
+            self.hub.forget(agent);
         }
-    }
-
-    async fn tell_once(&self, changes: &Changes) -> Result<(), rmcp::ServiceError> {
-        if changes.resources_came_or_went {
-            self.client.notify_resource_list_changed().await?;
-        }
-        let mut concerned: Vec<String> = {
-            let subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-            subscribed.iter().filter(|uri| changes.concern(uri, &self.agents)).cloned().collect()
-        };
-        for mail in changes.mail_for(&self.agents) {
-            self.log_level.inform(&self.client, &mail.told).await?;
-            // Also to a client that subscribed to nothing: an agent that waits has no other way to learn of it.
-            if !concerned.iter().any(|uri| uri == resources::INBOX) {
-                concerned.push(resources::INBOX.to_owned());
-            }
-        }
-        for uri in concerned {
-            self.client.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
-        }
-        Ok(())
     }
 }
 

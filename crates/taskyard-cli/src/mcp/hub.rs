@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
+use rmcp::model::Tool;
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::ToolSet;
 use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::RwLock;
 
-use super::mail::Agents;
+use super::mail::AgentsTold;
 use super::news::News;
 use super::notifying::Notifying;
 use super::place::Place;
 use super::repeats::Repeats;
+use super::tool_list;
 use crate::context::Context;
 use crate::problem::Problem;
 
@@ -50,6 +52,8 @@ pub(crate) struct Hub {
     pub(super) options: Options,
     /// The rules in force where the server was started; they decide which tools are listed.
     pub(super) rules: Rules,
+    /// The tools that are listed.
+    pub(super) tools: Vec<Tool>,
     /// Ends every call when the process is asked to stop.
     pub(super) cancel: Cancel,
     /// What changes in the list is told here.
@@ -63,7 +67,7 @@ pub(crate) struct Hub {
     /// The client's session, where it said so.
     pub(super) session: Option<String>,
     /// The agents that are told of their messages.
-    agents: Agents,
+    agents: AgentsTold,
     /// Whether anybody wants to know what changes.
     is_followed: AtomicBool,
     origin: Mutex<Context>,
@@ -80,13 +84,14 @@ impl Hub {
         Ok(Self {
             options,
             rules: place.rules(),
+            tools: tool_list::offered(options, place.rules()),
             cancel,
             news: News::default(),
             repeats: Repeats::default(),
             notifying: Arc::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
             session: context.environment().client_session.clone(),
-            agents: Agents::default(),
+            agents: AgentsTold::default(),
             is_followed: AtomicBool::new(false),
             origin: Mutex::new(context),
             place: RwLock::new(Ok(Arc::new(place))),
@@ -119,20 +124,46 @@ impl Hub {
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
 
-    /// Sees to it that messages for an agent are told, from now on, whichever list is served.
+    /// Sees to it that messages for an agent are told, from now on, whichever list is served, until a connection no longer wants
+    /// it: see [`Self::unfollow_inboxes`].
     pub(super) fn follow_inbox(self: &Arc<Self>, agent: &AgentName) {
         if self.agents.add(agent) {
             let (hub, agent) = (Arc::clone(self), agent.clone());
-            tokio::spawn(async move { hub.follow_inboxes(vec![agent]).await });
+            tokio::spawn(async move { hub.keep_up_with_inboxes(vec![agent]).await });
         }
     }
 
-    async fn follow_inboxes(&self, agents: Vec<AgentName>) {
+    /// Says that a connection has ended that told these agents of messages.
+    pub(super) fn unfollow_inboxes(self: &Arc<Self>, agents: &[AgentName]) {
+        let were_last = agents.iter().filter(|agent| self.agents.remove(agent)).count() > 0;
+        // Without a runtime the whole server ends.
+        if let (true, Ok(runtime)) = (were_last, tokio::runtime::Handle::try_current()) {
+            let hub = Arc::clone(self);
+            runtime.spawn(async move { hub.keep_up_with_inboxes(Vec::new()).await });
+        }
+    }
+
+    /// Forgets what is remembered of an agent that was named after a session which has ended.
+    pub(super) fn forget(self: &Arc<Self>, agent: AgentName) {
+        self.repeats.forget(&agent);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let hub = Arc::clone(self);
+            runtime.spawn(async move {
+                if let Ok(place) = hub.place.read().await.as_ref() {
+                    place.forget(&agent);
+                }
+            });
+        }
+    }
+
+    async fn keep_up_with_inboxes(self: &Arc<Self>, new: Vec<AgentName>) {
         let Ok(place) = self.place().await else { return };
-        let news = self.news.clone();
-        let followed =
-            tokio::task::spawn_blocking(move || agents.iter().for_each(|agent| place.follow_inbox(agent, &news))).await;
-        if let Err(error) = followed {
+        let hub = Arc::clone(self);
+        let followed = tokio::task::spawn_blocking(move || {
+            place.follow_inboxes(&hub.agents, &hub.news);
+            new.iter().for_each(|agent| place.take_out_ghosts_around(agent));
+        });
+        if let Err(error) = followed.await {
             tracing::error!(%error, "messages will not be told");
         }
     }
@@ -158,7 +189,7 @@ impl Hub {
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }
         drop(place);
-        self.follow_inboxes(self.agents.all()).await;
+        self.keep_up_with_inboxes(self.agents.all().into_iter().collect()).await;
         if self.is_followed.load(Ordering::SeqCst)
             && let Err(error) = self.follow().await
         {

@@ -25,6 +25,8 @@ pub(super) struct Caller {
     pub(super) todos_of: String,
     /// The id the call carries.
     pub(super) call: Option<String>,
+    /// Whether the agent is named after a session over HTTP, and nobody can call under its name when that has ended.
+    pub(super) is_of_session: bool,
 }
 
 /// Returns who makes a call: the agent it names, the one the server was started for, or one named after the client and its
@@ -33,17 +35,22 @@ pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller 
     let call = call_id(context);
     let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(AgentName::new);
     if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
-        return Caller { todos_of: agent.as_str().to_owned(), agent, call };
+        return Caller { todos_of: agent.as_str().to_owned(), agent, call, is_of_session: false };
     }
     let agent = unnamed(hub, context.client_info().map(|client| client.name), &context.extensions);
     let session = hub.session.clone().filter(|_| hub.options.leases == Leases::Connection);
-    Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent, call }
+    let is_of_session = is_of_session(hub, &context.extensions);
+    Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent, call, is_of_session }
 }
 
 /// Returns the agent of a connection that has just begun.
 pub(super) fn agent_of(hub: &Hub, context: &NotificationContext<RoleServer>) -> AgentName {
     let client = context.peer.peer_info().map(|client| client.client_info.name.clone());
     hub.named_agent.clone().unwrap_or_else(|| unnamed(hub, client, &context.extensions))
+}
+
+fn is_of_session(hub: &Hub, extensions: &Extensions) -> bool {
+    hub.options.leases == Leases::Time && session(hub, extensions).is_some()
 }
 
 /// Names an agent after its client and session.

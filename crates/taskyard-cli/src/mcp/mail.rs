@@ -1,17 +1,18 @@
 //! Messages that come for the agents of connections.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use taskyard::core::render::{escaping, said_in_words};
 use taskyard::core::{AgentName, MessageKey};
-use taskyard::store::Subscription;
-use taskyard::teams::{Delivery, Seat, Teams};
+use taskyard::teams::{Delivery, FollowedAgents, Seat, Teams};
 
 use super::news::News;
 
-/// So many agents of one server are told of their messages.
-const AGENTS: usize = 256;
+/// So many agents of one connection are told of their messages.
+const AGENTS_OF_CONNECTION: usize = 256;
+/// So many agents of one server are.
+const AGENTS: usize = 1_024;
 /// So many characters of a message are told with the news of it.
 const EXCERPT: usize = 120;
 
@@ -24,19 +25,29 @@ pub(super) struct NewMail {
     pub(super) told: String,
 }
 
-/// The agents of one connection, or of one server.
+/// The agents of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agents(Arc<Mutex<HashSet<AgentName>>>);
 
-/// Follows the inboxes of agents for the news, until it is dropped.
+/// The agents of all connections of one server that tell them of messages, each with how many do.
 #[derive(Debug, Default)]
-pub(super) struct FollowingInboxes(Mutex<HashMap<AgentName, Subscription>>);
+pub(super) struct AgentsTold(Mutex<HashMap<AgentName, usize>>);
+
+/// Follows the inboxes of all agents of a server for the news: one watcher, however many they are, until it is dropped.
+#[derive(Debug, Default)]
+pub(super) struct FollowingInboxes {
+    followed: OnceLock<Option<FollowedAgents>>,
+    /// The messages each of them was told of.
+    known: Arc<Mutex<Known>>,
+}
+
+type Known = HashMap<AgentName, HashSet<MessageKey>>;
 
 impl Agents {
     /// Adds an agent; returns whether it is new. Beyond a number none is added.
     pub(super) fn add(&self, agent: &AgentName) -> bool {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.len() < AGENTS && agents.insert(agent.clone())
+        agents.len() < AGENTS_OF_CONNECTION && agents.insert(agent.clone())
     }
 
     /// Tells whether an agent is among them.
@@ -50,29 +61,68 @@ impl Agents {
     }
 }
 
-impl FollowingInboxes {
-    /// Begins to follow the inbox of an agent, where that has not begun: whether it is in a team already or joins one later.
-    /// A message is told once.
-    pub(super) fn begin(&self, teams: &Arc<Teams>, agent: &AgentName, news: &News) {
-        let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if following.contains_key(agent) {
-            return;
+impl AgentsTold {
+    /// Counts one more connection that tells an agent; returns whether it is the first. Beyond a number of agents none is added.
+    pub(super) fn add(&self, agent: &AgentName) -> bool {
+        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connections) = agents.get_mut(agent) {
+            *connections += 1;
+            return false;
         }
-        let (news, looking, own) = (news.clone(), Arc::clone(teams), agent.clone());
-        let known: Mutex<HashSet<MessageKey>> = Mutex::default();
-        let look = move |seat: Option<&Seat>| {
-            let received = seat.and_then(|seat| looking.look_into(seat).ok()).unwrap_or_default();
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_new = |delivery: &&Delivery| !delivery.keys.iter().all(|key| known.contains(key));
-            let new: Vec<&Delivery> = received.deliveries.iter().filter(is_new).collect();
-            if !new.is_empty() {
-                news.tell_of_mail(NewMail { agent: own.clone(), told: told(&new) });
-            }
-            *known = received.deliveries.into_iter().flat_map(|delivery| delivery.keys).collect();
-        };
-        match teams.follow_agent(agent, Box::new(look)) {
-            Ok(subscription) => drop(following.insert(agent.clone(), subscription)),
-            Err(error) => tracing::warn!(%error, "messages will not be told"),
+        agents.len() < AGENTS && agents.insert(agent.clone(), 1).is_none()
+    }
+
+    /// Counts one connection less; returns whether it was the last.
+    pub(super) fn remove(&self, agent: &AgentName) -> bool {
+        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(connections) = agents.get_mut(agent) else { return false };
+        *connections -= 1;
+        *connections == 0 && agents.remove(agent).is_some()
+    }
+
+    /// Returns all of them.
+    pub(super) fn all(&self) -> BTreeSet<AgentName> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+}
+
+impl FollowingInboxes {
+    /// Follows the inboxes of those that are told by now, whether they are in a team already or join one later, and of no others.
+    /// A message is told once.
+    pub(super) fn keep_up(&self, teams: &Arc<Teams>, agents: &AgentsTold, news: &News) {
+        let followed = self.followed.get_or_init(|| {
+            let followed = teams.follow_agents(Box::new(teller(teams, &self.known, news)));
+            followed.inspect_err(|error| tracing::warn!(%error, "messages will not be told")).ok()
+        });
+        let Some(followed) = followed else { return };
+        followed.follow_only(|| {
+            let agents = agents.all();
+            // Whoever comes back later is told anew of what waits.
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|agent, _| agents.contains(agent));
+            agents
+        });
+    }
+}
+
+/// Returns what looks at an agent's inbox, and tells of what was not there at its last look.
+fn teller(
+    teams: &Arc<Teams>,
+    known: &Arc<Mutex<Known>>,
+    news: &News,
+) -> impl Fn(&AgentName, Option<&Seat>) + Send + use<> {
+    let (teams, known, news) = (Arc::clone(teams), Arc::clone(known), news.clone());
+    move |agent, seat| {
+        let received = seat.and_then(|seat| teams.look_into(seat).ok()).unwrap_or_default();
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.remove(agent).unwrap_or_default();
+        let is_new = |delivery: &&Delivery| !delivery.keys.iter().all(|key| before.contains(key));
+        let new: Vec<&Delivery> = received.deliveries.iter().filter(is_new).collect();
+        if !new.is_empty() {
+            news.tell_of_mail(NewMail { agent: agent.clone(), told: told(&new) });
+        }
+        let keys: HashSet<MessageKey> = received.deliveries.into_iter().flat_map(|delivery| delivery.keys).collect();
+        if !keys.is_empty() {
+            known.insert(agent.clone(), keys);
         }
     }
 }

@@ -19,6 +19,7 @@ mod resources;
 mod roots;
 mod sessions;
 mod stdio;
+mod telling;
 mod tool_list;
 
 pub(crate) use http::service;

@@ -24,7 +24,7 @@ use taskyard::{Error, Yard};
 
 use super::hub::{Leases, Options};
 use super::identity::Caller;
-use super::mail::FollowingInboxes;
+use super::mail::{AgentsTold, FollowingInboxes};
 use super::news::{Following, News};
 use crate::context::Context;
 use crate::places;
@@ -177,10 +177,22 @@ impl Place {
         Some(Answer { text: answer.text.clone(), structured, is_error: answer.is_error })
     }
 
-    /// Begins to tell of messages for an agent, where that has not begun.
-    pub(super) fn follow_inbox(&self, agent: &AgentName, news: &News) {
+    /// Tells the agents of a server of their messages: those there are by now, and no others.
+    pub(super) fn follow_inboxes(&self, agents: &AgentsTold, news: &News) {
+        if let Some(teams) = self.yard.teams() {
+            self.following_inboxes.keep_up(teams, agents, news);
+        }
+    }
+
+    /// Forgets what is remembered of an agent that will not call again.
+    pub(super) fn forget(&self, agent: &AgentName) {
+        self.todos.forget(agent.as_str());
+        self.todo_turns.lock().unwrap_or_else(PoisonError::into_inner).remove(agent.as_str());
+    }
+
+    /// Takes those out of the team of an agent that no longer live, where it is in one.
+    pub(super) fn take_out_ghosts_around(&self, agent: &AgentName) {
         let Some(teams) = self.yard.teams() else { return };
-        self.following_inboxes.begin(teams, agent, news);
         if let Err(error) = self.take_out_ghosts(teams, agent) {
             tracing::warn!(%error, "those who no longer live stay in the team");
         }

@@ -82,6 +82,11 @@ impl Repeats {
         remembered.heard_of = clock;
         remembered.begin(key)
     }
+
+    /// Forgets the calls of an agent that will not call again.
+    pub(super) fn forget(&self, agent: &AgentName) {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner).known.remove(agent);
+    }
 }
 
 impl Agents {

@@ -15,13 +15,30 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// So many sessions there may be. One more, and the one that was not heard of for longest ends: clients that leave without a
 /// word must not keep others out.
 const SESSIONS: usize = 1_000;
+/// A session whose client has not said by then that it is ready ends when another begins.
+const OPENING: Duration = Duration::from_secs(60);
 
 /// Keeps sessions, so many and no more.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     kept: LocalSessionManager,
-    heard_of: Mutex<HashMap<SessionId, Instant>>,
+    heard_of: Mutex<HashMap<SessionId, HeardOf>>,
     most: usize,
+}
+
+/// What is known of a session.
+#[derive(Clone, Copy, Debug)]
+struct HeardOf {
+    last: Instant,
+    /// Whether its client has sent anything after the request that began it.
+    is_open: bool,
+}
+
+impl HeardOf {
+    /// Tells whether a session counts as begun and left.
+    fn is_left(self, now: Instant) -> bool {
+        !self.is_open && now.duration_since(self.last) > OPENING
+    }
 }
 
 type Failed = <LocalSessionManager as SessionManager>::Error;
@@ -40,7 +57,15 @@ impl Default for Sessions {
 impl Sessions {
     fn hear_of(&self, id: &SessionId) {
         let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
-        heard_of.insert(Arc::clone(id), Instant::now());
+        // One that has ended is not begun again by whoever still asks for it.
+        if let Some(session) = heard_of.get_mut(id) {
+            *session = HeardOf { last: Instant::now(), is_open: true };
+        }
+    }
+
+    fn begin(&self, id: &SessionId) {
+        let begun = HeardOf { last: Instant::now(), is_open: false };
+        self.heard_of.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(id), begun);
     }
 
     /// Returns the sessions that have to end before there is room for another.
@@ -48,10 +73,12 @@ impl Sessions {
         let kept = self.kept.sessions.read().await;
         let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
         heard_of.retain(|id, _| kept.contains_key(id));
-        let mut by_age: Vec<_> = heard_of.iter().map(|(id, at)| (*at, Arc::clone(id))).collect();
+        let now = Instant::now();
+        let mut by_age: Vec<_> = heard_of.iter().map(|(id, heard)| (!heard.is_left(now), heard.last, id)).collect();
         by_age.sort();
+        let left = by_age.iter().take_while(|(is_kept, ..)| !is_kept).count();
         let too_many = (kept.len() + 1).saturating_sub(self.most);
-        by_age.into_iter().take(too_many).map(|(_, id)| id).collect()
+        by_age.into_iter().take(too_many.max(left)).map(|(_, _, id)| Arc::clone(id)).collect()
     }
 }
 
@@ -65,7 +92,7 @@ impl SessionManager for Sessions {
             self.close_session(&id).await?;
         }
         let created = self.kept.create_session().await?;
-        self.hear_of(&created.0);
+        self.begin(&created.0);
         Ok(created)
     }
 
@@ -120,9 +147,29 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use rmcp::transport::streamable_http_server::session::SessionManager as _;
 
-    use super::Sessions;
+    use super::{OPENING, Sessions};
+
+    #[test]
+    fn a_session_that_was_begun_and_left_ends_when_another_begins() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let sessions = Sessions::default();
+            let (left, _one) = sessions.create_session().await.unwrap();
+            let (open, _two) = sessions.create_session().await.unwrap();
+            sessions.hear_of(&open);
+            for session in sessions.heard_of.lock().unwrap().values_mut() {
+                session.last -= OPENING + Duration::from_secs(1);
+            }
+            let (new, _three) = sessions.create_session().await.unwrap();
+            for (session, is_there) in [(&left, false), (&open, true), (&new, true)] {
+                assert_eq!(sessions.has_session(session).await.unwrap(), is_there);
+            }
+        });
+    }
 
     #[test]
     fn the_session_not_heard_of_for_longest_makes_room() {

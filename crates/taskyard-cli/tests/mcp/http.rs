@@ -67,6 +67,14 @@ impl Served {
 
     /// Opens a connection in the older way, with a session.
     pub(crate) fn session(&self, agent: &str) -> Line {
+        let mut line = self.half_session(agent);
+        let told = line.post(&[], br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert_eq!(told.status, 202, "{told:?}");
+        line
+    }
+
+    /// Begins a session, and does not say that the client is ready.
+    pub(crate) fn half_session(&self, agent: &str) -> Line {
         let mut line = self.line(agent);
         let client = json!({ "name": "claude-code", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
@@ -75,8 +83,6 @@ impl Served {
         assert_eq!(response.status, 200, "{response:?}");
         line.session = response.session;
         assert!(line.session.is_some());
-        let told = line.post(&[], br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        assert_eq!(told.status, 202, "{told:?}");
         line
     }
 
@@ -137,7 +143,33 @@ impl Line {
 
     /// Sends a message with these headers and those of the content alone.
     pub(crate) fn post_as(&mut self, headers: &[(&str, &str)], body: &[u8]) -> Response {
-        let mut request = "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\n".to_owned();
+        self.send("POST", headers, body);
+        self.response()
+    }
+
+    /// Ends the session.
+    pub(crate) fn end_session(&mut self) {
+        let (host, proof) = (self.address.clone(), format!("Bearer {}", self.token));
+        let session = self.session.take().unwrap();
+        self.send("DELETE", &[("Host", &host), ("Authorization", &proof), ("Mcp-Session-Id", &session)], b"");
+        assert_eq!(self.response().status, 202);
+    }
+
+    /// Opens the stream on which the server speaks unasked, and returns when it has begun.
+    pub(crate) fn open_stream(&mut self) {
+        let (host, proof) = (self.address.clone(), format!("Bearer {}", self.token));
+        let session = self.session.clone().unwrap();
+        self.send("GET", &[("Host", &host), ("Authorization", &proof), ("Mcp-Session-Id", &session)], b"");
+        assert!(self.header_line().contains("200"));
+    }
+
+    /// Returns another connection to the same session.
+    pub(crate) fn beside(&self, served: &Served) -> Self {
+        Self { session: self.session.clone(), ..served.line(&self.agent) }
+    }
+
+    fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &[u8]) {
+        let mut request = format!("{method} /mcp HTTP/1.1\r\nContent-Type: application/json\r\n");
         request.push_str("Accept: application/json, text/event-stream\r\n");
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
@@ -147,7 +179,6 @@ impl Line {
         bytes.extend_from_slice(body);
         // A server that refuses a large body may close before it has read all of it.
         let _ = self.stream.get_mut().write_all(&bytes);
-        self.response()
     }
 
     fn response(&mut self) -> Response {

@@ -10,6 +10,7 @@ use taskyard_testkit::{Home, Random, Scale, build, is_consistent_journal};
 
 use crate::http::{Line, Served};
 use crate::stdio::Piped;
+use crate::usage::Usage;
 
 const OVER_HTTP: usize = 50;
 const OVER_PIPES: usize = 10;
@@ -84,12 +85,6 @@ fn work(who: usize, mut caller: Caller, calls: usize, made: &AtomicUsize) -> Don
     done
 }
 
-fn resident(pid: u32) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
-}
-
 #[test]
 fn many_connections_on_one_list_lose_nothing() {
     let calls = Scale::from_environment(0.03).of(CALLS) / (OVER_HTTP + OVER_PIPES);
@@ -114,9 +109,9 @@ fn many_connections_on_one_list_lose_nothing() {
     while made.load(Ordering::Relaxed) < half && !workers.iter().all(thread::JoinHandle::is_finished) {
         crate::http::a_moment();
     }
-    let in_the_middle = resident(served.pid());
+    let in_the_middle = Usage::of(served.pid()).resident;
     let all: Vec<Done> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
-    let at_the_end = resident(served.pid());
+    let at_the_end = Usage::of(served.pid()).resident;
     assert!(
         at_the_end < in_the_middle * 5 / 4 + 16 * 1024,
         "{in_the_middle} kB in the middle, {at_the_end} kB at the end"

@@ -21,5 +21,7 @@ mod notifications;
 mod recording;
 mod repeating;
 mod resources;
+mod sessions;
 mod stdio;
+mod usage;
 mod waiting;

@@ -1,11 +1,12 @@
 //! Being told at once that there may be something new in an inbox.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,17 @@ use crate::store::{PlacesWatched, Subscription};
 
 /// Is told where somebody sits, on a thread of its own.
 pub type SeatListener = Box<dyn Fn(Option<&Seat>) + Send>;
+
+/// Is told where one of several agents sits, on a thread of its own.
+pub type AgentListener = Box<dyn Fn(&AgentName, Option<&Seat>) + Send>;
+
+/// Follows the inboxes of any number of agents with one watcher and one thread, until it is dropped.
+#[derive(Debug)]
+pub struct FollowedAgents {
+    agents: Arc<Mutex<BTreeSet<AgentName>>>,
+    look_again: Sender<Word>,
+    _following: Subscription,
+}
 
 /// A burst of changes is told of once.
 const BURST: Duration = Duration::from_millis(2);
@@ -35,42 +47,85 @@ impl Teams {
     /// Calls `look` now and whenever something may have moved in the inboxes of a team, until the subscription is dropped.
     pub fn follow(&self, seat: &Seat, look: Box<dyn Fn() + Send>) -> Result<Subscription, TeamError> {
         let places = self.places.inbox_directories(&seat.team.name);
-        follow(move || places.clone(), look)
+        follow(move || places.clone(), look).map(|(following, _)| following)
     }
 
     /// Calls `look` with where somebody sits, now and whenever something may have moved there, also when it joins a team, until the
     /// subscription is dropped.
     pub fn follow_agent(self: &Arc<Self>, agent: &AgentName, look: SeatListener) -> Result<Subscription, TeamError> {
         let (watched, looking, agent) = (Arc::clone(self), Arc::clone(self), agent.clone());
-        let own = agent.clone();
+        let own = BTreeSet::from([agent.clone()]);
         let places = move || watched.places_of(&own);
         let look_at_seat = move || match looking.only_seat(&agent) {
             Ok(seat) => look(seat.as_ref()),
             Err(error) => tracing::warn!(%error, "teams cannot be looked at"),
         };
-        follow(places, Box::new(look_at_seat))
+        follow(places, Box::new(look_at_seat)).map(|(following, _)| following)
     }
 
-    /// Returns the directories in which something moves when somebody is written to or joins a team.
-    fn places_of(&self, agent: &AgentName) -> Vec<PathBuf> {
+    /// Prepares to call `look` with where each of the agents sits that are named later, whenever something may have moved there,
+    /// until what is returned is dropped.
+    pub fn follow_agents(self: &Arc<Self>, look: AgentListener) -> Result<FollowedAgents, TeamError> {
+        let agents: Arc<Mutex<BTreeSet<AgentName>>> = Arc::default();
+        let (watched, looking, followed) = (Arc::clone(self), Arc::clone(self), Arc::clone(&agents));
+        let places = move || watched.places_of(&current(&followed));
+        let followed = Arc::clone(&agents);
+        let look_at_seats = move || {
+            for (agent, seat) in looking.only_seats(&current(&followed)) {
+                match seat {
+                    Ok(seat) => look(&agent, seat.as_ref()),
+                    Err(error) => tracing::warn!(%error, %agent, "teams cannot be looked at"),
+                }
+            }
+        };
+        let (following, look_again) = follow(places, Box::new(look_at_seats))?;
+        Ok(FollowedAgents { agents, look_again, _following: following })
+    }
+
+    /// Returns the directories in which something moves when one of these is written to or joins a team.
+    fn places_of(&self, agents: &BTreeSet<AgentName>) -> Vec<PathBuf> {
         let mut places = vec![self.options.root.clone()];
         let directories = fs::read_dir(&self.options.root).into_iter().flatten().flatten();
         let is_team = |entry: &fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
         places.extend(directories.filter(is_team).map(|entry| entry.path()).filter(|path| path.is_dir()));
         places.sort();
-        if let Ok(Some(seat)) = self.only_seat(agent) {
-            places.extend(self.places.inbox_directories(&seat.team.name));
+        for (_, seat) in self.only_seats(agents) {
+            let inboxes = seat.ok().flatten().map(|seat| self.places.inbox_directories(&seat.team.name));
+            for inbox in inboxes.into_iter().flatten() {
+                if !places.contains(&inbox) {
+                    places.push(inbox);
+                }
+            }
         }
         places
     }
 }
 
+impl FollowedAgents {
+    /// Follows these agents from now on, and no others; those that are new are looked at at once. Who they are is asked in turn, so
+    /// that of two calls at once the later one decides by the later answer.
+    pub fn follow_only(&self, agents: impl FnOnce() -> BTreeSet<AgentName>) {
+        let mut followed = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let agents = agents();
+        let is_any_new = !agents.is_subset(&followed);
+        *followed = agents;
+        if is_any_new {
+            // The thread lives as long as this does.
+            let _ = self.look_again.send(Word::Moved);
+        }
+    }
+}
+
+fn current(agents: &Mutex<BTreeSet<AgentName>>) -> BTreeSet<AgentName> {
+    agents.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 fn follow(
     places: impl Fn() -> Vec<PathBuf> + Send + 'static,
     look: Box<dyn Fn() + Send>,
-) -> Result<Subscription, TeamError> {
+) -> Result<(Subscription, Sender<Word>), TeamError> {
     let (sender, receiver) = channel();
-    let moved = sender.clone();
+    let (moved, look_again) = (sender.clone(), sender.clone());
     let is_waiting = Arc::new(AtomicBool::new(false));
     let waiting = Arc::clone(&is_waiting);
     let watched = PlacesWatched::new(move || {
@@ -83,13 +138,14 @@ fn follow(
         .name("taskyard-inbox".to_owned())
         .spawn(move || attend(watched, &places, &Heard { receiver, is_waiting }, &look))
         .map_err(TeamError::io("cannot watch", "inboxes"))?;
-    Ok(Subscription::new(move || {
+    let following = Subscription::new(move || {
         let _ = sender.send(Word::End);
         // A listener may end its own subscription; it cannot wait for itself.
         if thread.thread().id() != thread::current().id() {
             let _ = thread.join();
         }
-    }))
+    });
+    Ok((following, look_again))
 }
 
 /// What the one who looks hears.

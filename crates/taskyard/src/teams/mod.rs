@@ -26,7 +26,7 @@ mod team_file;
 
 pub use creating::NewTeam;
 pub use error::TeamError;
-pub use following::SeatListener;
+pub use following::{AgentListener, FollowedAgents, SeatListener};
 pub use inbox::SetAside;
 pub use joining::{NewMember, Presence};
 pub use mending::{Mended, TeamTrouble};

@@ -1,5 +1,6 @@
 //! All teams there are, and where somebody sits.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -152,6 +153,19 @@ impl Teams {
             }
         }
         Ok(if seats.len() == 1 { seats.pop() } else { None })
+    }
+
+    /// Returns where each of several agents sits, as [`Self::only_seat`] does for one; the teams are read once.
+    pub(super) fn only_seats(&self, agents: &BTreeSet<AgentName>) -> Vec<(AgentName, Result<Option<Seat>, TeamError>)> {
+        let found = if agents.is_empty() { return Vec::new() } else { self.look_around() };
+        let seat_of = |agent: &AgentName| match &found {
+            Ok(found) if found.unreadable.is_empty() => {
+                let seats = self.seats(agent, &found.teams)?;
+                Ok(<[Seat; 1]>::try_from(seats).ok().map(|[seat]| seat))
+            }
+            _ => self.only_seat(agent),
+        };
+        agents.iter().map(|agent| (agent.clone(), seat_of(agent))).collect()
     }
 
     /// A seat is a member's of that name, or one taken under another name, or the lead's of a session.

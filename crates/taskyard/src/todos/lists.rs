@@ -45,4 +45,8 @@ impl TodoLists {
         lists.insert(agent.to_owned(), Arc::clone(&list));
         list
     }
+    /// Forgets the list of an agent that will not call again. What is in a file stays there.
+    pub fn forget(&self, agent: &str) {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
+    }
 }

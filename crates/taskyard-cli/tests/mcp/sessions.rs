@@ -1,0 +1,86 @@
+//! Sessions over HTTP: what one used ends with it.
+
+use std::time::Instant;
+
+use serde_json::json;
+use taskyard_testkit::{Home, PATIENCE, Scale};
+
+use crate::http::{Line, Served, a_moment};
+use crate::usage::Usage;
+
+const SESSIONS: usize = 10_000;
+/// After so many a server has everything it will ever need.
+const WARM_UP: usize = 40;
+/// So much memory may come and go, in kB.
+const NOISE: usize = 8 * 1024;
+
+/// Opens a session in one of the ways in which clients do, and ends it in one of the ways in which they leave.
+fn come_and_go(served: &Served, number: usize) {
+    let mut line = if number % 5 == 1 { served.half_session("x") } else { served.session("x") };
+    match number % 5 {
+        0 => {
+            ask(&mut line, r#""resources/list","params":{}"#);
+            ask(&mut line, r#""resources/subscribe","params":{"uri":"taskyard://list"}"#);
+        }
+        2 => {
+            let mut stream = line.beside(served);
+            stream.open_stream();
+            // Cut without a word.
+            drop(stream);
+        }
+        3 => assert_eq!(line.call("TaskList", json!({}))["isError"], false),
+        _ => {}
+    }
+    line.end_session();
+}
+
+fn ask(line: &mut Line, question: &str) {
+    let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":{question}}}"#);
+    assert_eq!(line.post(&[], message.as_bytes()).status, 200);
+}
+
+/// Waits until a server uses no more than it did, some memory aside.
+fn comes_back_to(before: Usage, served: &Served) {
+    let started = Instant::now();
+    loop {
+        let now = Usage::of(served.pid());
+        let is_back = now.descriptors <= before.descriptors
+            && now.threads <= before.threads
+            && now.watchers <= before.watchers
+            && now.resident <= before.resident + NOISE;
+        if is_back {
+            return;
+        }
+        assert!(started.elapsed() < PATIENCE, "{before:?} became {now:?}");
+        a_moment();
+    }
+}
+
+#[test]
+fn what_a_session_used_ends_with_it() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create one");
+    let served = Served::start(&home);
+    (0..WARM_UP).for_each(|number| come_and_go(&served, number));
+    let before = Usage::of(served.pid());
+    assert!(before.watchers < 8, "{before:?}");
+    (0..Scale::from_environment(0.04).of(SESSIONS)).for_each(|number| come_and_go(&served, number));
+    comes_back_to(before, &served);
+}
+
+#[test]
+fn sessions_that_are_left_open_need_no_watcher_each() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("team create alpha --as lead");
+    let served = Served::start(&home);
+    (0..WARM_UP).for_each(|number| come_and_go(&served, number));
+    let before = Usage::of(served.pid());
+    // More than a user may have watchers.
+    let open: Vec<Line> = (0..150).map(|_| served.session("x")).collect();
+    let during = Usage::of(served.pid());
+    assert!(during.watchers <= before.watchers && during.threads <= before.threads + 2, "{before:?} became {during:?}");
+    assert!(during.descriptors <= before.descriptors + open.len() + 2, "{before:?} became {during:?}");
+    // All of them leave without a word; their connections end with them.
+    drop(open);
+    comes_back_to(Usage { resident: usize::MAX / 2, ..before }, &served);
+}
