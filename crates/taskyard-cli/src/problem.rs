@@ -253,7 +253,10 @@ impl From<Refusal> for Problem {
                 Self::new(Exit::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
             }
             Refusal::NotRemoved { task } => Self::new(Exit::Refused, "not_removed", message)
-                .hint(format!("see it with `taskyard show {task}`"))
+                .hint(format!("see it with `taskyard show {task}`, and what was there before with `taskyard history {task}`"))
+                .detail("task", task.as_str()),
+            Refusal::NotMissing { task, .. } => Self::new(Exit::Refused, "not_missing", message)
+                .hint(format!("bring it back all the same with `taskyard restore {task} --deleted`"))
                 .detail("task", task.as_str()),
             Refusal::MergeIntoItself => Self::new(Exit::Refused, "merge_into_itself", message),
             Refusal::NoSuchList { list } => Self::new(Exit::NotFound, "list_not_found", message)

@@ -12,7 +12,8 @@ use crate::problem::Problem;
 
 /// Remove every task of the list
 ///
-/// In one revision, so that one `taskyard undo` brings all of it back. Numbers are never given out again.
+/// In one revision, so that one `taskyard undo` brings all of it back. Numbers are never given out again. Tasks that are missing, because
+/// another program removed them, count as deleted on purpose from then on.
 #[derive(Debug, Args)]
 pub(crate) struct Clear {
     /// Overrule the leases of whoever is working on tasks of the list
@@ -23,6 +24,8 @@ pub(crate) struct Clear {
 #[derive(Serialize)]
 struct Answer<'a> {
     tasks: Shapes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Shapes<'a>>,
     revision: Option<u64>,
 }
 
@@ -33,7 +36,8 @@ impl Clear {
         let cleared = yard.clear()?.done()?;
         if output.is_json() {
             let revision = cleared.revision.map(|revision| revision.0);
-            output.document(Answer { tasks: Shapes(&cleared.tasks), revision })?;
+            let missing = (!cleared.missing.is_empty()).then_some(Shapes(&cleared.missing));
+            output.document(Answer { tasks: Shapes(&cleared.tasks), missing, revision })?;
             return Ok(Exit::Done);
         }
         let mut line = Line::plain(&match cleared.tasks.len() {
@@ -43,6 +47,17 @@ impl Clear {
         });
         line.push(Tone::Strong, yard.list_id().as_str());
         output.say(&line)?;
+        let missing = match cleared.missing.len() {
+            0 => None,
+            1 => Some("1 missing task counts as deleted on purpose now".to_owned()),
+            count => Some(format!("{count} missing tasks count as deleted on purpose now")),
+        };
+        if let Some(missing) = missing {
+            let mut line = Line::plain(&format!("{missing}; "));
+            line.push(Tone::Hint, "taskyard restore --all --deleted");
+            line.push(Tone::Plain, " brings back what was deleted");
+            output.say(&line)?;
+        }
         if let Some(revision) = cleared.revision {
             way_back(revision, output)?;
         }

@@ -3,17 +3,19 @@
 use clap::Args;
 use serde::Serialize;
 use taskyard::core::TaskId;
+use taskyard::core::render::Tone;
 
 use super::answers::{did, way_back};
 use crate::arguments::{LeaseFlags, parse_id};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes};
+use crate::output::{Ids, Output, Shapes};
 use crate::problem::Problem;
 
 /// Remove tasks, and the edges that lead to them
 ///
-/// All of them in one revision; `taskyard undo` or `taskyard restore` brings them back, edges and numbers included.
+/// All of them in one revision; `taskyard undo` or `taskyard restore --deleted` brings them back, edges and numbers included. A task that is
+/// missing, because another program removed it, counts as deleted on purpose from then on.
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     /// The tasks
@@ -27,6 +29,8 @@ pub(crate) struct Delete {
 #[derive(Serialize)]
 struct Answer<'a> {
     tasks: Shapes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Ids<'a>>,
     revision: u64,
 }
 
@@ -34,11 +38,19 @@ impl Delete {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let deleted = self.lease.on(context.yard()?).delete(&self.ids)?.done()?;
         if output.is_json() {
-            output.document(Answer { tasks: Shapes(&deleted.tasks), revision: deleted.revision.0 })?;
+            output.document(Answer {
+                tasks: Shapes(&deleted.tasks),
+                missing: (!deleted.missing.is_empty()).then_some(Ids(&deleted.missing)),
+                revision: deleted.revision.0,
+            })?;
             return Ok(Exit::Done);
         }
         for task in &deleted.tasks {
-            output.say(&did("Deleted", task))?;
+            let mut line = did("Deleted", task);
+            if deleted.missing.contains(&task.id) {
+                line.push(Tone::Dim, ", which was missing and no longer counts as that");
+            }
+            output.say(&line)?;
         }
         way_back(deleted.revision, output)?;
         Ok(Exit::Done)

@@ -2,11 +2,10 @@
 
 use clap::Args;
 use serde::Serialize;
-use taskyard::Yard;
-use taskyard::core::TaskId;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, op_in_words};
-use taskyard::operations::{Restorable, RestoreWhich, Restored};
+use taskyard::core::{Entry, Op, TaskId};
+use taskyard::operations::{Absence, Restorable, RestoreWhich, Restored};
 
 use super::answers::did;
 use crate::arguments::parse_id;
@@ -15,18 +14,23 @@ use crate::exit::Exit;
 use crate::output::{EntryShape, Output, Shapes};
 use crate::problem::Problem;
 
-/// Bring back what was removed, here or by another program
+/// Bring back what is missing: what another program removed, and what an undo of a restore took away
 ///
-/// Without arguments it shows what can be brought back. Tasks return with their numbers and edges.
+/// Without arguments it shows what is missing. Tasks return with their numbers and edges. What was deleted or cleared with Taskyard was
+/// meant to go, and comes back with --deleted only.
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
     /// The tasks to bring back
     #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',')]
     ids: Vec<TaskId>,
 
-    /// Everything that was removed
+    /// Everything that is missing
     #[arg(long, conflicts_with = "ids")]
     all: bool,
+
+    /// Also what was deleted or cleared on purpose; of what is named, also what moved to another list or whose making was undone
+    #[arg(long)]
+    deleted: bool,
 }
 
 #[derive(Serialize)]
@@ -37,6 +41,7 @@ struct Choices<'a> {
 #[derive(Serialize)]
 struct RestorableShape<'a> {
     task: Shape<'a>,
+    deleted: bool,
     removed: EntryShape<'a>,
 }
 
@@ -54,9 +59,10 @@ impl Restore {
         let which = match (self.all, self.ids) {
             (true, _) => RestoreWhich::All,
             (false, ids) if !ids.is_empty() => RestoreWhich::Some(ids),
-            (false, _) => return choices(&yard, output),
+            (false, _) if self.deleted => return choices(&yard.restorable_with_deleted()?, self.deleted, output),
+            (false, _) => return choices(&yard.restorable()?, self.deleted, output),
         };
-        let restored = yard.restore(which)?.done()?;
+        let restored = if self.deleted { yard.restore_with_deleted(which) } else { yard.restore(which) }?.done()?;
         if output.is_json() {
             output.document(shape(&restored))?;
             return Ok(Exit::Done);
@@ -74,8 +80,7 @@ impl Restore {
     }
 }
 
-fn choices(yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
-    let restorable = yard.restorable()?;
+fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
         output.document(Choices { restorable: restorable.iter().map(restorable_shape).collect() })?;
         return Ok(Exit::Done);
@@ -85,28 +90,41 @@ fn choices(yard: &Yard, output: &mut Output) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     let look = output.look();
-    for Restorable { task, removed } in &restorable {
+    for Restorable { task, removed, .. } in restorable {
         let mut line = Line::new()
             .with(Tone::Id, &format!("#{}", task.id))
             .with(Tone::Plain, &format!(" {}", task.shown_subject()));
-        let who = if removed.op.is_elsewhere() { String::new() } else { format!(" by {}", removed.actor) };
-        let when =
-            format!("  {}{who}, {} (revision {})", op_in_words(removed.op), look.time(removed.at), removed.revision);
-        line.push(Tone::Dim, &when);
+        line.push(
+            Tone::Dim,
+            &format!("  {}, {} (revision {})", went(removed), look.time(removed.at), removed.revision),
+        );
         output.line(&match look.width {
             Some(width) => line.cut(width, look.ellipsis()),
             None => line,
         })?;
     }
-    let mut line = Line::new().with(Tone::Dim, "bring them back with ").with(Tone::Hint, "taskyard restore ID");
+    let flag = if with_deleted { " --deleted" } else { "" };
+    let mut line = Line::new().with(Tone::Dim, "bring them back with ");
+    line.push(Tone::Hint, &format!("taskyard restore ID{flag}"));
     line.push(Tone::Dim, " or ");
-    line.push(Tone::Hint, "taskyard restore --all");
+    line.push(Tone::Hint, &format!("taskyard restore --all{flag}"));
     output.say(&line)?;
     Ok(Exit::Done)
 }
 
-fn restorable_shape(Restorable { task, removed }: &Restorable) -> RestorableShape<'_> {
-    RestorableShape { task: Shape(task), removed: EntryShape(removed) }
+/// Says how a task went, and by whom.
+fn went(removed: &Entry) -> String {
+    match removed.op {
+        Op::RemovedElsewhere => op_in_words(removed.op).to_owned(),
+        // Nobody has noticed yet that it went; this is the last that was done to it.
+        _ if removed.after.is_some() => "gone since it was last changed".to_owned(),
+        Op::Undo => format!("taken away by an undo by {}", removed.actor),
+        op => format!("{} by {}", op_in_words(op), removed.actor),
+    }
+}
+
+fn restorable_shape(Restorable { task, absence, removed }: &Restorable) -> RestorableShape<'_> {
+    RestorableShape { task: Shape(task), deleted: *absence == Absence::Deleted, removed: EntryShape(removed) }
 }
 
 fn shape(restored: &Restored) -> Answer<'_> {

@@ -76,7 +76,7 @@ fn a_task_stays_hidden_while_it_is_done() {
 fn a_hidden_task_can_be_deleted_and_restored() {
     let mut test = with_hidden().quietly("delete 7");
     assert_eq!(files(&test), ["2.json"]);
-    test = test.quietly("restore 7");
+    test = test.quietly("restore 7 --deleted");
     assert_eq!(files(&test), ["2.json", "7.json"]);
     test = with_hidden().quietly("clear");
     assert_eq!(files(&test), [""; 0]);

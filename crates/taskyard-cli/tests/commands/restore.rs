@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use crate::test::Test;
 
 #[test]
@@ -6,10 +8,12 @@ fn what_was_deleted_comes_back_with_its_edges() {
         .list("1 pending; 2 pending <- 1; 3 pending <- 2")
         .quietly("delete 2 --as ana")
         .run("restore")
-        .run("restore --json")
         .run("restore 2")
+        .run("restore --deleted")
+        .run("restore --deleted --json")
+        .run("restore 2 --deleted")
         .run("list --json")
-        .run("restore")
+        .run("restore --deleted")
         .snapshot();
 }
 
@@ -43,7 +47,77 @@ fn a_number_that_came_back_is_not_given_out_twice() {
         .list("1 pending; 2 pending")
         .quietly("delete 2")
         .quietly("create three")
-        .run("restore 2")
+        .run("restore 2 --deleted")
         .run("list")
         .snapshot();
+}
+
+#[test]
+fn what_an_undo_of_a_restore_took_away_is_named() {
+    Test::new()
+        .list("1 pending; 2 pending <- 1")
+        .quietly("list")
+        .meanwhile(remove_every_task)
+        .quietly("restore --all")
+        .quietly("undo --as ana")
+        .run("restore")
+        .run("restore --json")
+        .run("restore --all")
+        .snapshot();
+}
+
+#[test]
+fn a_missing_task_can_be_deleted_on_purpose() {
+    Test::new()
+        .list("1 pending; 2 pending <- 1")
+        .quietly("list")
+        .meanwhile(|place| std::fs::remove_file(place.join("home/.claude/tasks/project/1.json")).unwrap())
+        .run("restore")
+        .run("delete 1 --as ana")
+        .run("restore")
+        .run("history 1 --as ana")
+        .run("restore 1")
+        .run("undo")
+        .run("restore")
+        .run("delete 1 2 --json")
+        .snapshot();
+}
+
+#[test]
+fn a_list_that_is_gone_can_be_cleared_on_purpose() {
+    Test::new()
+        .list("1 pending; 2 pending")
+        .quietly("list")
+        .meanwhile(|place| std::fs::remove_dir_all(place.join("home/.claude/tasks/project")).unwrap())
+        .run("clear")
+        .run("restore --all")
+        .run("undo")
+        .run("clear --json")
+        .run("restore --all --deleted")
+        .snapshot();
+}
+
+#[test]
+fn a_number_that_another_task_has_now_is_not_restored() {
+    let other = r#"{"id":"1","subject":"Another","description":"","status":"pending","blocks":[],"blockedBy":[]}"#;
+    Test::new()
+        .list("1 pending; 2 pending")
+        .quietly("list")
+        .meanwhile(remove_every_task)
+        .quietly("list")
+        .meanwhile(|place| std::fs::write(place.join("home/.claude/tasks/project/1.json"), other).unwrap())
+        .run("restore 1")
+        .run("restore --all")
+        .run("list")
+        .snapshot();
+}
+
+fn remove_every_task(place: &Path) {
+    let list = place.join("home/.claude/tasks/project");
+    for entry in std::fs::read_dir(list).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
 }

@@ -75,6 +75,9 @@ fn headline(entry: &Entry, look: &Look) -> Line {
         let subject = cut_text(&super::escaping::one_line(&task.shown_subject()), VALUE, look.ellipsis());
         line.push(Tone::Plain, &format!(" {subject}"));
     }
+    if entry.before.is_none() && entry.after.is_none() {
+        line.push(Tone::Dim, " (it was not there)");
+    }
     if !entry.undoes.is_empty() {
         line.push(Tone::Dim, &format!(" (took back {})", revisions(&entry.undoes)));
     }

@@ -19,8 +19,16 @@ pub struct Reconnected {
 ///
 /// What either end says of an edge counts. Edges between tasks that were present already are left as they are.
 pub fn reconnect(present: &[Task], arrivals: &[Task], rules: Rules) -> Reconnected {
+    reconnect_remembering(present, arrivals, &[], rules)
+}
+
+/// Does the same, where edges are known that neither end has any more. Those to tasks that are not there are passed over.
+pub fn reconnect_remembering(present: &[Task], arrivals: &[Task], remembered: &[Edge], rules: Rules) -> Reconnected {
     let there: HashMap<&TaskId, &Task> = present.iter().chain(arrivals).map(|task| (&task.id, task)).collect();
-    let stated = StatedEdges::of(present, arrivals);
+    let mut stated = StatedEdges::of(present, arrivals);
+    for edge in remembered.iter().filter(|edge| there.contains_key(&edge.task) && there.contains_key(&edge.on)) {
+        stated.end(edge.clone());
+    }
     let (possible, mut dropped): (Vec<&Edge>, Vec<&Edge>) =
         stated.order.iter().partition(|edge| there.contains_key(&edge.task) && there.contains_key(&edge.on));
     let accepted = match rules {
@@ -151,7 +159,7 @@ impl Changes<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reconnected, reconnect};
+    use super::{Reconnected, reconnect, reconnect_remembering};
     use crate::rules::dependencies::Edge;
     use crate::rules::samples::{id, task};
     use crate::{ClientVersion, Rules, Task};
@@ -170,6 +178,15 @@ mod tests {
     fn the_end_that_forgot_is_told_again() {
         let done = reconnect(&[task(1, &[], &[]), task(3, &[2], &[])], &[task(2, &[1], &[])], Rules::Strict);
         assert_eq!(done.changed, [task(1, &[], &[2]), task(2, &[1], &[3])]);
+        assert!(done.dropped.is_empty());
+    }
+
+    #[test]
+    fn an_edge_that_neither_end_has_any_more_is_told_to_both() {
+        let remembered = [edge(3, 2), edge(9, 2)];
+        let present = [task(1, &[], &[]), task(3, &[], &[])];
+        let done = reconnect_remembering(&present, &[task(2, &[], &[])], &remembered, Rules::Strict);
+        assert_eq!(done.changed, [task(2, &[], &[3]), task(3, &[2], &[])]);
         assert!(done.dropped.is_empty());
     }
 

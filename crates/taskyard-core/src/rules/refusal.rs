@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::hooking::HookEvent;
+use super::restoring::Absence;
 use crate::dialect::native::Unreadable;
 use crate::{AgentName, Revision, TaskId, Timestamp, Token};
 
@@ -110,6 +111,14 @@ pub enum Refusal {
         /// The task.
         task: TaskId,
     },
+    /// A task is not there because somebody meant that, and it was not asked for what was meant to go.
+    #[error("{}", meant_to_go(.task, *.absence))]
+    NotMissing {
+        /// The task.
+        task: TaskId,
+        /// Why it is not there.
+        absence: Absence,
+    },
     /// A list cannot be merged into itself.
     #[error("a list cannot be merged into itself")]
     MergeIntoItself,
@@ -173,6 +182,15 @@ fn hook_forbids(event: HookEvent, task: &TaskId) -> String {
     match event {
         event @ HookEvent::TaskCreated => format!("a {event} hook blocks this task; it would have been {task}"),
         event => format!("a {event} hook blocks the completion of task {task}"),
+    }
+}
+
+fn meant_to_go(task: &TaskId, absence: Absence) -> String {
+    match absence {
+        Absence::Missing => format!("task {task} is missing"),
+        Absence::Deleted => format!("task {task} was deleted on purpose"),
+        Absence::Moved => format!("task {task} moved to another list"),
+        Absence::Unmade => format!("task {task} is not there because its making was taken back"),
     }
 }
 

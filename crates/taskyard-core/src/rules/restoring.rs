@@ -1,50 +1,131 @@
-//! Which removed tasks can be brought back, and from what.
+//! Which tasks that the journal knows are not there, whether anybody meant that, and what brings them back.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::{Entry, Image, Op, Task, TaskId};
+use super::dependencies::Edge;
+use crate::{Entry, Image, Op, Revision, Task, TaskId, Timestamp};
 
-/// A removed task.
+/// Why a task that the journal knows is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Absence {
+    /// Another program removed it, or an undo took away what a restore had brought back. Nobody deleted it on purpose.
+    Missing,
+    /// Somebody deleted it or cleared the list with Taskyard.
+    Deleted,
+    /// It moved to another list.
+    Moved,
+    /// It was not there yet: its making was taken back.
+    Unmade,
+}
+
+/// A task that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// The task as it last was.
     pub task: Task,
     /// The exact form it had.
     pub image: Image,
-    /// The last the journal says of it, which in nearly every case is that it was removed.
+    /// Why it is not there.
+    pub absence: Absence,
+    /// The entry by which it went. Where nobody has noticed that yet, the last one it was there in.
     pub entry: Entry,
+    /// The first revision that has it no more.
+    pub since: Revision,
+    /// When it was last known to be there.
+    pub last_seen: Timestamp,
 }
 
 impl Removed {
-    /// Tells whether the task was lost: removed by somebody, not moved to another list and not taken back by an undo.
-    pub fn is_lost(&self) -> bool {
-        !matches!(self.entry.op, Op::Merge | Op::Undo)
+    /// Tells whether nobody meant the task to go.
+    pub fn is_missing(&self) -> bool {
+        self.absence == Absence::Missing
     }
 }
 
 /// Returns the tasks that the journal knows and the list no longer holds, by number, given the journal, oldest entry first,
-/// and the names that are taken. What was no task when it was removed is left out.
-pub fn removed(entries: Vec<Entry>, taken: &HashSet<TaskId>) -> Vec<Removed> {
-    let mut last: BTreeMap<TaskId, Entry> = BTreeMap::new();
-    for entry in entries {
-        if !taken.contains(&entry.task) {
-            last.insert(entry.task.clone(), entry);
+/// and the names that are taken. What never was a task is left out.
+pub fn removed(entries: &[Entry], taken: &HashSet<TaskId>) -> Vec<Removed> {
+    let mut pasts: BTreeMap<&TaskId, Vec<&Entry>> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| !taken.contains(&entry.task)) {
+        pasts.entry(&entry.task).or_default().push(entry);
+    }
+    pasts.into_iter().filter_map(|(task, past)| told_by(task, &past)).collect()
+}
+
+/// Returns the edges that other tasks lost because these were not there, from the journal, oldest entry first. The tasks
+/// themselves may never have known of them: another program may have written an edge at one end only.
+///
+/// What an update took away somebody meant to take away.
+pub fn edges_lost(entries: &[Entry], removed: &[Removed]) -> Vec<Edge> {
+    let since: HashMap<&TaskId, Revision> = removed.iter().map(|removed| (&removed.task.id, removed.since)).collect();
+    let Some(first) = since.values().min().copied() else { return Vec::new() };
+    let mut lost = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.revision >= first && entry.op != Op::Update) {
+        let images = (entry.before.as_ref(), entry.after.as_ref());
+        let (Some(before), Some(after)) = images else { continue };
+        let (Ok(before), Ok(after)) = (before.task(&entry.task), after.task(&entry.task)) else { continue };
+        let was_absent = |id: &&TaskId| since.get(id).is_some_and(|since| entry.revision >= *since);
+        for on in before.blocked_by.iter().filter(was_absent).filter(|on| !after.blocked_by.contains(on)) {
+            lost.push(Edge::new(entry.task.clone(), on.clone()));
+        }
+        for waiting in before.blocks.iter().filter(was_absent).filter(|waiting| !after.blocks.contains(waiting)) {
+            lost.push(Edge::new(waiting.clone(), entry.task.clone()));
         }
     }
+    lost
+}
+
+/// Returns what the past of a task that is not there tells of it, oldest entry first.
+fn told_by(task: &TaskId, past: &[&Entry]) -> Option<Removed> {
+    let images = past.iter().rev().flat_map(|entry| [entry.after.as_ref(), entry.before.as_ref()]).flatten();
+    let (image, task) = images.into_iter().find_map(|image| Some((image, image.task(task).ok()?)))?;
+    let absence = absence(past);
+    let last = *past.last()?;
+    let is_going = |entry: &&&Entry| entry.before.is_some() && entry.after.is_none();
+    let went_by = past.iter().rev().find(is_going).copied().filter(|_| last.after.is_none());
+    let entry = match absence {
+        // That somebody meant it, and then no longer did, does not change how the task went.
+        Absence::Missing => went_by.unwrap_or(last),
+        Absence::Deleted | Absence::Moved | Absence::Unmade => last,
+    };
+    let last_seen = past.iter().rev().find(|entry| entry.after.is_some()).unwrap_or(&entry).at;
+    let since = went_by.map_or(last.revision.next(), |entry| entry.revision);
+    Some(Removed { task, image: image.clone(), absence, entry: entry.clone(), since, last_seen })
+}
+
+/// Tells why a task is not there, from its own entries, oldest first.
+fn absence(past: &[&Entry]) -> Absence {
+    // None stands for being there.
+    let mut now = match past.first() {
+        Some(first) if first.before.is_some() => None,
+        _ => Some(Absence::Unmade),
+    };
+    let mut before_each: Vec<(Revision, Option<Absence>)> = Vec::with_capacity(past.len());
+    for entry in past {
+        before_each.push((entry.revision, now));
+        now = match entry.op {
+            _ if entry.after.is_some() => None,
+            Op::Delete | Op::Clear => Some(Absence::Deleted),
+            Op::Merge => Some(Absence::Moved),
+            // An undo leaves things as they were before the oldest revision that it took back.
+            Op::Undo => {
+                let undone = before_each.iter().find(|(revision, _)| entry.undoes.contains(revision));
+                Some(undone.and_then(|(_, absence)| *absence).unwrap_or(Absence::Missing))
+            }
+            _ => Some(Absence::Missing),
+        };
+    }
     // A removal by another program may not be in the journal yet; then the last entry still has the task in it.
-    let found = last.into_values().filter_map(|entry| {
-        let image = entry.after.as_ref().or(entry.before.as_ref())?.clone();
-        Some(Removed { task: image.task(&entry.task).ok()?, image, entry })
-    });
-    found.collect()
+    now.unwrap_or(Absence::Missing)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::removed;
+    use super::{Absence, Removed, edges_lost, removed};
     use crate::dialect::native;
+    use crate::rules::dependencies::Edge;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
 
     fn image(number: u64, subject: &str) -> Option<Image> {
@@ -54,7 +135,7 @@ mod tests {
     fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
         Entry {
             revision: Revision(revision),
-            at: Timestamp(0),
+            at: Timestamp(i64::try_from(revision).unwrap()),
             actor: AgentName::elsewhere(),
             op: Op::RemovedElsewhere,
             task: TaskId::number(task),
@@ -65,36 +146,125 @@ mod tests {
         }
     }
 
+    /// Plays what was done to task 1, one word a revision, and returns what is told of it when it is not there. `undo3` takes
+    /// revision 3 back; `gone` is a removal of what is not there.
+    fn told(words: &str) -> Option<Removed> {
+        let there = image(1, "x");
+        let mut now: Option<Image> = None;
+        let mut befores: Vec<Option<Image>> = Vec::new();
+        let mut journal = Vec::new();
+        for (place, word) in words.split_whitespace().enumerate() {
+            let before = now.clone();
+            befores.push(before.clone());
+            let undone: Option<usize> = word.strip_prefix("undo").map(|number| number.parse().unwrap());
+            let (op, after) = match (word, undone) {
+                (_, Some(number)) => (Op::Undo, befores[number - 1].clone()),
+                ("create", _) => (Op::Create, there.clone()),
+                ("restore", _) => (Op::Restore, there.clone()),
+                ("appeared", _) => (Op::CreatedElsewhere, there.clone()),
+                ("rm", _) => (Op::RemovedElsewhere, None),
+                ("delete", _) => (Op::Delete, None),
+                ("clear", _) => (Op::Clear, None),
+                ("merge", _) => (Op::Merge, None),
+                ("mend", _) => (Op::Mend, None),
+                (other, _) => panic!("{other} is no word"),
+            };
+            now.clone_from(&after);
+            let undoes = undone.map(|number| Revision(number as u64)).into_iter().collect();
+            journal.push(Entry { op, undoes, ..entry(place as u64 + 1, 1, before, after) });
+        }
+        removed(&journal, &HashSet::new()).pop()
+    }
+
+    fn absence_after(words: &str) -> Absence {
+        told(words).unwrap().absence
+    }
+
+    #[test]
+    fn what_another_program_removed_is_missing_until_somebody_deletes_it() {
+        assert_eq!(absence_after("create rm"), Absence::Missing);
+        assert_eq!(absence_after("create rm delete"), Absence::Deleted);
+        assert_eq!(absence_after("create rm clear"), Absence::Deleted);
+        assert_eq!(absence_after("create rm delete undo3"), Absence::Missing);
+        assert_eq!(absence_after("create rm delete undo3 undo4"), Absence::Deleted);
+        assert_eq!(absence_after("create delete appeared rm"), Absence::Missing);
+        assert_eq!(absence_after("create mend"), Absence::Missing);
+    }
+
+    #[test]
+    fn what_is_not_noticed_yet_is_missing_too() {
+        assert_eq!(absence_after("create"), Absence::Missing);
+        assert_eq!(absence_after("create rm restore"), Absence::Missing);
+    }
+
+    #[test]
+    fn an_undo_leaves_a_task_as_absent_as_it_was_before() {
+        assert_eq!(absence_after("create rm restore undo3"), Absence::Missing);
+        assert_eq!(absence_after("create rm restore undo3 undo4 undo5"), Absence::Missing);
+        assert_eq!(absence_after("create delete restore undo3"), Absence::Deleted);
+        assert_eq!(absence_after("create undo1"), Absence::Unmade);
+        assert_eq!(absence_after("create undo1 undo2 undo3"), Absence::Unmade);
+        assert_eq!(absence_after("create merge restore undo3"), Absence::Moved);
+        assert_eq!(absence_after("create rm undo2 undo3"), Absence::Missing);
+        assert_eq!(absence_after("appeared undo1"), Absence::Unmade);
+    }
+
+    #[test]
+    fn how_a_task_went_is_told_by_the_entry_it_went_by() {
+        let revision = |words: &str| told(words).unwrap().entry.revision;
+        assert_eq!(revision("create rm"), Revision(2));
+        assert_eq!(revision("create rm delete"), Revision(3));
+        assert_eq!(revision("create rm delete undo3"), Revision(2));
+        assert_eq!(revision("create rm restore undo3"), Revision(4));
+        assert_eq!(revision("create rm restore"), Revision(3));
+        assert_eq!(told("create rm restore undo3").unwrap().last_seen, Timestamp(3));
+    }
+
     #[test]
     fn a_task_is_brought_back_as_it_last_was() {
-        let journal = vec![
+        let journal = [
             entry(1, 1, None, image(1, "old")),
             entry(2, 1, image(1, "old"), image(1, "new")),
             entry(3, 2, None, image(2, "there")),
             entry(4, 1, image(1, "new"), None),
         ];
-        let found = removed(journal, &HashSet::from([TaskId::number(2)]));
+        let found = removed(&journal, &HashSet::from([TaskId::number(2)]));
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].task.subject.as_str(), found[0].entry.revision), ("new", Revision(4)));
     }
 
     #[test]
-    fn a_removal_nobody_recorded_counts_too() {
-        let found = removed(vec![entry(1, 1, None, image(1, "gone"))], &HashSet::new());
-        assert_eq!(found[0].task.subject, "gone");
+    fn what_was_no_task_comes_back_as_the_task_it_was_before_or_not_at_all() {
+        let rubbish = || Some(Image::new(b"{".as_slice()));
+        assert!(removed(&[entry(1, 1, rubbish(), None)], &HashSet::new()).is_empty());
+        let journal = [
+            entry(1, 1, None, image(1, "good")),
+            entry(2, 1, image(1, "good"), rubbish()),
+            entry(3, 1, rubbish(), None),
+        ];
+        assert_eq!(removed(&journal, &HashSet::new())[0].task.subject, "good");
     }
 
     #[test]
-    fn a_task_that_moved_or_was_taken_back_is_removed_and_not_lost() {
-        for (op, lost) in [(Op::Delete, true), (Op::RemovedElsewhere, true), (Op::Merge, false), (Op::Undo, false)] {
-            let journal = vec![Entry { op, ..entry(1, 1, image(1, "x"), None) }];
-            assert_eq!(removed(journal, &HashSet::new())[0].is_lost(), lost, "{op}");
+    fn an_edge_that_only_the_other_end_knew_of_is_found_in_the_journal() {
+        let waiting = |blocked_by: &[u64]| {
+            let blocked_by = blocked_by.iter().copied().map(TaskId::number).collect();
+            let task = Task { blocked_by, ..Task::new(TaskId::number(5), "waits") };
+            native::write(None, &task, Rules::Strict).ok()
+        };
+        let dropped = |op, revision| Entry { op, ..entry(revision, 5, waiting(&[4]), waiting(&[])) };
+        let journal = |dropped| [entry(1, 4, None, image(4, "x")), entry(3, 4, image(4, "x"), None), dropped];
+        let edge = Edge::new(TaskId::number(5), TaskId::number(4));
+        for (op, revision, expected) in [
+            (Op::ChangedElsewhere, 3, vec![edge.clone()]),
+            (Op::ChangedElsewhere, 4, vec![edge.clone()]),
+            (Op::Mend, 4, vec![edge]),
+            (Op::ChangedElsewhere, 2, vec![]),
+            (Op::Update, 4, vec![]),
+        ] {
+            let journal = journal(dropped(op, revision));
+            let found = removed(&journal, &HashSet::from([TaskId::number(5)]));
+            assert_eq!(edges_lost(&journal, &found), expected, "{op} {revision}");
         }
-    }
-
-    #[test]
-    fn what_was_no_task_does_not_come_back() {
-        let rubbish = Some(Image::new(b"{".as_slice()));
-        assert!(removed(vec![entry(1, 1, rubbish, None)], &HashSet::new()).is_empty());
     }
 }

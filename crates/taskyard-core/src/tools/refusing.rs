@@ -172,6 +172,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         | Refusal::NoSuchRevision { .. }
         | Refusal::NothingToUndo
         | Refusal::NotRemoved { .. }
+        | Refusal::NotMissing { .. }
         | Refusal::MergeIntoItself
         | Refusal::NoSuchList { .. } => format!("Refused: {refusal}. Nothing was changed."),
     }

@@ -171,6 +171,13 @@ pub fn deleted(id: &TaskId, before: Status) -> Answer {
     Answer::new(format!("Updated task #{id} deleted"), structured)
 }
 
+/// Returns the answer to a deletion of a task that was missing already.
+pub fn deleted_missing(id: &TaskId, before: Status) -> Answer {
+    let mut answer = deleted(id, before);
+    answer.text.push_str(". It was missing already, and no longer counts as missing.");
+    answer
+}
+
 /// Returns the answer where nothing was done.
 pub fn refused(id: &TaskId, refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
     let structured =

@@ -4,8 +4,10 @@ mod invariants;
 mod lease_acting;
 mod lease_steps;
 mod leasing;
+mod missing;
 mod playing;
 mod steps;
 
 pub use leasing::{Outside, leases_keep_their_promises};
+pub use missing::{Removable, Removal, what_is_missing_is_named};
 pub use playing::random_operations_keep_the_invariants;

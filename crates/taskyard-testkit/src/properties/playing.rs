@@ -188,8 +188,8 @@ impl Player {
             Step::UndoRange { from, to } => {
                 is_refused(yard.undo(UndoRange::Range(self.some_revision(*from), self.some_revision(*to))))
             }
-            Step::RestoreAll => is_refused(yard.restore(RestoreWhich::All)),
-            Step::Restore { tasks } => is_refused(yard.restore(RestoreWhich::Some(self.tasks(tasks)))),
+            Step::RestoreAll => is_refused(yard.restore_with_deleted(RestoreWhich::All)),
+            Step::Restore { tasks } => is_refused(yard.restore_with_deleted(RestoreWhich::Some(self.tasks(tasks)))),
             Step::MergeAway { open } => {
                 let merged = yard.merge(yard.list_id(), &self.away, which(*open)).unwrap();
                 Self::note_arrivals(&mut self.given_out_away, merged)

@@ -34,7 +34,11 @@ impl Toolbox {
                 Outcome::Done(deleted) => {
                     // Exactly one task was asked for, so exactly one was removed.
                     let before = deleted.tasks.first().map(|task| task.status);
-                    Ok(task_update::deleted(&task, before.unwrap_or(taskyard_core::Status::Pending)))
+                    let before = before.unwrap_or(taskyard_core::Status::Pending);
+                    Ok(match deleted.missing.is_empty() {
+                        true => task_update::deleted(&task, before),
+                        false => task_update::deleted_missing(&task, before),
+                    })
                 }
                 Outcome::Refused(refusal) => self.explained(|around| task_update::refused(&task, &refusal, around)),
             },

@@ -13,20 +13,28 @@ use crate::{Error, Outcome, Yard};
 pub struct Deleted {
     /// The tasks as they last were.
     pub tasks: Vec<Task>,
+    /// Those of them that were missing already: they no longer count as that.
+    pub missing: Vec<TaskId>,
     /// The commit.
     pub revision: Revision,
 }
 
 impl Yard {
-    /// Removes tasks and every edge to them, in one commit.
+    /// Removes tasks and every edge to them, in one commit. A task that is missing counts as deleted on purpose from then on;
+    /// to the client such a task is not there.
     pub fn delete(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
         let list = self.store().read(self.list_id())?;
-        if let Some(first) = ids.first().filter(|_| !list.exists()) {
-            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: first.clone() }));
+        if !list.exists() {
+            for id in ids {
+                if self.missing_to_delete(id)?.is_none() {
+                    return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
+                }
+            }
         }
         drop(list);
         let outcome = self.transact(Op::Delete, |txn, _| {
             let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
+            let mut missing = Vec::new();
             for id in ids {
                 match txn.find(id)? {
                     Lookup::Found(task, _) => {
@@ -38,17 +46,32 @@ impl Yard {
                     Lookup::Unreadable(problem) if !self.rules().is_client() => {
                         return Err(problem.into_refusal().into());
                     }
-                    Lookup::Missing | Lookup::Unreadable(_) => {
-                        return Err(Refusal::NoSuchTask { task: id.clone() }.into());
+                    Lookup::Missing => {
+                        let Some(task) = self.missing_to_delete(id)? else {
+                            return Err(Refusal::NoSuchTask { task: id.clone() }.into());
+                        };
+                        txn.note_absent(&task.id)?;
+                        missing.push(task.id.clone());
+                        tasks.push(task);
+                        continue;
                     }
+                    Lookup::Unreadable(_) => return Err(Refusal::NoSuchTask { task: id.clone() }.into()),
                 }
                 txn.remove(id)?;
             }
             forget(txn, &tasks.iter().map(|task| &task.id).collect(), self.rules())?;
-            Ok((tasks, txn.revision()))
+            Ok((tasks, missing, txn.revision()))
         })?;
-        Ok(outcome
-            .map(|((tasks, before), event)| Deleted { tasks, revision: event.map_or(before, |event| event.revision) }))
+        Ok(outcome.map(|((tasks, missing, before), event)| Deleted {
+            tasks,
+            missing,
+            revision: event.map_or(before, |event| event.revision),
+        }))
+    }
+
+    /// Returns a task that is not there and can be deleted all the same.
+    fn missing_to_delete(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
+        if self.rules().is_client() { Ok(None) } else { self.missing_task(id) }
     }
 }
 

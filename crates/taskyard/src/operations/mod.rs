@@ -1,6 +1,7 @@
 //! The verbs: one file each, every one a method of [`crate::Yard`]. An operation opens a transaction, hands what it read
 //! to a rule of the core, and writes what the rule decided.
 
+mod absent;
 mod brief;
 mod claim;
 mod clear;
@@ -66,6 +67,7 @@ pub use taskyard_core::rules::mending::Mend;
 pub use taskyard_core::rules::merging::MergeWhich;
 pub use taskyard_core::rules::patching::{Field, OwnerChange, Patch};
 pub use taskyard_core::rules::readiness::Ranked;
+pub use taskyard_core::rules::restoring::Absence;
 pub use taskyard_core::rules::searching::Hit;
 pub use taskyard_core::rules::statistics::Stats;
 pub use team::{AT_ONCE, Pruned, Told};

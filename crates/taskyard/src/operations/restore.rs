@@ -1,31 +1,33 @@
-//! Bringing removed tasks back.
+//! Bringing tasks back that are not there.
 
 use std::collections::HashSet;
 
-use taskyard_core::rules::reconnecting::{Reconnected, reconnect};
+use taskyard_core::rules::reconnecting::{Reconnected, reconnect_remembering};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::restoring::{Removed, removed};
+use taskyard_core::rules::restoring::{Absence, Removed, edges_lost};
 use taskyard_core::{Entry, Op, Revision, Task, TaskId};
 
 use super::halt::Halt;
-use crate::store::{HistoryQuery, Lookup, Problem, StoreError, Txn};
+use crate::store::{Lookup, Txn};
 use crate::{Error, Outcome, Yard};
 
-/// A lost task that can be brought back.
+/// A task that can be brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restorable {
     /// The task as it last was.
     pub task: Task,
-    /// The entry that removed it.
+    /// Why it is not there.
+    pub absence: Absence,
+    /// The entry by which it went. Where nobody has noticed that yet, the last one it was there in.
     pub removed: Entry,
 }
 
-/// Which removed tasks are to be brought back.
+/// Which tasks are to be brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreWhich {
-    /// Every one that was lost: deleted or cleared, here or elsewhere.
+    /// Every one.
     All,
-    /// These, also if they moved to another list or an undo took them back.
+    /// These.
     Some(Vec<TaskId>),
 }
 
@@ -41,18 +43,45 @@ pub struct Restored {
 }
 
 impl Yard {
-    /// Returns the tasks that were lost, here or elsewhere, by number.
+    /// Returns the tasks that are missing, by number: another program removed them, or an undo took away what a restore had
+    /// brought back, and nobody deleted them on purpose.
     pub fn restorable(&self) -> Result<Vec<Restorable>, Error> {
-        let list = self.store().read(self.list_id())?;
-        let lost = self.removed(&list.tasks()?, &list.problems()?)?.into_iter().filter(Removed::is_lost);
-        Ok(lost.map(|Removed { task, entry, .. }| Restorable { task, removed: entry }).collect())
+        self.absent_for(&[Absence::Missing])
     }
 
-    /// Brings removed tasks back, with their numbers and edges, in one commit.
+    /// Returns the tasks that are missing and those that were deleted on purpose, by number.
+    pub fn restorable_with_deleted(&self) -> Result<Vec<Restorable>, Error> {
+        self.absent_for(&[Absence::Missing, Absence::Deleted])
+    }
+
+    /// Brings missing tasks back, with their numbers and edges, in one commit. What somebody meant to go stays away, and is
+    /// refused where it is named.
     pub fn restore(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
+        self.bring_back_from(&[Absence::Missing], &[Absence::Missing], &which)
+    }
+
+    /// Brings back also what was deleted on purpose and, where it is named, what moved to another list or was never to be made.
+    pub fn restore_with_deleted(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
+        let by_name = [Absence::Missing, Absence::Deleted, Absence::Moved, Absence::Unmade];
+        self.bring_back_from(&[Absence::Missing, Absence::Deleted], &by_name, &which)
+    }
+
+    fn absent_for(&self, reasons: &[Absence]) -> Result<Vec<Restorable>, Error> {
+        let list = self.store().read(self.list_id())?;
+        let (_, removed) = self.journal_and_removed(&list.tasks()?, &list.problems()?)?;
+        let wanted = removed.into_iter().filter(|removed| reasons.contains(&removed.absence));
+        Ok(wanted.map(|Removed { task, absence, entry, .. }| Restorable { task, absence, removed: entry }).collect())
+    }
+
+    fn bring_back_from(
+        &self,
+        reasons: &[Absence],
+        reasons_by_name: &[Absence],
+        which: &RestoreWhich,
+    ) -> Result<Outcome<Restored>, Error> {
         // Looking first may add to the journal what other programs did, and a list that never was is not made for nothing.
         let list = self.store().read(self.list_id())?;
-        if self.removed(&list.tasks()?, &list.problems()?)?.is_empty() && !list.exists() {
+        if !list.exists() && self.journal_and_removed(&list.tasks()?, &list.problems()?)?.1.is_empty() {
             return Ok(match which {
                 RestoreWhich::Some(ids) if !ids.is_empty() => {
                     Outcome::Refused(Refusal::NoSuchTask { task: ids[0].clone() })
@@ -65,13 +94,18 @@ impl Yard {
         drop(list);
         let outcome = self.transact(Op::Restore, |txn, _| {
             let present = txn.tasks()?;
-            let removed = self.removed(&present, &txn.problems()?)?;
-            let chosen = choose(removed, &which, txn)?;
+            let (entries, removed) = self.journal_and_removed(&present, &txn.problems()?)?;
+            let chosen = match which {
+                RestoreWhich::All => removed.into_iter().filter(|removed| reasons.contains(&removed.absence)).collect(),
+                RestoreWhich::Some(ids) => named(removed, ids, reasons_by_name, txn)?,
+            };
             for removed in &chosen {
                 txn.put_image(&removed.task.id, removed.image.clone())?;
             }
+            let remembered = edges_lost(&entries, &chosen);
             let arrivals: Vec<Task> = chosen.into_iter().map(|removed| removed.task).collect();
-            let Reconnected { changed, dropped } = reconnect(&present, &arrivals, self.rules());
+            let Reconnected { changed, dropped } =
+                reconnect_remembering(&present, &arrivals, &remembered, self.rules());
             for task in changed {
                 txn.put(task)?;
             }
@@ -87,26 +121,22 @@ impl Yard {
             revision: event.map(|event| event.revision),
         }))
     }
-
-    /// Returns what the journal knows and the list, as it was just read, no longer holds.
-    fn removed(&self, tasks: &[Task], problems: &[Problem]) -> Result<Vec<Removed>, StoreError> {
-        let names = tasks.iter().map(|task| &task.id).chain(problems.iter().map(|problem| &problem.task));
-        let taken: HashSet<TaskId> = names.cloned().collect();
-        Ok(removed(self.store().history(self.list_id(), &HistoryQuery::default())?, &taken))
-    }
 }
 
-fn choose(removed: Vec<Removed>, which: &RestoreWhich, list: &dyn Txn) -> Result<Vec<Removed>, Halt> {
-    let RestoreWhich::Some(ids) = which else {
-        return Ok(removed.into_iter().filter(Removed::is_lost).collect());
-    };
+/// Returns the tasks that were named, where each is one that can be brought back for these reasons.
+fn named(removed: Vec<Removed>, ids: &[TaskId], reasons: &[Absence], list: &dyn Txn) -> Result<Vec<Removed>, Halt> {
     let known: HashSet<&TaskId> = removed.iter().map(|removed| &removed.task.id).collect();
-    if let Some(id) = ids.iter().find(|id| !known.contains(id)) {
+    if let Some(id) = ids.iter().find(|id| !known.contains(&TaskId::stored(id.file_stem()))) {
         return Err(match list.find(id)? {
             Lookup::Found(..) => Refusal::NotRemoved { task: id.clone() }.into(),
             Lookup::Missing => Refusal::NoSuchTask { task: id.clone() }.into(),
             Lookup::Unreadable(problem) => problem.into_refusal().into(),
         });
     }
-    Ok(removed.into_iter().filter(|removed| ids.contains(&removed.task.id)).collect())
+    let names: HashSet<TaskId> = ids.iter().map(|id| TaskId::stored(id.file_stem())).collect();
+    let chosen: Vec<Removed> = removed.into_iter().filter(|removed| names.contains(&removed.task.id)).collect();
+    if let Some(meant) = chosen.iter().find(|removed| !reasons.contains(&removed.absence)) {
+        return Err(Refusal::NotMissing { task: meant.task.id.clone(), absence: meant.absence }.into());
+    }
+    Ok(chosen)
 }

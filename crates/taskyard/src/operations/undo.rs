@@ -62,6 +62,11 @@ impl Yard {
                     None => txn.remove(&step.task)?,
                 }
             }
+            let is_noted = |entry: &&Entry| entry.before.is_none() && entry.after.is_none();
+            for entry in entries.iter().filter(is_noted) {
+                // Where the task came back by another of these revisions, or does now, there is nothing to note.
+                txn.note_absent(&entry.task)?;
+            }
             // Who takes a mending back wants what was there before it, a circle included.
             let may_close_circles = self.rules().is_client() || entries.iter().all(|entry| entry.op == Op::Mend);
             reconcile(txn, &plan, may_close_circles)?;

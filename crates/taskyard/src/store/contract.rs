@@ -175,6 +175,10 @@ pub trait Txn: Snapshot {
     /// Stages the removal of a task. Its number is never given out again.
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError>;
 
+    /// Stages an entry without contents of a task that is not there and stays so: whoever acts means it to be gone, or takes
+    /// back that it was meant. Where something stands under that name nothing is staged.
+    fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError>;
+
     /// Stages the removal of every task; in client rules also of every file that looks like one.
     fn clear(&mut self) -> Result<(), StoreError>;
 

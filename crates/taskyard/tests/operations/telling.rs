@@ -23,7 +23,7 @@ fn every_change_is_told_once_and_nothing_else_is() {
     refused(yard.start(&id(2)));
     done(yard.undepend(&id(2), &ids(&[7])));
     done(yard.delete(&ids(&[1])));
-    done(yard.restore(RestoreWhich::All));
+    done(yard.restore_with_deleted(RestoreWhich::All));
     done(yard.undo(UndoRange::Newest));
     done(yard.merge(yard.list_id(), &ListId::new("M").unwrap(), MergeWhich::All));
     create();

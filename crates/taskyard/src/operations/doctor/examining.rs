@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
-use taskyard_core::{Image, Op, Task, TaskId};
+use taskyard_core::{Image, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
 use crate::store::{HistoryQuery, Problem, Snapshot, StoreError};
@@ -86,10 +86,7 @@ impl Yard {
 
     /// Tells of the tasks that another program took away, all of them.
     pub(super) fn emptied(&self) -> Result<Option<Finding>, Error> {
-        let lost = self.restorable()?.into_iter();
-        // A removal that is not in the journal yet can be only another program's.
-        let elsewhere = lost.filter(|lost| lost.removed.op == Op::RemovedElsewhere || lost.removed.after.is_some());
-        let tasks: Vec<Task> = elsewhere.map(|lost| lost.task).collect();
+        let tasks: Vec<Task> = self.restorable()?.into_iter().map(|missing| missing.task).collect();
         Ok((!tasks.is_empty()).then(|| Finding::of_lost(&tasks)))
     }
 }

@@ -79,7 +79,9 @@ fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
             Err(Errno::NOENT) => return Err(Hindrance::Changed),
             Err(error) => return Err(unfinished("cannot rename to", error)),
         },
-        (_, None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
+        // There is nothing to remove, and what comes to be there in this instant is somebody else's.
+        (None, None) => {}
+        (Some(_), None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(unfinished("cannot remove", error)),
         },

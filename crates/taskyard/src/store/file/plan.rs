@@ -48,10 +48,7 @@ pub(super) struct After {
 
 /// Takes the locks, looks again, and writes the temporary files. `None` when nothing would change.
 pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
-    let staged: Vec<_> = std::mem::take(&mut txn.staged)
-        .into_iter()
-        .filter(|(_, staged)| staged.before.as_ref().map(|(image, _)| image) != staged.after.as_ref())
-        .collect();
+    let staged: Vec<_> = std::mem::take(&mut txn.staged).into_iter().filter(|(_, staged)| staged.is_change()).collect();
     let directory = Arc::clone(&txn.turn.directory);
     if txn.needs_lock_file {
         make_lock_file(directory.as_fd())

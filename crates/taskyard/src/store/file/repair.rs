@@ -65,7 +65,9 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
         reach("repair: before a file");
         match &stored.entry.after {
             Some(after) => finish_rewrite(turn, stored, after, &temporaries, rules)?,
-            None => finish_removal(turn, journal, stored)?,
+            None if stored.entry.before.is_some() => finish_removal(turn, journal, stored)?,
+            // Nothing was there, and nothing was to go.
+            None => {}
         }
         reach("repair: after a file");
     }

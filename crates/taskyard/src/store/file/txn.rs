@@ -45,6 +45,15 @@ pub(super) struct FileTxn {
 pub(super) struct Staged {
     pub(super) before: Option<(Image, Look)>,
     pub(super) after: Option<Image>,
+    /// Whether the journal is to have an entry of it though it neither was nor will be there.
+    pub(super) is_noted: bool,
+}
+
+impl Staged {
+    /// Tells whether the journal is to have an entry of it.
+    pub(super) fn is_change(&self) -> bool {
+        self.before.as_ref().map(|(image, _)| image) != self.after.as_ref() || (self.is_noted && self.after.is_none())
+    }
 }
 
 impl FileTxn {
@@ -140,7 +149,7 @@ impl FileTxn {
                 }
             };
             let after = before.as_ref().map(|(image, _)| image.clone());
-            self.staged.insert(id.clone(), Staged { before, after });
+            self.staged.insert(id.clone(), Staged { before, after, is_noted: false });
         }
         Ok(self.staged.get_mut(id).expect("it was just put there"))
     }
@@ -251,7 +260,7 @@ impl Txn for FileTxn {
     fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
         match self.read(id)? {
             Contents::Broken(_, Some((image, look))) if image == *broken && !self.staged.contains_key(id) => {
-                self.staged.insert(id.clone(), Staged { before: Some((image, look)), after: by });
+                self.staged.insert(id.clone(), Staged { before: Some((image, look)), after: by, is_noted: false });
                 Ok(true)
             }
             _ => Ok(false),
@@ -260,6 +269,13 @@ impl Txn for FileTxn {
 
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
         self.stage(id)?.after = None;
+        Ok(())
+    }
+
+    fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        if matches!(self.find(id)?, Lookup::Missing) {
+            self.stage(id)?.is_noted = true;
+        }
         Ok(())
     }
 

@@ -97,13 +97,9 @@ impl Book {
 
     /// Makes what was staged happen, and returns it as its listeners learn of it.
     pub(super) fn apply(&mut self, list: &ListId, staging: Staging, signature: &Signature) -> Option<Event> {
-        let Staging { base, staged, mark, mut leases } = staging;
-        let changes: Vec<_> = staged
-            .into_iter()
-            .map(|(id, after)| (base.tasks.get(&id).map(|kept| kept.image.clone()), id, after))
-            .filter(|(before, _, after)| before.as_ref() != after.as_ref().map(|kept| &kept.image))
-            .collect();
-        for (_, id, after) in &changes {
+        let changes = staging.changes();
+        let Staging { base, mark, mut leases, .. } = staging;
+        for (id, _, after) in &changes {
             leases.settle(id, after.as_ref().map(|kept| &kept.image));
         }
         // Only now may the state be changed in place: the transaction no longer shares it.
@@ -125,7 +121,7 @@ impl Book {
         state.revision = state.revision.next();
         state.changed = Some(at);
         let mut entries = Vec::with_capacity(changes.len());
-        for (place, (before, id, after)) in changes.into_iter().enumerate() {
+        for (place, (id, before, after)) in changes.into_iter().enumerate() {
             state.journaled = state.journaled.max(number_of(&id));
             entries.push(Entry {
                 revision: state.revision,

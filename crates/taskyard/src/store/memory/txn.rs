@@ -77,6 +77,11 @@ impl Txn for MemoryTxn {
         self.staging.remove(id)
     }
 
+    fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.staging.note_absent(id);
+        Ok(())
+    }
+
     fn clear(&mut self) -> Result<(), StoreError> {
         self.staging.clear(self.rules);
         Ok(())

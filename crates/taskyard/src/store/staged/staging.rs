@@ -1,6 +1,6 @@
 //! What a transaction has staged, over the state it began with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use taskyard_core::dialect::native;
@@ -17,6 +17,8 @@ pub(in crate::store) struct Staging {
     pub(in crate::store) base: Arc<State>,
     /// Each changed task as it will be; none where it goes.
     pub(in crate::store) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
+    /// Tasks that are not there, and of which the journal is to say that this is meant.
+    noted: BTreeSet<TaskId>,
     pub(in crate::store) mark: f64,
     pub(in crate::store) leases: StagedLeases,
 }
@@ -24,7 +26,7 @@ pub(in crate::store) struct Staging {
 impl Staging {
     pub(in crate::store) fn over(base: Arc<State>) -> Self {
         let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
-        Self { mark: base.mark, base, staged: BTreeMap::new(), leases }
+        Self { mark: base.mark, base, staged: BTreeMap::new(), noted: BTreeSet::new(), leases }
     }
 
     pub(in crate::store) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
@@ -105,6 +107,28 @@ impl Staging {
             self.unstage(id);
         }
         Ok(())
+    }
+
+    pub(in crate::store) fn note_absent(&mut self, id: &TaskId) {
+        if self.get(id).is_none() {
+            self.unstage(id);
+            self.noted.insert(self.base.name_of(id));
+        }
+    }
+
+    /// Returns every task that the journal is to have an entry of, with what it was and what it will be.
+    pub(in crate::store) fn changes(&self) -> Vec<(TaskId, Option<Image>, Option<Arc<Kept>>)> {
+        let was = |task: &TaskId| self.base.tasks.get(task).map(|kept| kept.image.clone());
+        let all = self.staged.iter().map(|(task, after)| (task.clone(), was(task), after.clone()));
+        let is_changed = |before: &Option<Image>, after: &Option<Arc<Kept>>| {
+            before.as_ref() != after.as_ref().map(|kept| &kept.image)
+        };
+        all.filter(|(task, before, after)| is_changed(before, after) || self.is_noted(task, after)).collect()
+    }
+
+    /// Tells whether all there is to write of a task is that it is not there.
+    fn is_noted(&self, task: &TaskId, after: &Option<Arc<Kept>>) -> bool {
+        after.is_none() && self.noted.contains(task)
     }
 
     pub(in crate::store) fn clear(&mut self, rules: Rules) {

@@ -42,13 +42,8 @@ pub(super) fn commit<F: Form>(mut txn: TranslatedTxn<F>, signature: &Signature) 
 
 /// Returns what is to become of each task that changes.
 pub(super) fn changes<F: Form>(txn: &TranslatedTxn<F>) -> Vec<Change> {
-    let base = &txn.staging.base.tasks;
-    let all = txn.staging.staged.iter().map(|(task, after)| Change {
-        task: task.clone(),
-        before: base.get(task).map(|kept| kept.image.clone()),
-        after: after.clone(),
-    });
-    all.filter(|change| change.before.as_ref() != change.after.as_ref().map(|kept| &kept.image)).collect()
+    let changes = txn.staging.changes().into_iter();
+    changes.map(|(task, before, after)| Change { task, before, after }).collect()
 }
 
 /// Makes what was staged of leases happen where no task changes.

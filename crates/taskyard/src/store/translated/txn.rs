@@ -151,6 +151,11 @@ impl<F: Form> Txn for TranslatedTxn<F> {
         self.staging.remove(id)
     }
 
+    fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.staging.note_absent(id);
+        Ok(())
+    }
+
     fn clear(&mut self) -> Result<(), StoreError> {
         self.staging.clear(self.handle.rules);
         Ok(())
