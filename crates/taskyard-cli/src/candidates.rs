@@ -58,6 +58,12 @@ pub(crate) fn look_around(
     Ok(())
 }
 
+/// Returns the names that the project of a directory goes by: those that name its list where nothing else does.
+pub(crate) fn project_names(directory: Option<&Path>, project: Option<&Path>) -> Vec<String> {
+    let package = directory.and_then(|directory| directory.ancestors().find_map(package_name));
+    [package, project.and_then(name_of)].into_iter().flatten().collect()
+}
+
 fn package_name(directory: &Path) -> Option<String> {
     let package = json(&directory.join("package.json"))?;
     package.get("name")?.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
@@ -65,10 +71,19 @@ fn package_name(directory: &Path) -> Option<String> {
 
 fn json(path: &Path) -> Option<Value> {
     let size = fs::metadata(path).ok()?;
-    if !size.is_file() || size.len() > LARGEST {
+    if !size.is_file() || size.len() > LARGEST || is_open_to_all(path.parent()?) {
         return None;
     }
     serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Tells whether every user can write to a directory, as to the one for temporary files: what lies there names nobody's list.
+fn is_open_to_all(directory: &Path) -> bool {
+    #[cfg(unix)]
+    let is_open = |found: fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o002 != 0;
+    #[cfg(not(unix))]
+    let is_open = |_: fs::Metadata| false;
+    fs::metadata(directory).is_ok_and(is_open)
 }
 
 fn name_of(directory: &Path) -> Option<String> {

@@ -1,16 +1,17 @@
 //! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use taskyard::Yard;
-use taskyard::config::{Config, RuleWord};
+use taskyard::config::{Config, ConfigNotice, Project, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::jobs::Jobs;
+use taskyard::machine::{Machine, MachineError};
 use taskyard::notices::Notices;
 use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
@@ -36,6 +37,7 @@ pub(crate) struct Context {
     environment: Environment,
     directory: Result<PathBuf, String>,
     config: OnceCell<Config>,
+    config_is_told: Cell<bool>,
     cancel: Cancel,
     hooks: OnceCell<Arc<Hooks>>,
 }
@@ -44,7 +46,8 @@ impl Context {
     /// Takes the flags and the environment, and looks where we are.
     pub(crate) fn new(globals: Globals, environment: Environment, cancel: Cancel) -> Self {
         let directory = std::env::current_dir().map_err(|error| error.to_string());
-        Self { globals, environment, directory, config: OnceCell::new(), cancel, hooks: OnceCell::new() }
+        let (config, hooks, config_is_told) = (OnceCell::new(), OnceCell::new(), Cell::new(false));
+        Self { globals, environment, directory, config, config_is_told, cancel, hooks }
     }
 
     /// Returns the same context in a session of the client, where nothing said which one it is.
@@ -109,9 +112,23 @@ impl Context {
         if let Some(config) = self.config.get() {
             return Ok(config);
         }
-        let project = self.project().map(|project| project.join("taskyard.toml"));
-        let config = Config::load(places::user_config(&self.environment).as_deref(), project.as_deref())?;
+        let directory = self.project();
+        let names = || candidates::project_names(self.directory.as_deref().ok(), directory);
+        let is_trusted = || self.is_trusted();
+        let project = directory.map(|directory| Project { directory, names: &names, is_trusted: &is_trusted });
+        let config = Config::load(places::user_config(&self.environment).as_deref(), project.as_ref())?;
         Ok(self.config.get_or_init(|| config))
+    }
+
+    /// Tells whether the user trusts the project. Where we have no place to remember that, nobody was ever asked.
+    fn is_trusted(&self) -> Result<bool, MachineError> {
+        let (Ok(data), Some(project)) = (places::data(&self.environment), self.project()) else { return Ok(false) };
+        Machine::look(&data)?.map_or(Ok(false), |machine| machine.is_trusted(project))
+    }
+
+    /// Takes it that what of the configuration does not count need not be told any more.
+    pub(crate) fn consider_config_told(&self) {
+        self.config_is_told.set(true);
     }
 
     /// Returns how many tasks an agent may have in progress: what the configuration says, else one where the client's teams are
@@ -337,8 +354,12 @@ impl Context {
         Ok(self.hooks.get_or_init(|| hooks))
     }
 
-    /// Tells on stderr which hooks did not run as written.
-    pub(crate) fn warn_of_hooks(&self, output: &mut Output) -> io::Result<()> {
+    /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.
+    pub(crate) fn tell_notices(&self, output: &mut Output) -> io::Result<()> {
+        let is_told = self.config_is_told.replace(true);
+        for notice in self.config.get().filter(|_| !is_told).into_iter().flat_map(|config| &config.notices) {
+            output.warn(&config_warning(notice))?;
+        }
         for notice in self.hooks.get().map(|hooks| hooks.take_notices()).into_iter().flatten() {
             match notice {
                 Notice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
@@ -346,6 +367,14 @@ impl Context {
             }
         }
         Ok(())
+    }
+}
+
+/// Says what of the configuration does not count, and what to do about it.
+fn config_warning(notice: &ConfigNotice) -> String {
+    match notice {
+        ConfigNotice::Untrusted { .. } => format!("{notice}; run `taskyard trust` there to let it count"),
+        notice => notice.to_string(),
     }
 }
 

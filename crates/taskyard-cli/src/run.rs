@@ -55,7 +55,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let armed = arm_failpoints(&environment);
     let context = Context::new(globals, environment, cancel);
     let result = armed.and_then(|()| command.run(&context, &mut output));
-    let warned = context.warn_of_hooks(&mut output).map_err(Problem::from);
+    let warned = context.tell_notices(&mut output).map_err(Problem::from);
     let exit = match result.and_then(|exit| warned.map(|()| exit)) {
         Ok(exit) => exit,
         Err(problem) => output.problem(&problem),

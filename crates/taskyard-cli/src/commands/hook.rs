@@ -87,7 +87,7 @@ impl Hook {
             }
         }
         output.bare_document(decision(&completed.now, &reasons))?;
-        Ok(context.warn_of_hooks(output)?)
+        Ok(context.tell_notices(output)?)
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) const EVENT: &str = "SessionStart";
 /// trouble the session, so that only an event that cannot be read is an error.
 pub(super) fn answer(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let event = read_event()?;
-    match facts(context, &event) {
+    match facts(context, &event, output) {
         Ok(facts) if facts.is_empty() => {}
         Ok(facts) => {
             let told = json!({"hookEventName": EVENT, "additionalContext": facts.join("\n")});
@@ -31,7 +31,7 @@ pub(super) fn answer(context: &Context, output: &mut Output) -> Result<Exit, Pro
     Ok(Exit::Done)
 }
 
-fn facts(context: &Context, event: &Map<String, Value>) -> Result<Vec<String>, Problem> {
+fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> Result<Vec<String>, Problem> {
     let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let context = context.in_session(text("session_id")).at(text("cwd").map(Path::new));
     let yard = context.yard()?;
@@ -45,6 +45,7 @@ fn facts(context: &Context, event: &Map<String, Value>) -> Result<Vec<String>, P
     }
     facts.extend(left_in_the_directory(&context, &yard)?);
     facts.extend(left_by_sessions(&context, &yard)?);
+    context.tell_notices(output)?;
     Ok(facts)
 }
 

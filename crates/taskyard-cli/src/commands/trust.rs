@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use taskyard::config::Origin;
+use taskyard::config::{ConfigNotice, Origin};
 use taskyard::core::render::{Line, Tone};
 use taskyard::hooks::HookSetup;
 use taskyard::machine::Machine;
@@ -16,11 +16,12 @@ use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
 
-/// Let the hooks and checks of this directory run
+/// Let the hooks, checks and settings of this directory count
 ///
 /// Hooks and checks are commands. Your own run as they are; those that came with a directory (`.claude/settings.json`,
-/// `.claude/settings.local.json` and `taskyard.toml` of a project) run only after this. It is for the folder that holds
-/// `.git`, else for the working directory, and it shows what will run. Look at it.
+/// `.claude/settings.local.json` and `taskyard.toml` of a project) run only after this, and only then may its `taskyard.toml` set
+/// more than a list of the project's own, a store inside it, and how lists look. It is for the folder that holds `.git`, else
+/// for the working directory, and it shows what will count. Look at it.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
     /// Trust it no longer
@@ -38,19 +39,26 @@ impl Trust {
             return Ok(Exit::Done);
         }
         let directory = Machine::open(&data)?.trust(&setup.project)?;
+        // What did not count before now does; a file that others can write still does not, and that is told.
+        if !setup.config.notices.iter().any(|notice| matches!(notice, ConfigNotice::NotCounted { .. })) {
+            context.consider_config_told();
+        }
         let (hooks, checks) = (setup.hooks_of_project(), checks_of_project(&setup));
+        let settings = settings_of_project(&setup);
         if output.is_json() {
             let hooks: Vec<Value> = hooks
                 .iter()
                 .map(|(event, hook)| json!({"event": event.as_str(), "command": hook.name(), "path": hook.source.path.display().to_string()}))
                 .collect();
             let directory = directory.display().to_string();
-            output.document(json!({"directory": directory, "trusted": true, "hooks": hooks, "checks": checks}))?;
+            output.document(json!({
+                "directory": directory, "trusted": true, "hooks": hooks, "checks": checks, "settings": settings,
+            }))?;
             return Ok(Exit::Done);
         }
-        output
-            .say(&Line::plain(&format!("{} is trusted: its hooks and checks run from now on", directory.display())))?;
-        if hooks.is_empty() && checks.is_empty() {
+        let count = format!("{} is trusted: its hooks, checks and settings count from now on", directory.display());
+        output.say(&Line::plain(&count))?;
+        if hooks.is_empty() && checks.is_empty() && settings.is_empty() {
             output.say(&Line::new().with(Tone::Dim, "  it has none yet"))?;
         }
         for (event, hook) in &hooks {
@@ -58,6 +66,9 @@ impl Trust {
         }
         for (name, command) in &checks {
             output.say(&told(&format!("check {name}"), command))?;
+        }
+        for key in &settings {
+            output.say(&Line::plain("  ").with(Tone::Strong, key))?;
         }
         Ok(Exit::Done)
     }
@@ -70,6 +81,12 @@ fn told(what: &str, command: &str) -> Line {
 fn checks_of_project(setup: &HookSetup) -> BTreeMap<&String, &String> {
     let layers = setup.config.layers.iter().filter(|layer| layer.origin == Origin::Project);
     layers.flat_map(|layer| &layer.settings.checks).collect()
+}
+
+/// Returns the keys of the project's file that count from now on, besides its commands.
+fn settings_of_project(setup: &HookSetup) -> Vec<&'static str> {
+    let keys = setup.config.layers.iter().flat_map(|layer| &layer.needs_trust).copied();
+    keys.filter(|key| !["hooks", "checks"].contains(key)).collect()
 }
 
 fn distrust(project: &Path, data: &Path, output: &mut Output) -> Result<(), Problem> {

@@ -1,7 +1,8 @@
 //! `taskyard where`
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use taskyard::config::ConfigNotice;
 use taskyard::core::render::{Line, Tone};
 
 use crate::context::Context;
@@ -20,6 +21,7 @@ impl Where {
         let address = context.store_address()?;
         let path = context.tasks_directory(&address)?.map(|tasks| tasks.join(choice.list.directory()));
         let data = places::data(context.environment()).ok();
+        let notices = &context.config()?.notices;
         if output.is_json() {
             output.document(json!({
                 "list": choice.list.as_str(),
@@ -28,6 +30,7 @@ impl Where {
                 "path": path.map(|path| path.display().to_string()),
                 "data": data.map(|data| data.display().to_string()),
                 "agent": context.actor()?.as_str(),
+                "ignored": notices.iter().map(ignored).collect::<Vec<_>>(),
             }))?;
             return Ok(Exit::Done);
         }
@@ -50,6 +53,27 @@ impl Where {
             fact("data", &data.display().to_string())?;
         }
         fact("agent", context.actor()?.as_str())?;
+        for notice in notices {
+            fact(
+                "ignored ",
+                &match notice {
+                    ConfigNotice::Untrusted { path, keys } => format!("{} in {}", keys.join(", "), path.display()),
+                    notice => notice.to_string(),
+                },
+            )?;
+        }
         Ok(Exit::Done)
+    }
+}
+
+/// Returns what of a configuration file does not count; without keys, the whole file.
+fn ignored(notice: &ConfigNotice) -> Value {
+    match notice {
+        ConfigNotice::Untrusted { path, keys } => {
+            json!({"path": path.display().to_string(), "keys": keys, "reason": notice.to_string()})
+        }
+        ConfigNotice::TrustUnknown { directory: path, .. } | ConfigNotice::NotCounted { path, .. } => {
+            json!({"path": path.display().to_string(), "keys": null, "reason": notice.to_string()})
+        }
     }
 }

@@ -8,6 +8,7 @@ use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use taskyard::calls::failed;
+use taskyard::config::ConfigNotice;
 use taskyard::core::tools::{Answer, catalogue, todo_write};
 use taskyard::hooks::Notice;
 use taskyard::process::Cancel;
@@ -88,6 +89,9 @@ impl Hub {
     }
 }
 
+/// What can be done where something is not trusted.
+const ALLOW: &str = "; a person can allow it with `taskyard trust` there";
+
 /// Makes a call on this thread.
 fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, recorder: Option<Recorder>) -> Answer {
     let (called, hooks) = match place.bench(caller, cancel) {
@@ -96,8 +100,14 @@ fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, record
     };
     match called {
         Ok(mut answer) => {
+            for notice in place.take_config_notices() {
+                let advice = if matches!(notice, ConfigNotice::Untrusted { .. }) { ALLOW } else { "" };
+                tell(&format!("{notice}{advice}"), &mut answer, place);
+            }
             for notice in hooks.iter().flat_map(|hooks| hooks.take_notices()) {
-                tell(&notice, &mut answer, place);
+                tracing::warn!("{notice}");
+                let advice = if matches!(notice, Notice::Untrusted { .. }) { ALLOW } else { "" };
+                tell(&format!("{notice}{advice}"), &mut answer, place);
             }
             if let Some(recorder) = recorder {
                 recorder.remember(answer.clone());
@@ -111,17 +121,11 @@ fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, record
     }
 }
 
-/// Says that a hook did not run as written. The client's answers have no place for that.
-fn tell(notice: &Notice, answer: &mut Answer, place: &Place) {
-    tracing::warn!("{notice}");
-    if place.rules().is_client() {
-        return;
+/// Says that a hook did not run or a setting does not count as written. The client's answers have no place for that.
+fn tell(text: &str, answer: &mut Answer, place: &Place) {
+    if !place.rules().is_client() {
+        answer.text.push_str(&format!("\n\nFor the user: {text}."));
     }
-    let advice = match notice {
-        Notice::Untrusted { .. } => "; a person can allow it with `taskyard trust` there",
-        _ => "",
-    };
-    answer.text.push_str(&format!("\n\nFor the user: {notice}{advice}."));
 }
 
 /// Waits for the thread that makes a call, telling the client of it, and cancels it where the client no longer wants it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use taskyard::calls::{ClaimedFor, JobDesk, LastListing, Toolbox};
-use taskyard::config::Config;
+use taskyard::config::{Config, ConfigNotice};
 use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
@@ -45,6 +45,8 @@ pub(super) struct Place {
     follows_team: bool,
     hooks: Arc<Hooks>,
     config: Config,
+    /// What of the configuration does not count, until an agent was told.
+    config_notices: Mutex<Vec<ConfigNotice>>,
     claim: Claim,
     options: Options,
     todos: TodoLists,
@@ -72,6 +74,7 @@ impl Place {
         let yard = context.yard()?;
         let follows_team = !is_said(context.choice()?.reason);
         let config = context.config()?.clone();
+        config.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
         let directory = context.directory().ok().map(Path::to_owned);
         let desk = JobDesk {
             jobs: context.jobs()?,
@@ -88,6 +91,7 @@ impl Place {
             directory,
             hooks: Arc::clone(context.hooks()?),
             claim: Claim { limit: context.claim_limit()?, ..terms(&config, options.leases) },
+            config_notices: Mutex::new(config.notices.clone()),
             config,
             options,
             todos: todo_lists(context, options)?,
@@ -108,6 +112,11 @@ impl Place {
     /// Returns the directory all this was found from.
     pub(super) fn directory(&self) -> Option<&PathBuf> {
         self.directory.as_ref()
+    }
+
+    /// Returns what of the configuration does not count and nobody was told of, and takes it that they are told now.
+    pub(super) fn take_config_notices(&self) -> Vec<ConfigNotice> {
+        std::mem::take(&mut *self.config_notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the rules in force.

@@ -79,7 +79,10 @@ fn a_limit_and_roles_come_from_the_configuration() {
     Test::new()
         .list("1 pending; 2 pending; 3 pending")
         .quietly("update 3 --meta assignable_to='\"role:review\"'")
-        .file("home/project/taskyard.toml", "[claims]\nlease = \"10m\"\nlimit = 1\nroles = { rita = [\"review\"] }\n")
+        .file(
+            "home/.config/taskyard/taskyard.toml",
+            "[claims]\nlease = \"10m\"\nlimit = 1\nroles = { rita = [\"review\"] }\n",
+        )
         .quietly("claim 1 --as ana")
         .run("claim 2 --as ana")
         .run("claim 1 --as ana")

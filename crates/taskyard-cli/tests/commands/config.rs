@@ -7,6 +7,8 @@ fn the_projects_file_counts_over_the_users() {
         .run("where")
         .file("home/project/taskyard.toml", "list = \"ours\"\nstore = \"file:.taskyard\"")
         .run("where")
+        .quietly("trust")
+        .run("where")
         .env("TASKYARD_STORE", "claude:")
         .run("where --quiet")
         .snapshot();
@@ -17,6 +19,7 @@ fn rules_can_be_set_once() {
     Test::new()
         .list("1 pending; 2 pending <- 1; 3 pending <- 1")
         .file("home/project/taskyard.toml", "rules = \"client\"")
+        .quietly("trust")
         .run("start 2")
         .run("start 3 --rules strict")
         .snapshot();

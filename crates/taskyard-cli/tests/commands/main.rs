@@ -65,6 +65,8 @@ mod todo;
 mod trust;
 mod undepend;
 mod undo;
+#[cfg(unix)]
+mod untrusted;
 mod update;
 mod usage;
 mod use_list;

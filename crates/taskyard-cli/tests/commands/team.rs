@@ -127,7 +127,7 @@ fn a_teammate_finishes_one_task_before_it_takes_another() {
         .run("claim --next --as bob")
         .run("claim 2 --as bob --rules client --list alpha")
         .quietly("update 2 --no-owner --list alpha --rules client")
-        .file("home/project/taskyard.toml", "[claims]\nlimit = 2\n")
+        .file("home/.config/taskyard/taskyard.toml", "[claims]\nlimit = 2\n")
         .run("claim 2 --as bob")
         .run("claim 3 --as bob")
         .snapshot();

@@ -32,7 +32,7 @@ fn each_thing_that_names_a_list_beats_the_next() {
     assert_eq!(chosen(&mut test), "crew");
     test = test.file("home/.claude/teams/u/config.json", r#"{"name":"other","members":[{"name":"ana"}]}"#);
     assert_eq!(chosen(&mut test), "bound");
-    test = test.file("home/taskyard.toml", "list = \"configured\"");
+    test = test.file("home/.config/taskyard/taskyard.toml", "list = \"configured\"");
     assert_eq!(chosen(&mut test), "configured");
     test = test.env("CLAUDE_CODE_TASK_LIST_ID", "client");
     assert_eq!(chosen(&mut test), "client");

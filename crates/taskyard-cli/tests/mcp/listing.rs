@@ -52,7 +52,8 @@ fn every_change_is_in_the_very_next_answer_whoever_made_it() {
 #[test]
 fn asking_for_the_list_keeps_what_one_has_claimed() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    fs::write(home.path().join("taskyard.toml"), "[claims]\nlease = \"3s\"\n").unwrap();
+    fs::create_dir_all(home.path().join(".config/taskyard")).unwrap();
+    fs::write(home.path().join(".config/taskyard/taskyard.toml"), "[claims]\nlease = \"3s\"\n").unwrap();
     home.run("create One");
     let served = Served::start(&home);
     let mut line = served.line("ana");

@@ -26,3 +26,34 @@ fn a_hook_that_is_not_trusted_is_told_of_in_strict_rules_and_kept_quiet_in_the_c
     assert!(told.ends_with("; a person can allow it with `taskyard trust` there."), "{told}");
     assert_eq!(complete("--rules client", "2"), "Updated task #2 status");
 }
+
+#[test]
+fn settings_that_nobody_trusts_do_not_count_and_the_first_answer_says_so() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let project = home.path().join("project");
+    fs::create_dir_all(&project).unwrap();
+    fs::create_dir_all(home.path().join(".claude")).unwrap();
+    // In a form that only our own rules know.
+    let settings = json!({ "hooks": { "TaskCompleted": [{ "type": "command", "command": "exit 2" }] } });
+    fs::write(home.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+    fs::write(project.join("taskyard.toml"), "rules = \"client\"\n[jobs]\nquota = 1\n").unwrap();
+    home.run("create One");
+    let serve = || {
+        let mut command = home.command("mcp");
+        command.current_dir(&project);
+        Piped::spawn(command).initialized()
+    };
+    let mut server = serve();
+    let first = server.call("TaskGet", json!({ "taskId": "1" }));
+    assert!(first.contains("\n\nFor the user: rules, jobs.quota in `"), "{first}");
+    assert!(first.ends_with("; a person can allow it with `taskyard trust` there."), "{first}");
+    let second = server.call("TaskGet", json!({ "taskId": "1" }));
+    assert!(!second.contains("For the user"), "{second}");
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    assert_ne!(home.ask("show 1")["task"]["status"], "completed");
+    home.command("trust").current_dir(&project).output().unwrap();
+    let mut server = serve();
+    let told = server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    assert!(!told.contains("For the user"), "{told}");
+    assert_eq!(home.ask("show 1")["task"]["status"], "completed");
+}

@@ -25,6 +25,8 @@ pub mod merging;
 pub mod notifying;
 pub mod numbering;
 pub mod ordering;
+pub mod own_list;
+pub mod ownership;
 pub mod patching;
 pub mod plan_approval;
 pub mod readiness;

@@ -7,8 +7,11 @@ use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
-use super::{ConfigError, RuleWord, Settings, reading};
+use super::{ConfigError, ConfigNotice, Ownership, Project, RuleWord, Settings, ownership, reading};
 use crate::jobs::JobSettings;
+
+/// The name of the file in a project.
+const FILE_NAME: &str = "taskyard.toml";
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Layer {
     pub settings: Settings,
     /// The keys in it that mean nothing to us.
     pub unknown: Vec<String>,
+    /// The keys in it that count only where its directory is trusted.
+    pub needs_trust: Vec<&'static str>,
 }
 
 /// Every file that was read, the weakest first.
@@ -37,19 +42,55 @@ pub struct Layer {
 pub struct Config {
     /// The files.
     pub layers: Vec<Layer>,
+    /// What of them does not count.
+    pub notices: Vec<ConfigNotice>,
 }
 
 impl Config {
-    /// Reads the user's file and the project's, as far as there are any.
-    pub fn load(user: Option<&Path>, project: Option<&Path>) -> Result<Self, ConfigError> {
-        let places = [(user, Origin::User), (project, Origin::Project)];
-        let mut layers = Vec::new();
-        for (path, origin) in places {
-            if let Some(path) = path {
-                layers.extend(reading::read(path, origin)?);
+    /// Reads the user's file and the project's, as far as there are any and they count.
+    pub fn load(user: Option<&Path>, project: Option<&Project<'_>>) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        if let Some(path) = user {
+            let layer = config.read(path, Origin::User)?;
+            config.layers.extend(layer);
+        }
+        if let Some(project) = project
+            && let Some(layer) = config.read(&project.directory.join(FILE_NAME), Origin::Project)?
+        {
+            let layer = config.restricted(layer, project);
+            config.layers.push(layer);
+        }
+        Ok(config)
+    }
+
+    /// Reads a file where there is one and nobody else could have written it. One that does not count may hold anything.
+    fn read(&mut self, path: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
+        match ownership(path, origin) {
+            Ownership::NoFile => Ok(None),
+            Ownership::Ours => reading::read(path, origin),
+            Ownership::Doubtful(doubt) => {
+                self.notices.push(ConfigNotice::NotCounted { path: path.to_owned(), doubt });
+                Ok(None)
             }
         }
-        Ok(Self { layers })
+    }
+
+    /// Takes out of a project's file what counts only where the project is trusted, where it is not.
+    fn restricted(&mut self, mut layer: Layer, project: &Project<'_>) -> Layer {
+        layer.needs_trust = project.keys_that_need_trust(&layer.settings);
+        if layer.needs_trust.is_empty() {
+            return layer;
+        }
+        let is_trusted = (project.is_trusted)().unwrap_or_else(|error| {
+            let directory = project.directory.to_owned();
+            self.notices.push(ConfigNotice::TrustUnknown { directory, why: error.to_string() });
+            false
+        });
+        if !is_trusted {
+            layer.settings = project.without(&layer.needs_trust, layer.settings);
+            self.notices.push(ConfigNotice::Untrusted { path: layer.path.clone(), keys: layer.needs_trust.clone() });
+        }
+        layer
     }
 
     /// Returns the store's address.
@@ -143,25 +184,61 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Origin};
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Config, ConfigNotice, Origin, Project};
+
+    const USERS: &str = "list = \"mine\"\nstore = \"claude:\"\n[[hooks.Stop]]\ncommand = \"a\"";
+
+    /// Reads the two files of a place, whose project is called `ours`.
+    fn load(place: &Path, is_trusted: bool) -> Config {
+        let names = || vec!["ours".to_owned()];
+        let project = Project { directory: place, names: &names, is_trusted: &|| Ok(is_trusted) };
+        Config::load(Some(&place.join("user.toml")), Some(&project)).unwrap()
+    }
 
     #[test]
     fn the_projects_word_counts_over_the_users() {
         let place = tempfile::tempdir().unwrap();
-        let (user, project) = (place.path().join("user.toml"), place.path().join("taskyard.toml"));
-        std::fs::write(&user, "list = \"mine\"\nstore = \"claude:\"\n[[hooks.Stop]]\ncommand = \"a\"").unwrap();
-        std::fs::write(&project, "list = \"ours\"\n[[hooks.Stop]]\ncommand = \"b\"").unwrap();
-        let config = Config::load(Some(&user), Some(&project)).unwrap();
+        fs::write(place.path().join("user.toml"), USERS).unwrap();
+        fs::write(place.path().join("taskyard.toml"), "list = \"ours\"\n[[hooks.Stop]]\ncommand = \"b\"").unwrap();
+        let config = load(place.path(), true);
         assert_eq!(config.list().unwrap().0, "ours");
         assert_eq!(config.store().unwrap().0, "claude:");
         let hooks: Vec<_> = config.hooks("Stop").map(|(origin, hook)| (origin, hook.command.as_str())).collect();
         assert_eq!(hooks, [(Origin::User, "a"), (Origin::Project, "b")]);
+        assert_eq!(config.notices, []);
+    }
+
+    #[test]
+    fn what_nobody_trusts_is_ignored_and_told_and_the_users_word_counts() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("user.toml"), USERS).unwrap();
+        let path = place.path().join("taskyard.toml");
+        fs::write(&path, "list = \"theirs\"\nrules = \"client\"\n[jobs]\nquota = 1\n").unwrap();
+        let config = load(place.path(), false);
+        assert_eq!((config.list().unwrap().0, config.rules()), ("mine", None));
+        assert!(config.jobs().quota > 1);
+        assert_eq!(config.notices, [ConfigNotice::Untrusted { path, keys: vec!["list", "rules", "jobs.quota"] }]);
+        assert_eq!(load(place.path(), true).list().unwrap().0, "theirs");
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_does_not_count_though_it_is_trusted_and_makes_no_sense() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("taskyard.toml");
+        fs::write(&path, "list = [").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let config = load(place.path(), true);
+        assert_eq!(config.layers, []);
+        assert!(matches!(&config.notices[..], [ConfigNotice::NotCounted { .. }]), "{:?}", config.notices);
     }
 
     #[test]
     fn files_that_are_not_there_set_nothing() {
         let place = tempfile::tempdir().unwrap();
-        let config = Config::load(Some(&place.path().join("none.toml")), None).unwrap();
-        assert_eq!(config, Config::default());
+        assert_eq!(load(place.path(), false), Config::default());
     }
 }

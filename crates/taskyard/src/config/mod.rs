@@ -6,12 +6,18 @@
 
 mod error;
 mod layers;
+mod notice;
+mod ownership;
+mod project;
 mod quantity;
 mod reading;
 mod settings;
 
 pub use error::ConfigError;
 pub use layers::{Config, Layer, Origin};
+pub use notice::ConfigNotice;
+pub(crate) use ownership::{Ownership, ownership};
+pub use project::Project;
 pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
 pub use settings::{Claims, Display, Hook, HookInput, Jobs, RuleWord, Settings};

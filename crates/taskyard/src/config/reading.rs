@@ -33,7 +33,7 @@ fn parse(path: &Path, text: &str, origin: Origin) -> Result<Layer, ConfigError> 
     };
     let settings: Settings = toml::from_str(text).map_err(wrong)?;
     let table: toml::Table = toml::from_str(text).map_err(wrong)?;
-    Ok(Layer { path: path.to_owned(), origin, settings, unknown: unknown_keys(&table) })
+    Ok(Layer { path: path.to_owned(), origin, settings, unknown: unknown_keys(&table), needs_trust: Vec::new() })
 }
 
 fn unknown_keys(table: &toml::Table) -> Vec<String> {

@@ -160,7 +160,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::{HookSetup, Notice};
-    use crate::config::Config;
+    use crate::config::{Config, Project};
     use crate::machine::Machine;
 
     struct Place(TempDir);
@@ -187,12 +187,13 @@ mod tests {
         }
 
         fn setup(&self) -> HookSetup {
-            let toml = |name: &str| self.path().join(name);
+            let directory = self.path().join("project");
+            let project = Project { directory: &directory, names: &Vec::new, is_trusted: &|| Ok(false) };
             HookSetup {
                 client_config: Some(self.path().join("config")),
                 project: self.path().join("project"),
                 directory: self.path().join("project"),
-                config: Config::load(Some(&toml("user.toml")), Some(&toml("project/taskyard.toml"))).unwrap(),
+                config: Config::load(Some(&self.path().join("user.toml")), Some(&project)).unwrap(),
                 data: Some(self.path().join("data")),
                 session: None,
                 teammate: None,

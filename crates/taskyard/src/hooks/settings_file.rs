@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use taskyard_core::rules::hooking::HookEvent;
 
 use super::hook::{Hook, HookSource, TIMEOUT};
-use crate::config::Origin;
+use crate::config::{Origin, Ownership, ownership};
 
 /// A settings file larger than this is not looked into.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -37,6 +37,14 @@ pub(super) enum Shapes {
 /// Reads the hooks of an event; a file that is not there has none, one that makes no sense has none and a complaint.
 pub(super) fn read(path: &Path, origin: Origin, event: HookEvent, shapes: Shapes) -> SettingsFile {
     let mut file = SettingsFile::default();
+    match ownership(path, origin) {
+        Ownership::NoFile => return file,
+        Ownership::Ours => {}
+        Ownership::Doubtful(doubt) => {
+            file.complaints.push(doubt.to_string());
+            return file;
+        }
+    }
     match contents(path) {
         Ok(None) => {}
         Ok(Some(settings)) => {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use taskyard::config::Config;
+use taskyard::config::{Config, Project};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ListId, Rules, Status, Task, TaskId};
 use taskyard::hooks::{HookSetup, Hooks, Notice};
@@ -71,7 +71,8 @@ impl Place {
     }
 
     pub(crate) fn setup(&self) -> HookSetup {
-        let (user, project) = (self.path("user.toml"), self.path("project/taskyard.toml"));
+        let (user, directory) = (self.path("user.toml"), self.path("project"));
+        let project = Project { directory: &directory, names: &Vec::new, is_trusted: &|| Ok(false) };
         HookSetup {
             client_config: Some(self.path("config")),
             project: self.path("project"),

@@ -1,0 +1,186 @@
+//! The project whose `taskyard.toml` is read, and what that file may say before the user trusts the project.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use taskyard_core::rules::own_list::is_own_list;
+
+use super::{Claims, Jobs, Settings};
+use crate::machine::MachineError;
+
+/// The project whose file is read.
+pub struct Project<'a> {
+    /// Its root, which the file is in.
+    pub directory: &'a Path,
+    /// Returns the names that the project goes by.
+    pub names: &'a dyn Fn() -> Vec<String>,
+    /// Tells whether the user trusts it. Asked only where the file says more than one may that nobody trusts.
+    pub is_trusted: &'a dyn Fn() -> Result<bool, MachineError>,
+}
+
+impl Project<'_> {
+    /// Returns the keys of a file that count only where the project is trusted.
+    pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
+        // Every field is named here, so that none can be added without deciding what it is.
+        let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, display: _ } = settings;
+        let Claims { lease, limit, roles } = claims;
+        let Jobs { max_output, quota, keep, grace, output_form } = jobs;
+        let needs = [
+            ("store", store.as_deref().is_some_and(|store| !self.is_own_store(store))),
+            ("list", list.as_deref().is_some_and(|list| !is_own_list(list, &(self.names)()))),
+            ("rules", rules.is_some()),
+            ("client_version", client_version.is_some()),
+            ("claims.lease", lease.is_some()),
+            ("claims.limit", limit.is_some()),
+            ("claims.roles", !roles.is_empty()),
+            ("checks", !checks.is_empty()),
+            ("hooks", !hooks.is_empty()),
+            ("jobs.max_output", max_output.is_some()),
+            ("jobs.quota", quota.is_some()),
+            ("jobs.keep", keep.is_some()),
+            ("jobs.grace", grace.is_some()),
+            ("jobs.output_form", output_form.is_some()),
+        ];
+        needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
+    }
+
+    /// Returns what is left of a file that nobody trusts. Hooks and checks stay, since whoever would run them asks once more
+    /// whether they may, and says that they did not.
+    pub(super) fn without(&self, keys: &[&str], settings: Settings) -> Settings {
+        let Settings { store, list, checks, hooks, display, .. } = settings;
+        Settings {
+            store: store.filter(|_| !keys.contains(&"store")),
+            list: list.filter(|_| !keys.contains(&"list")),
+            checks,
+            hooks,
+            display,
+            ..Settings::default()
+        }
+    }
+
+    /// Tells whether a store is inside the project's directory, whatever links lead there.
+    fn is_own_store(&self, address: &str) -> bool {
+        let Some(("file" | "document" | "teaching", path)) = address.split_once(':') else { return false };
+        let path = Path::new(path);
+        if path.as_os_str().is_empty() || path.components().any(|part| part == Component::ParentDir) {
+            return false;
+        }
+        let Ok(root) = fs::canonicalize(self.directory) else { return false };
+        let path = self.directory.join(path);
+        // A repository may come with links in the folders of its store: to the user's own lists, say.
+        is_inside(&path, &root)
+            && stays_inside(&path.join("tasks"), 1, &root)
+            && stays_inside(&path.join("teams"), 2, &root)
+    }
+}
+
+/// Tells whether a path, or as much of it as there is, is inside a directory whose links are resolved. A link that leads nowhere
+/// may lead anywhere later.
+fn is_inside(path: &Path, root: &Path) -> bool {
+    let there = path.ancestors().find(|ancestor| fs::symlink_metadata(ancestor).is_ok());
+    there.and_then(|there| fs::canonicalize(there).ok()).is_some_and(|real| real.starts_with(root))
+}
+
+/// Tells whether no link leads out of a directory, from a folder in it or from those so many levels below.
+fn stays_inside(folder: &Path, levels: u32, root: &Path) -> bool {
+    let inner = if levels == 0 { None } else { fs::read_dir(folder).ok() };
+    is_inside(folder, root)
+        && inner.into_iter().flatten().flatten().all(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => is_inside(&entry.path(), root),
+            Ok(kind) if kind.is_dir() => stays_inside(&entry.path(), levels - 1, root),
+            _ => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::Project;
+    use crate::config::Settings;
+
+    fn needing(directory: &Path, text: &str) -> Vec<&'static str> {
+        let settings: Settings = toml::from_str(text).unwrap();
+        let project = Project { directory, names: &|| vec!["shop".to_owned()], is_trusted: &|| Ok(false) };
+        let keys = project.keys_that_need_trust(&settings);
+        assert_eq!(project.keys_that_need_trust(&project.without(&keys, settings)), commands_of(&keys));
+        keys
+    }
+
+    fn commands_of(keys: &[&'static str]) -> Vec<&'static str> {
+        keys.iter().copied().filter(|key| ["checks", "hooks"].contains(key)).collect()
+    }
+
+    #[test]
+    fn everything_that_matters_needs_trust() {
+        let place = tempfile::tempdir().unwrap();
+        for (text, keys) in [
+            ("list = \"shop\"\n[display]\nstyle = \"flat\"\ncompleted_after = 1", &[][..]),
+            ("list = \"shop-api\"\nstore = \"file:.taskyard\"", &[]),
+            ("list = \"other\"", &["list"]),
+            ("rules = \"client\"\nclient_version = \"2.1.34\"", &["rules", "client_version"]),
+            (
+                "[claims]\nlease = \"1s\"\nlimit = 0\nroles = { ana = [] }",
+                &["claims.lease", "claims.limit", "claims.roles"],
+            ),
+            ("[checks]\nx = \"true\"\n[[hooks.Stop]]\ncommand = \"true\"", &["checks", "hooks"]),
+            ("[jobs]\nquota = 1\nkeep = 1\ngrace = 1", &["jobs.quota", "jobs.keep", "jobs.grace"]),
+            ("[jobs]\nmax_output = 1\noutput_form = \"2.1.34\"", &["jobs.max_output", "jobs.output_form"]),
+        ] {
+            assert_eq!(needing(place.path(), text), keys, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_store_is_the_projects_own_only_inside_its_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let (project, outside) = (place.path().join("project"), place.path().join("outside"));
+        fs::create_dir_all(project.join("kept/tasks/shop")).unwrap();
+        fs::create_dir_all(outside.join("tasks")).unwrap();
+        for (link, target) in [("out", &outside), ("nowhere", &outside.join("later")), ("in", &project.join("kept"))] {
+            symlink(target, project.join(link)).unwrap();
+        }
+        let is_own = |address: &str| needing(&project, &format!("store = \"{address}\"")).is_empty();
+        let absolute = project.join("kept").display().to_string();
+        for address in ["file:kept", "file:new/deeper", "document:tasks.json", "teaching:.tasks", "file:in", "file:."] {
+            assert!(is_own(address), "{address}");
+        }
+        assert!(is_own(&format!("file:{absolute}")));
+        for address in [
+            "claude:",
+            "memory:",
+            "document:",
+            "postgres://host/db",
+            "file:",
+            "nonsense",
+            "file:..",
+            "file:kept/../..",
+            "file:new/../../outside",
+            "file:/tmp",
+            "document:/etc/passwd",
+            "teaching:../x",
+            "file:out",
+            "file:out/new",
+            "file:nowhere",
+            "document:nowhere",
+            "file:nowhere/new",
+        ] {
+            assert!(!is_own(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_link_within_a_store_does_not_lead_out_either() {
+        let place = tempfile::tempdir().unwrap();
+        let (project, outside) = (place.path().join("project"), place.path().join("outside"));
+        fs::create_dir_all(&outside).unwrap();
+        for link in ["a/tasks", "b/tasks/shop", "c/teams", "d/teams/crew", "e/teams/crew/inboxes"] {
+            fs::create_dir_all(project.join(link).parent().unwrap()).unwrap();
+            symlink(&outside, project.join(link)).unwrap();
+            let store = format!("store = \"file:{}\"", &link[..1]);
+            assert_eq!(needing(&project, &store), ["store"], "{link}");
+        }
+    }
+}
