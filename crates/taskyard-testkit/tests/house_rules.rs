@@ -140,8 +140,9 @@ const MAKES_FILES: [&str; 11] = [
 
 /// Who makes files that are not ours and so have the modes that the user's umask gives them. Everything else is made by
 /// `taskyard/src/private`, so that nobody else can read it.
-const MAKE_FILES_OF_OTHERS: [(&str, &str); 15] = [
+const MAKE_FILES_OF_OTHERS: [(&str, &str); 16] = [
     ("taskyard/src/interchange/writing.rs", "an export is the user's"),
+    ("taskyard/src/replacement.rs", "what takes the place of another's file"),
     ("taskyard/src/setup/applying.rs", "the settings of other agents"),
     ("taskyard/src/store/document/files.rs", "a document and its old version"),
     ("taskyard/src/store/file/failpoint.rs", "the trace of a test"),

@@ -37,6 +37,8 @@ mod lists;
 mod man;
 mod merge;
 #[cfg(unix)]
+mod modes;
+#[cfg(unix)]
 mod nobody;
 mod prime;
 #[cfg(unix)]

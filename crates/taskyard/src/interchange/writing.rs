@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::InterchangeError;
+use crate::replacement::create_replacement;
 
 /// What an export wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub fn save(written: &Written, path: &Path) -> Result<(), InterchangeError> {
         Written::File(_) if path.is_dir() => Err(InterchangeError::NotAFile { path: path.to_owned(), format: "this" }),
         Written::File(text) => {
             let temporary = beside(path);
-            let saved = write_file(&temporary, text.as_bytes()).and_then(|()| fs::rename(&temporary, path));
+            let saved = write_file(&temporary, path, text.as_bytes()).and_then(|()| fs::rename(&temporary, path));
             saved.map_err(|error| {
                 // What was half written helps nobody; that it cannot be removed either is the smaller trouble.
                 let _ = fs::remove_file(&temporary);
@@ -49,11 +50,15 @@ fn write_folder(path: &Path, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()
         fs::create_dir_all(parent)?;
     }
     fs::create_dir(path)?;
-    files.iter().try_for_each(|(name, bytes)| write_file(&path.join(name), bytes))
+    files.iter().try_for_each(|(name, bytes)| {
+        let path = path.join(name);
+        write_file(&path, &path, bytes)
+    })
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create_new(path)?;
+/// Writes a file that takes the place of another, whose mode it has.
+fn write_file(path: &Path, place: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = create_replacement(path, place)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

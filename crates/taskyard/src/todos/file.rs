@@ -12,6 +12,7 @@ use taskyard_core::dialect::native::{LARGEST, stringify};
 use taskyard_core::tools::todo_write::{read_kept, shape};
 
 use super::error::TodoError;
+use crate::replacement::create_replacement;
 
 /// Reads the list. What is not there, or is no list, is an empty one: the client takes it so, and the next call replaces it.
 pub(super) fn read(path: &Path) -> Result<Vec<Todo>, TodoError> {
@@ -31,7 +32,7 @@ pub(super) fn write(path: &Path, todos: &[Todo]) -> Result<(), TodoError> {
         fs::create_dir_all(folder).map_err(TodoError::io("cannot create", folder))?;
     }
     let temporary = temporary(path);
-    let written = write_new(&temporary, stringify(&shape(todos)).as_bytes());
+    let written = write_new(&temporary, path, stringify(&shape(todos)).as_bytes());
     let renamed = written.and_then(|()| fs::rename(&temporary, path));
     renamed.map_err(|error| {
         let _ = fs::remove_file(&temporary);
@@ -39,8 +40,8 @@ pub(super) fn write(path: &Path, todos: &[Todo]) -> Result<(), TodoError> {
     })
 }
 
-fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+fn write_new(temporary: &Path, path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = create_replacement(temporary, path)?;
     file.write_all(contents)?;
     file.sync_data()
 }

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use taskyard_core::{Task, TaskId};
 
 use super::files::{self, Contents};
-use super::fingerprint::Fingerprint;
+use super::fingerprint::Look;
 use super::hidden;
 use super::place::Place;
 use super::scan;
@@ -71,18 +71,18 @@ pub(super) fn waiting_for(
 
 /// Writes down the fingerprints of files whose contents are as they were known, so that they need not be read the next time.
 fn recognise_again(journal: &Journal, read: &[(TaskId, Contents)], seen: i64) -> Result<(), StoreError> {
-    let mut prints: Vec<(&TaskId, Fingerprint)> = Vec::new();
+    let mut looks: Vec<(&TaskId, &Look)> = Vec::new();
     for (id, contents) in read {
         if let Some((image, look)) = contents.image()
             && look.print.is_settled(seen)
             && journal.known(id)?.is_some_and(|known| known.image == *image)
         {
-            prints.push((id, look.print));
+            looks.push((id, look));
         }
     }
     let transaction = journal.begin()?;
-    for (id, print) in prints {
-        journal.set_print(id, print, seen)?;
+    for (id, look) in looks {
+        journal.set_print(id, look.print, look.mode, seen)?;
     }
     journal.end(transaction)
 }

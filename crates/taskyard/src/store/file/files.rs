@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::{Image, Task, TaskId};
 
-use super::fingerprint::{Look, look_through};
+use super::fingerprint::{Look, look_at, look_through};
 use super::hidden;
 use super::lock::temporary_name;
 use super::place::{Place, file_name};
@@ -114,8 +114,9 @@ pub(super) fn write_temporary(
 
 fn write_new(directory: BorrowedFd<'_>, name: &CStr, image: &Image, mode: Option<u32>) -> io::Result<Look> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    // New files are for everybody the umask allows, as the client makes them.
-    let mut file = File::from(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o666))?);
+    // New files are for everybody the umask allows, as the client makes them; what was private is so from the first moment.
+    let first_mode = Mode::from_raw_mode(mode.unwrap_or(0o666));
+    let mut file = File::from(rustix::fs::openat(directory, name, flags, first_mode)?);
     file.write_all(image.bytes())?;
     let mut look = look_through(file.as_fd())?;
     if let Some(mode) = mode.filter(|mode| *mode != look.mode) {
@@ -125,9 +126,16 @@ fn write_new(directory: BorrowedFd<'_>, name: &CStr, image: &Image, mode: Option
     Ok(look)
 }
 
-/// Replaces a small file of the list's by writing another and renaming it.
+/// Replaces a file of the list's by writing another and renaming it. It keeps its mode.
 pub(super) fn replace(directory: BorrowedFd<'_>, name: &CStr, contents: &[u8]) -> io::Result<()> {
-    let (temporary, _) = write_temporary(directory, &Image::new(contents), None)?;
+    bring_back(directory, name, contents, None)
+}
+
+/// Does the same where the file may be gone, and had this mode.
+pub(super) fn bring_back(directory: BorrowedFd<'_>, name: &CStr, contents: &[u8], mode: Option<u32>) -> io::Result<()> {
+    let found = look_at(directory, name)?.filter(|look| look.kind == FileType::RegularFile);
+    let mode = found.map(|look| look.mode).or(mode);
+    let (temporary, _) = write_temporary(directory, &Image::new(contents), mode)?;
     let renamed = rustix::fs::renameat(directory, &*temporary, directory, name);
     if renamed.is_err() {
         let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());

@@ -222,7 +222,9 @@ fn write(
     mode: Option<u32>,
 ) -> io::Result<Fingerprint> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o666))?);
+    // What was private is so from the first moment.
+    let first_mode = Mode::from_raw_mode(mode.unwrap_or(0o666));
+    let mut file = File::from(rustix::fs::openat(directory, name, flags, first_mode)?);
     file.write_all(bytes)?;
     let look = look_through(file.as_fd())?;
     if let Some(mode) = mode.filter(|mode| *mode != look.mode) {

@@ -109,8 +109,8 @@ fn write(
             None => journal.forget(&change.task)?,
         }
     }
-    for (task, print) in &scan.reprints {
-        journal.set_print(task, *print, scan.seen)?;
+    for (task, look) in &scan.reprints {
+        journal.set_print(task, look.print, look.mode, scan.seen)?;
     }
     journal.end(transaction)?;
     if !entries.is_empty() {

@@ -70,7 +70,7 @@ pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
         .filter(|highest| *highest > numbers::mark(&txn.turn.place.directory));
     let mut plan = Plan { writes: Vec::with_capacity(staged.len()), raise_mark_to };
     for (id, staged) in staged {
-        let prepared = prepare_one(&txn.turn, directory.as_fd(), id, staged.before, staged.after);
+        let prepared = prepare_one(&txn.turn, directory.as_fd(), id, staged);
         match prepared {
             Ok(write) => plan.writes.push(write),
             Err(error) => {
@@ -85,13 +85,8 @@ pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
     Ok(Some(plan))
 }
 
-fn prepare_one(
-    turn: &Turn,
-    directory: BorrowedFd<'_>,
-    id: TaskId,
-    before: Option<(Image, Look)>,
-    after: Option<Image>,
-) -> Result<Write, StoreError> {
+fn prepare_one(turn: &Turn, directory: BorrowedFd<'_>, id: TaskId, staged: Staged) -> Result<Write, StoreError> {
+    let Staged { before, after, former_mode, .. } = staged;
     let path = || turn.place.task_file(&id);
     // Now that its lock is ours: is the file still what the decision was made on?
     let now = files::read(&turn.place, directory, &id).map_err(StoreError::io("cannot read", path()))?;
@@ -106,7 +101,7 @@ fn prepare_one(
         hidden::unhide(&turn.place, directory, &id).map_err(StoreError::io("cannot rename to", path()))?;
     }
     reach("temporary file: before");
-    let mode = before.as_ref().map(|(_, look)| look.mode);
+    let mode = before.as_ref().map(|(_, look)| look.mode).or(former_mode);
     let after = after
         .map(|image| {
             let (temporary, look) = files::write_temporary(directory, &image, mode)?;

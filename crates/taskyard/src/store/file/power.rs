@@ -86,7 +86,8 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
     match &fate.last {
         Some(last) if is_forgotten => {
             tracing::info!(task = %id, "bringing back what a power loss took");
-            files::replace(turn.directory.as_fd(), &name, last.bytes())
+            let mode = journal.known(id)?.and_then(|known| known.mode);
+            files::bring_back(turn.directory.as_fd(), &name, last.bytes(), mode)
                 .map_err(StoreError::io("cannot write", &path))?;
             if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &name) {
                 let (seen, mode) = (look.print.mtime, Some(look.mode));

@@ -253,9 +253,10 @@ fn name_in_use(turn: &Turn, id: &TaskId) -> Result<CString, StoreError> {
     found.map(|(name, _)| name).map_err(StoreError::io("cannot look at", turn.place.task_file(id)))
 }
 
-/// Writes contents to a temporary file and returns what it is recognised by.
+/// Writes contents to a temporary file, with the mode of the task's own where there is one, and returns what it is recognised by.
 pub(super) fn write_temporary(turn: &Turn, id: &TaskId, image: &Image) -> Result<Look, StoreError> {
-    files::write_temporary(turn.directory.as_fd(), image, None)
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), id).ok().and_then(|(_, look)| look);
+    files::write_temporary(turn.directory.as_fd(), image, found.map(|look| look.mode))
         .map(|(_, look)| look)
         .map_err(StoreError::io("cannot write", turn.place.task_file(id)))
 }

@@ -10,7 +10,7 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{Image, Revision, Task, TaskId};
 
 use super::files::{self, Contents};
-use super::fingerprint::{Fingerprint, Look, look_at};
+use super::fingerprint::{Look, look_at};
 use super::hidden;
 use super::place::{self, Place, c_name};
 use super::present::Sight;
@@ -29,8 +29,8 @@ pub(super) struct Scan {
     pub(super) problems: Vec<Problem>,
     /// What differs from the last known state.
     pub(super) changes: Vec<Change>,
-    /// Files whose contents are as they were, while their fingerprints are not, or could not be trusted.
-    pub(super) reprints: Vec<(TaskId, Fingerprint)>,
+    /// Files whose contents are as they were, while their fingerprints or modes are not, or could not be trusted.
+    pub(super) reprints: Vec<(TaskId, Look)>,
     /// The revision of the last known state.
     pub(super) revision: Revision,
     /// When the looking began.
@@ -148,6 +148,10 @@ impl Scan {
     ) -> Result<(), StoreError> {
         match known {
             Some(known) if known.print == look.print && known.print.is_settled(known.seen) => {
+                // A restored file gets the mode it had last, which somebody may have changed without touching the contents.
+                if known.mode.is_some_and(|mode| mode != look.mode) {
+                    self.reprints.push((id.clone(), look));
+                }
                 self.show(looking.place, id, known.task, None);
                 Ok(())
             }
@@ -170,7 +174,7 @@ impl Scan {
         let before = if known.is_some() { known_before(looking.journal, &id)? } else { None };
         let (image, mode) = before.map_or((None, None), |before| (Some(before.image), before.mode));
         match contents.image() {
-            Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), look.print)),
+            Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), *look)),
             // What may be half written is nobody's change yet.
             Some(_) if matches!(&contents, Contents::Broken(why, _) if why.may_be_torn()) => {}
             Some((found, look)) => {

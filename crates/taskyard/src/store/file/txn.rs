@@ -47,9 +47,16 @@ pub(super) struct Staged {
     pub(super) after: Option<Image>,
     /// Whether the journal is to have an entry of it though it neither was nor will be there.
     pub(super) is_noted: bool,
+    /// The mode that the file had when it was last there, where it comes back.
+    pub(super) former_mode: Option<u32>,
 }
 
 impl Staged {
+    /// Returns what is to become of a task, in the place of what was there.
+    fn over(before: Option<(Image, Look)>, after: Option<Image>) -> Self {
+        Self { before, after, is_noted: false, former_mode: None }
+    }
+
     /// Tells whether the journal is to have an entry of it.
     pub(super) fn is_change(&self) -> bool {
         self.before.as_ref().map(|(image, _)| image) != self.after.as_ref() || (self.is_noted && self.after.is_none())
@@ -149,7 +156,7 @@ impl FileTxn {
                 }
             };
             let after = before.as_ref().map(|(image, _)| image.clone());
-            self.staged.insert(id.clone(), Staged { before, after, is_noted: false });
+            self.staged.insert(id.clone(), Staged::over(before, after));
         }
         Ok(self.staged.get_mut(id).expect("it was just put there"))
     }
@@ -251,8 +258,10 @@ impl Txn for FileTxn {
     }
 
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        let former_mode = if self.stage(id)?.before.is_none() { self.journal().last_mode(id)? } else { None };
         let staged = self.stage(id)?;
         staged.after = Some(image);
+        staged.former_mode = former_mode;
         self.needs_lock_file |= staged.before.is_none();
         Ok(())
     }
@@ -260,7 +269,7 @@ impl Txn for FileTxn {
     fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
         match self.read(id)? {
             Contents::Broken(_, Some((image, look))) if image == *broken && !self.staged.contains_key(id) => {
-                self.staged.insert(id.clone(), Staged { before: Some((image, look)), after: by, is_noted: false });
+                self.staged.insert(id.clone(), Staged::over(Some((image, look)), by));
                 Ok(true)
             }
             _ => Ok(false),

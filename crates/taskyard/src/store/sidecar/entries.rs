@@ -136,6 +136,13 @@ impl Journal {
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
     }
 
+    /// Returns the permission bits that a task's file had when they were last seen, before it was changed or removed.
+    pub(in crate::store) fn last_mode(&self, task: &TaskId) -> Result<Option<u32>, StoreError> {
+        let query = "SELECT * FROM entries WHERE task = ?1 AND mode IS NOT NULL ORDER BY id DESC LIMIT 1";
+        let found = self.prepare(query)?.query_row([Key(task)], stored_entry).optional();
+        Ok(found.map_err(self.failed("read"))?.and_then(|stored| stored.mode))
+    }
+
     /// Returns which tasks have entries after a revision.
     pub(in crate::store) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
         let mut statement = self.prepare("SELECT DISTINCT task FROM entries WHERE id >= ?1")?;

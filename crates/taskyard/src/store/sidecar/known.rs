@@ -31,6 +31,8 @@ pub(in crate::store) struct KnownTask {
     pub(in crate::store) print: Fingerprint,
     pub(in crate::store) seen: i64,
     pub(in crate::store) task: Result<Task, Unreadable>,
+    /// Its permission bits, where they were seen.
+    pub(in crate::store) mode: Option<u32>,
 }
 
 /// A file as it was last seen, and the task in it where that was wanted and there is one.
@@ -69,7 +71,7 @@ impl Journal {
                 sums::check(row, TABLE)?;
                 let id = task_id(row.get_ref(0)?);
                 let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
-                Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, id })
+                Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, mode: row.get(6)?, id })
             })
             .map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
@@ -120,9 +122,15 @@ impl Journal {
     }
 
     /// Remembers that a file whose contents are known looks different now.
-    pub(in crate::store) fn set_print(&self, task: &TaskId, print: Fingerprint, seen: i64) -> Result<(), StoreError> {
+    pub(in crate::store) fn set_print(
+        &self,
+        task: &TaskId,
+        print: Fingerprint,
+        mode: u32,
+        seen: i64,
+    ) -> Result<(), StoreError> {
         match self.known(task)? {
-            Some(known) => self.set_known(task, &Known { print, seen, ..known }),
+            Some(known) => self.set_known(task, &Known { print, seen, mode: Some(mode), ..known }),
             None => Ok(()),
         }
     }

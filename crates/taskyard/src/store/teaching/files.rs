@@ -12,6 +12,7 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
 
 use super::form::Raw;
+use crate::replacement::create_replacement;
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 use crate::store::sidecar::Fingerprint;
@@ -118,7 +119,9 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let path = folder.join(name);
     let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
     let write = || -> io::Result<()> {
-        let mut file = File::create(&temporary)?;
+        // One that a process of our number left when it died.
+        let _ = fs::remove_file(&temporary);
+        let mut file = create_replacement(&temporary, &path)?;
         file.write_all(bytes)?;
         file.sync_data()?;
         reach("translated: temporary file written");
