@@ -11,7 +11,7 @@ use taskyard::core::render::escaping;
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
-use crate::commands::{Arguments, background};
+use crate::commands::{Arguments, background, with_the_way_back};
 use crate::context::Context;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
@@ -58,7 +58,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let warned = context.tell_notices(&mut output).map_err(Problem::from);
     let exit = match result.and_then(|exit| warned.map(|()| exit)) {
         Ok(exit) => exit,
-        Err(problem) => output.problem(&problem),
+        Err(problem) => output.problem(&with_the_way_back(problem, &context)),
     };
     (exit, output)
 }

@@ -294,7 +294,7 @@ fn tasks_are_listed_and_given_out_in_the_order_of_the_document() {
     let listed: Vec<String> =
         yard.store().read(yard.list_id()).unwrap().tasks().unwrap().into_iter().map(|task| task.subject).collect();
     assert_eq!(listed, subjects);
-    let ready: Vec<String> = yard.ready(None).unwrap().into_iter().map(|ranked| ranked.task.subject).collect();
+    let ready: Vec<String> = yard.ready(None).unwrap().ranked.into_iter().map(|ranked| ranked.task.subject).collect();
     assert_eq!(ready, subjects);
     for subject in &subjects {
         let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else { panic!("{subject}") };

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, Tone, escaping, numbered};
-use taskyard::core::{Assignee, Holder, Task, TaskId};
+use taskyard::core::render::{Line, Tone, escaping, gone_shape, loss_in_words, numbered};
+use taskyard::core::{Assignee, Holder, ListId, Task, TaskId};
 use taskyard::leases::{Alarm, ThisMachine};
-use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE};
+use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone};
 
 use super::answers::did;
 use crate::arguments::{parse_id, parse_pause};
@@ -95,6 +96,8 @@ struct Lost<'a> {
     for_others: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<Shape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Value>,
 }
 
 impl Claim {
@@ -111,7 +114,12 @@ impl Claim {
         };
         match outcome {
             ClaimOutcome::Claimed(claimed) => won(&claimed, output),
-            ClaimOutcome::Refused { refusal, task } => lost(self.id.as_ref(), &refusal, task.as_deref(), output),
+            ClaimOutcome::Refused { refusal, task } => {
+                let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });
+                let gone = if is_idle { yard.gone()? } else { None };
+                let gone = gone.filter(Gone::is_loss).map(|gone| (gone, yard.list_id()));
+                lost(self.id.as_ref(), &refusal, (task.as_deref(), gone), output)
+            }
         }
     }
 
@@ -181,12 +189,12 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
 fn lost(
     id: Option<&TaskId>,
     refusal: &ClaimRefusal,
-    task: Option<&Task>,
+    (task, gone): (Option<&Task>, Option<(Gone, &ListId)>),
     output: &mut Output,
 ) -> Result<Exit, Problem> {
     let exit = if *refusal == ClaimRefusal::TaskNotFound { Exit::NotFound } else { Exit::Refused };
     if output.is_json() {
-        output.document(shape(refusal, task))?;
+        output.document(Lost { gone: gone.map(|(gone, _)| gone_shape(&gone)), ..shape(refusal, task) })?;
         return Ok(exit);
     }
     let message = match (id, refusal) {
@@ -198,7 +206,13 @@ fn lost(
         }
         (None, refusal) => refusal.to_string(),
     };
-    Err(Problem::new(exit, code(refusal), message).hint(advice(refusal)))
+    let look = output.look();
+    let loss = gone.and_then(|(gone, list)| loss_in_words(&gone, list, |moment| look.time(moment)));
+    let problem = Problem::new(exit, code(refusal), message).hint(loss.unwrap_or_else(|| advice(refusal)));
+    Err(match id {
+        Some(id) => problem.detail("task", id.as_str()),
+        None => problem,
+    })
 }
 
 fn code(refusal: &ClaimRefusal) -> &'static str {
@@ -215,6 +229,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         assignable_to: None,
         for_others: None,
         task: task.map(Shape),
+        gone: None,
     };
     match refusal {
         ClaimRefusal::AlreadyClaimed { by } => lost.owner = Some(by),

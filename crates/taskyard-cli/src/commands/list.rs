@@ -5,10 +5,11 @@ use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::Status;
-use taskyard::core::render::{Board, Line, Tone, client_line, historic_line, historic_mark_line};
+use taskyard::core::render::{Board, Line, Tone, client_line, gone_shape, historic_line, historic_mark_line};
 use taskyard::operations::{Filter, Listing};
 
 use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
+use super::losses::{tell_of_clearing, tell_of_loss};
 use crate::arguments::parse_status;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -83,6 +84,8 @@ struct Answer<'a> {
     leases: Vec<LeaseShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problems: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Value>,
 }
 
 impl List {
@@ -105,9 +108,13 @@ impl List {
                 revision: listing.revision.0,
                 leases: listing.leases.iter().map(LeaseShape).collect(),
                 problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
+                gone: listing.gone.as_ref().map(gone_shape),
             })?;
             // The process ends here, and the system takes its memory back faster than we can, task by task.
             std::mem::forget(listing);
+            return Ok(Exit::Done);
+        }
+        if tell_of_loss(listing.gone.as_ref(), &yard, output)? {
             return Ok(Exit::Done);
         }
         let style = self.style(context, output)?;
@@ -115,6 +122,9 @@ impl List {
             Style::Client => self.client_lines(&yard, &listing, output)?,
             Style::V2_1_19 | Style::V2_1_20 => historic_lines(style, &listing, output)?,
             Style::Tree | Style::Flat => self.board(style, context, &yard, &listing, output)?,
+        }
+        if !yard.rules().is_client() {
+            tell_of_clearing(listing.gone.as_ref(), output)?;
         }
         warn_of_defects(&listing.problems, output)?;
         Ok(Exit::Done)

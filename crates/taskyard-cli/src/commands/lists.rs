@@ -2,7 +2,10 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use taskyard::core::render::{Line, Tone, counts_in_words};
+use taskyard::Yard;
+use taskyard::core::render::{Line, Tone, counts_in_words, gone_shape};
+use taskyard::operations::{Gone, GoneList, KeptIn};
+use taskyard::store::ListInfo;
 
 use super::answers::counts_as_json;
 use crate::context::Context;
@@ -11,24 +14,30 @@ use crate::output::Output;
 use crate::problem::Problem;
 
 /// Show every list of the store, and which one is ours
+///
+/// A list that lost its open tasks is shown as gone, also where its directory went with them.
 #[derive(Debug, Args)]
 pub(crate) struct Lists {}
 
 impl Lists {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
-        let lists = yard.lists()?;
+        let lists = with_those_that_are_gone(&yard)?;
         if output.is_json() {
             let shapes: Vec<Value> = lists
                 .iter()
-                .map(|info| {
-                    json!({
+                .map(|(info, gone)| {
+                    let mut shape = json!({
                         "list": info.list.as_str(),
                         "path": info.path.as_ref().map(|path| path.display().to_string()),
                         "counts": counts_as_json(info.counts),
                         "changed": info.changed.map(|changed| changed.to_string()),
                         "current": &info.list == yard.list_id(),
-                    })
+                    });
+                    if let Some(gone) = gone {
+                        shape["gone"] = gone_shape(gone);
+                    }
+                    shape
                 })
                 .collect();
             output.document(json!({ "lists": shapes }))?;
@@ -39,14 +48,17 @@ impl Lists {
             output.advise("the first `taskyard create` makes one")?;
         }
         let look = output.look();
-        let widest = lists.iter().map(|info| Line::plain(info.list.as_str()).width()).max().unwrap_or(0).min(48);
-        for info in &lists {
+        let widest = lists.iter().map(|(info, _)| Line::plain(info.list.as_str()).width()).max().unwrap_or(0).min(48);
+        for (info, gone) in &lists {
             let ours = &info.list == yard.list_id();
             let name = if ours { Tone::Strong } else { Tone::Plain };
             let mut line = Line::new().with(Tone::Done, if ours { look.either("▸ ", "> ") } else { "  " });
             line.append(Line::new().with(name, info.list.as_str()).padded(widest));
             line.push(Tone::Plain, "  ");
-            line.append(counts_in_words(info.counts, &look));
+            match gone {
+                Some(gone) => line.append(loss(gone)),
+                None => line.append(counts_in_words(info.counts, &look)),
+            }
             if let Some(changed) = info.changed {
                 line.push(Tone::Dim, &format!("{}{}", look.dot(), look.time(changed)));
             }
@@ -55,6 +67,32 @@ impl Lists {
                 None => line,
             })?;
         }
+        if lists.iter().any(|(_, gone)| gone.is_some()) {
+            output.advise("bring them back with `taskyard restore --all --list LIST`")?;
+        }
         Ok(Exit::Done)
     }
+}
+
+/// Returns every list, by name, those included of which nothing is left but our memory, and what each has lost.
+fn with_those_that_are_gone(yard: &Yard) -> Result<Vec<(ListInfo, Option<Gone>)>, Problem> {
+    let mut lists: Vec<(ListInfo, Option<Gone>)> = yard.lists()?.into_iter().map(|info| (info, None)).collect();
+    for GoneList { list, path, gone } in yard.gone_lists()? {
+        match lists.iter_mut().find(|(info, _)| info.list == list) {
+            Some((_, lost)) => *lost = Some(gone),
+            None => lists.push((ListInfo { list, path, counts: [0; 3], changed: None }, Some(gone))),
+        }
+    }
+    lists.sort_by(|(one, _), (two, _)| one.list.cmp(&two.list));
+    Ok(lists)
+}
+
+fn loss(gone: &Gone) -> Line {
+    let with = match gone.with {
+        Some(KeptIn::Directory) => ", with its directory",
+        Some(KeptIn::File) => ", with its file",
+        None => "",
+    };
+    let tasks = if gone.open == 1 { "1 open task".to_owned() } else { format!("{} open tasks", gone.open) };
+    Line::new().with(Tone::Warning, &format!("gone: {tasks}{with}"))
 }

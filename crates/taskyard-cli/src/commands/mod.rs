@@ -26,6 +26,7 @@ mod interchange_problem;
 mod job;
 mod list;
 mod lists;
+mod losses;
 mod man;
 mod mcp;
 mod merge;
@@ -59,3 +60,4 @@ mod work_display;
 
 pub(crate) use command::Arguments;
 pub(crate) use job::background;
+pub(crate) use losses::with_the_way_back;

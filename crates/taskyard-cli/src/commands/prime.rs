@@ -5,6 +5,7 @@ use serde_json::json;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, brief_lines};
 
+use super::losses::loss_as_json;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Output, Shapes, with_commands};
@@ -35,7 +36,7 @@ impl Prime {
         if output.is_json() {
             let [pending, in_progress, completed] = brief.counts;
             let text: Vec<&str> = HOW.into_iter().chain(lines.iter().map(String::as_str)).collect();
-            output.document(json!({
+            let mut answer = json!({
                 "list": yard.list_id().as_str(),
                 "text": text.join("\n"),
                 "counts": {"pending": pending, "in_progress": in_progress, "completed": completed},
@@ -43,7 +44,11 @@ impl Prime {
                 "blocked": brief.blocked,
                 "inProgress": Shapes(&brief.in_progress),
                 "best": brief.best.iter().map(|ranked| Shape(&ranked.task)).collect::<Vec<_>>(),
-            }))?;
+            });
+            if let Some(gone) = loss_as_json(brief.gone.as_ref()) {
+                answer["gone"] = gone;
+            }
+            output.document(answer)?;
             return Ok(Exit::Done);
         }
         for sentence in HOW {

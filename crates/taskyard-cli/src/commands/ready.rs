@@ -2,10 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, client_line, task_line};
-use taskyard::operations::Ranked;
+use taskyard::operations::{self, Ranked};
 
+use super::losses::{loss_as_json, tell_of_loss};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
@@ -25,6 +27,8 @@ pub(crate) struct Ready {
 struct Answer<'a> {
     tasks: Vec<Shape<'a>>,
     ranking: Vec<RankedShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -37,12 +41,17 @@ struct RankedShape<'a> {
 
 impl Ready {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let ranked = context.yard()?.ready(self.number)?;
+        let yard = context.yard()?;
+        let operations::Ready { ranked, gone } = yard.ready(self.number)?;
         if output.is_json() {
             output.document(Answer {
                 tasks: ranked.iter().map(|ranked| Shape(&ranked.task)).collect(),
                 ranking: ranked.iter().map(shape).collect(),
+                gone: loss_as_json(gone.as_ref()),
             })?;
+            return Ok(Exit::Done);
+        }
+        if tell_of_loss(gone.as_ref(), &yard, output)? {
             return Ok(Exit::Done);
         }
         if ranked.is_empty() {

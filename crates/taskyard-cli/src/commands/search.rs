@@ -2,10 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, client_line, cut_text, escaping, task_line};
 use taskyard::operations::{Field, Hit};
 
+use super::losses::{loss_as_json, tell_of_loss};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -29,6 +31,8 @@ pub(crate) struct Search {
 struct Answer<'a> {
     tasks: Vec<Shape<'a>>,
     hits: Vec<HitShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -44,12 +48,18 @@ impl Search {
         if words.trim().is_empty() {
             return Err(Problem::usage("no_words", "there are no words to search for"));
         }
-        let hits = context.yard()?.search(&words, self.all)?;
+        let yard = context.yard()?;
+        let hits = yard.search(&words, self.all)?;
+        let gone = if hits.is_empty() { yard.gone()? } else { None };
         if output.is_json() {
             output.document(Answer {
                 tasks: hits.iter().map(|hit| Shape(&hit.task)).collect(),
                 hits: hits.iter().map(shape).collect(),
+                gone: loss_as_json(gone.as_ref()),
             })?;
+            return Ok(Exit::Done);
+        }
+        if tell_of_loss(gone.as_ref(), &yard, output)? {
             return Ok(Exit::Done);
         }
         if hits.is_empty() {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use taskyard::Yard;
-use taskyard::core::render::brief_lines;
+use taskyard::core::render::{brief_lines, loss_in_words};
+use taskyard::operations::Brief;
 
 use super::hook_event::read_event;
 use crate::context::Context;
@@ -37,7 +38,7 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     let yard = context.yard()?;
     let brief = yard.brief()?;
     let mut facts = Vec::new();
-    if brief.open() > 0 {
+    if brief.open() > 0 || is_loss(&brief) {
         facts.push(
             "Taskyard keeps the tasks of this session; `taskyard prime` says how one works with them.".to_owned(),
         );
@@ -49,13 +50,21 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     Ok(facts)
 }
 
+fn is_loss(brief: &Brief) -> bool {
+    brief.gone.is_some_and(|gone| gone.is_loss())
+}
+
 /// Tells of the list that the directory has apart from the session, where something is open in it.
 fn left_in_the_directory(context: &Context, yard: &Yard) -> Result<Option<String>, Problem> {
     let list = context.outside_sessions().choice()?.list;
     if list == *yard.list_id() {
         return Ok(None);
     }
-    let open = yard.on(list.clone()).brief()?.open();
+    let brief = yard.on(list.clone()).brief()?;
+    if is_loss(&brief) {
+        return Ok(brief.gone.and_then(|gone| loss_in_words(&gone, &list, |moment| moment.to_string())));
+    }
+    let open = brief.open();
     let (tasks, them) = if open == 1 { ("1 task is".to_owned(), "it") } else { (format!("{open} tasks are"), "them") };
     let adopt = format!("`taskyard adopt {list}` brings {them} here");
     Ok((open > 0).then(|| format!("{tasks} open in {list}, the list of this directory; {adopt}")))

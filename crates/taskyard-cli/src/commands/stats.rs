@@ -7,6 +7,7 @@ use taskyard::core::render::{Board, Line, Tone};
 use taskyard::operations;
 
 use super::answers::counts_as_json;
+use super::losses::{loss_as_json, tell_of_loss};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -21,9 +22,14 @@ impl Stats {
         let yard = context.yard()?;
         let stats = yard.stats()?;
         if output.is_json() {
-            output.document(shape(&stats))?;
+            let mut answer = shape(&stats);
+            if let Some(gone) = loss_as_json(stats.gone.as_ref()) {
+                answer["gone"] = gone;
+            }
+            output.document(answer)?;
             return Ok(Exit::Done);
         }
+        tell_of_loss(stats.gone.as_ref(), &yard, output)?;
         let look = output.look();
         let board = Board {
             title: yard.list_id().as_str(),

@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::{AgentName, Holder};
 use taskyard::leases::ThisMachine;
-use taskyard::operations::{DEFAULT_LEASE, Departure};
+use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
 use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
+use super::losses::{loss_as_json, tell_of_loss};
 use super::work_display::{WorkDisplay, summary};
 use crate::arguments::parse_pause;
 use crate::context::Context;
@@ -88,6 +90,8 @@ struct Report<'a> {
     lost: Ids<'a>,
     passed_over: Ids<'a>,
     stopped: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Value>,
 }
 
 impl Work {
@@ -122,7 +126,12 @@ impl Work {
             leave(&after, &workers)?;
         }
         shown?;
-        conclude(&result?, output)
+        let report = result?;
+        let gone = after.gone()?;
+        if !output.is_json() {
+            tell_of_loss(gone.as_ref(), &after, output)?;
+        }
+        conclude(&report, gone.as_ref(), output)
     }
 
     /// Returns the name the workers are called by. A person's own tasks are not theirs to go on with.
@@ -230,7 +239,7 @@ fn follow(
     }
 }
 
-fn conclude(report: &WorkReport, output: &mut Output) -> Result<Exit, Problem> {
+fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
         output.document(Report {
             completed: Ids(&report.completed),
@@ -240,6 +249,7 @@ fn conclude(report: &WorkReport, output: &mut Output) -> Result<Exit, Problem> {
             lost: Ids(&report.lost),
             passed_over: Ids(&report.passed_over),
             stopped: report.was_stopped,
+            gone: loss_as_json(gone),
         })?;
     } else {
         output.lines(&summary(report))?;

@@ -88,7 +88,9 @@ pub(super) fn read(yard: &Yard, uri: &str) -> Result<Option<ResourceContents>, E
     let (text, kind) = match uri {
         LIST => {
             let everything = Filter { internal: true, ..Filter::default() };
-            (task_list::listed(yard.list(&everything)?.tasks, yard.rules()).text, "text/plain")
+            let listing = yard.list(&everything)?;
+            let answer = task_list::listed(yard.list_id(), listing.tasks, listing.gone.as_ref(), yard.rules());
+            (answer.text, "text/plain")
         }
         INBOX => {
             let Some(teams) = yard.teams() else { return Ok(None) };

@@ -34,6 +34,7 @@ mod job_traces;
 mod jobs;
 mod list;
 mod lists;
+mod lost_lists;
 mod man;
 mod merge;
 #[cfg(unix)]

@@ -46,6 +46,12 @@ fn every_change_is_in_the_very_next_answer_whoever_made_it() {
     }
     assert!(list(&mut server).contains("#1 "));
     fs::rename(home.list("L"), home.path().join("gone")).unwrap();
+    let lost = server.call("TaskList", json!({}));
+    assert!(lost.contains("3 open tasks of list L are gone, and the directory with them"), "{lost}");
+    assert!(lost.contains("taskyard restore --all"), "{lost}");
+    let nothing = server.call("TaskClaim", json!({}));
+    assert!(nothing.contains("3 open tasks of list L are gone"), "{nothing}");
+    home.ask("clear");
     assert_eq!(server.call("TaskList", json!({})), "No tasks found");
 }
 

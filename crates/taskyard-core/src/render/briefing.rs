@@ -1,6 +1,7 @@
 //! A list in few words, for an agent that begins to work.
 
 use super::escaping;
+use super::gone_words::loss_in_words;
 use super::line::cut_text;
 use crate::rules::briefing::Brief;
 use crate::{ListId, Task};
@@ -20,6 +21,7 @@ pub fn brief_lines(list: &ListId, brief: &Brief) -> Vec<String> {
     let [pending, in_progress, completed] = brief.counts;
     let counts = format!("{pending} pending, {in_progress} in progress, {completed} completed");
     let mut lines = vec![format!("List {list}: {counts}{blocked}")];
+    lines.extend(brief.gone.and_then(|gone| loss_in_words(&gone, list, |moment| moment.to_string())));
     if !brief.in_progress.is_empty() {
         let named = brief.in_progress.iter().take(MOST).map(|task| match task.owner() {
             Some(owner) => format!("{} ({})", named(task), escaping::one_line(owner)),

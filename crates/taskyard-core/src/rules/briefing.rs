@@ -2,6 +2,7 @@
 
 use super::listing::{OpenTasks, count, is_blocked, is_ready};
 use super::readiness::{Ranked, rank};
+use super::vanishing::Gone;
 use crate::{Status, Task};
 
 /// How many tasks that can start are named.
@@ -20,6 +21,8 @@ pub struct Brief {
     pub ready: usize,
     /// How many open tasks wait for others.
     pub blocked: usize,
+    /// What is gone, where no task file is left though nobody deleted the tasks.
+    pub gone: Option<Gone>,
 }
 
 impl Brief {
@@ -39,6 +42,7 @@ pub fn brief(tasks: &[Task]) -> Brief {
         best: rank(tasks, Some(BEST)),
         ready: visible().filter(|task| is_ready(task, &open.blockers(task))).count(),
         blocked: visible().filter(|task| is_blocked(task, &open.blockers(task))).count(),
+        gone: None,
     }
 }
 

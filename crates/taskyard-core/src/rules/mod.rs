@@ -41,6 +41,7 @@ pub mod todos;
 pub mod transitions;
 pub mod undoing;
 pub mod unfinished;
+pub mod vanishing;
 pub mod verifying;
 
 mod places;

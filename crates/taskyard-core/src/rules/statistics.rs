@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::chains::Chains;
 use super::listing::{OpenTasks, count, is_blocked, is_ready};
+use super::vanishing::Gone;
 use crate::{Priority, Revision, Task, TaskId};
 
 /// A list in numbers. Internal tasks are not counted.
@@ -32,6 +33,8 @@ pub struct Stats {
     pub longest_chain: Vec<TaskId>,
     /// The newest commit counted.
     pub revision: Revision,
+    /// What is gone, where no task file is left though nobody deleted the tasks.
+    pub gone: Option<Gone>,
 }
 
 /// Counts the tasks of a list.

@@ -1,6 +1,8 @@
 //! `TaskClaim`, `TaskRelease`
 
 use serde_json::Value;
+use taskyard_core::render::loss_in_words;
+use taskyard_core::rules::claiming::ClaimRefusal;
 use taskyard_core::tools::task_claim::{TaskClaim, Won};
 use taskyard_core::tools::task_release::TaskRelease;
 use taskyard_core::tools::{Answer, task_claim, task_release};
@@ -26,9 +28,21 @@ impl Toolbox {
                 why: claimed.why.as_deref(),
             })),
             ClaimOutcome::Refused { refusal, task } => {
-                self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))
+                let mut answer =
+                    self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))?;
+                if matches!(refusal, ClaimRefusal::NothingReady { .. }) {
+                    answer.text.push_str(&self.loss()?);
+                }
+                Ok(answer)
             }
         }
+    }
+
+    /// Returns a sentence on the open tasks that are gone, where no task file is left; else nothing.
+    fn loss(&self) -> Result<String, NoAnswer> {
+        let gone = self.yard.gone()?.filter(|_| !self.yard.rules().is_client());
+        let words = gone.and_then(|gone| loss_in_words(&gone, self.yard.list_id(), |moment| moment.to_string()));
+        Ok(words.map(|words| format!(" But {words}")).unwrap_or_default())
     }
 
     pub(super) fn release(&self, input: &Value) -> Result<Answer, NoAnswer> {

@@ -68,7 +68,8 @@ impl Toolbox {
         let everything = Filter { internal: true, ..Filter::default() };
         self.last_listing.keep(&self.yard, || {
             let listing = self.yard.list(&everything)?;
-            Ok((task_list::listed(listing.tasks, self.yard.rules()), listing.leases))
+            let (list, gone) = (self.yard.list_id(), listing.gone.as_ref());
+            Ok((task_list::listed(list, listing.tasks, gone, self.yard.rules()), listing.leases))
         })
     }
 }

@@ -5,10 +5,16 @@ use std::collections::HashSet;
 use taskyard_core::rules::restoring::{Removed, removed};
 use taskyard_core::{Entry, Task, TaskId};
 
-use crate::Yard;
-use crate::store::{HistoryQuery, Problem, StoreError};
+use crate::store::{HistoryQuery, Lookup, Problem, StoreError};
+use crate::{Error, Yard};
 
 impl Yard {
+    /// Tells whether a task is not there though nobody meant that.
+    pub fn is_missing(&self, id: &TaskId) -> Result<bool, Error> {
+        let is_there = !matches!(self.store().read(self.list_id())?.find(id)?, Lookup::Missing);
+        Ok(!is_there && self.missing_task(id)?.is_some())
+    }
+
     /// Returns the whole journal, and what it knows and the list, as it was just read, no longer holds.
     pub(super) fn journal_and_removed(
         &self,

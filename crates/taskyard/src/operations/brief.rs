@@ -2,11 +2,13 @@
 
 use taskyard_core::rules::briefing::{Brief, brief};
 
+use super::reading::Reading;
 use crate::{Error, Yard};
 
 impl Yard {
     /// Returns what somebody who begins to work needs to know of the list.
     pub fn brief(&self) -> Result<Brief, Error> {
-        Ok(brief(&self.look()?.tasks))
+        let Reading { tasks, gone, .. } = self.look()?;
+        Ok(Brief { gone, ..brief(&tasks) })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use taskyard_core::rules::listing::{Filter, Selection, select};
+use taskyard_core::rules::vanishing::Gone;
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
 use super::reading::Reading;
@@ -26,12 +27,14 @@ pub struct Listing {
     pub revision: Revision,
     /// Whether the list exists.
     pub exists: bool,
+    /// What is gone, where no task file is left though nobody deleted the tasks.
+    pub gone: Option<Gone>,
 }
 
 impl Yard {
     /// Returns the tasks a filter lets through, and what there is to know of the whole list.
     pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
-        let Reading { tasks, problems, leases, revision, exists, missing } = self.look()?;
+        let Reading { tasks, problems, leases, revision, exists, gone, missing } = self.look()?;
         let Selection { mut tasks, counts, mut blockers } = select(tasks, filter);
         if !missing.is_empty() {
             tasks.retain(|task| !filter.ready || !missing.contains_key(&task.id));
@@ -39,6 +42,6 @@ impl Yard {
                 blockers.entry(task).or_default().extend(missing);
             }
         }
-        Ok(Listing { tasks, counts, blockers, problems, leases, revision, exists })
+        Ok(Listing { tasks, counts, blockers, problems, leases, revision, exists, gone })
     }
 }

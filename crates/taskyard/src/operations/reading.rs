@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use taskyard_core::rules::vanishing::{Gone, KeptIn};
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
 use super::leases::own_renewals;
@@ -17,6 +18,8 @@ pub(super) struct Reading {
     pub(super) leases: Vec<Lease>,
     pub(super) revision: Revision,
     pub(super) exists: bool,
+    /// What is gone, where no task file is left.
+    pub(super) gone: Option<Gone>,
     /// The tasks that open tasks wait for and that do not exist, where the store counts those.
     pub(super) missing: HashMap<TaskId, Vec<TaskId>>,
 }
@@ -25,12 +28,15 @@ impl Yard {
     /// Reads the whole list.
     pub(super) fn look(&self) -> Result<Reading, Error> {
         let list = self.store().read(self.list_id())?;
-        let counts_missing = list.counts_missing();
+        let (counts_missing, is_one_file) = (list.counts_missing(), list.is_one_file());
         let mut unpacked = list.unpack()?;
         if self.let_leases_end_or_live(&unpacked.leases) {
             unpacked = self.store().read(self.list_id())?.unpack()?;
         }
         let Unpacked { mut tasks, problems, leases, revision, exists } = unpacked;
+        let kept_in = if is_one_file { KeptIn::File } else { KeptIn::Directory };
+        let is_bare = tasks.is_empty() && problems.is_empty();
+        let gone = if is_bare { self.gone_with((!exists).then_some(kept_in)) } else { None };
         // To the client a file it cannot read is not there.
         if !self.rules().is_client() && problems.iter().any(|problem| problem.last_known.is_some()) {
             let there: HashSet<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
@@ -39,7 +45,7 @@ impl Yard {
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
         let missing = if counts_missing { missing_blockers(&tasks) } else { HashMap::new() };
-        Ok(Reading { tasks, problems, leases, revision, exists, missing })
+        Ok(Reading { tasks, problems, leases, revision, exists, gone, missing })
     }
 
     /// Lets dead leases end and keeps our own alive, as far as that takes no waiting; returns whether tasks came back.

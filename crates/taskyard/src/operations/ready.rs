@@ -1,20 +1,30 @@
 //! What can start now.
 
 use taskyard_core::rules::readiness::{Ranked, rank};
+use taskyard_core::rules::vanishing::Gone;
 
 use super::reading::Reading;
 use crate::{Error, Yard};
 
+/// What can start now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The tasks, best first: by priority, then by the chain behind each, then by number.
+    pub ranked: Vec<Ranked>,
+    /// What is gone, where no task file is left though nobody deleted the tasks.
+    pub gone: Option<Gone>,
+}
+
 impl Yard {
-    /// Returns what can start now, best first: by priority, then by the chain behind it, then by number.
-    pub fn ready(&self, limit: Option<usize>) -> Result<Vec<Ranked>, Error> {
-        let Reading { tasks, missing, .. } = self.look()?;
+    /// Returns what can start now.
+    pub fn ready(&self, limit: Option<usize>) -> Result<Ready, Error> {
+        let Reading { tasks, missing, gone, .. } = self.look()?;
         if missing.is_empty() {
-            return Ok(rank(&tasks, limit));
+            return Ok(Ready { ranked: rank(&tasks, limit), gone });
         }
         let mut ranked = rank(&tasks, None);
         ranked.retain(|ranked| !missing.contains_key(&ranked.task.id));
         ranked.truncate(limit.unwrap_or(usize::MAX));
-        Ok(ranked)
+        Ok(Ready { ranked, gone })
     }
 }

@@ -8,7 +8,7 @@ use crate::{Error, Yard};
 impl Yard {
     /// Counts the list.
     pub fn stats(&self) -> Result<Stats, Error> {
-        let Reading { tasks, problems, revision, .. } = self.look()?;
-        Ok(tally(&tasks, problems.len(), revision))
+        let Reading { tasks, problems, revision, gone, .. } = self.look()?;
+        Ok(Stats { gone, ..tally(&tasks, problems.len(), revision) })
     }
 }

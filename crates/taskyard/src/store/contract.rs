@@ -12,7 +12,7 @@ use taskyard_core::{
     AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
 };
 
-use super::StoreError;
+use super::{Listener, StoreError, Subscription};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -27,6 +27,11 @@ use super::StoreError;
 pub trait Store: Debug + Send + Sync {
     /// Returns every list there is, by name.
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError>;
+
+    /// Returns the lists whose place is gone while our memory of them is there, each with that place, by name.
+    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// Looks at a list without a lock. A list that does not exist reads as an empty one.
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
@@ -120,6 +125,11 @@ pub trait Snapshot: Debug {
 
     /// Tells whether a task waits also for tasks that do not exist.
     fn counts_missing(&self) -> bool {
+        false
+    }
+
+    /// Tells whether all tasks of the list are in one file.
+    fn is_one_file(&self) -> bool {
         false
     }
 
@@ -363,31 +373,4 @@ pub struct HistoryQuery {
     pub until: Option<Revision>,
     /// At most so many revisions, the newest.
     pub newest: Option<usize>,
-}
-
-/// Receives commits. It is called on a thread of the store's; what it panics with harms nobody else.
-pub type Listener = Box<dyn Fn(&Event) + Send + Sync>;
-
-/// Keeps a listener listening; dropping it ends that.
-pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);
-
-impl Subscription {
-    /// Takes what ends the listening.
-    pub fn new(end: impl FnOnce() + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(end)))
-    }
-}
-
-impl Debug for Subscription {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Subscription")
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            end();
-        }
-    }
 }

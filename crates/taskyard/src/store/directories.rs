@@ -19,12 +19,17 @@ pub(super) fn list_directories(root: &Path) -> Result<Vec<(ListId, PathBuf)>, St
     let mut lists = Vec::new();
     for entry in entries {
         let path = entry.map_err(StoreError::io("cannot list", root))?.path();
-        let Some(list) = path.file_name().and_then(|name| ListId::new(name.to_str()?).ok()) else { continue };
-        if list.directory() == list.as_str() && path.is_dir() {
+        if let Some(list) = named(&path).filter(|_| path.is_dir()) {
             lists.push((list, path));
         }
     }
     Ok(lists)
+}
+
+/// Returns the list that a directory is called like.
+pub(super) fn named(directory: &Path) -> Option<ListId> {
+    let list = directory.file_name().and_then(|name| ListId::new(name.to_str()?).ok())?;
+    (list.directory() == list.as_str()).then_some(list)
 }
 
 /// Returns the name of the only list of a store: that of the directory that holds it.

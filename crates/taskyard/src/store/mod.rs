@@ -9,14 +9,16 @@ mod following;
 mod leases;
 mod lock_table;
 mod memory;
+mod remembered_places;
 mod sidecar;
 mod staged;
+mod subscription;
 mod teaching;
 mod translated;
 
 pub use contract::{
-    HistoryQuery, ListInfo, Listener, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store,
-    Subscription, Txn, TxnPair, Unpacked,
+    HistoryQuery, ListInfo, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store, Txn, TxnPair,
+    Unpacked,
 };
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub use error::StoreError;
@@ -25,4 +27,5 @@ pub(crate) use file::{Found, Guarded, Print, Replaced, read_unlocked};
 pub(crate) use following::PlacesWatched;
 pub use memory::MemoryStore;
 pub use sidecar::JournalDamage;
+pub use subscription::{Listener, Subscription};
 pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};

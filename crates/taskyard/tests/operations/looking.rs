@@ -25,7 +25,7 @@ fn a_list_that_does_not_exist_is_shown_as_such() {
     let listing = yard.list(&Filter::default()).unwrap();
     assert_eq!((listing.exists, listing.tasks.len(), listing.revision.0), (false, 0, 0));
     assert_eq!(yard.stats().unwrap().counts, [0, 0, 0]);
-    assert!(yard.ready(None).unwrap().is_empty());
+    assert!(yard.ready(None).unwrap().ranked.is_empty());
     assert!(yard.graph().unwrap().tasks.is_empty());
     assert!(yard.examine().unwrap().is_empty());
 }
@@ -68,7 +68,7 @@ fn a_search_finds_words_in_every_field() {
 
 #[test]
 fn what_is_ready_comes_with_its_reason() {
-    let ranked = yard(LIST).ready(None).unwrap();
+    let ranked = yard(LIST).ready(None).unwrap().ranked;
     assert_eq!(ranked.len(), 1);
     assert_eq!((ranked[0].task.id.as_str(), ranked[0].why.as_str()), ("4", "high priority; nothing waits for it"));
 }

@@ -37,6 +37,8 @@ pub enum FindingCode {
     MarkTooLow,
     /// Another program removed every task of the list.
     EmptiedList,
+    /// An open task that is not there, though nobody deleted it on purpose.
+    MissingTask,
     /// A job that is recorded as living, and whose process is gone.
     JobWithoutProcess,
     /// A member of a team whose process is gone.
@@ -67,6 +69,7 @@ impl FindingCode {
             Self::BadMark => "bad_mark",
             Self::MarkTooLow => "mark_too_low",
             Self::EmptiedList => "emptied_list",
+            Self::MissingTask => "missing_task",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
             Self::TornInbox => "torn_inbox",
@@ -95,6 +98,7 @@ impl FindingCode {
             Self::BadMark => "the client takes it for zero and may give out a number again",
             Self::MarkTooLow => "the client would give a used number to a new task",
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
+            Self::MissingTask => "the task is gone from the list and still in the journal; nobody works on it",
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
             Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
             Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",

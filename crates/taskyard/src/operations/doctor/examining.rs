@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
+use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
@@ -19,9 +20,7 @@ impl Yard {
             Err(error) => return Err(error.into()),
         };
         let mut findings = self.defects(&*list)?;
-        if findings.is_empty() && list.tasks()?.is_empty() {
-            findings.extend(self.emptied()?);
-        }
+        findings.extend(self.lost(&list.tasks()?, &list.problems()?)?);
         findings.extend(self.store().litter(self.list_id())?.into_iter().map(Finding::of_litter));
         Ok(findings)
     }
@@ -84,9 +83,18 @@ impl Yard {
         Ok(images.into_iter().find(|image| image.task(task).is_ok()))
     }
 
-    /// Tells of the tasks that another program took away, all of them.
-    pub(super) fn emptied(&self) -> Result<Option<Finding>, Error> {
-        let tasks: Vec<Task> = self.restorable()?.into_iter().map(|missing| missing.task).collect();
-        Ok((!tasks.is_empty()).then(|| Finding::of_lost(&tasks)))
+    /// Tells of the open tasks that are missing: at once where no other task is left, else of each. What was done with may go: the
+    /// client clears it away.
+    fn lost(&self, tasks: &[Task], problems: &[Problem]) -> Result<Vec<Finding>, StoreError> {
+        let missing = self.missing(tasks, problems)?;
+        let is_work = |missing: &&Removed| missing.task.status.is_open() && !missing.task.is_internal();
+        if !missing.iter().any(|missing| is_work(&missing)) {
+            return Ok(Vec::new());
+        }
+        if tasks.is_empty() && problems.is_empty() {
+            let tasks: Vec<Task> = missing.into_iter().map(|missing| missing.task).collect();
+            return Ok(vec![Finding::of_lost(&tasks)]);
+        }
+        Ok(missing.iter().filter(is_work).map(Finding::of_missing).collect())
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
-use taskyard_core::{Image, Job, JobId, Task, TaskId};
+use taskyard_core::rules::restoring::Removed;
+use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
 use crate::store::{Litter, Problem};
 use crate::teams::TeamTrouble;
@@ -164,8 +165,23 @@ impl Finding {
             code: FindingCode::EmptiedList,
             task: None,
             file: None,
-            message: format!("another program removed every task of this list: {all}, {open} of them open"),
+            message: format!("every task of this list is missing: {all}, {open} of them open"),
             fix: Some(Fix::Restore(tasks.iter().map(|task| task.id.clone()).collect())),
+        }
+    }
+
+    pub(super) fn of_missing(missing: &Removed) -> Self {
+        let task = &missing.task;
+        let how = match missing.entry.op {
+            Op::Undo => format!("an undo by {} took away what was restored", missing.entry.actor),
+            _ => "another program removed it".to_owned(),
+        };
+        Self {
+            code: FindingCode::MissingTask,
+            task: Some(task.id.clone()),
+            file: None,
+            message: format!("task {} ({}) is missing: {how}", task.id, task.shown_subject().escape_debug()),
+            fix: Some(Fix::Restore(vec![task.id.clone()])),
         }
     }
 

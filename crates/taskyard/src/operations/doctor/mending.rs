@@ -42,26 +42,27 @@ impl Yard {
         }
         let litter: Vec<Litter> = others.iter().filter_map(|finding| finding.litter()).cloned().collect();
         let swept = if litter.is_empty() { litter } else { self.store().sweep(self.list_id(), &litter)? };
+        // All in one revision.
+        let missing: Vec<TaskId> = others.iter().flat_map(|finding| finding.missing()).cloned().collect();
+        let is_back = !missing.is_empty() && self.bring_back(RestoreWhich::Some(missing), &mut mended)?;
         for finding in others {
             let is_fixed = match &finding.fix {
                 Some(Fix::Sweep(litter @ Litter::TornFile { .. })) if swept.contains(litter) => {
                     // What was in the file is known, as far as we ever saw it.
-                    let lost = self.emptied()?.and_then(|finding| finding.fix);
-                    lost.is_none_or(|fix| matches!(self.bring_back(&fix, &mut mended), Ok(true)))
+                    matches!(self.bring_back(RestoreWhich::All, &mut mended), Ok(true))
                 }
                 Some(Fix::Sweep(litter)) => swept.contains(litter),
-                Some(fix) => self.bring_back(fix, &mut mended)?,
-                None => false,
+                Some(Fix::Restore(_)) => is_back,
+                Some(_) | None => false,
             };
             mended.note(finding, is_fixed);
         }
         Ok(mended)
     }
 
-    /// Brings tasks back, where that is the fix, and tells whether they came.
-    fn bring_back(&self, fix: &Fix, mended: &mut Mended) -> Result<bool, Error> {
-        let Fix::Restore(tasks) = fix else { return Ok(false) };
-        Ok(match self.restore(RestoreWhich::Some(tasks.clone()))? {
+    /// Brings missing tasks back, and tells whether they came.
+    fn bring_back(&self, which: RestoreWhich, mended: &mut Mended) -> Result<bool, Error> {
+        Ok(match self.restore(which)? {
             Outcome::Done(restored) => {
                 mended.revision = restored.revision.or(mended.revision);
                 true
@@ -106,6 +107,13 @@ impl Finding {
         match &self.fix {
             Some(Fix::Sweep(litter)) => Some(litter),
             _ => None,
+        }
+    }
+
+    fn missing(&self) -> &[TaskId] {
+        match &self.fix {
+            Some(Fix::Restore(tasks)) => tasks,
+            _ => &[],
         }
     }
 

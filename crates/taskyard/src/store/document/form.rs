@@ -13,7 +13,8 @@ use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
 use super::changing::{Raw, changed};
 use super::files;
-use crate::store::directories::{list_directories, only_list};
+use crate::store::directories::{list_directories, named, only_list};
+use crate::store::remembered_places::files_gone;
 use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, TranslatedStore, chance};
 use crate::store::{Store, StoreError};
@@ -73,6 +74,19 @@ impl Form for DocumentForm {
         };
         let documents = list_directories(root)?.into_iter().map(|(list, directory)| (list, directory.join(FILE)));
         Ok(documents.filter(|(_, path)| path.is_file()).collect())
+    }
+
+    fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
+        match &self.place {
+            DocumentPlace::Lists(root) => {
+                let documents = files_gone(data, root, FILE).into_iter();
+                documents.filter_map(|path| Some((named(path.parent()?)?, path))).collect()
+            }
+            DocumentPlace::File(path) => {
+                let list = only_list(path).filter(|_| !path.exists());
+                list.map(|list| (list, path.clone())).into_iter().collect()
+            }
+        }
     }
 
     fn home(&self, path: &Path) -> Home {

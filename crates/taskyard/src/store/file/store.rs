@@ -12,8 +12,9 @@ use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
 use super::{litter, scan};
-use crate::store::directories::{changed, list_directories};
+use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
+use crate::store::remembered_places::directories_gone;
 use crate::store::{
     HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
 };
@@ -67,6 +68,14 @@ impl Store for FileStore {
         let lists = list_directories(&self.options.tasks)?;
         let mut lists = lists.into_iter().map(|(list, path)| self.info(list, path)).collect::<Result<Vec<_>, _>>()?;
         lists.sort_by(|one, two| one.list.cmp(&two.list));
+        Ok(lists)
+    }
+
+    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let Some(data) = &self.options.data else { return Ok(Vec::new()) };
+        let directories = directories_gone(data, &self.options.tasks).into_iter();
+        let mut lists: Vec<_> = directories.filter_map(|path| Some((named(&path)?, path))).collect();
+        lists.sort();
         Ok(lists)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
-use super::kept::State;
+use super::kept::{Home, State};
 use crate::store::{Lookup, Problem, Snapshot, StoreError};
 
 /// A list at one moment, all of it read.
@@ -28,6 +28,10 @@ impl Snapshot for StateSnapshot {
 
     fn counts_missing(&self) -> bool {
         self.state.counts_missing
+    }
+
+    fn is_one_file(&self) -> bool {
+        matches!(self.state.home, Home::File(_))
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {

@@ -13,7 +13,8 @@ use taskyard_core::dialect::teaching::{self, Folder};
 use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
 use super::files::{self, Stamps};
-use crate::store::directories::{list_directories, only_list};
+use crate::store::directories::{list_directories, named, only_list};
+use crate::store::remembered_places::directories_gone;
 use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, TranslatedStore, chance, lock_in_time};
 use crate::store::{Store, StoreError};
@@ -83,6 +84,19 @@ impl Form for TeachingForm {
             TeachingPlace::Folder(path) => {
                 let list = only_list(path).filter(|_| path.is_dir());
                 Ok(list.map(|list| (list, path.clone())).into_iter().collect())
+            }
+        }
+    }
+
+    fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
+        match &self.place {
+            TeachingPlace::Lists(root) => {
+                let folders = directories_gone(data, root).into_iter();
+                folders.filter_map(|path| Some((named(&path)?, path))).collect()
+            }
+            TeachingPlace::Folder(path) => {
+                let list = only_list(path).filter(|_| !path.exists());
+                list.map(|list| (list, path.clone())).into_iter().collect()
             }
         }
     }

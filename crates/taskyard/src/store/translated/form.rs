@@ -34,6 +34,9 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// Returns the lists there are.
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError>;
 
+    /// Returns the lists that our memory in a data directory has and whose place is gone.
+    fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)>;
+
     /// Returns where the tasks of the list at a path are.
     fn home(&self, path: &Path) -> Home;
 

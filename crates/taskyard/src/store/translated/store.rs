@@ -52,6 +52,12 @@ impl<F: Form> Store for TranslatedStore<F> {
         Ok(lists)
     }
 
+    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let mut lists = self.form.lists_without_a_place(&self.data);
+        lists.sort();
+        Ok(lists)
+    }
+
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
         Ok(Box::new(StateSnapshot { state: looking::look_and_record(&self.handle(list))? }))
     }

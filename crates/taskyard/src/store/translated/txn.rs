@@ -15,7 +15,7 @@ use super::turn::Turn;
 use crate::clock;
 use crate::store::sidecar::Journal;
 use crate::store::staged::Staging;
-use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
+use crate::store::{HistoryQuery, Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
 /// A list while we change it.
 #[derive(Debug)]
@@ -120,9 +120,14 @@ impl<F: Form> Txn for TranslatedTxn<F> {
     }
 
     fn new_id(&self, _rules: Rules) -> Result<TaskId, StoreError> {
-        let ids = std::iter::repeat_with(|| self.handle.form.new_id(clock::now()));
-        let is_free = |id: &TaskId| self.staging.get(id).is_none();
-        Ok(ids.into_iter().find(is_free).expect("there is no end of ids"))
+        loop {
+            let id = self.handle.form.new_id(clock::now());
+            // What the journal knows may be missing, and come back under its id.
+            let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
+            if self.staging.get(&id).is_none() && self.journal().select(&known)?.is_empty() {
+                return Ok(id);
+            }
+        }
     }
 
     fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {

@@ -1,0 +1,130 @@
+//! A list that lost its tasks does not read as a new one.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::test::Test;
+
+const LIST: &str = "home/.claude/tasks/project";
+
+fn remove_directory(place: &Path) {
+    fs::remove_dir_all(place.join(LIST)).unwrap();
+}
+
+/// Does what the client does when it clears a list of two tasks.
+fn remove_task_files(place: &Path) {
+    fs::write(place.join(LIST).join(".highwatermark"), "2").unwrap();
+    for entry in fs::read_dir(place.join(LIST)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+fn seen(tasks: &str) -> Test {
+    Test::new().list(tasks).quietly("list")
+}
+
+fn session_begins(test: Test) -> Test {
+    let directory = test.path("home/project").display().to_string();
+    let event = json!({"session_id": "", "cwd": directory, "hook_event_name": "SessionStart", "source": "startup"});
+    test.stdin(event.to_string())
+}
+
+#[test]
+fn every_command_that_would_show_an_empty_list_tells_of_the_loss() {
+    let test = seen("1 completed; 2 in_progress (ana); 3 pending <- 2").meanwhile(remove_directory);
+    let test = test.run("list").run("list --quiet").run("ready").run("stats").run("search parser").run("claim --next");
+    let test =
+        test.run("show 3").run("done 2").run("claim 3").run("lists").run("work -- true").run("doctor").run("prime");
+    session_begins(test).run("hook SessionStart").run("restore --all").run("list").snapshot();
+}
+
+#[test]
+fn programs_are_told_of_the_loss() {
+    let mut test = seen("1 completed; 2 pending; 3 pending").meanwhile(remove_directory);
+    for command in ["list", "ready", "stats", "search x", "claim --next", "prime", "work --json -- true"] {
+        let gone = &test.json(&format!("--json {command}"))["gone"];
+        assert_eq!(
+            (&gone["open"], &gone["completed"], &gone["placeGone"]),
+            (&json!(2), &json!(1), &json!(true)),
+            "{command}"
+        );
+        let [seen, noticed] = ["lastSeen", "noticed"].map(|key| gone[key].as_str().unwrap().to_owned());
+        assert!(seen < noticed, "{command}: {seen} {noticed}");
+    }
+    assert_eq!(test.json("--json show 2")["error"]["hint"].as_str().unwrap().matches("taskyard restore 2").count(), 1);
+    let lists = test.json("lists --json");
+    assert_eq!((&lists["lists"][0]["list"], &lists["lists"][0]["gone"]["open"]), (&json!("project"), &json!(2)));
+}
+
+#[test]
+fn the_directory_is_not_said_to_be_gone_where_only_the_files_are() {
+    let mut test = seen("1 pending; 2 pending").meanwhile(remove_task_files);
+    assert_eq!(test.json("list --json")["gone"]["placeGone"], false);
+    test.run("list").run("lists").snapshot();
+}
+
+#[test]
+fn a_single_task_that_vanished_is_told_by_restore_and_doctor_alone() {
+    let test = seen("1 pending; 2 pending <- 1; 3 pending");
+    let test = test.meanwhile(|place| fs::remove_file(place.join(LIST).join("1.json")).unwrap());
+    let test = test.run("list").run("ready").run("prime").run("lists");
+    let test = session_begins(test).run("hook SessionStart");
+    test.run("restore").run("doctor").run("doctor --fix --yes").run("doctor").run("list").snapshot();
+}
+
+#[test]
+fn what_the_client_cleared_is_one_quiet_line_and_nothing_for_agents() {
+    let test = seen("1 completed; 2 completed").meanwhile(remove_task_files);
+    let test =
+        test.run("list").run("list --quiet").run("ready").run("prime").run("lists").run("doctor").run("list --json");
+    session_begins(test).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn the_clients_rules_answer_as_the_client_does() {
+    seen("1 pending").meanwhile(remove_directory).run("list --rules client").run("ready --rules client").snapshot();
+}
+
+#[test]
+fn a_loss_that_was_meant_is_told_no_more() {
+    let test = seen("1 pending; 2 pending").meanwhile(remove_directory).quietly("clear");
+    let test = test.run("list").run("ready").run("lists").run("doctor").quietly("undo");
+    test.run("list").quietly("delete 1 2").run("list").snapshot();
+}
+
+#[test]
+fn other_stores_lose_lists_too() {
+    for (store, place) in [("document:tasks.json", "tasks.json"), ("teaching:.tasks", ".tasks")] {
+        let with_store = |command: &str| format!("--store {store} --json {command}");
+        let mut test = Test::new();
+        for command in ["create One", "create Two", "list"] {
+            test = test.quietly(&with_store(command));
+        }
+        test = test.meanwhile(|top| {
+            let path = top.join("home/project").join(place);
+            if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+        });
+        for command in ["list", "ready", "prime", "claim --next"] {
+            let gone = &test.json(&with_store(command))["gone"];
+            assert_eq!((&gone["open"], &gone["placeGone"]), (&json!(2), &json!(true)), "{store} {command}");
+        }
+        let lists = test.json(&with_store("lists"));
+        assert_eq!(lists["lists"][0]["gone"]["open"], 2, "{store}: {lists}");
+        assert_eq!(test.json(&with_store("restore --all"))["tasks"].as_array().map(Vec::len), Some(2));
+        assert_eq!(test.json(&with_store("list")).get("gone"), None);
+    }
+}
+
+#[test]
+fn looking_does_not_make_a_lost_list_anew() {
+    let mut test = seen("1 pending; 2 pending").meanwhile(remove_directory);
+    for command in ["list", "claim --next", "show 1", "done 1", "lists", "doctor", "restore"] {
+        let _: Value = test.json(&format!("--json {command}"));
+        assert!(!test.path(LIST).exists(), "{command}");
+    }
+}

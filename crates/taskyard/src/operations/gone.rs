@@ -1,0 +1,56 @@
+//! What is gone from lists of which no task file is left.
+
+use std::path::PathBuf;
+
+use taskyard_core::ListId;
+use taskyard_core::rules::vanishing::{Gone, KeptIn, gone};
+
+use crate::clock;
+use crate::{Error, Yard};
+
+/// A list that lost its open tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoneList {
+    /// The list.
+    pub list: ListId,
+    /// Where it is or was kept, where that is a place.
+    pub path: Option<PathBuf>,
+    /// What is gone.
+    pub gone: Gone,
+}
+
+impl Yard {
+    /// Tells what is gone from the list where no task file is left, though nobody deleted it on purpose.
+    pub fn gone(&self) -> Result<Option<Gone>, Error> {
+        Ok(self.look()?.gone)
+    }
+
+    /// Returns the lists of the store that lost open tasks and have no task file left, by name; those first whose place is there.
+    pub fn gone_lists(&self) -> Result<Vec<GoneList>, Error> {
+        let mut candidates = Vec::new();
+        for info in self.lists()?.into_iter().filter(|info| info.counts == [0; 3]) {
+            // A list that nobody of ours ever worked on is looked at without remembering anything of it.
+            if self.store().glance(&info.list)?.is_empty() {
+                candidates.push((info.list, info.path));
+            }
+        }
+        let without_a_place = self.store().lists_without_a_place()?.into_iter();
+        candidates.extend(without_a_place.map(|(list, path)| (list, Some(path))));
+        let mut lists = Vec::new();
+        for (list, path) in candidates {
+            if let Some(gone) = self.on(list.clone()).gone()?.filter(Gone::is_loss) {
+                lists.push(GoneList { list, path, gone });
+            }
+        }
+        Ok(lists)
+    }
+
+    /// Tells what is gone from a list that was just found without a task file, given what it is kept in where that is gone, too.
+    ///
+    /// Whoever only looks is not troubled by a journal that cannot be read.
+    pub(super) fn gone_with(&self, with: Option<KeptIn>) -> Option<Gone> {
+        let missing = self.missing(&[], &[]);
+        let missing = missing.inspect_err(|error| tracing::debug!(%error, "what is gone is not known")).ok()?;
+        gone(&missing, with, clock::now())
+    }
+}
