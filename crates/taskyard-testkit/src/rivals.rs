@@ -1,4 +1,4 @@
-//! The Node programs that keep lists as the client does.
+//! The programs that keep lists as the client does, and documents as their specification says.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::home::Ran;
 
-/// A running Node program.
+/// A running program of others.
 #[derive(Debug)]
 pub struct Rival {
     child: Option<Child>,
@@ -32,6 +32,13 @@ impl Rival {
         Self::spawn(command, Stdio::piped())
     }
 
+    /// Starts one of the programs in `rivals/python`.
+    pub fn start_python(program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new("python3");
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/python").join(program)).args(arguments);
+        Self::spawn(command, Stdio::null())
+    }
+
     /// Tells it something, on a line.
     pub fn tell(&mut self, line: &str) {
         let input = self.input.as_mut().expect("it was started to listen");
@@ -52,7 +59,7 @@ impl Rival {
 
     fn spawn(mut command: Command, input: Stdio) -> Self {
         let piped = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().expect("node can be started");
+        let mut child = piped.spawn().expect("a rival can be started");
         let lines = BufReader::new(child.stdout.take().expect("its output is a pipe"));
         Self { input: child.stdin.take(), child: Some(child), lines }
     }

@@ -50,7 +50,7 @@ impl Export {
             save(&exported.written, path)?;
         }
         let text = match &exported.written {
-            Written::File(text) if path.is_none() => Some(text),
+            Written::File(text) | Written::Document(text) if path.is_none() => Some(text),
             _ => None,
         };
         if output.is_json() {

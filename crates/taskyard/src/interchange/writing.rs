@@ -7,21 +7,27 @@ use std::path::{Path, PathBuf};
 
 use super::InterchangeError;
 use crate::replacement::create_replacement;
+use crate::store::{StoreError, replace_document};
 
 /// What an export wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
     /// The contents of one file.
     File(String),
+    /// A document of tasks, whose programs lock the file and go on with the one they locked.
+    Document(String),
     /// The contents of each file of a folder, by name.
     Folder(BTreeMap<String, Vec<u8>>),
 }
 
-/// Saves it. A file takes the place of one that is there; a folder must be new or empty.
+/// Saves it. A file takes the place of one that is there, and a document is written into it under its lock; a folder must be new or
+/// empty.
 pub fn save(written: &Written, path: &Path) -> Result<(), InterchangeError> {
     let failed = |source| InterchangeError::Io { doing: "write", path: path.to_owned(), source };
     match written {
-        Written::File(_) if path.is_dir() => Err(InterchangeError::NotAFile { path: path.to_owned(), format: "this" }),
+        Written::File(_) | Written::Document(_) if path.is_dir() => {
+            Err(InterchangeError::NotAFile { path: path.to_owned(), format: "this" })
+        }
         Written::File(text) => {
             let temporary = beside(path);
             let saved = write_file(&temporary, path, text.as_bytes()).and_then(|()| fs::rename(&temporary, path));
@@ -31,6 +37,10 @@ pub fn save(written: &Written, path: &Path) -> Result<(), InterchangeError> {
                 failed(error)
             })
         }
+        Written::Document(text) => replace_document(path, text).map_err(|error| match error {
+            StoreError::Io { source, .. } => failed(source),
+            other => failed(io::Error::other(other)),
+        }),
         Written::Folder(files) => {
             if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
                 return Err(InterchangeError::NotEmpty { path: path.to_owned() });

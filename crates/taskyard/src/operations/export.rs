@@ -74,7 +74,7 @@ fn written(format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
             // A document states whole seconds.
             let now = clock::now().to_string();
             let now = now.split_once('.').map_or(now.clone(), |(seconds, _)| format!("{seconds}Z"));
-            Written::File(document::tell(tasks, &now).print())
+            Written::Document(document::tell(tasks, &now).print())
         }
         ExportFormat::Export => Written::File(export::print(&export::tell(tasks)) + "\n"),
         ExportFormat::Markdown => Written::File(markdown::write(tasks)),

@@ -20,6 +20,7 @@ pub use contract::{
     HistoryQuery, ListInfo, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store, Txn, TxnPair,
     Unpacked,
 };
+pub(crate) use document::replace_document;
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};

@@ -75,7 +75,10 @@ impl Fix {
                 format!("rename `{0}` to `{0}.old`, which is no task", path.display())
             }
             Self::Sweep(Litter::TornFile { path }) => {
-                format!("rename `{0}` to `{0}.unreadable`, and bring the tasks back from the journal", path.display())
+                format!(
+                    "keep what `{0}` holds as `{0}.unreadable`, and bring the tasks back from the journal",
+                    path.display()
+                )
             }
             Self::Sweep(Litter::HiddenWork { path, task }) => {
                 format!("rename `{}` to {}", path.display(), file_of(task))

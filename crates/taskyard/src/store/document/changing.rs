@@ -13,6 +13,8 @@ use crate::store::translated::Changes;
 #[derive(Clone, Debug)]
 pub(super) struct Raw {
     pub(super) document: Document,
+    /// Its text, to the letter.
+    pub(super) bytes: Vec<u8>,
     /// What the file looked like; none for one that was not read.
     pub(super) stamp: Option<Fingerprint>,
     /// Where each task stands. What has no id of its own is named by its place.
@@ -21,8 +23,8 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// Takes a document.
-    pub(super) fn new(document: Document, stamp: Option<Fingerprint>) -> Self {
+    /// Takes a document and its text.
+    pub(super) fn new(document: Document, bytes: Vec<u8>, stamp: Option<Fingerprint>) -> Self {
         let mut places = BTreeMap::new();
         let mut waiting: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
         for (place, element) in document.elements().iter().enumerate() {
@@ -33,7 +35,7 @@ impl Raw {
             }
             places.insert(id, place);
         }
-        Self { document, stamp, places, waiting }
+        Self { document, bytes, stamp, places, waiting }
     }
 
     /// Returns the tasks that wait for a task by their own word.
@@ -76,7 +78,9 @@ pub(super) fn changed(raw: Option<&Raw>, changes: &Changes, at: Timestamp) -> Ra
         }
     }
     let elements = elements.into_iter().flatten().collect();
-    Raw::new(document.with_elements(elements, &now), None)
+    let document = document.with_elements(elements, &now);
+    let bytes = document.print().into_bytes();
+    Raw::new(document, bytes, None)
 }
 
 fn write(over: Option<&Value>, task: &taskyard_core::Task, around: &Around, now: &str) -> Value {

@@ -1,7 +1,7 @@
 //! What a document is to the store.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,13 @@ use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
 use super::changing::{Raw, changed};
 use super::files;
+use super::held::{self, Held};
+use super::rewrite::Rewrite;
+use crate::clock;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::remembered_places::files_gone;
 use crate::store::staged::Home;
-use crate::store::translated::{Changes, Form, TranslatedStore, chance};
+use crate::store::translated::{Changes, Form, Loaded, TranslatedStore, chance};
 use crate::store::{Store, StoreError};
 
 /// The name of the file.
@@ -55,7 +58,7 @@ pub(super) struct DocumentForm {
 
 impl Form for DocumentForm {
     type Raw = Raw;
-    type Held = Option<File>;
+    type Held = Held;
 
     fn path(&self, list: &ListId) -> PathBuf {
         match &self.place {
@@ -102,11 +105,24 @@ impl Form for DocumentForm {
     }
 
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
-        files::hold(path, patience)
+        held::hold(path, patience)
+    }
+
+    fn is_held(&self, path: &Path, held: &Held) -> bool {
+        held.is_at(path)
     }
 
     fn load(&self, path: &Path) -> Result<Option<Raw>, StoreError> {
         files::load(path)
+    }
+
+    fn look(
+        &self,
+        path: &Path,
+        rewrite: Option<&[u8]>,
+        is_quiet: &dyn Fn() -> Result<bool, StoreError>,
+    ) -> Result<Loaded<Raw>, StoreError> {
+        files::look(path, rewrite.and_then(Rewrite::from_bytes).as_ref(), is_quiet)
     }
 
     fn forms(&self, raw: &Raw) -> BTreeMap<TaskId, Vec<u8>> {
@@ -141,8 +157,24 @@ impl Form for DocumentForm {
         files::stamp_of(path) == raw.and_then(|raw| raw.stamp)
     }
 
-    fn save(&self, path: &Path, before: Option<&Raw>, after: &Raw) -> Result<(), StoreError> {
-        files::save(path, before, &after.document)
+    fn prepare(&self, path: &Path, held: &mut Held, before: Option<&Raw>, after: &Raw) -> Result<bool, StoreError> {
+        held.prepare(path, before, after)
+    }
+
+    fn rewrite(&self, before: Option<&Raw>, after: &Raw) -> Option<Vec<u8>> {
+        before.map(|before| Rewrite::between(&before.bytes, &after.bytes, clock::boot_id()).to_bytes())
+    }
+
+    fn save(&self, path: &Path, held: &mut Held, before: Option<&Raw>, after: &Raw) -> Result<bool, StoreError> {
+        held.save(path, before, after)
+    }
+
+    fn finish_rewrite(&self, path: &Path, held: &mut Held, rewrite: &[u8]) -> Result<bool, StoreError> {
+        Rewrite::from_bytes(rewrite).map_or(Ok(false), |rewrite| held.finish(path, &rewrite))
+    }
+
+    fn set_aside(&self, held: &mut Held, _torn: &Path, aside: &Path) -> io::Result<()> {
+        held.set_aside(aside, &document::Document::new().with_elements(Vec::new(), &clock::now().to_string()))
     }
 
     fn elements(&self, raw: &Raw) -> Vec<Value> {

@@ -3,5 +3,9 @@
 mod changing;
 mod files;
 mod form;
+mod held;
+mod overwriting;
+mod rewrite;
 
 pub use form::{DocumentOptions, DocumentPlace, open_documents};
+pub(crate) use held::replace_document;

@@ -175,8 +175,11 @@ impl Form for TeachingForm {
         }
     }
 
-    fn save(&self, path: &Path, before: Option<&Raw>, after: &Raw) -> Result<(), StoreError> {
-        files::save(path, before.map(|before| &before.folder), &after.folder)
+    fn save(&self, path: &Path, _held: &mut Self::Held, before: Option<&Raw>, after: &Raw) -> Result<bool, StoreError> {
+        if !self.is_still(path, before) {
+            return Ok(false);
+        }
+        files::save(path, before.map(|before| &before.folder), &after.folder).map(|()| true)
     }
 
     fn new_id(&self, at: Timestamp) -> TaskId {

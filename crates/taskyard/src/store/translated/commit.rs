@@ -10,9 +10,9 @@ use std::sync::Arc;
 use taskyard_core::{Entry, Event, Image, Remark, Revision, TaskId, Timestamp};
 
 use super::form::{Changes, Form};
-use super::looking::{APPLIED, MARK};
+use super::looking::MARK;
 use super::observe;
-use super::repair;
+use super::rewriting;
 use super::txn::TranslatedTxn;
 use crate::clock;
 use crate::store::file::failpoint::reach;
@@ -69,7 +69,9 @@ pub(super) fn exist<F: Form>(
     let form = Arc::clone(&txn.handle.form);
     let raw = form.change(txn.sight.files.raw(), &for_files(changes), at);
     let conflict = || StoreError::Conflict { task: changes[0].task.clone() };
-    if !form.is_still(&txn.handle.path, txn.sight.files.raw()) {
+    let is_same = form.is_still(&txn.handle.path, txn.sight.files.raw())
+        && form.prepare(&txn.handle.path, txn.turn.held(), txn.sight.files.raw(), &raw)?;
+    if !is_same {
         return Err(conflict());
     }
     for change in changes {
@@ -90,6 +92,7 @@ pub(super) fn exist<F: Form>(
     let revision = if seen_elsewhere { newest.next().next() } else { newest.next() };
     journal.append(revision, at, signature, &entries(changes, signature))?;
     remember_forms(txn, journal, changes, &form.forms(&raw))?;
+    rewriting::keep(journal, revision, form.rewrite(txn.sight.files.raw(), &raw))?;
     journal.write_leases(&txn.staging.leases)?;
     let removed = changes.iter().filter(|change| change.after.is_none()).map(|change| number_of(&change.task));
     let mark = removed.fold(txn.staging.mark, f64::max);
@@ -106,16 +109,13 @@ pub(super) fn exist<F: Form>(
 /// Writes a commit that exists out to the files.
 pub(super) fn write_out<F: Form>(mut txn: TranslatedTxn<F>, event: &Event, raw: &F::Raw) -> Result<(), StoreError> {
     let handle = Arc::clone(&txn.handle);
-    if handle.form.is_still(&handle.path, txn.sight.files.raw()) {
-        handle.form.save(&handle.path, txn.sight.files.raw(), raw).map_err(|error| unfinished(&handle.path, error))?;
+    let saved = handle.form.save(&handle.path, txn.turn.held(), txn.sight.files.raw(), raw);
+    if saved.map_err(|error| unfinished(&handle.path, error))? {
         reach("translated: saved");
-        let transaction = txn.journal().begin()?;
-        txn.journal().set_fact(APPLIED, event.revision.0.cast_signed())?;
-        txn.journal().end(transaction)?;
+        rewriting::note_applied(txn.journal(), event.revision)?;
     } else {
-        // Somebody who knows no lock wrote since we looked: the commit is made over what they wrote.
-        let journal = txn.journal_mut();
-        repair::repair(&handle, journal).map_err(|error| unfinished(&handle.path, error))?;
+        // Somebody who knows no lock wrote since we looked, or put another file there: the commit is made over what they wrote.
+        txn.repair().map_err(|error| unfinished(&handle.path, error))?;
     }
     txn.journal().copy_log();
     Ok(())

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +16,21 @@ use crate::store::staged::Home;
 
 /// Each changed task as it will be; none where it goes.
 pub(in crate::store) type Changes = BTreeMap<TaskId, Option<Task>>;
+
+/// What a look at files came to that a writer of ours may be at.
+#[derive(Debug)]
+pub(in crate::store) enum Loaded<R> {
+    /// There are none.
+    Absent,
+    /// They are whole.
+    Whole(R),
+    /// A commit was not in them, or not all of it, and was made whole from what the journal keeps of it.
+    Completed(R),
+    /// Somebody is writing: look again.
+    Moving,
+    /// Nothing can be read from them; look again, for somebody may be writing.
+    Torn(Box<StoreError>),
+}
 
 /// The files of a dialect.
 ///
@@ -49,6 +66,22 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// Takes the dialect's own lock, waiting no longer than this; none where others kept it.
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError>;
 
+    /// Tells whether what is locked still is what stands at the path.
+    fn is_held(&self, _path: &Path, _held: &Self::Held) -> bool {
+        true
+    }
+
+    /// Reads the files without the lock, while one of ours may be writing: what `rewrite` says, which the journal has and the files
+    /// may not, or what was begun since, where `is_quiet` says that something was.
+    fn look(
+        &self,
+        path: &Path,
+        _rewrite: Option<&[u8]>,
+        _is_quiet: &dyn Fn() -> Result<bool, StoreError>,
+    ) -> Result<Loaded<Self::Raw>, StoreError> {
+        Ok(self.load(path)?.map_or(Loaded::Absent, Loaded::Whole))
+    }
+
     /// Reads the files; none where there are none.
     fn load(&self, path: &Path) -> Result<Option<Self::Raw>, StoreError>;
 
@@ -72,8 +105,41 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// Tells whether the files still are what was read.
     fn is_still(&self, path: &Path, raw: Option<&Self::Raw>) -> bool;
 
-    /// Writes the files, so that they survive a power loss.
-    fn save(&self, path: &Path, before: Option<&Self::Raw>, after: &Self::Raw) -> Result<(), StoreError>;
+    /// Makes sure that the files can be written, while nothing has happened yet. Returns false where what was read is not what is
+    /// locked.
+    fn prepare(
+        &self,
+        _path: &Path,
+        _held: &mut Self::Held,
+        _before: Option<&Self::Raw>,
+        _after: &Self::Raw,
+    ) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// Returns what the journal must keep before the files are written, so that files half written can be made whole.
+    fn rewrite(&self, _before: Option<&Self::Raw>, _after: &Self::Raw) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Writes the files, so that they survive a power loss. Returns false where they are not, or no longer, what was read.
+    fn save(
+        &self,
+        path: &Path,
+        held: &mut Self::Held,
+        before: Option<&Self::Raw>,
+        after: &Self::Raw,
+    ) -> Result<bool, StoreError>;
+
+    /// Finishes, by what the journal kept, a writing that its writer did not finish. Returns false where others wrote since.
+    fn finish_rewrite(&self, _path: &Path, _held: &mut Self::Held, _rewrite: &[u8]) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    /// Keeps a file from which nothing can be read under another name.
+    fn set_aside(&self, _held: &mut Self::Held, torn: &Path, aside: &Path) -> io::Result<()> {
+        fs::rename(torn, aside)
+    }
 
     /// Returns the tasks as the files say them, where that is JSON of their own.
     fn elements(&self, _raw: &Self::Raw) -> Vec<Value> {

@@ -72,8 +72,8 @@ impl<F: Form> Handle<F> {
     pub(super) fn take_turn(&self) -> Result<(Turn<F>, Journal), StoreError> {
         // Opening it makes the place that the queue is in.
         let mut journal = self.journal()?;
-        let turn = Turn::take(&*self.form, &self.path, &self.queue())?;
-        repair::repair(self, &mut journal)?;
+        let mut turn = Turn::take(&*self.form, &self.path, &self.queue())?;
+        repair::repair(self, &mut turn, &mut journal)?;
         Ok((turn, journal))
     }
 
@@ -87,8 +87,8 @@ impl<F: Form> Handle<F> {
     pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
         let mut journal = self.journal()?;
         match Turn::try_take(&*self.form, &self.path, &self.queue())? {
-            Some(turn) => {
-                repair::repair(self, &mut journal)?;
+            Some(mut turn) => {
+                repair::repair(self, &mut turn, &mut journal)?;
                 Ok(Some((turn, journal)))
             }
             None => {

@@ -39,14 +39,20 @@ pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Ve
     Ok(litter.iter().filter(is_gone).cloned().collect())
 }
 
-/// Gives a file from which nothing can be read another name, where it still is so.
+/// Keeps a file from which nothing can be read under another name, where it still is so.
 fn set_aside<F: Form>(handle: &Handle<F>, torn: &Litter) -> bool {
     let Litter::TornFile { path } = torn else { return false };
-    let aside = path.with_added_extension("unreadable");
     let is_torn =
         || matches!(handle.form.load(&handle.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
-    let turn = handle.take_bare_turn();
-    turn.is_ok() && is_torn() && !aside.exists() && fs::rename(path, &aside).is_ok()
+    let Ok(mut turn) = handle.take_bare_turn() else { return false };
+    is_torn() && handle.form.set_aside(turn.held(), path, &name_aside(path)).is_ok()
+}
+
+/// Returns a name for a file from which nothing can be read, that no earlier one has.
+fn name_aside(path: &Path) -> PathBuf {
+    let aside = path.with_added_extension("unreadable");
+    let others = (2..).map(|number: u32| aside.with_added_extension(number.to_string()));
+    std::iter::once(aside.clone()).chain(others).find(|name| !name.exists()).unwrap_or(aside)
 }
 
 /// Removes temporary files of the dead, as far as that is possible.

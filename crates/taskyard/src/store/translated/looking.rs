@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{Revision, TaskId};
 
-use super::form::Form;
+use super::form::{Form, Loaded};
 use super::handle::Handle;
 use super::observe;
 use super::present::{Outside, present};
+use super::rewriting::Following;
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::sidecar::Journal;
@@ -18,6 +21,9 @@ use crate::store::staged::{Kept, State};
 pub(super) const APPLIED: &str = "applied";
 /// The highest number that was ever removed.
 pub(super) const MARK: &str = "mark";
+
+/// Files that somebody is writing are looked at again for so long.
+const LOOKING_AGAIN: Duration = Duration::from_millis(500);
 
 /// A list as it was seen.
 #[derive(Debug)]
@@ -56,10 +62,8 @@ impl<F: Form> Files<F> {
 
 /// Looks at a list without a lock.
 pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Sight<F>, StoreError> {
-    // Before the files: whatever is committed from here on is taken from the journal.
-    let applied = applied(journal)?;
     let began = clock::wall();
-    let files = load(handle)?;
+    let Glance { files, applied, held } = load(handle, journal)?;
     let home = handle.form.home(&handle.path);
     let exists = files.raw.is_some();
     let mut state = State { home, counts_missing: F::COUNTS_MISSING, exists, ..State::default() };
@@ -95,7 +99,7 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
             }
         }
     }
-    for entry in commits.map(|stored| &stored.entry) {
+    for entry in commits.map(|stored| &stored.entry).filter(|entry| entry.revision > held) {
         match &entry.after {
             Some(image) => drop(state.tasks.insert(entry.task.clone(), Kept::new(entry.task.clone(), image.clone()))),
             None => drop(state.tasks.remove(&entry.task)),
@@ -109,10 +113,14 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     Ok(Sight { state, files, outside, is_unsettled })
 }
 
-/// Returns the last commit that is in the files, as far as was written down.
-pub(super) fn applied(journal: Option<&Journal>) -> Result<Revision, StoreError> {
-    let applied = journal.map(|journal| journal.fact::<i64>(APPLIED)).transpose()?.flatten();
-    Ok(Revision(applied.unwrap_or(0).unsigned_abs()))
+/// Reads the files as they are with every commit that they should hold; none where there are none.
+pub(super) fn read_files<F: Form>(handle: &Handle<F>) -> Result<Option<Arc<F::Raw>>, StoreError> {
+    let journal = handle.journal_to_read();
+    let glance = load(handle, journal.as_ref());
+    if let Some(journal) = journal {
+        handle.give_back(journal);
+    }
+    Ok(glance?.files.raw)
 }
 
 /// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
@@ -135,15 +143,47 @@ pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<State>,
     Ok(Arc::new(sight.state))
 }
 
+/// The files, and how far they had followed the journal.
+struct Glance<F: Form> {
+    files: Files<F>,
+    /// The last commit that is in the files, as far as was written down before they were read.
+    applied: Revision,
+    /// The last commit that is in what was read.
+    held: Revision,
+}
+
 /// Reads the files, where they are not the ones that were read before.
-fn load<F: Form>(handle: &Handle<F>) -> Result<Files<F>, StoreError> {
-    let before = handle.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
-    if let Some((raw, forms)) = before.filter(|(raw, _)| handle.form.is_still(&handle.path, Some(raw))) {
-        return Ok(Files { raw: Some(raw), forms });
+fn load<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Glance<F>, StoreError> {
+    let started = Instant::now();
+    loop {
+        // Before the files: whatever is committed from here on is taken from the journal.
+        let Following { applied, newest, rewrite } = journal.map(Following::of).transpose()?.unwrap_or_default();
+        if let Some(files) = load_remembered(handle) {
+            return Ok(Glance { files, applied, held: applied });
+        }
+        let is_quiet = || journal.map_or(Ok(true), |journal| Ok(journal.newest()? == newest));
+        let bytes = rewrite.as_ref().map(|(_, bytes)| bytes.as_slice());
+        let is_late = started.elapsed() > LOOKING_AGAIN;
+        let (raw, held) = match handle.form.look(&handle.path, bytes, &is_quiet)? {
+            Loaded::Absent => (None, applied),
+            Loaded::Whole(raw) => (Some(raw), applied),
+            Loaded::Completed(raw) => (Some(raw), rewrite.map_or(applied, |(revision, _)| revision)),
+            Loaded::Torn(error) if is_late => return Err(*error),
+            Loaded::Moving if is_late => (handle.form.load(&handle.path)?, applied),
+            Loaded::Torn(_) | Loaded::Moving => {
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+        };
+        let forms = raw.as_ref().map(|raw| handle.form.forms(raw)).unwrap_or_default();
+        return Ok(Glance { files: Files { raw: raw.map(Arc::new), forms: Arc::new(forms) }, applied, held });
     }
-    let raw = handle.form.load(&handle.path)?;
-    let forms = raw.as_ref().map(|raw| handle.form.forms(raw)).unwrap_or_default();
-    Ok(Files { raw: raw.map(Arc::new), forms: Arc::new(forms) })
+}
+
+fn load_remembered<F: Form>(handle: &Handle<F>) -> Option<Files<F>> {
+    let before = handle.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
+    let (raw, forms) = before.filter(|(raw, _)| handle.form.is_still(&handle.path, Some(raw)))?;
+    Some(Files { raw: Some(raw), forms })
 }
 
 fn remembered_tasks<F: Form>(

@@ -14,12 +14,13 @@ mod observe;
 mod pair;
 mod present;
 mod repair;
+mod rewriting;
 mod store;
 mod turn;
 mod txn;
 
 pub(super) use chance::chance;
-pub(super) use form::{Changes, Form};
+pub(super) use form::{Changes, Form, Loaded};
 pub(super) use litter::clear_away;
 pub(super) use store::TranslatedStore;
 pub(super) use turn::lock_in_time;

@@ -8,22 +8,25 @@ use taskyard_core::{Entry, Image, Rules, TaskId};
 
 use super::form::{Changes, Form};
 use super::handle::Handle;
-use super::looking::{APPLIED, applied};
 use super::observe;
 use super::pair;
 use super::present::Outside;
+use super::rewriting::{self, Following};
+use super::turn::Turn;
 use crate::clock;
 use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
 use crate::store::sidecar::{Formed, Journal};
 
 /// How often we begin again where somebody who knows no lock keeps writing.
 const TRIES: u32 = 20;
 
 /// Finishes what was begun, where something was. Called within a turn.
-pub(super) fn repair<F: Form>(handle: &Handle<F>, journal: &mut Journal) -> Result<(), StoreError> {
+pub(super) fn repair<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal) -> Result<(), StoreError> {
     pair::finish_noted_moves(handle, journal)?;
     for _ in 0..TRIES {
-        if finish(handle, journal)? {
+        turn.keep_held(&*handle.form, &handle.path)?;
+        if finish(handle, turn, journal)? {
             return Ok(());
         }
     }
@@ -31,9 +34,19 @@ pub(super) fn repair<F: Form>(handle: &Handle<F>, journal: &mut Journal) -> Resu
 }
 
 /// Writes out what is in the journal and not in the files. Returns false where somebody wrote at the same moment.
-fn finish<F: Form>(handle: &Handle<F>, journal: &Journal) -> Result<bool, StoreError> {
-    let newest = journal.newest()?;
-    let pending = newest_of_each(journal, applied(Some(journal))?)?;
+fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal) -> Result<bool, StoreError> {
+    let Following { mut applied, newest, rewrite } = Following::of(journal)?;
+    if applied == newest {
+        return Ok(true);
+    }
+    if let Some((revision, rewrite)) = rewrite
+        && handle.form.finish_rewrite(&handle.path, turn.held(), &rewrite)?
+    {
+        tracing::info!(revision = revision.0, "finished a commit that its writer did not finish");
+        rewriting::note_applied(journal, revision)?;
+        applied = revision;
+    }
+    let pending = newest_of_each(journal, applied)?;
     if pending.is_empty() {
         return Ok(true);
     }
@@ -72,31 +85,35 @@ fn finish<F: Form>(handle: &Handle<F>, journal: &Journal) -> Result<bool, StoreE
         changes.insert(entry.task.clone(), task);
     }
     let after = form.change(raw.as_ref(), &changes, clock::now());
-    if !form.is_still(&handle.path, raw.as_ref()) {
+    if !form.prepare(&handle.path, turn.held(), raw.as_ref(), &after)? {
         return Ok(false);
     }
-    form.save(&handle.path, raw.as_ref(), &after)?;
+    let written = form.forms(&after);
     let transaction = journal.begin()?;
-    for (task, written) in form.forms(&after).into_iter().filter(|(task, _)| changes.contains_key(task)) {
-        if let Some(formed) = known.get(&task) {
-            journal.set_form(&task, &Formed { form: Some(written), image: formed.image.clone() })?;
+    for (task, form) in &written {
+        // Also of tasks that only follow the change of another, unless somebody else changed them.
+        let follows = |formed: &Formed| formed.form.as_ref() == forms.get(task) && formed.form.as_ref() != Some(form);
+        if let Some(formed) = known.get(task).filter(|formed| changes.contains_key(task) || follows(formed)) {
+            journal.set_form(task, &Formed { form: Some(form.clone()), image: formed.image.clone() })?;
         }
     }
     let mut revision = newest;
     if !rebased.is_empty() {
         revision = newest.next();
-        let written = form.forms(&after);
-        let outside: Vec<Outside> = rebased
-            .into_iter()
-            .map(|(task, (before, image))| {
-                let form = written.get(&task).cloned();
-                Outside { task, before, after: Some(Formed { form, image }) }
-            })
-            .collect();
-        observe::record(journal, &outside, revision)?;
+        let outside = rebased.into_iter().map(|(task, (before, image))| {
+            let form = written.get(&task).cloned();
+            Outside { task, before, after: Some(Formed { form, image }) }
+        });
+        observe::record(journal, &outside.collect::<Vec<_>>(), revision)?;
     }
-    journal.set_fact(APPLIED, revision.0.cast_signed())?;
+    rewriting::keep(journal, revision, form.rewrite(raw.as_ref(), &after))?;
     journal.end(transaction)?;
+    journal.sync()?;
+    reach("translated: repair journaled");
+    if !form.save(&handle.path, turn.held(), raw.as_ref(), &after)? {
+        return Ok(false);
+    }
+    rewriting::note_applied(journal, revision)?;
     Ok(true)
 }
 

@@ -93,7 +93,7 @@ impl<F: Form> Store for TranslatedStore<F> {
     }
 
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
-        let raw = self.form.load(&self.handle(list).path)?;
+        let raw = looking::read_files(&self.handle(list))?;
         Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
     }
 

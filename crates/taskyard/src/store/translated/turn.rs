@@ -24,7 +24,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Turn<F: Form> {
     /// Given back before the queue moves on.
-    _held: F::Held,
+    held: Option<F::Held>,
     _queue: File,
 }
 
@@ -32,21 +32,15 @@ impl<F: Form> Turn<F> {
     /// Waits for the turn.
     pub(super) fn take(form: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();
-        let held = |path: &Path, waited| {
-            let holder = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
-            Err(StoreError::Held { path: path.to_owned(), holder, waited })
-        };
         // Whoever was suspended does not move, and neither does anybody behind it.
         let is_worth_waiting = || started.elapsed() < LONG_PATIENCE && !flock_holder(queue).is_some_and(is_suspended);
         let waited_for = lock_while(open(queue)?, PATIENCE, is_worth_waiting);
         let Some(file) = waited_for.map_err(StoreError::io("cannot lock", queue))? else {
-            return held(queue, started.elapsed());
+            return Err(held(queue, started.elapsed()));
         };
-        let waiting = Instant::now();
-        match form.hold(path, PATIENCE)? {
-            Some(held) => Ok(Self { _held: held, _queue: file }),
-            None => held(path, waiting.elapsed()),
-        }
+        let mut turn = Self { held: None, _queue: file };
+        turn.hold(form, path)?;
+        Ok(turn)
     }
 
     /// Takes the turn where nobody else has it.
@@ -57,8 +51,34 @@ impl<F: Form> Turn<F> {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(StoreError::io("cannot lock", queue)(error.into())),
         }
-        Ok(form.hold(path, Duration::ZERO)?.map(|held| Self { _held: held, _queue: file }))
+        Ok(form.hold(path, Duration::ZERO)?.map(|held| Self { held: Some(held), _queue: file }))
     }
+
+    /// Returns the dialect's own lock.
+    pub(super) fn held(&mut self) -> &mut F::Held {
+        self.held.as_mut().expect("a turn without the lock is given back at once")
+    }
+
+    /// Takes the dialect's own lock again where the files have been replaced, and what is locked is nobody's any more.
+    pub(super) fn keep_held(&mut self, form: &F, path: &Path) -> Result<(), StoreError> {
+        match form.is_held(path, self.held()) {
+            true => Ok(()),
+            false => self.hold(form, path),
+        }
+    }
+
+    fn hold(&mut self, form: &F, path: &Path) -> Result<(), StoreError> {
+        let waiting = Instant::now();
+        // Whoever gave the files their name back must not be found waiting for itself.
+        self.held = None;
+        self.held = form.hold(path, PATIENCE)?;
+        if self.held.is_some() { Ok(()) } else { Err(held(path, waiting.elapsed())) }
+    }
+}
+
+fn held(path: &Path, waited: Duration) -> StoreError {
+    let holder = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
+    StoreError::Held { path: path.to_owned(), holder, waited }
 }
 
 /// Locks a file, waiting no longer than this; none where others kept it.

@@ -11,6 +11,7 @@ use super::form::Form;
 use super::handle::Handle;
 use super::looking::{Files, Sight, look};
 use super::present::Outside;
+use super::repair;
 use super::turn::Turn;
 use crate::clock;
 use crate::store::sidecar::Journal;
@@ -25,7 +26,7 @@ pub(super) struct TranslatedTxn<F: Form> {
     journal: Option<Journal>,
     pub(super) sight: Seen<F>,
     pub(super) staging: Staging,
-    _turn: Turn<F>,
+    pub(super) turn: Turn<F>,
 }
 
 /// What was seen of the files when the turn began.
@@ -53,7 +54,7 @@ impl<F: Form> TranslatedTxn<F> {
     fn begin(handle: Arc<Handle<F>>, turn: Turn<F>, journal: Journal) -> Result<Self, StoreError> {
         let Sight { state, files, outside, .. } = look(&handle, Some(&journal))?;
         let staging = Staging::over(Arc::new(state));
-        Ok(Self { handle, journal: Some(journal), sight: Seen { files, outside }, staging, _turn: turn })
+        Ok(Self { handle, journal: Some(journal), sight: Seen { files, outside }, staging, turn })
     }
 
     /// Returns the journal.
@@ -61,15 +62,19 @@ impl<F: Form> TranslatedTxn<F> {
         self.journal.as_ref().expect("the journal is there until the transaction ends")
     }
 
-    /// Returns the journal, to write to it at length.
-    pub(super) fn journal_mut(&mut self) -> &mut Journal {
-        self.journal.as_mut().expect("the journal is there until the transaction ends")
+    /// Finishes, within this turn, what is in the journal and not in the files.
+    pub(super) fn repair(&mut self) -> Result<(), StoreError> {
+        repair::repair(&self.handle, &mut self.turn, journal_mut(&mut self.journal))
     }
 
     /// Waits until a commit that exists is on the disk.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
-        self.journal_mut().sync()
+        journal_mut(&mut self.journal).sync()
     }
+}
+
+fn journal_mut(journal: &mut Option<Journal>) -> &mut Journal {
+    journal.as_mut().expect("the journal is there until the transaction ends")
 }
 
 impl<F: Form> Drop for TranslatedTxn<F> {

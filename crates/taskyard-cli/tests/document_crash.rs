@@ -1,0 +1,196 @@
+//! A command killed at any step of writing to a document in place leaves all of its change or none of it, whatever the document
+//! itself looks like until the next command: with a program in between that writes to it by its lock, and where the repair is
+//! killed too.
+//!
+//! Every step with every variation: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test document_crash`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+use taskyard_testkit::{Home, Rival, Scale};
+
+/// Enough for a rewrite of several parts, and every task as long as the next, so that a mixture of old and new may be JSON.
+const TASKS: usize = 300;
+
+#[test]
+fn a_change_at_the_beginning_happened_or_did_not() {
+    check("update task-000 --subject Longer-than-it-was-before");
+}
+
+#[test]
+fn a_removal_at_the_beginning_happened_or_did_not() {
+    check("delete task-001");
+}
+
+#[test]
+fn a_change_that_unblocks_another_task_happened_or_did_not() {
+    check("done task-000");
+}
+
+#[test]
+fn a_new_task_at_the_end_happened_or_did_not() {
+    check("create New");
+}
+
+/// A home with a document in it that we know, and a copy of both to go back to.
+struct Place {
+    home: Home,
+    saved: PathBuf,
+}
+
+fn check(command: &str) {
+    let place = Place::new();
+    let command = format!("{command} --store document:tasks.json");
+    let before = place.tasks();
+    let steps = place.home.steps(&command);
+    let after = place.tasks();
+    assert_ne!(before, after);
+    let journaled = steps.iter().position(|step| step == "translated: journaled").unwrap();
+    let parts = steps.iter().filter(|step| *step == "document: a part written").count();
+    assert!(command.starts_with("create") || parts > 1, "{steps:?}");
+    let scale = Scale::from_environment(0.1);
+    for (number, step) in steps.iter().enumerate() {
+        let told = format!("`{command}` killed at step {number}, `{step}`");
+        let expected = if number >= journaled { &after } else { &before };
+        let kill = || {
+            place.go_back();
+            let ran = place.home.run_with(&format!("any*{}=kill", number + 1), &command);
+            assert!(ran.was_killed(), "{told}: {ran:?}");
+        };
+        kill();
+        let is_torn = serde_json::from_slice::<Value>(&fs::read(place.document()).unwrap()).is_err();
+        let is_on_its_way = ["document: lengthened", "document: a part written", "document: overwritten"];
+        assert_eq!(is_torn, is_on_its_way.contains(&step.as_str()), "{told}");
+        place.is_seen(expected, &told);
+        place.is_in_the_document(expected, &told);
+        if scale.is_full() || number % 2 == 0 {
+            kill();
+            place.is_in_the_document_beside_a_rival(expected, &told);
+        }
+        if scale.is_full() || number % 4 == 1 {
+            kill();
+            place.is_in_the_document_after_killed_repairs(expected, &told);
+        }
+    }
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let task = |number: usize| {
+            json!({
+                "id": format!("task-{number:03}"),
+                "description": format!("Task {number:03}\n\n{}", "as long as the others ".repeat(25)),
+                "status": if number == TASKS - 1 { "blocked" } else { "pending" },
+                "created_at": "2025-02-06T10:00:00Z",
+                "updated_at": "2025-02-06T10:00:00Z",
+                "dependencies": if number == TASKS - 1 { json!(["task-000"]) } else { json!([]) },
+            })
+        };
+        let tasks: Vec<Value> = (0..TASKS).map(task).collect();
+        let root = json!({ "tasks": tasks, "version": 2, "kept": "by others" });
+        fs::write(home.path().join("tasks.json"), serde_json::to_string_pretty(&root).unwrap()).unwrap();
+        home.ask("list --store document:tasks.json");
+        let place = Self { saved: home.path().join("saved"), home };
+        fs::create_dir(&place.saved).unwrap();
+        copy(&place.document(), &place.saved);
+        copy(&place.home.data(), &place.saved);
+        place
+    }
+
+    fn document(&self) -> PathBuf {
+        self.home.path().join("tasks.json")
+    }
+
+    fn go_back(&self) {
+        fs::remove_dir_all(self.home.data()).unwrap();
+        copy(&self.saved.join("tasks.json"), self.home.path());
+        copy(&self.saved.join("data"), self.home.path());
+    }
+
+    /// Returns what the document says of its tasks, without the times and without ids that we made up.
+    fn tasks(&self) -> Vec<String> {
+        let root: Value = serde_json::from_slice(&fs::read(self.document()).unwrap()).unwrap();
+        assert_eq!(root["kept"], "by others");
+        let plain = |task: &Value| {
+            let mut task = task.as_object().unwrap().clone();
+            let is_given = task["id"].as_str().unwrap().contains("task-") || task["id"] == "rival-0";
+            task.retain(|key, _| !["created_at", "updated_at"].contains(&key.as_str()) && (is_given || key != "id"));
+            Value::Object(task).to_string()
+        };
+        let mut tasks: Vec<String> = root["tasks"].as_array().unwrap().iter().map(plain).collect();
+        tasks.sort();
+        tasks
+    }
+
+    /// Whoever reads sees it, also where the document cannot be made whole because another program has its lock.
+    fn is_seen(&self, expected: &[String], told: &str) {
+        let rival = File::open(self.document()).unwrap();
+        flock(&rival, FlockOperation::LockExclusive).unwrap();
+        let listed = self.home.ask("list --all --store document:tasks.json");
+        let mut seen: Vec<(&str, &str)> = listed["tasks"].as_array().unwrap().iter().map(essence).collect();
+        let parsed: Vec<Value> = expected.iter().map(|task| serde_json::from_str(task).unwrap()).collect();
+        let mut wanted: Vec<(&str, &str)> = parsed.iter().map(essence_in_document).collect();
+        seen.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(seen, wanted, "{told}, seen by a reader");
+    }
+
+    fn is_in_the_document(&self, expected: &[String], told: &str) {
+        self.home.ask("show task-002 --store document:tasks.json");
+        assert_eq!(self.tasks(), expected, "{told}, after a look");
+        self.home.ask("create Later --store document:tasks.json");
+        self.without(&["Later"], expected, told);
+        let history = self.home.ask("history --store document:tasks.json");
+        let elsewhere =
+            history["entries"].as_array().unwrap().iter().filter(|entry| entry["op"] == "changed_elsewhere");
+        assert_eq!(elsewhere.count(), 0, "{told}: what we did was taken for what others did");
+    }
+
+    fn is_in_the_document_beside_a_rival(&self, expected: &[String], told: &str) {
+        let told = format!("{told}, and a rival wrote");
+        let rival = Rival::start_python("document.py", &[self.document().to_str().unwrap(), "1", "rival"]).end();
+        // A torn document is no JSON for it; it goes away without having written.
+        let has_written = rival.code == Some(0);
+        assert!(has_written || rival.stderr.contains("JSONDecodeError"), "{told}: {rival:?}");
+        self.home.ask("create Later --store document:tasks.json");
+        let added: &[&str] = if has_written { &["Later", "made in turn 0"] } else { &["Later"] };
+        self.without(added, expected, &told);
+    }
+
+    fn is_in_the_document_after_killed_repairs(&self, expected: &[String], told: &str) {
+        for step in ["document: lengthened", "document: a part written*2", "document: overwritten"] {
+            self.home.run_with(&format!("{step}=kill"), "list --store document:tasks.json");
+        }
+        self.is_in_the_document(expected, &format!("{told}, and its repair was killed"));
+    }
+
+    fn without(&self, added: &[&str], expected: &[String], told: &str) {
+        let mut tasks = self.tasks();
+        for description in added {
+            let pattern = format!("\"description\":\"{description}\"");
+            let found = tasks.iter().position(|task| task.contains(&pattern));
+            tasks.remove(found.unwrap_or_else(|| panic!("{told}: {description} is lost")));
+        }
+        assert_eq!(tasks, expected, "{told}");
+    }
+}
+
+fn essence(task: &Value) -> (&str, &str) {
+    (task["subject"].as_str().unwrap(), task["status"].as_str().unwrap())
+}
+
+fn essence_in_document(task: &Value) -> (&str, &str) {
+    let description = task["description"].as_str().unwrap();
+    let status = task["status"].as_str().unwrap();
+    (description.split('\n').next().unwrap(), if status == "blocked" { "pending" } else { status })
+}
+
+fn copy(from: &Path, into: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, into]).status().unwrap();
+    assert!(copied.success(), "{} into {}", from.display(), into.display());
+}
