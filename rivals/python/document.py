@@ -1,8 +1,9 @@
 """python3 document.py PATH COUNT NAME [--replace]
 
 A program that keeps a document of tasks by the letter of its specification: it opens the path for reading and writing, locks
-that descriptor with flock, reads from it, and writes to the path. Of its COUNT writes two of three make a task and the third
-changes the one made before. Prints, at the end, every task as it left it: {"NAME-0": "made in turn 0", ..}.
+that descriptor with flock, reads from it, and writes to the path. With every write it makes or changes one of ten tasks of its
+own, and counts up under its name in a task that all share. Prints, at the end, every task as it left it:
+{"NAME-0": "turn 0", ..}.
 
 With --replace it puts a new file in the document's place instead, as editors do, still under the lock.
 """
@@ -34,27 +35,31 @@ def update(path, change, replace):
         os.close(descriptor)
 
 
-def write(document, identity, description):
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    tasks = document["tasks"]
-    task = next((task for task in tasks if task["id"] == identity), None)
+def now():
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def task_of(document, identity, description):
+    task = next((task for task in document["tasks"] if task["id"] == identity), None)
     if task is None:
-        task = {"id": identity, "description": "", "status": "pending", "created_at": now}
-        tasks.append(task)
+        task = {"id": identity, "description": description, "status": "pending", "created_at": now()}
+        document["tasks"].append(task)
     task["description"] = description
-    task["updated_at"] = now
-    document["last_updated"] = now
+    task["updated_at"] = document["last_updated"] = now()
+    return task
+
+
+def write(document, name, turn):
+    task_of(document, f"{name}-{turn % 10}", f"turn {turn}")
+    counts = task_of(document, "counts", "counts").setdefault("metadata", {}).setdefault("custom_fields", {})
+    counts[name] = counts.get(name, 0) + 1
 
 
 def main(path, count, name, *options):
-    left = {}
     for turn in range(int(count)):
-        identity = f"{name}-{turn - 1 if turn % 3 == 2 else turn}"
-        description = f"{'changed' if turn % 3 == 2 else 'made'} in turn {turn}"
-        while not update(path, lambda document: write(document, identity, description), "--replace" in options):
+        while not update(path, lambda document: write(document, name, turn), "--replace" in options):
             pass
-        left[identity] = description
-    print(json.dumps(left))
+    print(json.dumps({f"{name}-{turn % 10}": f"turn {turn}" for turn in range(int(count))}))
 
 
 main(*sys.argv[1:])

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
+use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
@@ -37,6 +37,20 @@ fn descriptions(home: &Home) -> Vec<String> {
     root(home)["tasks"].as_array().unwrap().iter().map(text).collect()
 }
 
+/// Waits until a command waits for a lock, by the table of locks that the system keeps.
+fn wait_until_it_waits(child: &Child) {
+    let process = child.id().to_string();
+    let started = Instant::now();
+    let is_waiting = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        fields.get(1) == Some(&"->") && fields.get(2) == Some(&"FLOCK") && fields.get(5) == Some(&process.as_str())
+    };
+    while !fs::read_to_string("/proc/locks").unwrap().lines().any(is_waiting) {
+        assert!(started.elapsed() < PATIENCE, "it does not wait");
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn sixty_creates_and_sixty_writes_of_a_program_that_keeps_to_the_lock_are_all_there() {
     let home = home_with(&["First"]);
@@ -59,7 +73,8 @@ fn sixty_creates_and_sixty_writes_of_a_program_that_keeps_to_the_lock_are_all_th
     for (id, description) in &theirs {
         assert_eq!(find(id).expect("theirs is there")["description"], json!(description));
     }
-    assert_eq!(root["tasks"].as_array().unwrap().len(), 1 + made.len() + theirs.len());
+    assert_eq!(find("counts").expect("theirs is there")["metadata"]["custom_fields"]["theirs"], EACH);
+    assert_eq!(root["tasks"].as_array().unwrap().len(), 2 + made.len() + theirs.len());
 }
 
 #[test]
@@ -114,18 +129,28 @@ fn an_export_over_a_document_waits_for_its_lock() {
     let held = File::open(document(&home)).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
     let child = home.command("export --to document tasks.json").spawn().unwrap();
-    let (send, receive) = channel();
-    let waiting = thread::spawn(move || {
-        let ran = Ran::wait(child);
-        send.send(()).unwrap();
-        ran
-    });
-    assert!(receive.recv_timeout(std::time::Duration::from_millis(300)).is_err(), "it did not wait");
+    wait_until_it_waits(&child);
     assert_eq!(descriptions(&home), ["One"]);
     drop(held);
-    receive.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(waiting.join().unwrap().code, Some(0));
+    assert_eq!(Ran::wait(child).code, Some(0));
     assert_eq!(descriptions(&home), ["Exported"]);
+}
+
+#[test]
+fn an_import_of_a_document_waits_for_whoever_is_writing_it() {
+    let home = home_with(&["One"]);
+    let whole = fs::read(document(&home)).unwrap();
+    let held = File::open(document(&home)).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    // As its programs write: first there is nothing in it.
+    fs::write(document(&home), "").unwrap();
+    let child = home.command("import tasks.json --from document").spawn().unwrap();
+    wait_until_it_waits(&child);
+    fs::write(document(&home), whole).unwrap();
+    drop(held);
+    let ran = Ran::wait(child);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(home.ask("list")["tasks"][0]["subject"], "One");
 }
 
 #[test]

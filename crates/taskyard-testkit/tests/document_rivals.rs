@@ -61,6 +61,9 @@ fn write_together(theirs: &[&str], ours: usize, count: usize, option: &[&str]) {
     for (id, description) in &left {
         assert_eq!(found.get(id).map(|task| &task["description"]), Some(&json!(description)), "{id}");
     }
+    for name in theirs {
+        assert_eq!(found["counts"]["metadata"]["custom_fields"][name], json!(count), "of {name}");
+    }
     assert_eq!(found["shared"]["metadata"]["custom_fields"]["count"], json!(ours * count));
     for number in 0..ours {
         for mine in 0..count.min(10) {
@@ -68,7 +71,7 @@ fn write_together(theirs: &[&str], ours: usize, count: usize, option: &[&str]) {
             assert_eq!(found[&format!("p{number}-{mine}")]["description"], json!(format!("round {last}")));
         }
     }
-    assert_eq!(found.len(), left.len() + 1 + ours * count.min(10));
+    assert_eq!(found.len(), left.len() + 2 + ours * count.min(10));
 }
 
 #[test]

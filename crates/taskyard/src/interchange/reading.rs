@@ -14,6 +14,7 @@ use taskyard_core::{Task, TaskId};
 
 use super::InterchangeError;
 use super::folders::{Found, read_folder};
+use crate::store::read_locked_document;
 
 /// Reads what is at a path. The listener is told how many files of how many have been read.
 pub fn read_source(
@@ -35,6 +36,7 @@ pub fn read_source(
         ImportFormat::Macf => native_folder(path, true, progress),
         ImportFormat::Teaching => teaching_folder(path, progress),
         ImportFormat::Backlog => backlog_folder(path, progress),
+        ImportFormat::Document => read_bytes(&read_locked_document(path).map_err(failed)?, path, format),
         _ => read_bytes(&fs::read(path).map_err(failed)?, path, format),
     }
 }

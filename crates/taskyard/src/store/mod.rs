@@ -20,8 +20,8 @@ pub use contract::{
     HistoryQuery, ListInfo, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store, Txn, TxnPair,
     Unpacked,
 };
-pub(crate) use document::replace_document;
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
+pub(crate) use document::{read_locked_document, replace_document};
 pub use error::StoreError;
 pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
 pub(crate) use file::{Found, Guarded, Print, Replaced, read_unlocked};

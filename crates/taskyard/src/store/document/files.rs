@@ -87,7 +87,8 @@ pub(super) fn open_to_write(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
 }
 
-fn open_to_read(path: &Path) -> io::Result<File> {
+/// Opens a document to read it.
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
     // A pipe of that name must not make us wait for its writer.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     File::options().read(true).custom_flags(nonblocking).open(path)

@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use taskyard_core::dialect::document::{Document, VERSION};
 
 use super::changing::Raw;
-use super::files::{open_to_write, temporary_prefix};
+use super::files::{open_to_read, open_to_write, temporary_prefix};
 use super::overwriting::{overwrite, reserve};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
@@ -85,6 +85,19 @@ pub(crate) fn replace_document(path: &Path, text: &str) -> Result<(), StoreError
             return Ok(());
         }
     }
+}
+
+/// Reads a whole document under its lock, or without it where others keep it.
+pub(crate) fn read_locked_document(path: &Path) -> io::Result<Vec<u8>> {
+    // What comes through a pipe is nobody's file.
+    if !fs::metadata(path)?.is_file() {
+        return fs::read(path);
+    }
+    let file = open_to_read(path)?;
+    let locked = lock_in_time(file.try_clone()?, PATIENCE)?;
+    let bytes = contents(&file);
+    drop(locked);
+    bytes
 }
 
 impl Held {

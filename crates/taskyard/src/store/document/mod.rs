@@ -8,4 +8,4 @@ mod overwriting;
 mod rewrite;
 
 pub use form::{DocumentOptions, DocumentPlace, open_documents};
-pub(crate) use held::replace_document;
+pub(crate) use held::{read_locked_document, replace_document};

@@ -170,7 +170,11 @@ fn load<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Glance
             Loaded::Completed(raw) => (Some(raw), rewrite.map_or(applied, |(revision, _)| revision)),
             Loaded::Torn(error) if is_late => return Err(*error),
             Loaded::Moving if is_late => (handle.form.load(&handle.path)?, applied),
-            Loaded::Torn(_) | Loaded::Moving => {
+            Loaded::Torn(_) => {
+                thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            Loaded::Moving => {
                 thread::sleep(Duration::from_millis(1));
                 continue;
             }
