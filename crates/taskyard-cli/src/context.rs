@@ -1,6 +1,6 @@
 //! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use taskyard::Yard;
 use taskyard::config::{Config, ConfigNotice, Project, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
-use taskyard::core::{AgentName, ClientVersion, Rules};
+use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::machine::{Machine, MachineError};
@@ -16,8 +16,8 @@ use taskyard::notices::Notices;
 use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
-    open_documents, open_teaching,
+    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, JournalDamage, MemoryStore, Store, TeachingOptions,
+    TeachingPlace, open_documents, open_teaching,
 };
 use taskyard::teams::{Teams, TeamsOptions};
 use taskyard::todos::{TodoList, TodoLists};
@@ -40,14 +40,24 @@ pub(crate) struct Context {
     config_is_told: Cell<bool>,
     cancel: Cancel,
     hooks: OnceCell<Arc<Hooks>>,
+    /// The stores that were opened, to be asked what they found out about their journals.
+    stores: RefCell<Vec<Arc<dyn Store>>>,
 }
 
 impl Context {
     /// Takes the flags and the environment, and looks where we are.
     pub(crate) fn new(globals: Globals, environment: Environment, cancel: Cancel) -> Self {
         let directory = std::env::current_dir().map_err(|error| error.to_string());
-        let (config, hooks, config_is_told) = (OnceCell::new(), OnceCell::new(), Cell::new(false));
-        Self { globals, environment, directory, config, config_is_told, cancel, hooks }
+        Self {
+            globals,
+            environment,
+            directory,
+            config: OnceCell::new(),
+            config_is_told: Cell::new(false),
+            cancel,
+            hooks: OnceCell::new(),
+            stores: RefCell::default(),
+        }
     }
 
     /// Returns the same context in a session of the client, where nothing said which one it is.
@@ -259,6 +269,12 @@ impl Context {
 
     /// Opens the store.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Problem> {
+        let store = self.new_store()?;
+        self.stores.borrow_mut().push(Arc::clone(&store));
+        Ok(store)
+    }
+
+    fn new_store(&self) -> Result<Arc<dyn Store>, Problem> {
         let rules = self.rules()?;
         let address = self.store_address()?;
         if let Some(tasks) = self.tasks_directory(&address)? {
@@ -352,6 +368,27 @@ impl Context {
         }
         let hooks = Arc::new(Hooks::new(self.hook_setup()?, self.cancel.clone()));
         Ok(self.hooks.get_or_init(|| hooks))
+    }
+
+    /// Tells on stderr, once for each list, that tasks were read without the journal or with a new one.
+    pub(crate) fn warn_of_journals(&self, output: &mut Output) -> io::Result<()> {
+        let mut damaged: Vec<(ListId, JournalDamage)> = Vec::new();
+        for (list, damage) in self.stores.take().iter().flat_map(|store| store.damaged_journals()) {
+            if !damaged.iter().any(|(told, _)| *told == list) {
+                damaged.push((list, damage));
+            }
+        }
+        for (list, damage) in damaged {
+            output.warn(&format!(
+                "the journal of list {list} is damaged: {damage}; mend it with `taskyard doctor --fix`"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves it to the command to tell what is wrong with journals.
+    pub(crate) fn expect_damage(&self) {
+        self.stores.take();
     }
 
     /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.

@@ -56,7 +56,10 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let context = Context::new(globals, environment, cancel);
     let result = armed.and_then(|()| command.run(&context, &mut output));
     let warned = context.tell_notices(&mut output).map_err(Problem::from);
-    let exit = match result.and_then(|exit| warned.map(|()| exit)) {
+    // A command that failed because of it has told of it.
+    let is_told = matches!(&result, Err(problem) if problem.report().code == "journal_damaged");
+    let journals = if is_told { Ok(()) } else { context.warn_of_journals(&mut output).map_err(Problem::from) };
+    let exit = match result.and_then(|exit| warned.and(journals).map(|()| exit)) {
         Ok(exit) => exit,
         Err(problem) => output.problem(&with_the_way_back(problem, &context)),
     };

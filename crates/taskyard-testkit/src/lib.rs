@@ -24,6 +24,7 @@ pub mod properties;
 pub mod suite;
 
 mod home;
+mod journal_dump;
 mod listing;
 mod old_journal;
 mod opened;
@@ -36,6 +37,7 @@ mod suspended;
 mod turned_world;
 
 pub use home::{Home, Ran};
+pub use journal_dump::{JournalDump, copy_log, dump_journal};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
 pub use old_journal::{make_first_format, make_second_format, set_format};
 pub use opened::Opened;

@@ -74,6 +74,8 @@ pub fn make_first_format(sidecar: &Path) {
 pub fn make_second_format(sidecar: &Path) {
     let journal = open(sidecar);
     journal.execute_batch(SECOND_FORMAT).unwrap();
+    // Older releases leave no word of how far they wrote.
+    let _ = std::fs::remove_file(sidecar.join("stamp"));
     let forms = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'forms')";
     if journal.query_row(forms, [], |row| row.get(0)).unwrap() {
         journal.execute_batch(SECOND_FORMAT_OF_FORMS).unwrap();

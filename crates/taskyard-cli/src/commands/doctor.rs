@@ -14,7 +14,7 @@ use crate::problem::Problem;
 ///
 /// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files that cannot be
 /// read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would be given out again, a list that
-/// another program emptied, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
+/// another program emptied, a damaged journal, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
 /// finding says what it means and what would mend it. Exits 3 when it found something.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
@@ -32,6 +32,7 @@ pub(crate) struct Doctor {
 impl Doctor {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
+        context.expect_damage();
         // Without a place for what we remember there are no jobs and no teams, and tasks all the same.
         let (jobs, teams) = (context.jobs().ok(), context.teams().ok());
         let mut checkup = Checkup::of(&yard);

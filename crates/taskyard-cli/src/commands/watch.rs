@@ -87,6 +87,7 @@ impl Watch {
             output.line(&line)?;
             output.flush()?;
         }
+        context.warn_of_journals(output)?;
         when_reader_leaves(move || drop(left.send(Word::ReaderLeft)));
         for notice in again {
             tell_of_end(&notice, output)?;

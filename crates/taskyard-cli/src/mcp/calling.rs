@@ -1,6 +1,6 @@
 //! Making one call: on a thread of its own, with progress told while it takes long, until it is done or no longer wanted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -9,6 +9,7 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 use taskyard::calls::failed;
 use taskyard::config::ConfigNotice;
+use taskyard::core::ListId;
 use taskyard::core::tools::{Answer, catalogue, todo_write};
 use taskyard::hooks::Notice;
 use taskyard::process::Cancel;
@@ -109,6 +110,7 @@ fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, record
                 let advice = if matches!(notice, Notice::Untrusted { .. }) { ALLOW } else { "" };
                 tell(&format!("{notice}{advice}"), &mut answer, place);
             }
+            tell_of_journals(&mut answer, place);
             if let Some(recorder) = recorder {
                 recorder.remember(answer.clone());
             }
@@ -118,6 +120,22 @@ fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, record
             tracing::warn!(tool = call.tool, agent = %caller.agent, %error, "no answer");
             failed(&error, place.rules())
         }
+    }
+}
+
+/// Says, once for each list, that its journal is damaged.
+fn tell_of_journals(answer: &mut Answer, place: &Place) {
+    static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
+    for (list, damage) in place.yard().store().damaged_journals() {
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.contains(&list) {
+            continue;
+        }
+        tracing::warn!(%list, %damage, "the journal is damaged");
+        let text =
+            format!("the journal of list {list} is damaged: {damage}; a person can mend it with `taskyard doctor --fix`");
+        tell(&text, answer, place);
+        told.push(list);
     }
 }
 

@@ -5,7 +5,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Lease, Task, TaskId};
 
 use super::reading::Reading;
-use crate::store::{HistoryQuery, Problem};
+use crate::store::{HistoryQuery, Problem, StoreError};
 use crate::{Error, Outcome, Yard};
 
 /// A task and what surrounds it.
@@ -26,6 +26,14 @@ pub struct Shown {
 }
 
 impl Yard {
+    /// Returns the newest entry that is asked for; none where the journal cannot be relied on, for the task is shown all the same.
+    fn newest_entry(&self, query: &HistoryQuery) -> Result<Option<Entry>, Error> {
+        match self.history(query) {
+            Err(Error::Store(StoreError::JournalDamaged { .. })) => Ok(None),
+            entries => Ok(entries?.pop()),
+        }
+    }
+
     /// Returns one task in full.
     pub fn show(&self, id: &TaskId) -> Result<Outcome<Shown>, Error> {
         let Reading { tasks, problems, leases, .. } = self.look()?;
@@ -41,7 +49,7 @@ impl Yard {
             open_blockers: those(&|other| other.status.is_open() && task.blocked_by.contains(&other.id)),
             dependents: those(&|other| other.blocked_by.contains(&key) || task.blocks.contains(&other.id)),
             subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
-            changed: self.history(&query)?.pop(),
+            changed: self.newest_entry(&query)?,
             lease: leases.into_iter().find(|lease| holds(lease, &task)),
             task,
         }))

@@ -18,6 +18,11 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::CREATE)
 }
 
+/// Opens a file of ours to read and write, where there is one.
+pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
+    open_with(path, OFlags::empty())
+}
+
 /// Makes a file of ours, empty, in the place of whatever file was there.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let file = open_with(path, OFlags::CREATE)?;

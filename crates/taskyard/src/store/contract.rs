@@ -12,7 +12,7 @@ use taskyard_core::{
     AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
 };
 
-use super::{Listener, StoreError, Subscription};
+use super::{JournalDamage, Listener, StoreError, Subscription};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -72,6 +72,23 @@ pub trait Store: Debug + Send + Sync {
     /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
     fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// Looks the list's journal over from end to end, and returns what is wrong with it. A store that has none on disk finds nothing.
+    fn examine_journal(&self, _list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
+        Ok(None)
+    }
+
+    /// Puts a whole journal in the place of a damaged one: the old one is kept aside, and what can be read of it is in the new one,
+    /// which goes on above it. The tasks stay as they are.
+    fn mend_journal(&self, _list: &ListId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Returns the journals that turned out to be damaged while this store was used, and what is wrong with each. Tasks were read
+    /// without them.
+    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
+        Vec::new()
     }
 
     /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.

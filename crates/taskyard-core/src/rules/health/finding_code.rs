@@ -39,6 +39,8 @@ pub enum FindingCode {
     EmptiedList,
     /// An open task that is not there, though nobody deleted it on purpose.
     MissingTask,
+    /// The journal of the list no longer holds what was written to it.
+    JournalDamaged,
     /// A job that is recorded as living, and whose process is gone.
     JobWithoutProcess,
     /// A member of a team whose process is gone.
@@ -70,6 +72,7 @@ impl FindingCode {
             Self::MarkTooLow => "mark_too_low",
             Self::EmptiedList => "emptied_list",
             Self::MissingTask => "missing_task",
+            Self::JournalDamaged => "journal_damaged",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
             Self::TornInbox => "torn_inbox",
@@ -99,6 +102,7 @@ impl FindingCode {
             Self::MarkTooLow => "the client would give a used number to a new task",
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
             Self::MissingTask => "the task is gone from the list and still in the journal; nobody works on it",
+            Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
             Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
             Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",

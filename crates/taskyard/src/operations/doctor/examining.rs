@@ -14,12 +14,17 @@ use crate::{Error, Yard};
 impl Yard {
     /// Looks the list over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+        let damage = self.store().examine_journal(self.list_id())?;
+        let mut findings: Vec<Finding> = damage.iter().map(Finding::of_journal).collect();
         let list = match self.store().read(self.list_id()) {
             Ok(list) => list,
-            Err(StoreError::NoTask { path, why }) => return Ok(vec![Finding::of_torn_file(path, &why)]),
+            Err(StoreError::NoTask { path, why }) => {
+                findings.push(Finding::of_torn_file(path, &why));
+                return Ok(findings);
+            }
             Err(error) => return Err(error.into()),
         };
-        let mut findings = self.defects(&*list)?;
+        findings.extend(self.defects(&*list)?);
         findings.extend(self.lost(&list.tasks()?, &list.problems()?)?);
         findings.extend(self.store().litter(self.list_id())?.into_iter().map(Finding::of_litter));
         Ok(findings)
@@ -67,7 +72,11 @@ impl Yard {
             let fix = Fix::Replace { task, broken, by: Some(repair.image), doing };
             return Ok((FindingCode::Invisible, Some(fix)));
         }
-        let by = self.last_readable(&task)?;
+        let by = match self.last_readable(&task) {
+            // What it last held is not known before the journal is mended.
+            Err(StoreError::JournalDamaged { .. }) => return Ok((FindingCode::Unreadable, None)),
+            by => by?,
+        };
         let doing = match &by {
             Some(_) => format!("put {} back as it was last seen; the journal keeps what it holds now", file_of(&task)),
             None => format!("take {} out of the list; the journal keeps what it holds", file_of(&task)),

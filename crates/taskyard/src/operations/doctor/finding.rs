@@ -8,7 +8,7 @@ use taskyard_core::rules::mending::Mend;
 use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
-use crate::store::{Litter, Problem};
+use crate::store::{JournalDamage, Litter, Problem};
 use crate::teams::TeamTrouble;
 
 /// Something that is wrong.
@@ -44,6 +44,8 @@ pub enum Fix {
     },
     /// By removing what serves nobody.
     Sweep(Litter),
+    /// By putting a new journal in the place of a damaged one, with all that can be read of it.
+    MendJournal,
     /// By bringing tasks back from the journal.
     Restore(Vec<TaskId>),
     /// By recording that a job is lost, and ending what is left of it.
@@ -82,6 +84,11 @@ impl Fix {
             }
             Self::Sweep(Litter::HiddenWork { path, task }) => {
                 format!("rename `{}` to {}", path.display(), file_of(task))
+            }
+            Self::MendJournal => {
+                "keep the journal aside as it is (`journal.sqlite.damaged-...`), save what can be read of it, \
+                                  and begin a new one from the files"
+                    .to_owned()
             }
             Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
             Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
@@ -153,6 +160,17 @@ impl Finding {
             _ => None,
         };
         Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }
+    }
+
+    /// Tells of a journal that is damaged.
+    pub(super) fn of_journal(damage: &JournalDamage) -> Self {
+        Self {
+            code: FindingCode::JournalDamaged,
+            task: None,
+            file: Some("journal.sqlite".to_owned()),
+            message: format!("the journal of the list is damaged: {damage}"),
+            fix: Some(Fix::MendJournal),
+        }
     }
 
     /// Tells of a file that holds a whole list, and why it cannot be read.

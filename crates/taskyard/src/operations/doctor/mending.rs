@@ -30,15 +30,24 @@ impl Mended {
 impl Yard {
     /// Mends what was found in the list, as far as it is still so: what changes tasks in one commit.
     pub fn mend(&self, findings: &[Finding]) -> Result<Mended, Error> {
+        // First the journal: everything else is written into it.
+        let (of_journal, findings): (Vec<&Finding>, Vec<&Finding>) =
+            findings.iter().partition(|finding| matches!(finding.fix, Some(Fix::MendJournal)));
+        if !of_journal.is_empty() {
+            self.store().mend_journal(self.list_id())?;
+        }
         let mut mended = Mended::default();
         let changes_tasks = |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. });
         let (of_tasks, others): (Vec<&Finding>, Vec<&Finding>) =
-            findings.iter().partition(|finding| finding.fix.as_ref().is_some_and(changes_tasks));
+            findings.into_iter().partition(|finding| finding.fix.as_ref().is_some_and(changes_tasks));
         if !of_tasks.is_empty() {
             let outcome = self.transact(Op::Mend, |txn, _| Ok(self.mend_tasks(txn, &of_tasks)?))?;
             if let Outcome::Done(((fixed, left), event)) = outcome {
                 mended = Mended { fixed, left, revision: event.map(|event| event.revision) };
             }
+        }
+        for finding in of_journal {
+            mended.note(finding, self.store().examine_journal(self.list_id())?.is_none());
         }
         let litter: Vec<Litter> = others.iter().filter_map(|finding| finding.litter()).cloned().collect();
         let swept = if litter.is_empty() { litter } else { self.store().sweep(self.list_id(), &litter)? };

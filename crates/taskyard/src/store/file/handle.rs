@@ -14,7 +14,7 @@ use super::state::{self, State};
 use super::turn::Turn;
 use super::{observe, power, repair};
 use crate::store::following::Followed;
-use crate::store::sidecar::{Journal, is_same_boot};
+use crate::store::sidecar::{Journal, Journals, is_same_boot};
 use crate::store::{HistoryQuery, StoreError};
 
 /// One list, as this process knows it.
@@ -25,7 +25,7 @@ pub(super) struct Handle {
     pub(super) rules: Rules,
     pub(super) highest_file: Mutex<HighestFile>,
     pub(super) present: Mutex<Present>,
-    journals: Mutex<Vec<Journal>>,
+    pub(super) journals: Journals,
     queue_to_read: Mutex<Option<File>>,
     /// How many transactions of this process are open.
     pub(super) transactions: AtomicUsize,
@@ -49,8 +49,10 @@ impl Followed for Handle {
     }
 
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let Some(journal) = self.journal_to_read() else { return Ok(Vec::new()) };
-        let entries = journal.select(query);
+        let Some(journal) = self.journal_to_read() else {
+            return self.journals.refusal().map_or(Ok(Vec::new()), Err);
+        };
+        let entries = journal.select(query).inspect_err(|error| self.journals.note(error));
         self.give_back(journal);
         entries
     }
@@ -59,13 +61,14 @@ impl Followed for Handle {
 impl Handle {
     /// Finds the list; nothing is opened yet.
     pub(super) fn new(list: ListId, place: Place, rules: Rules) -> Self {
+        let journals = Journals::of(place.sidecar.clone(), place.directory.clone());
         Self {
             list,
             place,
             rules,
             highest_file: Mutex::default(),
             present: Mutex::default(),
-            journals: Mutex::default(),
+            journals,
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),
             next_flush_look: AtomicI64::new(0),
@@ -75,8 +78,7 @@ impl Handle {
 
     /// Returns our directory for this list.
     pub(super) fn sidecar(&self) -> Result<&PathBuf, StoreError> {
-        let missing = || StoreError::io("cannot write without a data directory for", &self.place.directory);
-        self.place.sidecar.as_ref().ok_or_else(|| missing()(std::io::ErrorKind::NotFound.into()))
+        self.journals.sidecar()
     }
 
     /// Returns the file our writers queue on.
@@ -86,32 +88,17 @@ impl Handle {
 
     /// Takes a connection to the journal out of the pool, or opens one.
     pub(super) fn journal(&self) -> Result<Journal, StoreError> {
-        match self.pool().pop() {
-            Some(journal) => Ok(journal),
-            None => Journal::open(self.sidecar()?, &self.place.directory),
-        }
+        self.journals.take()
     }
 
     /// Returns a connection for reading, where there is a journal that can be read.
     pub(super) fn journal_to_read(&self) -> Option<Journal> {
-        if let Some(journal) = self.pool().pop() {
-            return Some(journal);
-        }
-        let sidecar = self.place.sidecar.as_ref()?;
-        if !sidecar.join("journal.sqlite").exists() {
-            return None;
-        }
-        let opened = Journal::open(sidecar, &self.place.directory).or_else(|error| {
-            // Not ours to write to: reading is still possible where the database can be opened as it is.
-            tracing::debug!(%error, "opening the journal for reading only");
-            Journal::open_to_read(sidecar)?.ok_or(error)
-        });
-        opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
+        self.journals.take_to_read()
     }
 
     /// Puts a connection back for the next one.
     pub(super) fn give_back(&self, journal: Journal) {
-        self.pool().push(journal);
+        self.journals.give_back(journal);
     }
 
     /// Reads what our processes tell each other, without a lock.
@@ -180,7 +167,10 @@ impl Handle {
         observe::observe(self)
     }
 
-    fn settled(&self, mut turn: Turn, mut journal: Journal) -> Result<(Turn, Journal), StoreError> {
+    /// Finishes, within a turn, what a dead writer began.
+    pub(super) fn settled(&self, mut turn: Turn, journal: Journal) -> Result<(Turn, Journal), StoreError> {
+        // Whoever had the turn before us may have put another database in the place of this one.
+        let mut journal = self.journals.renewed(journal)?;
         if !self.is_same_boot() {
             power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;
             self.boot_is_known.store(true, Ordering::Relaxed);
@@ -196,9 +186,5 @@ impl Handle {
             self.boot_is_known.store(true, Ordering::Relaxed);
         }
         self.boot_is_known.load(Ordering::Relaxed)
-    }
-
-    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Journal>> {
-        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,6 +16,7 @@ use super::lock::{self, LIFE};
 use super::numbers;
 use super::place::{self, OURS, c_name};
 use super::turn::is_dead;
+use crate::store::sidecar::Journal;
 use crate::store::{Litter, StoreError};
 
 /// Finds abandoned locks, temporary files and a mark that is broken or too low.
@@ -129,11 +130,8 @@ fn hidden_in_vain(
 /// Tells of a mark from which the client would give a number out again: one was used that neither it nor a file knows of.
 fn low_mark(handle: &Handle, names: &[String]) -> Result<Option<Litter>, StoreError> {
     let mut used = names.iter().filter_map(|name| hidden_task_of(name)?.as_number()).max().unwrap_or(0);
-    if let Some(journal) = handle.journal_to_read() {
-        let standing = journal.standing();
-        handle.give_back(journal);
-        used = used.max(standing?.highest_number);
-    }
+    let standing = handle.journals.reading(|journal| journal.map(Journal::standing).transpose())?;
+    used = used.max(standing.map_or(0, |standing| standing.highest_number));
     let mark = numbers::mark(&handle.place.directory);
     let highest_file = names.iter().filter_map(|name| number_of_file(name)).fold(0.0, f64::max);
     let path = handle.place.directory.join(".highwatermark");

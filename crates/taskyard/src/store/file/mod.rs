@@ -15,6 +15,7 @@ mod held;
 mod hidden;
 mod litter;
 mod lock;
+mod mending;
 mod numbers;
 mod observe;
 mod pair;

@@ -23,14 +23,18 @@ const SETTLING: Duration = Duration::from_millis(25);
 /// left to record.
 pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     let Ok(sidecar) = handle.sidecar() else { return Ok(true) };
-    let is_known = sidecar.join("journal.sqlite").exists();
+    let is_known = sidecar.join("journal.sqlite").exists() || sidecar.join("stamp").exists();
     if !is_known && handle.place.open()?.is_none() {
         return Ok(true);
     }
-    let Ok(journal) = handle.journal() else { return Ok(true) };
+    let journal = match handle.journal() {
+        Ok(journal) => journal,
+        Err(error @ StoreError::JournalDamaged { .. }) => return Err(error),
+        Err(_) => return Ok(true),
+    };
     let mut is_complete = false;
     for _ in 0..3 {
-        let scan = scan::scan(&handle.place, Some(&journal))?;
+        let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
         let is_all_settled = scan.changes.iter().all(|change| is_settled(change, scan.seen));
         is_complete = is_all_settled && record(handle, &journal, &scan);
         if is_complete {
@@ -60,6 +64,7 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
     match write(handle, journal, scan, &changes, &queue) {
         Ok(recorded) => recorded,
         Err(error) => {
+            handle.journals.note(&error);
             // Whoever only reads is not troubled by a journal that cannot be written.
             tracing::debug!(%error, "outside changes are not recorded");
             true

@@ -66,7 +66,15 @@ impl FileSnapshot {
 
     fn look_at_files(&self) -> Result<Scan, StoreError> {
         let mut journal = self.handle.journal_to_read();
-        let scan = self.look_with(&mut journal)?;
+        let scan = match self.look_with(&mut journal) {
+            // What the files hold does not depend on the journal.
+            Err(error @ StoreError::JournalDamaged { .. }) => {
+                self.handle.journals.note(&error);
+                journal = None;
+                self.look_with(&mut journal)?
+            }
+            scan => scan?,
+        };
         if journal.is_none() && !scan.changes.is_empty() {
             // The first look at a list that others made: from here on nothing of it can be lost.
             journal =
@@ -97,19 +105,26 @@ impl FileSnapshot {
                 if journal.is_none() {
                     *journal = self.handle.journal_to_read();
                 }
-                if let Some(journal) = journal {
-                    complete(&mut scan, journal, Revision(before.applied))?;
-                }
-                return Ok(scan);
+                let completed =
+                    journal.as_ref().map_or(Ok(()), |journal| complete(&mut scan, journal, Revision(before.applied)));
+                return match completed {
+                    Err(error @ StoreError::JournalDamaged { .. }) => {
+                        self.handle.journals.note(&error);
+                        *journal = None;
+                        Ok(scan)
+                    }
+                    completed => completed.map(|()| scan),
+                };
             }
             thread::sleep(Duration::from_micros(u64::from(look) * 200));
         }
     }
 
     fn find_in_journal(&self, id: &TaskId, found: Lookup) -> Result<Lookup, StoreError> {
-        let Some(journal) = self.handle.journal_to_read() else { return Ok(found) };
-        let pending = pending(&self.handle, &journal);
-        self.handle.give_back(journal);
+        let pending = self.handle.journals.reading(|journal| match journal {
+            Some(journal) => pending(&self.handle, journal),
+            None => Ok(HashMap::new()),
+        });
         Ok(match pending?.remove(id) {
             None => found,
             Some(None) => Lookup::Missing,
@@ -132,12 +147,8 @@ impl Snapshot for FileSnapshot {
         if let Some(scan) = self.scan.get() {
             return scan.revision;
         }
-        let journal = self.handle.journal_to_read();
-        let revision = journal.as_ref().and_then(|journal| journal.newest().ok()).unwrap_or_default();
-        if let Some(journal) = journal {
-            self.handle.give_back(journal);
-        }
-        revision
+        let newest = |journal: Option<&Journal>| journal.map_or(Ok(Revision(0)), Journal::newest);
+        self.handle.journals.reading(newest).unwrap_or_default()
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
@@ -164,10 +175,7 @@ impl Snapshot for FileSnapshot {
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        let Some(journal) = self.handle.journal_to_read() else { return Ok(Vec::new()) };
-        let leases = journal.leases();
-        self.handle.give_back(journal);
-        leases
+        self.handle.journals.reading(|journal| journal.map_or(Ok(Vec::new()), Journal::leases))
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {

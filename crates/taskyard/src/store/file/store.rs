@@ -11,12 +11,13 @@ use super::pair::FilePair;
 use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
-use super::{litter, scan};
+use super::{litter, mending, scan};
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
 use crate::store::remembered_places::directories_gone;
 use crate::store::{
-    HistoryQuery, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+    HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn,
+    TxnPair,
 };
 
 /// How a file store is opened.
@@ -108,7 +109,10 @@ impl Store for FileStore {
     }
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        following::watch(self.handle(list), since, to)
+        let handle = self.handle(list);
+        // Whoever follows a journal that is damaged would wait in vain.
+        handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
+        following::watch(handle, since, to)
     }
 
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
@@ -126,6 +130,20 @@ impl Store for FileStore {
         renewed
     }
 
+    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
+        mending::examine(&self.handle(list))
+    }
+
+    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
+        mending::mend(&self.handle(list))
+    }
+
+    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let damaged = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
+        damaged.collect()
+    }
+
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
         litter::find(&self.handle(list))
     }
@@ -138,12 +156,7 @@ impl Store for FileStore {
 impl FileStore {
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
-        let journal = handle.journal_to_read();
-        let scan = scan::scan(&handle.place, journal.as_ref());
-        if let Some(journal) = journal {
-            handle.give_back(journal);
-        }
-        let tasks = scan?.tasks;
+        let tasks = handle.journals.reading(|journal| scan::scan(&handle.place, journal))?.tasks;
         let count = |status: Status| tasks.iter().filter(|task| task.status == status && !task.is_internal()).count();
         let changed = changed(&path);
         Ok(ListInfo { list, path: Some(path), counts: Status::ALL.map(count), changed })

@@ -1,7 +1,9 @@
 //! Opening the database, and making its commits durable.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -9,93 +11,54 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
-use rustix::fs::{FlockOperation, flock};
 
-use super::boot::remember_boot;
-use super::damage;
-use super::naming::data_of;
-use super::schema::{
-    FIRST_FORMAT_AS_THIRD, FORMAT, FORMS_AS_THIRD, FORMS_FROM_SECOND_FORMAT, FROM_FIRST_FORMAT, FROM_SECOND_FORMAT,
-    SECOND_FORMAT_AS_THIRD, TABLES,
-};
+use super::damage::{self, JournalDamage};
+use super::stamp::{Marks, StampFile};
 use super::stuck::{self, LetGoOn};
 use super::sums;
-use crate::private::prepare_database;
 use crate::store::StoreError;
 
 /// Counts how often a turn was taken from a writer that had not ended it.
-const OVERTAKEN: &str = "overtaken";
+pub(super) const OVERTAKEN: &str = "overtaken";
 /// When the write-ahead log holds more pages than this, they are copied into the database.
 const LONGEST_LOG: i32 = 256;
 /// A log with more pages than this is also cut short.
 const LARGE_LOG: i32 = 1024;
 /// How long another process's commit is waited for before we look at that process.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long it is waited for in all.
 const PATIENCE: Duration = Duration::from_secs(12);
+/// For how long a connection is believed to lead to the database of its place.
+const LATELY: Duration = Duration::from_millis(100);
 
 /// One open database.
 #[derive(Debug)]
 pub(in crate::store) struct Journal {
     pub(super) connection: Connection,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     log: Option<File>,
     /// How many pages the log held after our last commit.
     pages: Arc<AtomicI32>,
+    /// What is noted beside it of how far it goes; none before that is opened, too.
+    pub(super) stamp: Option<StampFile>,
+    /// Which of the databases in this place it is, by the stamp and by its inode.
+    pub(super) generation: u64,
+    inode: u64,
+    /// Where it was begun, if another one was before it.
+    pub(super) begun: Marks,
+    /// What was found wrong with the one before it and is not mended yet.
+    pub(in crate::store) found: Option<JournalDamage>,
+    /// How far this connection has written: in the transaction under way, in those that were committed, and as the stamp has it.
+    pending: Cell<Marks>,
+    committed: Cell<Marks>,
+    stamped: Cell<Marks>,
+    /// When it was last made sure that it is the database of this place.
+    checked: Cell<Instant>,
 }
 
 impl Journal {
-    /// Opens the journal in a list's own directory of ours, making it where there is none.
-    pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
-        let path = sidecar.join("journal.sqlite");
-        prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut journal = Self::connect(path, flags)?;
-        let format: i64 = journal.pragma("user_version")?;
-        if format < FORMAT {
-            // One at a time: SQLite does not wait for its turn to change the journal mode.
-            let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
-            flock(&alone, FlockOperation::LockExclusive)
-                .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
-            match journal.pragma::<i64>("user_version")? {
-                0 => {
-                    journal.create(list)?;
-                    remember_boot(sidecar)?;
-                    sync_directories(sidecar);
-                }
-                older if older < FORMAT => journal.upgrade(older)?,
-                // Somebody was before us.
-                _ => {}
-            }
-        } else if format > FORMAT {
-            return Err(StoreError::NewerJournal { path: journal.path, format });
-        }
-        journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
-        Ok(journal)
-    }
-
-    /// Opens the journal for reading only; `None` where there is none.
-    pub(in crate::store) fn open_to_read(sidecar: &Path) -> Result<Option<Self>, StoreError> {
-        let path = sidecar.join("journal.sqlite");
-        if !path.exists() {
-            return Ok(None);
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let journal = Self::connect(path, flags)?;
-        let as_third = match journal.pragma::<i64>("user_version")? {
-            1 => FIRST_FORMAT_AS_THIRD,
-            2 => SECOND_FORMAT_AS_THIRD,
-            FORMAT => return Ok(Some(journal)),
-            _ => return Ok(None),
-        };
-        journal.batch("read", as_third)?;
-        if journal.has_forms()? {
-            journal.batch("read", FORMS_AS_THIRD)?;
-        }
-        Ok(Some(journal))
-    }
-
-    fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
+    /// Opens the database itself.
+    pub(super) fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |error| damage::judge(error, "open", &path);
         let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
         // The last process to leave must not pay for copying the log; see `copy_log`. (The hook below also turns off SQLite's
@@ -114,36 +77,22 @@ impl Journal {
         };
         connection.wal_hook(Some(count)).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self { connection, path, log: None, pages })
-    }
-
-    fn create(&mut self, list: &Path) -> Result<(), StoreError> {
-        let failed = self.failed("create");
-        self.batch("create", "PRAGMA journal_mode = WAL")?;
-        let transaction =
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
-        self.batch("create", TABLES)?;
-        self.set_fact("path", list.to_string_lossy())?;
-        self.batch("create", &format!("PRAGMA user_version = {FORMAT}"))?;
-        transaction.commit().map_err(&failed)?;
-        self.sync()
-    }
-
-    /// Gives a database of an older format what is new.
-    fn upgrade(&mut self, from: i64) -> Result<(), StoreError> {
-        let failed = self.failed("upgrade");
-        let transaction =
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
-        if from < 2 {
-            self.batch("upgrade", FROM_FIRST_FORMAT)?;
-        }
-        self.batch("upgrade", FROM_SECOND_FORMAT)?;
-        if self.has_forms()? {
-            self.batch("upgrade", FORMS_FROM_SECOND_FORMAT)?;
-        }
-        self.batch("upgrade", &format!("PRAGMA user_version = {FORMAT}"))?;
-        transaction.commit().map_err(&failed)?;
-        self.sync()
+        let inode = fs::metadata(&path).map(|found| found.ino()).unwrap_or(0);
+        Ok(Self {
+            connection,
+            path,
+            log: None,
+            pages,
+            stamp: None,
+            generation: 0,
+            inode,
+            begun: Marks::default(),
+            found: None,
+            pending: Cell::default(),
+            committed: Cell::default(),
+            stamped: Cell::default(),
+            checked: Cell::new(Instant::now()),
+        })
     }
 
     /// Begins a transaction that may write, when nobody else is in one.
@@ -161,7 +110,10 @@ impl Journal {
                     }
                     let_go_on.extend(LetGoOn::holder(&self.path));
                 }
-                begun => return begun.map_err(self.failed("write")),
+                begun => {
+                    self.pending.set(Marks::default());
+                    return begun.map_err(self.failed("write"));
+                }
             }
         }
     }
@@ -173,7 +125,39 @@ impl Journal {
 
     /// Ends a transaction: from here on it exists for every process. It survives a power loss after the next [`Self::sync`].
     pub(in crate::store) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
-        transaction.commit().map_err(self.failed("write"))
+        transaction.commit().map_err(self.failed("write"))?;
+        self.committed.set(self.committed.get().max(self.pending.take()));
+        Ok(())
+    }
+
+    /// Counts what the transaction under way writes.
+    pub(super) fn reach(&self, marks: Marks) {
+        self.pending.set(self.pending.get().max(marks));
+    }
+
+    /// Notes beside the database how far it goes, for whoever opens it later in this boot.
+    pub(in crate::store) fn stamp_commits(&self) {
+        let committed = self.committed.get();
+        if let Some(stamp) = self.stamp.as_ref().filter(|_| self.stamped.get() != committed) {
+            stamp.raise_committed(committed);
+            self.stamped.set(committed);
+        }
+    }
+
+    /// Tells whether this still is the database of its place, and nobody has found it damaged.
+    pub(in crate::store) fn is_current(&self) -> bool {
+        self.checked.set(Instant::now());
+        let stamp = self.stamp.as_ref().and_then(StampFile::read);
+        let is_same = stamp.is_some_and(|stamp| stamp.generation == self.generation && !stamp.is_damaged());
+        let is_there = |log: &File| log.metadata().is_ok_and(|log| log.nlink() > 0);
+        is_same
+            && fs::metadata(&self.path).is_ok_and(|found| found.ino() == self.inode)
+            && self.log.as_ref().is_none_or(is_there)
+    }
+
+    /// Tells the same, as it was a moment ago or as it is now.
+    pub(in crate::store) fn was_current_lately(&self) -> bool {
+        self.checked.get().elapsed() < LATELY || self.is_current()
     }
 
     /// Waits until every commit so far is on the disk.
@@ -184,8 +168,15 @@ impl Journal {
                 File::options().read(true).write(true).open(&path).map_err(StoreError::io("cannot open", path))?;
             self.log = Some(log);
         }
+        let committed = self.committed.get();
         let log = self.log.as_ref().map(File::sync_data);
-        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.log_path()))
+        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.log_path()))?;
+        // After the flush: a power loss must not leave a stamp that tells of more than there is.
+        if let Some(stamp) = &self.stamp {
+            stamp.raise_flushed(committed);
+            self.stamped.set(committed);
+        }
+        Ok(())
     }
 
     /// Copies the log into the database when it has grown long. Called with no lock held.
@@ -201,6 +192,18 @@ impl Journal {
             let _ = copy("PRAGMA wal_checkpoint(TRUNCATE)");
             let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
             self.pages.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Copies the whole log into the database, which then is complete without it.
+    pub(super) fn copy_whole_log(&self) -> Result<(), StoreError> {
+        let busy: i64 = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(self.failed("write"))?;
+        match busy {
+            0 => Ok(()),
+            _ => Err(StoreError::Stuck { path: self.path.clone(), holder: None, waited: Duration::ZERO }),
         }
     }
 
@@ -235,11 +238,13 @@ impl Journal {
         move |error| damage::judge(error, doing, &path)
     }
 
+    /// Runs SQL that has no answer.
     pub(super) fn batch(&self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
         self.connection.execute_batch(sql).map_err(self.failed(doing))
     }
 
-    fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, StoreError> {
+    /// Returns a setting of SQLite's.
+    pub(super) fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, StoreError> {
         self.connection.pragma_query_value(None, name, |row| row.get(0)).map_err(self.failed("open"))
     }
 
@@ -247,14 +252,5 @@ impl Journal {
         let mut path = self.path.clone().into_os_string();
         path.push("-wal");
         path.into()
-    }
-}
-
-/// Makes the names of new files survive a power loss.
-fn sync_directories(sidecar: &Path) {
-    for directory in sidecar.ancestors().take(3) {
-        if let Ok(directory) = File::open(directory) {
-            let _ = directory.sync_all();
-        }
     }
 }

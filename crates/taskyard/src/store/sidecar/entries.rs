@@ -1,18 +1,24 @@
 //! The journal proper: what each commit did to each task.
 
+use std::path::Path;
+
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{OptionalExtension, Row, ToSql, params};
 use serde_json::{Value as Json, json};
 use taskyard_core::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
+use super::damage::JournalDamage;
+use super::database::OVERTAKEN;
+use super::opening::damaged;
+use super::stamp::Marks;
 use super::sums;
 use crate::store::{HistoryQuery, Signature, StoreError};
 
 /// The table of entries.
 const TABLE: &str = "entries";
 /// A commit's entries are numbered within this many bits, below its revision.
-const ENTRY_BITS: u32 = 24;
+pub(super) const ENTRY_BITS: u32 = 24;
 
 /// How the journal stands. It stands differently after every commit, and after a turn was taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,31 +78,36 @@ pub(super) fn task_id(value: ValueRef<'_>) -> TaskId {
 impl Journal {
     /// Returns the newest revision.
     pub(in crate::store) fn newest(&self) -> Result<Revision, StoreError> {
-        let mut statement = self.prepare("SELECT max(id) FROM entries")?;
-        let id: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
-        Ok(Revision(id.unwrap_or(0).unsigned_abs() >> ENTRY_BITS))
+        Ok(self.last()?.map_or(Revision(0), |last| last.revision).max(Revision(self.begun.revision)))
+    }
+
+    /// Returns the newest entry. It is read in full, and so checked, for everything that is written builds on it.
+    fn last(&self) -> Result<Option<Entry>, StoreError> {
+        let mut statement = self.prepare("SELECT * FROM entries ORDER BY id DESC LIMIT 1")?;
+        let last = statement.query_row([], stored_entry).optional().map_err(self.failed("read"))?;
+        Ok(last.map(|stored| stored.entry))
+    }
+
+    /// Returns the highest number that any entry is about, by the index, and by the entry that it leads to.
+    fn highest_number(&self) -> Result<u64, StoreError> {
+        // Every integer sorts before every text.
+        let mut statement = self.prepare("SELECT id FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1")?;
+        let id: Option<i64> = statement.query_row([], |row| row.get(0)).optional().map_err(self.failed("read"))?;
+        let Some(id) = id else { return Ok(self.begun.number) };
+        let mut statement = self.prepare("SELECT * FROM entries WHERE id = ?1")?;
+        let stored = statement.query_row([id], stored_entry).map_err(self.failed("read"))?;
+        Ok(stored.entry.task.as_number().unwrap_or(0).max(self.begun.number))
     }
 
     /// Returns how the journal stands, in one look.
     pub(in crate::store) fn standing(&self) -> Result<Standing, StoreError> {
-        // Every integer sorts before every text.
-        let mut statement = self.prepare(
-            "SELECT (SELECT max(id) FROM entries),
-                    (SELECT task FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1),
-                    (SELECT value FROM facts WHERE key = 'overtaken'),
-                    EXISTS (SELECT 1 FROM leases)",
-        )?;
-        let number = |number: Option<i64>| number.unwrap_or(0).unsigned_abs();
-        statement
-            .query_row([], |row| {
-                Ok(Standing {
-                    newest: Revision(number(row.get(0)?) >> ENTRY_BITS),
-                    highest_number: number(row.get(1)?),
-                    overtaken: row.get::<_, Option<i64>>(2)?.unwrap_or(0),
-                    has_leases: row.get(3)?,
-                })
-            })
-            .map_err(self.failed("read"))
+        let mut statement = self.prepare("SELECT EXISTS (SELECT 1 FROM leases)")?;
+        Ok(Standing {
+            newest: self.newest()?,
+            highest_number: self.highest_number()?,
+            overtaken: self.fact(OVERTAKEN)?.unwrap_or(0),
+            has_leases: statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?,
+        })
     }
 
     /// Writes one commit's entries.
@@ -125,6 +136,8 @@ impl Journal {
                 &entry.mode,
             ];
             sums::execute(&mut statement, &columns).map_err(self.failed("write"))?;
+            let number = entry.task.as_number().filter(|number| i64::try_from(*number).is_ok()).unwrap_or(0);
+            self.reach(Marks { revision: revision.0, token: 0, number });
         }
         Ok(())
     }
@@ -172,12 +185,27 @@ impl Journal {
                 .prepare("SELECT * FROM entries WHERE task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id")?
                 .query_map(params![Key(task), from, to], |row| stored_entry(row).map(collect))
                 .and_then(Iterator::collect),
-            None => self
-                .prepare("SELECT * FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?
-                .query_map([from, to], |row| stored_entry(row).map(collect))
-                .and_then(Iterator::collect),
+            None => return self.between(from, to),
         };
         entries.map_err(self.failed("read"))
+    }
+
+    /// Returns every entry between two ids; fails where one is missing.
+    fn between(&self, from: i64, to: i64) -> Result<Vec<Entry>, StoreError> {
+        let mut statement = self.prepare("SELECT * FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
+        let rows = statement
+            .query_map([from, to], |row| Ok((row.get(0)?, stored_entry(row)?.entry)))
+            .map_err(self.failed("read"))?;
+        let mut sequence = Sequence::from(from.max(first_id(Revision(self.begun.revision).next())));
+        let mut entries = Vec::new();
+        for row in rows {
+            let (id, entry) = row.map_err(self.failed("read"))?;
+            if let Some(what) = sequence.gap_before(id) {
+                return Err(damaged(self.path.parent().unwrap_or(Path::new("")), what));
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
     }
 
     /// Returns the first id of the n-th newest revision up to an id.
@@ -200,7 +228,31 @@ impl Journal {
     }
 }
 
-fn first_id(revision: Revision) -> i64 {
+/// Follows the ids of entries: within a revision and from one to the next they rise by one.
+pub(super) struct Sequence {
+    last: i64,
+}
+
+impl Sequence {
+    /// Begins with the first entry of a revision. Entries before it are those of a journal that was mended, and may have gaps.
+    pub(super) fn from(first: i64) -> Self {
+        Self { last: first - 1 }
+    }
+
+    /// Takes the next id, and tells what is missing before it.
+    pub(super) fn gap_before(&mut self, id: i64) -> Option<JournalDamage> {
+        if id <= self.last {
+            return None;
+        }
+        let [last, this] = [self.last >> ENTRY_BITS, id >> ENTRY_BITS];
+        let is_next = id == self.last + 1 || id == (last + 1) << ENTRY_BITS;
+        self.last = id;
+        (!is_next).then(|| JournalDamage::Gap { missing: format!("something between revisions {last} and {this}") })
+    }
+}
+
+/// Returns the number of the first entry that a revision can have.
+pub(super) fn first_id(revision: Revision) -> i64 {
     i64::try_from(revision.0.min(1 << 38)).unwrap_or(0) << ENTRY_BITS
 }
 

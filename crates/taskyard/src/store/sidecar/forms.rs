@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::ToSql;
+use rusqlite::{OptionalExtension, Row, ToSql};
 use taskyard_core::{Image, TaskId};
 
 use super::Journal;
@@ -34,14 +34,15 @@ impl Journal {
             return Ok(BTreeMap::new());
         }
         let mut statement = self.prepare("SELECT * FROM forms")?;
-        let rows = statement
-            .query_map([], |row| {
-                sums::check(row, "forms")?;
-                let formed = Formed { form: row.get(1)?, image: Image::new(row.get::<_, Vec<u8>>(2)?) };
-                Ok((task_id(row.get_ref(0)?), formed))
-            })
-            .map_err(self.failed("read"))?;
+        let rows = statement.query_map([], formed).map_err(self.failed("read"))?;
         rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+    }
+
+    /// Returns one form.
+    pub(super) fn form(&self, task: &TaskId) -> Result<Option<Formed>, StoreError> {
+        let mut statement = self.prepare("SELECT * FROM forms WHERE task = ?1")?;
+        let formed = statement.query_row([Key(task)], |row| formed(row).map(|(_, formed)| formed));
+        formed.optional().map_err(self.failed("read"))
     }
 
     /// Remembers a form.
@@ -62,4 +63,10 @@ impl Journal {
         let mut statement = self.prepare("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'forms')")?;
         statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))
     }
+}
+
+fn formed(row: &Row<'_>) -> rusqlite::Result<(TaskId, Formed)> {
+    sums::check(row, "forms")?;
+    let formed = Formed { form: row.get(1)?, image: Image::new(row.get::<_, Vec<u8>>(2)?) };
+    Ok((task_id(row.get_ref(0)?), formed))
 }

@@ -7,12 +7,13 @@ use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, Timestamp, To
 
 use super::Journal;
 use super::entries::{Key, task_id};
+use super::stamp::Marks;
 use super::sums;
 use crate::store::StoreError;
 use crate::store::leases::StagedLeases;
 
 /// The last token that was given out.
-const TOKEN: &str = "token";
+pub(super) const TOKEN: &str = "token";
 
 impl Journal {
     /// Returns every lease, by task.
@@ -42,6 +43,7 @@ impl Journal {
         }
         if leases.has_granted() {
             self.set_fact(TOKEN, leases.last_token().0.cast_signed())?;
+            self.reach(Marks { token: leases.last_token().0, ..Marks::default() });
         }
         Ok(())
     }

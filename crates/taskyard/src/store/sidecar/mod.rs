@@ -2,7 +2,9 @@
 //!
 //! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`.
 
+mod aside;
 mod boot;
+mod checking;
 mod damage;
 mod database;
 mod entries;
@@ -10,11 +12,17 @@ mod fingerprint;
 mod forms;
 mod known;
 mod leases;
+mod mending;
 mod moves;
 mod naming;
+mod opening;
+mod pool;
+mod salvage;
 mod schema;
+mod stamp;
 mod stuck;
 mod sums;
+mod verdict;
 
 pub(in crate::store) use boot::{is_same_boot, remember_boot};
 pub use damage::JournalDamage;
@@ -23,5 +31,8 @@ pub(in crate::store) use entries::{NewEntry, Standing, StoredEntry};
 pub(in crate::store) use fingerprint::Fingerprint;
 pub(in crate::store) use forms::Formed;
 pub(in crate::store) use known::{Known, KnownTask};
+pub(in crate::store) use mending::{examine, mend};
 pub(in crate::store) use moves::Move;
 pub(in crate::store) use naming::{canonical, sidecar_name, sidecar_of};
+pub(in crate::store) use pool::Journals;
+pub(in crate::store) use salvage::Beside;

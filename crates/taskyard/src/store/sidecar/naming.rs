@@ -33,7 +33,7 @@ pub(in crate::store) fn sidecar_name(directory: &Path) -> String {
 }
 
 /// The 64-bit FNV-1a hash: stable for ever, which the standard library's hashes do not promise.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

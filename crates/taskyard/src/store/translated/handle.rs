@@ -11,7 +11,7 @@ use super::observe;
 use super::repair;
 use super::turn::Turn;
 use crate::store::following::Followed;
-use crate::store::sidecar::{Journal, canonical, sidecar_of};
+use crate::store::sidecar::{Journal, Journals, canonical, sidecar_of};
 use crate::store::{HistoryQuery, StoreError};
 
 /// One list, as this process knows it.
@@ -25,7 +25,7 @@ pub(super) struct Handle<F: Form> {
     pub(super) rules: Rules,
     /// What the last look saw, where it can be believed for as long as the files are the same.
     remembered: Mutex<Option<Remembered<F>>>,
-    journals: Mutex<Vec<Journal>>,
+    pub(super) journals: Journals,
 }
 
 impl<F: Form> Handle<F> {
@@ -33,46 +33,32 @@ impl<F: Form> Handle<F> {
     pub(super) fn new(form: Arc<F>, list: ListId, data: &Path, rules: Rules) -> Self {
         let path = canonical(&form.path(&list));
         let sidecar = sidecar_of(data, &path);
-        Self { form, list, path, sidecar, rules, remembered: Mutex::new(None), journals: Mutex::default() }
+        let journals = Journals::with_forms(sidecar.clone(), path.clone());
+        Self { form, list, path, sidecar, rules, remembered: Mutex::new(None), journals }
     }
 
     /// Takes a connection to the journal out of the pool, or opens one.
     pub(super) fn journal(&self) -> Result<Journal, StoreError> {
-        if let Some(journal) = self.pool().pop() {
-            return Ok(journal);
-        }
-        let journal = Journal::open(&self.sidecar, &self.path)?;
-        journal.have_forms()?;
-        Ok(journal)
+        self.journals.take()
     }
 
     /// Returns a connection for reading, where there is a journal that can be read.
     pub(super) fn journal_to_read(&self) -> Option<Journal> {
-        if let Some(journal) = self.pool().pop() {
-            return Some(journal);
-        }
-        if !self.has_journal() {
-            return None;
-        }
-        let opened = self.journal().or_else(|error| Journal::open_to_read(&self.sidecar)?.ok_or(error));
-        opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
+        self.journals.take_to_read()
     }
 
     /// Puts a connection back for the next one.
     pub(super) fn give_back(&self, journal: Journal) {
-        self.pool().push(journal);
-    }
-
-    /// Tells whether there is a journal.
-    pub(super) fn has_journal(&self) -> bool {
-        self.sidecar.join("journal.sqlite").exists()
+        self.journals.give_back(journal);
     }
 
     /// Waits for a turn, and finishes what a dead writer began.
     pub(super) fn take_turn(&self) -> Result<(Turn<F>, Journal), StoreError> {
         // Opening it makes the place that the queue is in.
-        let mut journal = self.journal()?;
+        let journal = self.journal()?;
         let mut turn = Turn::take(&*self.form, &self.path, &self.queue())?;
+        // Whoever had the turn before us may have put another database in the place of this one.
+        let mut journal = self.journals.renewed(journal)?;
         repair::repair(self, &mut turn, &mut journal)?;
         Ok((turn, journal))
     }
@@ -85,9 +71,10 @@ impl<F: Form> Handle<F> {
 
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
     pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
-        let mut journal = self.journal()?;
+        let journal = self.journal()?;
         match Turn::try_take(&*self.form, &self.path, &self.queue())? {
             Some(mut turn) => {
+                let mut journal = self.journals.renewed(journal)?;
                 repair::repair(self, &mut turn, &mut journal)?;
                 Ok(Some((turn, journal)))
             }
@@ -103,12 +90,9 @@ impl<F: Form> Handle<F> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn queue(&self) -> PathBuf {
+    /// Returns the file our writers queue on.
+    pub(super) fn queue(&self) -> PathBuf {
         self.sidecar.join("queue")
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Vec<Journal>> {
-        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,8 +110,10 @@ impl<F: Form> Followed for Handle<F> {
     }
 
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let Some(journal) = self.journal_to_read() else { return Ok(Vec::new()) };
-        let entries = journal.select(query);
+        let Some(journal) = self.journal_to_read() else {
+            return self.journals.refusal().map_or(Ok(Vec::new()), Err);
+        };
+        let entries = journal.select(query).inspect_err(|error| self.journals.note(error));
         self.give_back(journal);
         entries
     }

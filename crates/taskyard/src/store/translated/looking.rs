@@ -125,11 +125,7 @@ pub(super) fn read_files<F: Form>(handle: &Handle<F>) -> Result<Option<Arc<F::Ra
 
 /// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
 pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<State>, StoreError> {
-    let journal = handle.journal_to_read();
-    let sight = look(handle, journal.as_ref())?;
-    if let Some(journal) = journal {
-        handle.give_back(journal);
-    }
+    let sight = handle.journals.reading(|journal| look(handle, journal))?;
     if sight.outside.is_empty() && !sight.is_unsettled {
         return Ok(Arc::new(sight.state));
     }

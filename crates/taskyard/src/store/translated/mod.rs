@@ -10,6 +10,7 @@ mod form;
 mod handle;
 mod litter;
 mod looking;
+mod mending;
 mod observe;
 mod pair;
 mod present;

@@ -13,11 +13,11 @@ use crate::store::{Signature, StoreError};
 
 /// Records what other programs did, where nobody is at it. Returns whether nothing is left to record.
 pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
-    let journal = match handle.has_journal() {
-        true => Some(handle.journal()?),
-        false => None,
-    };
-    let sight = look(handle, journal.as_ref());
+    let journal = handle.journal_to_read();
+    if let Some(refusal) = handle.journals.refusal().filter(|_| journal.is_none()) {
+        return Err(refusal);
+    }
+    let sight = look(handle, journal.as_ref()).inspect_err(|error| handle.journals.note(error));
     if let Some(journal) = journal {
         handle.give_back(journal);
     }

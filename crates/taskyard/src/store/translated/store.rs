@@ -11,11 +11,13 @@ use super::form::Form;
 use super::handle::Handle;
 use super::pair::TranslatedPair;
 use super::txn::TranslatedTxn;
-use super::{litter, looking};
+use super::{litter, looking, mending};
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
 use crate::store::staged::{State, StateSnapshot};
-use crate::store::{HistoryQuery, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::store::{
+    HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+};
 
 /// Lists in the files of another dialect.
 #[derive(Debug)]
@@ -81,7 +83,10 @@ impl<F: Form> Store for TranslatedStore<F> {
     }
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        following::watch(self.handle(list), since, to)
+        let handle = self.handle(list);
+        // Whoever follows a journal that is damaged would wait in vain.
+        handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
+        following::watch(handle, since, to)
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
@@ -95,6 +100,20 @@ impl<F: Form> Store for TranslatedStore<F> {
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
         let raw = looking::read_files(&self.handle(list))?;
         Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
+    }
+
+    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
+        mending::examine(&self.handle(list))
+    }
+
+    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
+        mending::mend(&self.handle(list))
+    }
+
+    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let damaged = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
+        damaged.collect()
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {

@@ -1,0 +1,131 @@
+//! Looking a journal over from end to end: what SQLite thinks of it, every row, and whether an entry is missing.
+
+use std::path::Path;
+
+use rusqlite::Row;
+use taskyard_core::Revision;
+
+use super::Journal;
+use super::damage::JournalDamage;
+use super::entries::{Sequence, first_id};
+use super::opening::{look_at_stamp, older};
+use super::schema::FORMAT;
+use super::stamp::{Marks, Standstill};
+use super::sums;
+use super::verdict;
+use crate::store::StoreError;
+
+/// The tables of every journal.
+const TABLES: [&str; 5] = ["entries", "known", "facts", "moves", "leases"];
+
+/// What a look over a journal found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    /// Nothing is wrong with it.
+    Whole,
+    /// It is whole, and what was found wrong before is not cleared yet.
+    Mended(JournalDamage),
+    /// It is damaged.
+    Damaged(JournalDamage),
+}
+
+/// Looks over the journal of a sidecar. `written` is a revision that somebody else knows to have been written.
+pub(super) fn examine(sidecar: &Path, written: Revision) -> Result<Health, StoreError> {
+    let found = match look_over(sidecar, written) {
+        Err(StoreError::JournalDamaged { what, .. }) => Some(what),
+        found => found?,
+    };
+    let standstill = look_at_stamp(sidecar).ok().flatten().map_or(Standstill::None, |(_, stamp)| stamp.standstill);
+    Ok(match (found, standstill) {
+        (Some(what), Standstill::Damaged) => Health::Damaged(first_found(sidecar, what)),
+        (Some(what), _) => Health::Damaged(what),
+        (None, Standstill::None) => Health::Whole,
+        (None, _) => Health::Mended(verdict::read(sidecar)),
+    })
+}
+
+/// Returns what was found first, where that is known.
+fn first_found(sidecar: &Path, what: JournalDamage) -> JournalDamage {
+    match verdict::read(sidecar) {
+        JournalDamage::Found { at: None, .. } => what,
+        first => first,
+    }
+}
+
+fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>, StoreError> {
+    let stamped = match look_at_stamp(sidecar) {
+        Ok(stamped) => stamped,
+        Err(what) => return Ok(Some(what)),
+    };
+    let written = Marks { revision: written.0, ..Marks::default() };
+    let expected = stamped.as_ref().map_or(written, |(_, stamp)| stamp.expected());
+    let Some(journal) = Journal::open_as_it_is(sidecar)? else {
+        return Ok((expected != Marks::default()).then_some(JournalDamage::Gone));
+    };
+    let format: i64 = journal.pragma("user_version")?;
+    if format > FORMAT {
+        let is_newer = stamped.is_none_or(|(_, stamp)| stamp.format > FORMAT.unsigned_abs());
+        return match is_newer {
+            true => Err(StoreError::NewerJournal { path: journal.path, format }),
+            // Whoever is newer raises the format in the stamp before that of the database.
+            false => Ok(Some(JournalDamage::Malformed { why: format!("it says that its format is {format}") })),
+        };
+    }
+    let moment = journal.begin_to_read()?;
+    let found = journal.first_fault(format, expected);
+    drop(moment);
+    match found? {
+        None if format == FORMAT && stamped.is_none() => Ok(Some(JournalDamage::NoStamp)),
+        found => Ok(found),
+    }
+}
+
+impl Journal {
+    /// Returns the first thing that is wrong with the database, where something is.
+    pub(super) fn first_fault(&self, format: i64, expected: Marks) -> Result<Option<JournalDamage>, StoreError> {
+        let verdict: String = self
+            .connection
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+            .map_err(self.failed("read"))?;
+        if verdict != "ok" {
+            return Ok(Some(JournalDamage::Malformed { why: verdict }));
+        }
+        if format == FORMAT {
+            for table in TABLES {
+                self.check_rows(table)?;
+            }
+            if self.has_forms()? {
+                self.check_rows("forms")?;
+            }
+        }
+        let found = self.marks()?;
+        if !found.reaches(expected) {
+            return Ok(Some(older(found, expected)));
+        }
+        self.first_gap()
+    }
+
+    fn check_rows(&self, table: &'static str) -> Result<(), StoreError> {
+        let mut statement = self.prepare(&format!("SELECT * FROM {table}"))?;
+        let mut rows = statement.query([]).map_err(self.failed("read"))?;
+        while let Some(row) = rows.next().map_err(self.failed("read"))? {
+            sums::check(row, table).map_err(self.failed("read"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the first entry that is missing, of those since the journal was begun.
+    fn first_gap(&self) -> Result<Option<JournalDamage>, StoreError> {
+        let mut statement = self.prepare("SELECT id FROM entries WHERE id >= ?1 ORDER BY id")?;
+        let id = |row: &Row<'_>| row.get::<_, i64>(0);
+        let begun = Revision(self.begun.revision);
+        let ids = statement.query_map([first_id(begun.next())], id).map_err(self.failed("read"))?;
+        let mut sequence = Sequence::from(first_id(begun.next()));
+        for id in ids {
+            if let Some(gap) = sequence.gap_before(id.map_err(self.failed("read"))?) {
+                return Ok(Some(gap));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,140 @@
+//! Putting a new journal in the place of a damaged one.
+//!
+//! It may die anywhere and be begun again: until the new database is complete nothing has happened, and from then on only names
+//! change. All that time the stamp lets nobody write.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rusqlite::OpenFlags;
+use taskyard_core::Revision;
+
+use super::Journal;
+use super::aside;
+use super::checking::{self, Health};
+use super::damage::JournalDamage;
+use super::naming::data_of;
+use super::opening::{DATABASE, lock_alone, look_at_stamp, sync_directories};
+use super::salvage::{Beside, salvage};
+use super::stamp::{Marks, StampFile, Standstill};
+use super::verdict;
+use crate::clock;
+use crate::private::prepare_database;
+use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
+
+/// Returns what is wrong with the journal of a sidecar, after a look over all of it. `written` is a revision that is known to
+/// have been written.
+pub(in crate::store) fn examine(sidecar: &Path, written: u64) -> Result<Option<JournalDamage>, StoreError> {
+    if !sidecar.exists() {
+        return Ok(None);
+    }
+    Ok(match checking::examine(sidecar, Revision(written))? {
+        Health::Whole => None,
+        Health::Mended(what) | Health::Damaged(what) => Some(what),
+    })
+}
+
+/// Makes the journal of a sidecar whole. Called within a turn at the list.
+pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Result<(), StoreError> {
+    let _alone = lock_alone(sidecar)?;
+    let complete = sidecar.join(format!("{DATABASE}.mended"));
+    if !complete.exists() {
+        give_back_permissions(sidecar);
+        match checking::examine(sidecar, Revision(beside.written))? {
+            Health::Whole => return Ok(()),
+            Health::Mended(_) => return clear(sidecar),
+            // The stamp is made from the database, which tells nothing of a loss.
+            Health::Damaged(JournalDamage::NoStamp | JournalDamage::BadStamp) if is_whole(sidecar, beside)? => {
+                return clear(sidecar);
+            }
+            Health::Damaged(what) => drop(verdict::keep_as(sidecar, &what, Standstill::Damaged)),
+        }
+        reach("mending: begun");
+        build(sidecar, list, beside, &complete)?;
+    }
+    reach("mending: complete");
+    aside::keep(sidecar)?;
+    reach("mending: set aside");
+    let path = sidecar.join(DATABASE);
+    fs::rename(&complete, &path).map_err(StoreError::io("cannot rename to", &path))?;
+    sync_directories(sidecar);
+    reach("mending: in place");
+    clear(sidecar)
+}
+
+/// Tells whether the database is whole by itself.
+fn is_whole(sidecar: &Path, beside: &Beside) -> Result<bool, StoreError> {
+    let written = Marks { revision: beside.written, ..Marks::default() };
+    let Ok(Some(journal)) = Journal::open_as_it_is(sidecar) else { return Ok(false) };
+    let fault = journal.pragma("user_version").and_then(|format| journal.first_fault(format, written));
+    Ok(matches!(fault, Ok(None)))
+}
+
+/// Builds the new database beside the old one; it counts once it has its last name but one.
+fn build(sidecar: &Path, list: &Path, beside: &Beside, complete: &Path) -> Result<(), StoreError> {
+    let path = sidecar.join(format!("{DATABASE}.mending"));
+    let parts = |part: &str| -> PathBuf { sidecar.join(format!("{DATABASE}.mending{part}")) };
+    for part in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(parts(part));
+    }
+    let written = Marks { revision: beside.written, ..Marks::default() };
+    let stamped = look_at_stamp(sidecar).ok().flatten().map_or(written, |(_, stamp)| stamp.expected());
+    prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot write", &path))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut new = Journal::connect(path.clone(), flags)?;
+    new.create(list, Marks::default())?;
+    if beside.has_forms {
+        new.have_forms()?;
+    }
+    let transaction = new.begin()?;
+    salvage(sidecar, &new, beside, stamped)?;
+    new.end(transaction)?;
+    reach("mending: saved");
+    new.copy_whole_log()?;
+    drop(new);
+    let file = File::open(&path).and_then(|file| file.sync_all());
+    file.map_err(StoreError::io("cannot flush", &path))?;
+    for part in ["-wal", "-shm"] {
+        let _ = fs::remove_file(parts(part));
+    }
+    fs::rename(&path, complete).map_err(StoreError::io("cannot rename to", complete))?;
+    sync_directories(sidecar);
+    Ok(())
+}
+
+/// Notes that the journal is whole, and how far it goes.
+fn clear(sidecar: &Path) -> Result<(), StoreError> {
+    let journal = Journal::open_as_it_is(sidecar)?;
+    let marks = journal.map(|journal| journal.marks()).transpose()?.unwrap_or_default();
+    let is_noted = match look_at_stamp(sidecar) {
+        Ok(Some((file, _))) => file.change(|stamp| *stamp = stamp.of_next_database(marks, Standstill::None)),
+        Ok(None) | Err(_) => {
+            // No stamp before it had so high a generation.
+            let generation = clock::wall().unsigned_abs();
+            let mut stamp = StampFile::blank().of_next_database(marks, Standstill::None);
+            stamp.generation = generation;
+            let path = sidecar.join("stamp");
+            let _ = fs::remove_dir(&path);
+            StampFile::create(sidecar, stamp).map_err(StoreError::io("cannot write", path))?;
+            true
+        }
+    };
+    if is_noted {
+        verdict::clear(sidecar);
+    }
+    Ok(())
+}
+
+/// Lets the owner read and write the files again, where they are ours.
+fn give_back_permissions(sidecar: &Path) {
+    for file in [DATABASE, "journal.sqlite-wal", "journal.sqlite-shm", "stamp", "damaged"] {
+        let path = sidecar.join(file);
+        let is_locked =
+            fs::metadata(&path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o600 != 0o600);
+        if is_locked {
+            let _ = fs::set_permissions(&path, Permissions::from_mode(0o600));
+        }
+    }
+}

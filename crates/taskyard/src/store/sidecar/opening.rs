@@ -1,0 +1,305 @@
+//! Opening the journal: only one that is whole as far as can be seen at once is opened to be written.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
+
+use super::Journal;
+use super::aside;
+use super::boot::remember_boot;
+use super::damage::JournalDamage;
+use super::database::BUSY_TIMEOUT;
+use super::leases::TOKEN;
+use super::naming::data_of;
+use super::schema::{
+    FIRST_FORMAT_AS_THIRD, FORMAT, FORMS_AS_THIRD, FORMS_FROM_SECOND_FORMAT, FROM_FIRST_FORMAT, FROM_SECOND_FORMAT,
+    SECOND_FORMAT_AS_THIRD, TABLES,
+};
+use super::stamp::{Marks, Stamp, StampFile, Standstill};
+use super::verdict;
+use crate::private::{has_database, make_directory, prepare_database};
+use crate::store::StoreError;
+
+/// The name of the database.
+pub(super) const DATABASE: &str = "journal.sqlite";
+/// Where a journal was begun whose predecessor is gone: a revision, a space, a number.
+pub(super) const BEGUN: &str = "begun";
+/// The first format with a stamp beside it.
+const WITH_STAMP: i64 = 3;
+
+/// The stamp as it was found, and what it says; nothing where there is none.
+type Stamped = Option<(StampFile, Stamp)>;
+
+impl Journal {
+    /// Opens the journal in a list's own directory of ours, making it where there is none.
+    pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
+        // Before the database: whoever writes stamps what is in the database already.
+        let stamped = refuse_damaged(sidecar)?;
+        if !is_there(sidecar, stamped.as_ref())? {
+            return Self::begin_first(sidecar, list);
+        }
+        let path = sidecar.join(DATABASE);
+        has_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut journal = Self::connect(path, flags)?;
+        let format: i64 = journal.pragma("user_version")?;
+        if format > FORMAT {
+            return Err(StoreError::NewerJournal { path: journal.path, format });
+        }
+        let stamped = if format < FORMAT { Some(journal.catch_up(sidecar, list)?) } else { stamped };
+        journal.hold_against(stamped)?;
+        journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
+        Ok(journal)
+    }
+
+    /// Opens the journal for reading only; `None` where there is none.
+    pub(in crate::store) fn open_to_read(sidecar: &Path) -> Result<Option<Self>, StoreError> {
+        let stamped = refuse_damaged(sidecar)?;
+        if !is_there(sidecar, stamped.as_ref())? {
+            return Ok(None);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut journal = Self::connect(sidecar.join(DATABASE), flags)?;
+        let format = journal.pragma::<i64>("user_version")?;
+        match format {
+            FORMAT => {}
+            1 => journal.batch("read", FIRST_FORMAT_AS_THIRD)?,
+            2 => journal.batch("read", SECOND_FORMAT_AS_THIRD)?,
+            _ => return Ok(None),
+        }
+        if format < FORMAT && journal.has_forms()? {
+            journal.batch("read", FORMS_AS_THIRD)?;
+        }
+        if format >= WITH_STAMP {
+            journal.hold_against(stamped)?;
+        }
+        Ok(Some(journal))
+    }
+
+    /// Opens the database for a look over it, whatever its stamp says; `None` where there is none.
+    pub(super) fn open_as_it_is(sidecar: &Path) -> Result<Option<Self>, StoreError> {
+        let stamped = look_at_stamp(sidecar).ok().flatten();
+        if !is_there(sidecar, stamped.as_ref())? {
+            return Ok(None);
+        }
+        // Written to only by SQLite itself, which makes the index of the log anew where it is missing.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut journal = Self::connect(sidecar.join(DATABASE), flags)?;
+        match journal.pragma::<i64>("user_version")? {
+            1 => journal.batch("read", FIRST_FORMAT_AS_THIRD)?,
+            2 => journal.batch("read", SECOND_FORMAT_AS_THIRD)?,
+            _ => {}
+        }
+        journal.begun = journal.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
+        Ok(Some(journal))
+    }
+
+    /// Returns how far the journal goes.
+    pub(super) fn marks(&self) -> Result<Marks, StoreError> {
+        let standing = self.standing()?;
+        let token = self.fact::<i64>(TOKEN)?.unwrap_or(0).unsigned_abs();
+        Ok(Marks { revision: standing.newest.0, token, number: standing.highest_number })
+    }
+
+    /// Fails where the journal does not go as far as its stamp says.
+    fn hold_against(&mut self, stamped: Stamped) -> Result<(), StoreError> {
+        let sidecar = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let Some((file, stamp)) = stamped else { return Err(damaged(&sidecar, JournalDamage::NoStamp)) };
+        self.begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
+        let (found, expected) = (self.marks()?, stamp.expected());
+        if !found.reaches(expected) {
+            return Err(damaged(&sidecar, older(found, expected)));
+        }
+        self.found = (stamp.standstill == Standstill::BegunAnew).then(|| verdict::read(&sidecar));
+        (self.stamp, self.generation) = (Some(file), stamp.generation);
+        Ok(())
+    }
+
+    /// Makes a journal where there is none. Where there was one it goes on above it, and that it was lost is kept.
+    fn begin_first(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
+        make_directory(sidecar).map_err(StoreError::io("cannot use", sidecar))?;
+        let alone = lock_alone(sidecar)?;
+        let stamped = refuse_damaged(sidecar)?;
+        if is_there(sidecar, stamped.as_ref())? {
+            // Somebody was before us.
+            drop(alone);
+            return Self::open(sidecar, list);
+        }
+        let (file, stamp) = match stamped {
+            Some(stamped) => stamped,
+            None => new_stamp(sidecar)?,
+        };
+        let expected = stamp.expected();
+        let is_gone = expected != Marks::default() || aside::has_log(sidecar);
+        if is_gone {
+            if !verdict::keep_as(sidecar, &JournalDamage::Gone, Standstill::BegunAnew) {
+                return Err(damaged(sidecar, JournalDamage::Gone));
+            }
+            // A log that is left would be taken for that of the new database, and thrown away.
+            aside::keep_log(sidecar)?;
+        }
+        let path = sidecar.join(DATABASE);
+        prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut journal = Self::connect(path, flags)?;
+        journal.create(list, expected)?;
+        remember_boot(sidecar)?;
+        sync_directories(sidecar);
+        let mut now = stamp;
+        if is_gone {
+            file.change(|stamp| {
+                *stamp = stamp.of_next_database(expected, Standstill::BegunAnew);
+                now = *stamp;
+            });
+        }
+        drop(alone);
+        journal.hold_against(Some((file, now)))?;
+        journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
+        Ok(journal)
+    }
+
+    /// Writes the tables of a new database that goes on above these marks.
+    pub(super) fn create(&mut self, list: &Path, above: Marks) -> Result<(), StoreError> {
+        let failed = self.failed("create");
+        self.batch("create", "PRAGMA journal_mode = WAL")?;
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
+        self.batch("create", TABLES)?;
+        self.set_fact("path", list.to_string_lossy())?;
+        if above != Marks::default() {
+            self.set_fact(BEGUN, format!("{} {}", above.revision, above.number))?;
+            self.set_fact(TOKEN, above.token.cast_signed())?;
+        }
+        self.batch("create", &format!("PRAGMA user_version = {FORMAT}"))?;
+        transaction.commit().map_err(&failed)?;
+        self.sync()
+    }
+
+    /// Makes a database of an older format, or one that its maker did not finish, one of today's; returns its stamp.
+    fn catch_up(&mut self, sidecar: &Path, list: &Path) -> Result<(StampFile, Stamp), StoreError> {
+        // One at a time: SQLite does not wait for its turn to change the journal mode.
+        let _alone = lock_alone(sidecar)?;
+        // The stamp is there first: a database of today's format without one has lost it.
+        let (file, stamp) = match refuse_damaged(sidecar)? {
+            Some(stamped) => stamped,
+            None => new_stamp(sidecar)?,
+        };
+        match self.pragma::<i64>("user_version")? {
+            0 => {
+                self.create(list, Marks::default())?;
+                remember_boot(sidecar)?;
+                sync_directories(sidecar);
+            }
+            older if older < FORMAT => {
+                self.upgrade(older)?;
+                file.raise_flushed(self.marks()?);
+            }
+            // Somebody was before us.
+            _ => {}
+        }
+        Ok((file, stamp))
+    }
+
+    /// Gives a database of an older format what is new.
+    fn upgrade(&mut self, from: i64) -> Result<(), StoreError> {
+        let failed = self.failed("upgrade");
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
+        if from < 2 {
+            self.batch("upgrade", FROM_FIRST_FORMAT)?;
+        }
+        self.batch("upgrade", FROM_SECOND_FORMAT)?;
+        if self.has_forms()? {
+            self.batch("upgrade", FORMS_FROM_SECOND_FORMAT)?;
+        }
+        self.batch("upgrade", &format!("PRAGMA user_version = {FORMAT}"))?;
+        transaction.commit().map_err(&failed)?;
+        self.sync()
+    }
+}
+
+/// Returns the stamp; fails where it says that the journal is damaged, or is damaged itself.
+fn refuse_damaged(sidecar: &Path) -> Result<Stamped, StoreError> {
+    let stamped = look_at_stamp(sidecar).map_err(|what| damaged(sidecar, what))?;
+    match &stamped {
+        Some((_, stamp)) if stamp.is_damaged() => Err(damaged(sidecar, verdict::read(sidecar))),
+        _ => Ok(stamped),
+    }
+}
+
+/// Returns the stamp and what it says.
+pub(super) fn look_at_stamp(sidecar: &Path) -> Result<Stamped, JournalDamage> {
+    let unopenable = |error: io::Error| JournalDamage::Unopenable { file: "stamp", why: error.to_string() };
+    let Some(file) = StampFile::open(sidecar).map_err(unopenable)? else { return Ok(None) };
+    match file.read() {
+        Some(stamp) => Ok(Some((file, stamp))),
+        None => Err(JournalDamage::BadStamp),
+    }
+}
+
+/// Tells whether there is a database that SQLite may be let at: one that was emptied would be taken for a new one, and its log
+/// thrown away.
+fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool, StoreError> {
+    let path = sidecar.join(DATABASE);
+    match fs::metadata(&path) {
+        Ok(found) if !found.is_file() => {
+            let why = "it is no file".to_owned();
+            Err(damaged(sidecar, JournalDamage::Unopenable { file: DATABASE, why }))
+        }
+        Ok(found) if found.len() == 0 && stamped.is_some_and(|(_, stamp)| stamp.expected() != Marks::default()) => {
+            Err(damaged(sidecar, JournalDamage::Malformed { why: "the file is empty".to_owned() }))
+        }
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("cannot look at", path)(error)),
+    }
+}
+
+/// Keeps what was found wrong with the journal in a sidecar, and returns it as an error.
+pub(super) fn damaged(sidecar: &Path, what: JournalDamage) -> StoreError {
+    verdict::keep(sidecar, &what);
+    StoreError::JournalDamaged { path: sidecar.join(DATABASE), what }
+}
+
+/// Returns what is wrong with a journal that ends before it should.
+pub(super) fn older(found: Marks, expected: Marks) -> JournalDamage {
+    JournalDamage::Older {
+        revision: found.revision,
+        token: found.token,
+        number: found.number,
+        expected_revision: expected.revision,
+        expected_token: expected.token,
+        expected_number: expected.number,
+    }
+}
+
+fn new_stamp(sidecar: &Path) -> Result<(StampFile, Stamp), StoreError> {
+    let stamp = StampFile::blank();
+    let file = StampFile::create(sidecar, stamp).map_err(StoreError::io("cannot write", sidecar.join("stamp")))?;
+    Ok((file, stamp))
+}
+
+fn begun_from(text: &str) -> Marks {
+    let mut words = text.split(' ').map(|word| word.parse().unwrap_or(0));
+    Marks { revision: words.next().unwrap_or(0), token: 0, number: words.next().unwrap_or(0) }
+}
+
+/// Waits until nobody else makes or mends the journal of this sidecar.
+pub(super) fn lock_alone(sidecar: &Path) -> Result<File, StoreError> {
+    let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
+    flock(&alone, FlockOperation::LockExclusive)
+        .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
+    Ok(alone)
+}
+
+/// Makes the names of new files survive a power loss.
+pub(super) fn sync_directories(sidecar: &Path) {
+    for directory in sidecar.ancestors().take(3) {
+        if let Ok(directory) = File::open(directory) {
+            let _ = directory.sync_all();
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Saving what ordinary reads still give of a damaged journal, row by row, into a new one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags};
+use taskyard_core::{Image, TaskId};
+
+use super::Journal;
+use super::entries::{ENTRY_BITS, task_id};
+use super::fingerprint::Fingerprint;
+use super::forms::Formed;
+use super::known::Known;
+use super::leases::TOKEN;
+use super::opening::{BEGUN, DATABASE};
+use super::stamp::Marks;
+use super::sums;
+use crate::store::StoreError;
+
+/// A table, its columns without the checksum, and how its rows are found: in the order of a key, and one by one by keys that an
+/// index or another table still has.
+struct Table {
+    name: &'static str,
+    columns: &'static [&'static str],
+    order: &'static str,
+    key: &'static str,
+    keys: &'static [&'static str],
+}
+
+const ENTRIES: Table = Table {
+    name: "entries",
+    columns: &["id", "at", "actor", "op", "task", "before", "after", "inode", "undoes", "remark", "mode"],
+    order: "id",
+    key: "id",
+    keys: &[
+        "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task, id",
+        "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task DESC, id DESC",
+    ],
+};
+const KNOWN: Table = Table {
+    name: "known",
+    columns: &["task", "inode", "mtime", "size", "seen", "content", "mode"],
+    order: "rowid",
+    key: "task",
+    keys: &["SELECT task FROM known ORDER BY task", "SELECT DISTINCT task FROM entries"],
+};
+const FACTS: Table = Table { name: "facts", columns: &["key", "value"], order: "key", key: "key", keys: &[] };
+const MOVES: Table =
+    Table { name: "moves", columns: &["token", "peer", "payload"], order: "token", key: "token", keys: &[] };
+const LEASES: Table = Table {
+    name: "leases",
+    columns: &[
+        "task",
+        "agent",
+        "token",
+        "taken",
+        "ttl",
+        "ends",
+        "ends_since_boot",
+        "ends_boot",
+        "pid",
+        "started",
+        "process_boot",
+        "grace",
+    ],
+    order: "task",
+    key: "task",
+    keys: &["SELECT DISTINCT task FROM entries"],
+};
+const FORMS: Table = Table {
+    name: "forms",
+    columns: &["task", "form", "image"],
+    order: "task",
+    key: "task",
+    keys: &["SELECT DISTINCT task FROM entries"],
+};
+
+/// What is known of a list besides its journal.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Beside {
+    /// The tasks in its files.
+    pub(in crate::store) present: BTreeSet<TaskId>,
+    /// The last revision that is known to have been written.
+    pub(in crate::store) written: u64,
+    /// Whether it is kept in another dialect.
+    pub(in crate::store) has_forms: bool,
+}
+
+/// Saves into a new journal what can be read of the one in a sidecar, and returns how far the new one has to go on above.
+pub(super) fn salvage(sidecar: &Path, new: &Journal, beside: &Beside, stamped: Marks) -> Result<Marks, StoreError> {
+    let mut saved = Saved { marks: stamped, ..Saved::default() };
+    let copy = Copy::of(sidecar);
+    if let Some(old) = copy.as_ref().and_then(Copy::open) {
+        let tables = [&ENTRIES, &KNOWN, &FACTS, &MOVES, &LEASES];
+        for table in tables.into_iter().chain(beside.has_forms.then_some(&FORMS)) {
+            for row in rows(&old, table) {
+                saved.note(table, &row);
+                new.write_row(table, &row);
+            }
+        }
+    }
+    drop(copy);
+    new.begin_above(&saved, beside)?;
+    Ok(saved.marks)
+}
+
+/// What was saved.
+#[derive(Default)]
+struct Saved {
+    marks: Marks,
+    overtaken: i64,
+    /// The contents of each task after its newest entry that was saved, and the number of that entry.
+    last: HashMap<TaskId, (i64, Option<Image>)>,
+}
+
+impl Saved {
+    fn note(&mut self, table: &Table, row: &[Value]) {
+        let number = |task: &TaskId| task.as_number().filter(|number| i64::try_from(*number).is_ok()).unwrap_or(0);
+        match (table.name, row) {
+            ("entries", [Value::Integer(id), .., task, _, after, _, _, _, _]) => {
+                let task = task_id(task.into());
+                let revision = id.unsigned_abs() >> ENTRY_BITS;
+                self.marks = self.marks.max(Marks { revision, token: 0, number: number(&task) });
+                let image = match after {
+                    Value::Blob(bytes) => Some(Image::new(bytes.as_slice())),
+                    _ => None,
+                };
+                let last = self.last.entry(task).or_insert((0, None));
+                if *id >= last.0 {
+                    *last = (*id, image);
+                }
+            }
+            ("leases", [_, _, Value::Integer(token), ..]) => {
+                self.marks = self.marks.max(Marks { token: token.unsigned_abs(), ..Marks::default() });
+            }
+            ("facts", [Value::Text(key), Value::Integer(token)]) if key == TOKEN => {
+                self.marks = self.marks.max(Marks { token: token.unsigned_abs(), ..Marks::default() });
+            }
+            ("facts", [Value::Text(key), Value::Integer(count)]) if key == "overtaken" => self.overtaken = *count,
+            _ => {}
+        }
+    }
+}
+
+impl Journal {
+    /// Writes one row as it was; what no longer fits the table is left out.
+    fn write_row(&self, table: &Table, row: &[Value]) {
+        let places: Vec<String> = (1..=row.len() + 1).map(|place| format!("?{place}")).collect();
+        let sql = format!("INSERT OR IGNORE INTO {} VALUES ({})", table.name, places.join(", "));
+        let Ok(mut statement) = self.connection.prepare_cached(&sql) else { return };
+        let columns: Vec<&dyn rusqlite::ToSql> = row.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
+        if let Err(error) = sums::execute(&mut statement, &columns) {
+            tracing::debug!(%error, table = table.name, "a row is not saved");
+        }
+    }
+
+    /// Lets the journal go on above everything that was, and know the files as far as what was saved tells of them.
+    fn begin_above(&self, saved: &Saved, beside: &Beside) -> Result<(), StoreError> {
+        let revision = saved.marks.revision.cast_signed();
+        self.set_fact(BEGUN, format!("{} {}", saved.marks.revision, saved.marks.number))?;
+        self.set_fact(TOKEN, saved.marks.token.cast_signed())?;
+        self.set_fact("overtaken", saved.overtaken + 1)?;
+        // What was saved may be older than the files: nobody is to carry it out once more.
+        self.set_fact("flushed", revision)?;
+        if beside.has_forms {
+            self.set_fact("applied", revision)?;
+        }
+        for task in &beside.present {
+            let Some((_, Some(image))) = saved.last.get(task) else { continue };
+            if beside.has_forms && self.form(task)?.is_none() {
+                // No form is like it: the task is read from the files, over what was known of it.
+                self.set_form(task, &Formed { form: Some(Vec::new()), image: image.clone() })?;
+            } else if !beside.has_forms && self.known(task)?.is_none() {
+                let print = Fingerprint { inode: 0, mtime: 0, size: 0 };
+                self.set_known(task, &Known { print, seen: 0, image: image.clone(), mode: None })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A copy of a database and its log: SQLite changes what it opens, and what is damaged is kept as it is.
+struct Copy<'a> {
+    sidecar: &'a Path,
+}
+
+impl<'a> Copy<'a> {
+    fn of(sidecar: &'a Path) -> Option<Self> {
+        let copy = Self { sidecar };
+        copy.remove();
+        for part in ["", "-wal"] {
+            let from = sidecar.join(format!("{DATABASE}{part}"));
+            if from.is_file() && fs::copy(&from, copy.path(part)).is_err() && part.is_empty() {
+                return None;
+            }
+        }
+        Some(copy)
+    }
+
+    fn open(&self) -> Option<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Connection::open_with_flags(self.path(""), flags).ok()
+    }
+
+    fn path(&self, part: &str) -> std::path::PathBuf {
+        self.sidecar.join(format!("{DATABASE}.salvage{part}"))
+    }
+
+    fn remove(&self) {
+        for part in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(self.path(part));
+        }
+    }
+}
+
+impl Drop for Copy<'_> {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// Returns the whole rows of a table, without their checksums: from its beginning, from its end, and one by one.
+fn rows(old: &Connection, table: &Table) -> Vec<Vec<Value>> {
+    let there = columns_of(old, table.name);
+    let columns: Vec<String> = table
+        .columns
+        .iter()
+        .chain(&["sum"])
+        .map(|column| if there.contains(*column) { format!("\"{column}\"") } else { "NULL".to_owned() })
+        .collect();
+    let columns = columns.join(", ");
+    let mut found: HashMap<Vec<u8>, Vec<Value>> = HashMap::new();
+    let key = table.columns.iter().position(|column| *column == table.key).unwrap_or(0);
+    let mut take = |sql: &str, parameter: Option<&Value>| {
+        let _ = each_row(old, sql, parameter, table, &mut |row| {
+            found.entry(format!("{:?}", row[key]).into_bytes()).or_insert(row);
+        });
+    };
+    for direction in ["ASC", "DESC"] {
+        take(&format!("SELECT {columns} FROM {} ORDER BY {} {direction}", table.name, table.order), None);
+    }
+    for sql in table.keys {
+        for key in keys(old, sql) {
+            take(&format!("SELECT {columns} FROM {} WHERE {} = ?1", table.name, table.key), Some(&key));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Hands out every row that matches its checksum, until SQLite cannot go on.
+fn each_row(
+    old: &Connection,
+    sql: &str,
+    parameter: Option<&Value>,
+    table: &Table,
+    take: &mut dyn FnMut(Vec<Value>),
+) -> rusqlite::Result<()> {
+    let mut statement = old.prepare_cached(sql)?;
+    let mut rows = match parameter {
+        Some(key) => statement.query([key])?,
+        None => statement.query([])?,
+    };
+    while let Some(row) = rows.next()? {
+        if sums::check(row, table.name).is_ok() {
+            take((0..table.columns.len()).map(|place| row.get(place)).collect::<Result<_, _>>()?);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the keys that an index or another table gives, until SQLite cannot go on.
+fn keys(old: &Connection, sql: &str) -> Vec<Value> {
+    let mut keys = Vec::new();
+    let Ok(mut statement) = old.prepare(sql) else { return keys };
+    let Ok(mut rows) = statement.query([]) else { return keys };
+    while let Ok(Some(row)) = rows.next() {
+        keys.extend(row.get::<_, Value>(0));
+    }
+    keys
+}
+
+fn columns_of(old: &Connection, table: &str) -> BTreeSet<String> {
+    let sql = format!("SELECT name FROM pragma_table_info('{table}')");
+    let names = keys(old, &sql).into_iter();
+    names.filter_map(|name| if let Value::Text(name) = name { Some(name) } else { None }).collect()
+}

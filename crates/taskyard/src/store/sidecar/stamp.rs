@@ -1,0 +1,289 @@
+//! How far the journal was written, noted beside the database: one that is whole but does not reach so far has lost its log.
+//!
+//! The stamp is written after the commit it tells of, and says of what was only committed in which boot that was: a power loss
+//! may take that back. It is never flushed; one that tells too little is weaker, and never a false alarm.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::naming::fnv1a;
+use super::schema::FORMAT;
+use crate::{clock, private};
+
+const FILE: &str = "stamp";
+const MAGIC: u64 = u64::from_le_bytes(*b"TYSTAMP1");
+/// The slots are written in turn, each in a sector of its own: whatever becomes of a write, the slot before it is whole.
+const SLOT: usize = 512;
+const WORDS: usize = 13;
+/// Whoever writes the stamp needs microseconds. One that keeps it for longer was suspended, and the next commit tells more.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// How far a journal goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::store) struct Marks {
+    /// The newest revision.
+    pub(in crate::store) revision: u64,
+    /// The last token that was given out.
+    pub(in crate::store) token: u64,
+    /// The highest number that any entry is about.
+    pub(in crate::store) number: u64,
+}
+
+impl Marks {
+    /// Returns the higher of each.
+    pub(in crate::store) fn max(self, other: Self) -> Self {
+        Self {
+            revision: self.revision.max(other.revision),
+            token: self.token.max(other.token),
+            number: self.number.max(other.number),
+        }
+    }
+
+    /// Tells whether all three are at least the others.
+    pub(super) fn reaches(self, other: Self) -> bool {
+        self.max(other) == self
+    }
+}
+
+/// What was found out about a journal and is not mended yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Standstill {
+    /// Nothing.
+    #[default]
+    None,
+    /// It was damaged, and a new one was begun.
+    BegunAnew,
+    /// It is damaged, and nobody writes to it.
+    Damaged,
+}
+
+/// What the stamp says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Grows with every writing.
+    count: u64,
+    /// Grows when another database takes the place of this one.
+    pub(super) generation: u64,
+    pub(super) standstill: Standstill,
+    /// The boot in which `committed` was.
+    boot: u64,
+    committed: Marks,
+    flushed: Marks,
+    /// The format of the database.
+    pub(super) format: u64,
+}
+
+impl Stamp {
+    /// Returns how far the journal must go.
+    pub(super) fn expected(&self) -> Marks {
+        if self.boot == this_boot() { self.flushed.max(self.committed) } else { self.flushed }
+    }
+
+    fn from_slot(bytes: &[u8]) -> Option<Self> {
+        let mut words = [0; WORDS];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let summed = bytes.get(..(WORDS - 1) * 8)?;
+        if words[0] != MAGIC || words[WORDS - 1] != u64::from(crc32fast::hash(summed)) {
+            return None;
+        }
+        let marks = |at: usize| Marks { revision: words[at], token: words[at + 1], number: words[at + 2] };
+        Some(Self {
+            count: words[1],
+            generation: words[2],
+            standstill: match words[3] {
+                0 => Standstill::None,
+                1 => Standstill::BegunAnew,
+                _ => Standstill::Damaged,
+            },
+            boot: words[4],
+            committed: marks(5),
+            flushed: marks(8),
+            format: words[11],
+        })
+    }
+
+    fn to_slot(self) -> [u8; WORDS * 8] {
+        let marks = |marks: Marks| [marks.revision, marks.token, marks.number];
+        let mut bytes = [0; WORDS * 8];
+        let head = [MAGIC, self.count, self.generation, self.standstill as u64, self.boot];
+        let words = head.into_iter().chain(marks(self.committed)).chain(marks(self.flushed)).chain([self.format]);
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+        let (summed, sum) = bytes.split_at_mut((WORDS - 1) * 8);
+        sum.copy_from_slice(&u64::from(crc32fast::hash(summed)).to_le_bytes());
+        bytes
+    }
+}
+
+/// The file, open.
+#[derive(Debug)]
+pub(super) struct StampFile(File);
+
+impl StampFile {
+    /// Opens the stamp in a list's own directory of ours; none where there is none.
+    pub(super) fn open(sidecar: &Path) -> io::Result<Option<Self>> {
+        let path = sidecar.join(FILE);
+        let opened = match private::open_existing(&path) {
+            Err(error) if is_read_only(&error) => private::open_to_read(&path),
+            opened => opened,
+        };
+        match opened {
+            Ok(file) => Ok(Some(Self(file))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a stamp that says this, in the place of any other, so that it is there after a power loss.
+    pub(super) fn create(sidecar: &Path, stamp: Stamp) -> io::Result<Self> {
+        let temporary = sidecar.join(format!("{FILE}.{}", std::process::id()));
+        let file = private::create(&temporary)?;
+        file.set_len(2 * SLOT as u64)?;
+        file.write_all_at(&stamp.to_slot(), offset(stamp.count))?;
+        file.sync_all()?;
+        fs::rename(&temporary, sidecar.join(FILE))?;
+        Ok(Self(file))
+    }
+
+    /// Returns a stamp that says nothing yet.
+    pub(super) fn blank() -> Stamp {
+        Stamp { format: FORMAT.unsigned_abs(), ..Stamp::default() }
+    }
+
+    /// Reads what it says; none where neither slot is whole.
+    pub(super) fn read(&self) -> Option<Stamp> {
+        let mut bytes = [0; SLOT + WORDS * 8];
+        let read = self.0.read_at(&mut bytes, 0).ok()?;
+        let slot = |at: usize| bytes[..read].get(at..).and_then(Stamp::from_slot);
+        slot(0).into_iter().chain(slot(SLOT)).max_by_key(|stamp| stamp.count)
+    }
+
+    /// Notes that a commit exists in this boot.
+    pub(super) fn raise_committed(&self, marks: Marks) {
+        self.change_in(PATIENCE, |stamp| stamp.commit(marks));
+    }
+
+    /// Notes that a commit is on the disk.
+    pub(super) fn raise_flushed(&self, marks: Marks) {
+        self.change_in(PATIENCE, |stamp| {
+            stamp.commit(marks);
+            stamp.flushed = stamp.flushed.max(marks);
+        });
+    }
+
+    /// Changes what it says, waiting for others; returns whether it could.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Stamp)) -> bool {
+        self.change_in(Duration::from_secs(2), change)
+    }
+
+    fn change_in(&self, patience: Duration, change: impl FnOnce(&mut Stamp)) -> bool {
+        let started = Instant::now();
+        while flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if started.elapsed() > patience {
+                return false;
+            }
+            thread::sleep(Duration::from_micros(50));
+        }
+        let written = self.read().is_some_and(|before| {
+            let mut stamp = before;
+            change(&mut stamp);
+            stamp.count += 1;
+            self.0.write_all_at(&stamp.to_slot(), offset(stamp.count)).is_ok()
+        });
+        let _ = flock(&self.0, FlockOperation::Unlock);
+        written
+    }
+}
+
+impl Stamp {
+    /// Tells whether somebody found the journal damaged, so that nobody writes to it.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.standstill == Standstill::Damaged
+    }
+
+    fn commit(&mut self, marks: Marks) {
+        let boot = this_boot();
+        // What another boot only committed may be lost with it.
+        let before = if self.boot == boot { self.committed } else { Marks::default() };
+        (self.boot, self.committed) = (boot, before.max(marks));
+    }
+
+    /// Returns what the stamp of a database says that takes the place of the one before, and goes so far.
+    pub(super) fn of_next_database(self, marks: Marks, standstill: Standstill) -> Self {
+        Self { generation: self.generation + 1, standstill, flushed: marks, committed: marks, ..self }
+    }
+}
+
+fn offset(count: u64) -> u64 {
+    (count % 2) * SLOT as u64
+}
+
+fn this_boot() -> u64 {
+    fnv1a(clock::boot_id().as_bytes())
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::{Marks, SLOT, StampFile};
+
+    fn marks(revision: u64) -> Marks {
+        Marks { revision, token: 1, number: 2 }
+    }
+
+    #[test]
+    fn a_stamp_only_grows() {
+        let sidecar = tempfile::tempdir().unwrap();
+        let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
+        for revision in [3, 9, 4] {
+            stamp.raise_flushed(marks(revision));
+        }
+        stamp.raise_committed(marks(5));
+        let again = StampFile::open(sidecar.path()).unwrap().unwrap();
+        assert_eq!(again.read().unwrap().expected(), marks(9));
+    }
+
+    #[test]
+    fn a_slot_that_is_damaged_leaves_the_one_before() {
+        let sidecar = tempfile::tempdir().unwrap();
+        let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
+        stamp.raise_flushed(marks(1));
+        stamp.raise_flushed(marks(2));
+        for (slot, left) in [(0, marks(1)), (1, marks(2))] {
+            let mut byte = [0];
+            stamp.0.read_exact_at(&mut byte, slot * SLOT as u64 + 70).unwrap();
+            stamp.0.write_all_at(&[byte[0] ^ 16], slot * SLOT as u64 + 70).unwrap();
+            assert_eq!(stamp.read().unwrap().expected(), left);
+            stamp.0.write_all_at(&byte, slot * SLOT as u64 + 70).unwrap();
+        }
+        stamp.0.set_len(0).unwrap();
+        assert_eq!(stamp.read(), None);
+    }
+
+    #[test]
+    fn a_stamp_that_somebody_keeps_is_left_to_the_next_one() {
+        let sidecar = tempfile::tempdir().unwrap();
+        let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
+        let other = StampFile::open(sidecar.path()).unwrap().unwrap();
+        rustix::fs::flock(&other.0, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        stamp.raise_flushed(marks(1));
+        assert_eq!(stamp.read().unwrap().expected(), Marks::default());
+        drop(other);
+        stamp.raise_flushed(marks(1));
+        assert_eq!(stamp.read().unwrap().expected(), marks(1));
+    }
+}
