@@ -143,14 +143,23 @@ impl From<StoreError> for Problem {
                 }
             }
             StoreError::Locked { path, age, waited } => Self::new(Exit::GaveUp, "locked", message)
-                .hint("another program is working on this list: try again, or see `taskyard doctor`")
+                .hint(format!(
+                    "another program is working there: try again; if none is, `taskyard doctor --fix` takes `{}` away",
+                    path.display()
+                ))
                 .detail("path", path.display().to_string())
                 .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
                 .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
             StoreError::Busy { path, age } => Self::new(Exit::GaveUp, "locked", message)
-                .hint("another program is working on this task: try again")
+                .hint(format!(
+                    "another program is working on this task: try again; if none is, `taskyard doctor --fix` takes `{}` away",
+                    path.display()
+                ))
                 .detail("path", path.display().to_string())
                 .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::NoLock { path, .. } => Self::new(Exit::GaveUp, "locked", message)
+                .hint(format!("no program can write here until it is gone: `taskyard doctor --fix` takes `{}` away", path.display()))
+                .detail("path", path.display().to_string()),
             StoreError::Stuck { path, holder, waited } => Self::new(Exit::GaveUp, "locked", message)
                 .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
                 .detail("path", path.display().to_string())
@@ -208,7 +217,7 @@ impl From<Refusal> for Problem {
                 .hint("`taskyard list --all` shows every task; `taskyard restore` what was removed")
                 .detail("task", task.as_str()),
             Refusal::Unreadable { task, path, .. } => Self::new(Exit::Refused, "unreadable", message)
-                .hint("the file is left alone; `taskyard doctor` shows what is wrong with it")
+                .hint(format!("`{}` is left alone; `taskyard doctor` shows what is wrong with it", path.display()))
                 .detail("task", task.as_str())
                 .detail("path", path.display().to_string()),
             Refusal::EdgeToItself { task } => {

@@ -33,6 +33,7 @@ mod random;
 mod rivals;
 mod scale;
 mod staging;
+mod strange_file;
 mod suspended;
 mod turned_world;
 
@@ -48,6 +49,7 @@ pub use rivals::{
 };
 pub use scale::Scale;
 pub use staging::{commit, images, signature};
+pub use strange_file::StrangeFile;
 pub use suspended::Suspended;
 pub use taskyard::core::Rules;
 pub use turned_world::TurnedWorld;

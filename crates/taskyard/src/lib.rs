@@ -48,6 +48,7 @@ pub mod work;
 
 mod clock;
 mod error;
+mod regular_file;
 mod replacement;
 mod unchanging;
 mod yard;

@@ -66,6 +66,12 @@ fn described(litter: &Litter) -> Option<(&'static str, String, &Path)> {
         Litter::BadMark { path, found } => {
             Some(("bad_mark", format!("a mark that says `{}`,", found.escape_debug()), path))
         }
-        Litter::LowMark { .. } | Litter::Shadowed { .. } | Litter::TornFile { .. } | Litter::HiddenWork { .. } => None,
+        Litter::UnreadableMark { path, .. } => Some(("bad_mark", "a mark that cannot be read,".to_owned(), path)),
+        Litter::LockInTheWay { .. }
+        | Litter::SpecialFile { .. }
+        | Litter::LowMark { .. }
+        | Litter::Shadowed { .. }
+        | Litter::TornFile { .. }
+        | Litter::HiddenWork { .. } => None,
     }
 }

@@ -201,11 +201,24 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let teams = context.teams()?;
     let (mut shapes, mut exit) = (Vec::new(), Exit::Done);
     for trouble in teams.find_trouble()? {
-        let (TeamTrouble::TornInbox { path, .. } | TeamTrouble::TornTeamFile { path, .. }) = &trouble else { continue };
+        let (TeamTrouble::TornInbox { path, .. }
+        | TeamTrouble::TornTeamFile { path, .. }
+        | TeamTrouble::SpecialFile { path, .. }
+        | TeamTrouble::LockInTheWay { path, .. }) = &trouble
+        else {
+            continue;
+        };
         let place = path.display().to_string();
         let (kept, saved) = match teams.mend(&trouble)? {
             Mended::WasWhole => continue,
             Mended::Whole { kept, saved } => (Some(kept.display().to_string()), saved),
+            Mended::SetAside => {
+                if !output.is_json() {
+                    output.say(&Line::plain(&format!("Took `{place}` out of the way")))?;
+                }
+                shapes.push(json!({ "path": place, "mended": true, "saved": 0, "kept": null }));
+                continue;
+            }
             Mended::BeyondMending => (None, 0),
         };
         if !output.is_json() {

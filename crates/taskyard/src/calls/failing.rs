@@ -10,7 +10,11 @@ pub fn failed(error: &Error, rules: Rules) -> Answer {
     let is_locked = matches!(
         error,
         Error::Store(
-            StoreError::Locked { .. } | StoreError::Held { .. } | StoreError::Busy { .. } | StoreError::Stuck { .. }
+            StoreError::Locked { .. }
+                | StoreError::NoLock { .. }
+                | StoreError::Held { .. }
+                | StoreError::Busy { .. }
+                | StoreError::Stuck { .. }
         )
     );
     if is_locked && rules.is_client() {
@@ -41,6 +45,7 @@ fn advice(error: &Error) -> &'static str {
         Error::Store(
             StoreError::Io { .. }
             | StoreError::NoTask { .. }
+            | StoreError::NoLock { .. }
             | StoreError::Journal { .. }
             | StoreError::NewerJournal { .. },
         )

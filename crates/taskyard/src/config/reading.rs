@@ -2,8 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 use super::{ConfigError, Layer, Origin, Settings};
+use crate::regular_file::{self, NotRead};
+
+/// A file larger than this is none that people wrote.
+const LARGEST: u64 = 1024 * 1024;
 
 /// The keys each table knows; what is under `*` is the user's own naming.
 const KNOWN: &[(&str, &[&str])] = &[
@@ -18,11 +23,22 @@ const HOOK: &[&str] = &["type", "command", "args", "async", "matcher", "timeout"
 
 /// Reads a file; none where there is no such file.
 pub fn read(path: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
-    match std::fs::read_to_string(path) {
+    // What the user's own configuration leads to is the user's choice, and many keep it behind a link.
+    let read = match origin {
+        Origin::User => regular_file::read_following(path, LARGEST),
+        Origin::Project => regular_file::read(path, LARGEST),
+    };
+    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|error| NotRead::System(not_text(&error))));
+    match text {
         Ok(text) => parse(path, &text, origin).map(Some),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(source) => Err(ConfigError::Io { path: path.to_owned(), source }),
+        Err(why) if why.is_missing() => Ok(None),
+        Err(why) => Err(ConfigError::Io { path: path.to_owned(), source: why.into() }),
     }
+}
+
+fn not_text(error: &FromUtf8Error) -> io::Error {
+    let at = error.utf8_error().valid_up_to();
+    io::Error::new(io::ErrorKind::InvalidData, format!("byte {at} is not UTF-8"))
 }
 
 fn parse(path: &Path, text: &str, origin: Origin) -> Result<Layer, ConfigError> {

@@ -1,7 +1,5 @@
 //! The hooks in one of the client's `settings.json` files.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +8,7 @@ use taskyard_core::rules::hooking::HookEvent;
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use crate::config::{Origin, Ownership, ownership};
+use crate::regular_file;
 
 /// A settings file larger than this is not looked into.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -57,18 +56,11 @@ pub(super) fn read(path: &Path, origin: Origin, event: HookEvent, shapes: Shapes
 }
 
 fn contents(path: &Path) -> Result<Option<Map<String, Value>>, String> {
-    let text = match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => return Err("it is no file".to_owned()),
-        Ok(metadata) if metadata.len() > LARGEST => return Err(format!("it is larger than {LARGEST} bytes")),
-        Ok(_) => fs::read(path),
-        Err(error) => Err(error),
-    };
-    let text = match text {
+    // The client follows a link here, and what is behind it runs only where the user trusts the directory.
+    let text = match regular_file::read_following(path, LARGEST) {
         Ok(text) => text,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error.to_string()),
+        Err(why) if why.is_missing() => return Ok(None),
+        Err(why) => return Err(why.to_string()),
     };
     if text.trim_ascii().is_empty() {
         return Ok(None);

@@ -5,6 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::InterchangeError;
+use crate::regular_file;
+
+/// A file of a folder larger than this is not read.
+const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// The files of a folder that were wanted, by name.
 #[derive(Debug, Default)]
@@ -45,8 +49,5 @@ pub(super) fn read_folder(
 
 /// Reads a file; a pipe or a device among the tasks would have no end.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::metadata(path)?.is_file() {
-        true => fs::read(path),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
-    }
+    Ok(regular_file::read_following(path, LARGEST)?)
 }

@@ -12,7 +12,7 @@ use taskyard_core::{
     AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
 };
 
-use super::{JournalDamage, Listener, StoreError, Subscription};
+use super::{JournalDamage, Listener, Litter, StoreError, Subscription};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -234,58 +234,6 @@ pub trait TxnPair: Debug {
 
     /// Makes everything staged happen on both lists, all of it or nothing; the events of the first and the second list.
     fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError>;
-}
-
-/// Something a list's place would be better without.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Litter {
-    /// A lock whose holder showed no sign of life for longer than a lock lives.
-    StaleLock {
-        /// The lock directory.
-        path: PathBuf,
-        /// How long ago its holder showed a sign of life.
-        age: Duration,
-    },
-    /// A temporary file of ours whose writer is dead.
-    Leftover {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A `.highwatermark` that holds no number, which the client takes for zero.
-    BadMark {
-        /// The file.
-        path: PathBuf,
-        /// What it holds.
-        found: String,
-    },
-    /// A `.highwatermark`, there or not, below a number that was used and that no file holds any more.
-    LowMark {
-        /// The file.
-        path: PathBuf,
-        /// The number in it.
-        mark: u64,
-        /// The highest number that was used.
-        used: u64,
-    },
-    /// A task that is hidden from the client beside one of the same number that is not: the hidden one counts for nobody.
-    Shadowed {
-        /// The hidden file.
-        path: PathBuf,
-        /// The task.
-        task: TaskId,
-    },
-    /// A file that holds a whole list, or what belongs to one, and from which nothing can be read.
-    TornFile {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A task that is hidden from the client though it is not done.
-    HiddenWork {
-        /// The hidden file.
-        path: PathBuf,
-        /// The task.
-        task: TaskId,
-    },
 }
 
 /// A lease to be given.

@@ -1,11 +1,13 @@
 //! Why a store could not find out, or could not do it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
+use taskyard_core::{SpecialFile, TaskId};
+
+use crate::regular_file::NotRead;
 
 use super::sidecar::JournalDamage;
 
@@ -31,6 +33,14 @@ pub enum StoreError {
         age: Duration,
         /// How long we waited.
         waited: Duration,
+    },
+    /// Something stands in the place of a lock that is none; nothing has happened.
+    #[error("`{}` is {}, and no lock can be taken there", .path.display(), kind_in_words(*.found))]
+    NoLock {
+        /// The lock's place.
+        path: PathBuf,
+        /// What it is; none for a regular file.
+        found: Option<SpecialFile>,
     },
     /// Another process kept a file locked longer than we wait, and nothing has happened.
     #[error("`{}` is locked by {}; gave up after {} s", .path.display(), process_in_words(*.holder), .waited.as_secs())]
@@ -126,6 +136,18 @@ impl StoreError {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
     }
+
+    /// Says why the file of a list was not read.
+    pub(crate) fn not_read(path: &Path, why: NotRead) -> Self {
+        match why.of_a_task() {
+            Ok(why) => Self::NoTask { path: path.to_owned(), why },
+            Err(source) => Self::io("cannot read", path)(source),
+        }
+    }
+}
+
+fn kind_in_words(found: Option<SpecialFile>) -> String {
+    found.map_or_else(|| "a file".to_owned(), |found| found.to_string())
 }
 
 fn age_in_words(age: Duration) -> String {

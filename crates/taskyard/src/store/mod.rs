@@ -6,7 +6,9 @@ mod document;
 mod error;
 mod file;
 mod following;
+mod foreign_link;
 mod leases;
+mod litter;
 mod lock_table;
 mod memory;
 mod remembered_places;
@@ -17,15 +19,15 @@ mod teaching;
 mod translated;
 
 pub use contract::{
-    HistoryQuery, ListInfo, Litter, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store, Txn, TxnPair,
-    Unpacked,
+    HistoryQuery, ListInfo, Lookup, NewLease, Problem, Sighting, Signature, Snapshot, Store, Txn, TxnPair, Unpacked,
 };
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub(crate) use document::{read_locked_document, replace_document};
 pub use error::StoreError;
-pub use file::{FileStore, FileStoreOptions, failpoint, release_held_locks};
-pub(crate) use file::{Found, Guarded, Print, Replaced, read_unlocked};
+pub use file::{FileStore, FileStoreOptions, StuckLock, failpoint, release_held_locks};
+pub(crate) use file::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub(crate) use following::PlacesWatched;
+pub use litter::Litter;
 pub use memory::MemoryStore;
 pub use sidecar::JournalDamage;
 pub use subscription::{Listener, Subscription};

@@ -69,7 +69,7 @@ impl Inbox {
         manner: Manner,
         aside: Option<&Path>,
     ) -> Result<(HashSet<MessageKey>, Option<SetAside>), TeamError> {
-        if !self.path.exists() {
+        if self.path.symlink_metadata().is_err() {
             return Ok((HashSet::new(), None));
         }
         let mut kept = None;
@@ -162,7 +162,7 @@ fn bytes_of(found: Found) -> Result<Vec<u8>, BadInbox> {
     match found {
         Found::Bytes(bytes) => Ok(bytes),
         Found::TooLarge(size) => Err(BadInbox::TooLarge { size }),
-        Found::NoFile => Err(BadInbox::Unopenable { why: "it is no file".to_owned() }),
+        Found::NotAFile(found) => Err(BadInbox::NotAFile { found }),
         Found::Nothing => Ok(EMPTY.as_bytes().to_vec()),
     }
 }

@@ -3,16 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use taskyard_core::dialect::{inbox, team_file};
-use taskyard_core::{Team, inbox_name};
+use taskyard_core::dialect::inbox::{self, BadInbox};
+use taskyard_core::dialect::team_file::{self, BadTeamFile};
+use taskyard_core::{SpecialFile, Team, inbox_name};
 
 use super::register::{Teams, TeamsFound};
 use super::{Liveness, TeamError};
-use crate::store::{Found, Guarded};
+use crate::regular_file;
+use crate::store::{Found, Guarded, StuckLock, end_lock_of, stuck_lock_of};
 use crate::{clock, private};
 
 /// How often a change begins again because somebody wrote without the lock.
 const ATTEMPTS: u32 = 16;
+/// So many names are tried for something that is set aside.
+const ASIDE: usize = 1000;
 
 /// Something about a team that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +34,22 @@ pub enum TeamTrouble {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// Something that is no regular file in the place of an inbox or of a team's file. It is never opened.
+    SpecialFile {
+        /// Its path.
+        path: PathBuf,
+        /// What it is.
+        found: SpecialFile,
+        /// Whether it is in the place of an inbox.
+        is_inbox: bool,
+    },
+    /// A lock on one of these files that would last for ever, or whose holder is gone.
+    LockInTheWay {
+        /// The lock.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: StuckLock,
     },
     /// What a member lived with has ended. `Yard::prune_team` takes it out.
     Ghost {
@@ -52,6 +72,8 @@ pub enum Mended {
         /// How many messages, or members, could be read.
         saved: usize,
     },
+    /// It was out of place, and has another name now, or is gone.
+    SetAside,
     /// It was whole: somebody had been writing it, or has mended it.
     WasWhole,
     /// It is too large, no file, or nothing in it makes a team; it is left alone.
@@ -66,14 +88,26 @@ impl Teams {
         let TeamsFound { teams, unreadable } = self.look_around()?;
         let mut troubles = Vec::new();
         for (_, error) in unreadable {
-            if let TeamError::BadTeamFile { path, why } = error {
-                troubles.push(TeamTrouble::TornTeamFile { path, why: why.to_string() });
-            }
+            troubles.extend(match error {
+                TeamError::BadTeamFile { path, why: BadTeamFile::NotAFile { found } } => {
+                    Some(TeamTrouble::SpecialFile { path, found, is_inbox: false })
+                }
+                TeamError::BadTeamFile { path, why } => Some(TeamTrouble::TornTeamFile { path, why: why.to_string() }),
+                _ => None,
+            });
         }
         for inbox in self.all_inboxes() {
-            if let Err(TeamError::BadInbox { path, why }) = self.inbox(inbox).read() {
-                troubles.push(TeamTrouble::TornInbox { path, why: why.to_string() });
-            }
+            troubles.extend(match self.inbox(inbox).read() {
+                Err(TeamError::BadInbox { path, why: BadInbox::NotAFile { found } }) => {
+                    Some(TeamTrouble::SpecialFile { path, found, is_inbox: true })
+                }
+                Err(TeamError::BadInbox { path, why }) => Some(TeamTrouble::TornInbox { path, why: why.to_string() }),
+                _ => None,
+            });
+        }
+        for path in self.all_locks() {
+            let why = stuck_lock_of(&path.with_extension(""), &self.queues());
+            troubles.extend(why.map(|why| TeamTrouble::LockInTheWay { path, why }));
         }
         for team in &teams {
             troubles.extend(self.ghosts(team)?);
@@ -106,6 +140,12 @@ impl Teams {
                     Some((saved, members))
                 },
             ),
+            TeamTrouble::SpecialFile { path, .. } => self.set_aside(path),
+            TeamTrouble::LockInTheWay { path, .. } => {
+                let ended = end_lock_of(&path.with_extension(""), &self.queues());
+                let is_gone = ended.map_err(TeamError::io("cannot take away the lock", path))?;
+                Ok(if is_gone { Mended::SetAside } else { Mended::BeyondMending })
+            }
             TeamTrouble::Ghost { .. } => Ok(Mended::BeyondMending),
         }
     }
@@ -124,16 +164,42 @@ impl Teams {
         Ok(ghosts)
     }
 
+    /// Gives something that is no regular file another name, without opening it.
+    fn set_aside(&self, path: &Path) -> Result<Mended, TeamError> {
+        let failed = || TeamError::io("cannot rename", path);
+        if regular_file::special_at(path).map_err(failed())?.is_none() {
+            return Ok(Mended::WasWhole);
+        }
+        let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+        let names = (1..).map(|number| match number {
+            1 => path.with_added_extension("unreadable"),
+            number => path.with_added_extension(format!("unreadable-{number}")),
+        });
+        let Some(aside) = names.take(ASIDE).find(is_free) else { return Ok(Mended::BeyondMending) };
+        fs::rename(path, aside).map_err(failed())?;
+        Ok(Mended::SetAside)
+    }
+
     /// Returns every inbox, of whatever team.
     fn all_inboxes(&self) -> Vec<PathBuf> {
-        let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let is_hidden = |path: &PathBuf| path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
-        let teams = files(&self.options.root).filter(|path| !is_hidden(path));
-        let inboxes = teams.flat_map(|team| files(&team.join("inboxes")).collect::<Vec<_>>());
+        let inboxes = self.team_folders().into_iter().flat_map(|team| entries(&team.join("inboxes")));
         let is_inbox = |path: &PathBuf| !is_hidden(path) && path.extension().is_some_and(|end| end == "json");
-        let mut inboxes: Vec<PathBuf> = inboxes.filter(is_inbox).filter(|path| !path.is_dir()).collect();
+        let mut inboxes: Vec<PathBuf> = inboxes.filter(is_inbox).collect();
         inboxes.sort();
         inboxes
+    }
+
+    /// Returns every lock on an inbox or a team's file.
+    fn all_locks(&self) -> Vec<PathBuf> {
+        let folders = self.team_folders().into_iter().flat_map(|team| [team.join("inboxes"), team]);
+        let is_lock = |path: &PathBuf| path.to_string_lossy().ends_with(".json.lock");
+        let mut locks: Vec<PathBuf> = folders.flat_map(|folder| entries(&folder)).filter(is_lock).collect();
+        locks.sort();
+        locks
+    }
+
+    fn team_folders(&self) -> Vec<PathBuf> {
+        entries(&self.options.root).into_iter().filter(|path| !is_hidden(path)).collect()
     }
 
     fn mend_file(
@@ -145,7 +211,7 @@ impl Teams {
     ) -> Result<Mended, TeamError> {
         // Whoever writes without the lock is soon done.
         for _ in 0..ATTEMPTS {
-            if !path.exists() {
+            if fs::symlink_metadata(path).is_err() {
                 return Ok(Mended::WasWhole);
             }
             let mut guarded = Guarded::lock(path, &self.queues(), b"")?;
@@ -179,4 +245,12 @@ impl Teams {
         written.map_err(TeamError::io("cannot write", &kept))?;
         Ok(kept)
     }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'))
 }

@@ -41,7 +41,7 @@ impl Places {
         self.inbox_directories(team)
             .into_iter()
             .map(|directory| directory.join(&file))
-            .filter(|path| path.exists())
+            .filter(|path| path.symlink_metadata().is_ok())
             .collect()
     }
 

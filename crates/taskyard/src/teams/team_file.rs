@@ -31,7 +31,7 @@ impl TeamFile {
     /// Writes the first file of a team, whose directory is there; returns false, and has done nothing, where there is a file already.
     pub(super) fn create(&self, team: &Team, version: ClientVersion) -> Result<bool, TeamError> {
         let bytes = team_file::create(team, version);
-        if self.path.exists() {
+        if self.path.symlink_metadata().is_ok() {
             return Ok(false);
         }
         // Whoever makes the file writes these bytes as its first, so of two with one name one finds other bytes than its own.
@@ -73,13 +73,11 @@ impl TeamFile {
     fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<bool, TeamError> {
         let bad = |why| TeamError::BadTeamFile { path: self.path.clone(), why };
         for _ in 0..ATTEMPTS {
-            if !self.path.exists() {
+            if self.path.symlink_metadata().is_err() {
                 return Err(TeamError::io("cannot open", &self.path)(std::io::ErrorKind::NotFound.into()));
             }
             let mut guarded = Guarded::lock(&self.path, &self.queues, b"")?;
-            let Found::Bytes(bytes) = guarded.read(LARGEST)? else {
-                return Err(bad(BadTeamFile::NotATeam { why: "it is no file, or too large" }));
-            };
+            let bytes = bytes_of(guarded.read(LARGEST)?).map_err(bad)?;
             let changed = change(&bytes).map_err(bad)?;
             if changed == bytes {
                 return Ok(false);
@@ -98,11 +96,10 @@ pub(super) fn read(path: &Path) -> Result<Option<Team>, TeamError> {
     loop {
         let why = match read_unlocked(path, LARGEST).map_err(TeamError::io("cannot read", path))? {
             Found::Nothing => return Ok(None),
-            Found::Bytes(bytes) => match team_file::read(&bytes) {
+            found => match bytes_of(found).and_then(|bytes| team_file::read(&bytes)) {
                 Ok(team) => return Ok(Some(team)),
                 Err(why) => why,
             },
-            Found::TooLarge(_) | Found::NoFile => BadTeamFile::NotATeam { why: "it is no file, or too large" },
         };
         // The client writes in place, so the file may be half written this moment.
         if !matches!(why, BadTeamFile::NotJson { .. }) || pause > LONGEST_PAUSE {
@@ -110,5 +107,14 @@ pub(super) fn read(path: &Path) -> Result<Option<Team>, TeamError> {
         }
         thread::sleep(pause);
         pause *= 2;
+    }
+}
+
+fn bytes_of(found: Found) -> Result<Vec<u8>, BadTeamFile> {
+    match found {
+        Found::Bytes(bytes) => Ok(bytes),
+        Found::TooLarge(size) => Err(BadTeamFile::TooLarge { size }),
+        Found::NotAFile(found) => Err(BadTeamFile::NotAFile { found }),
+        Found::Nothing => Err(BadTeamFile::NotATeam { why: "it is gone" }),
     }
 }

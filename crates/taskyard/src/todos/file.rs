@@ -1,8 +1,8 @@
 //! The file of one agent's todo list, as 2.1.34 writes it. Specified in `docs/formats/tools.md`.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,16 +12,16 @@ use taskyard_core::dialect::native::{LARGEST, stringify};
 use taskyard_core::tools::todo_write::{read_kept, shape};
 
 use super::error::TodoError;
+use crate::regular_file;
 use crate::replacement::create_replacement;
 
 /// Reads the list. What is not there, or is no list, is an empty one: the client takes it so, and the next call replaces it.
 pub(super) fn read(path: &Path) -> Result<Vec<Todo>, TodoError> {
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes)) {
-        Ok(_) => {}
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-        Err(error) => return Err(TodoError::io("cannot read", path)(error)),
-    }
+    let bytes = match regular_file::read(path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(why) if why.is_missing() => Vec::new(),
+        Err(why) => return Err(TodoError::io("cannot read", path)(why.into())),
+    };
     let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     Ok(read_kept(&list))
 }
@@ -31,6 +31,7 @@ pub(super) fn write(path: &Path, todos: &[Todo]) -> Result<(), TodoError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(TodoError::io("cannot create", folder))?;
     }
+    regular_file::must_be_replaceable(path).map_err(TodoError::io("cannot write", path))?;
     let temporary = temporary(path);
     let written = write_new(&temporary, path, stringify(&shape(todos)).as_bytes());
     let renamed = written.and_then(|()| fs::rename(&temporary, path));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::LARGEST;
 use super::entry::message;
-use crate::Message;
+use crate::{Message, SpecialFile};
 
 /// Why an inbox cannot be read. It is then never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,11 +29,11 @@ pub enum BadInbox {
         /// How large it is.
         size: u64,
     },
-    /// It is no file, or one that may not be opened.
-    #[error("{why}")]
-    Unopenable {
-        /// What stands in the way.
-        why: String,
+    /// It is no regular file.
+    #[error("it is {found}, not a regular file")]
+    NotAFile {
+        /// What it is.
+        found: SpecialFile,
     },
 }
 

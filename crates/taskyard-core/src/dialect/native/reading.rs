@@ -8,7 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::LARGEST;
-use crate::{Metadata, Status, Task, TaskId};
+use crate::{Metadata, SpecialFile, Status, Task, TaskId};
 
 /// Why no task can be read from a file. The client treats such a file as absent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,14 +17,19 @@ pub enum Unreadable {
     #[error("the file is empty")]
     Empty,
     /// The file is larger than any task we write.
-    #[error("the file is {size} bytes large (the limit is {LARGEST})")]
+    #[error("the file is {size} bytes large (the limit is {limit})")]
     TooLarge {
         /// Its size.
         size: u64,
+        /// The most that is read.
+        limit: u64,
     },
-    /// The name belongs to a directory or a device.
-    #[error("it is not a regular file")]
-    NotAFile,
+    /// The name belongs to a link, a directory, a pipe, a socket or a device.
+    #[error("it is {found}, not a regular file")]
+    NotAFile {
+        /// What it is.
+        found: SpecialFile,
+    },
     /// The system does not let us read it.
     #[error("it cannot be opened: {why}")]
     Unopenable {
@@ -92,7 +97,7 @@ impl Unreadable {
 /// Reads the task called `id` from the bytes of its file.
 pub fn read(id: &TaskId, bytes: &[u8]) -> Result<Task, Unreadable> {
     if bytes.len() as u64 > LARGEST {
-        return Err(Unreadable::TooLarge { size: bytes.len() as u64 });
+        return Err(Unreadable::TooLarge { size: bytes.len() as u64, limit: LARGEST });
     }
     match serde_json::from_slice::<Wire<'_>>(bytes) {
         Ok(wire) => wire.into_task(id),

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::{LeadProcess, Member, Team, TeamName, Timestamp};
+use super::LARGEST;
+use crate::{LeadProcess, Member, SpecialFile, Team, TeamName, Timestamp};
 
 /// Why a team cannot be read from a file. It is then never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,18 @@ pub enum BadTeamFile {
     NotATeam {
         /// What is missing.
         why: &'static str,
+    },
+    /// It is larger than we read.
+    #[error("{size} bytes are too many (the limit is {LARGEST})")]
+    TooLarge {
+        /// How large it is.
+        size: u64,
+    },
+    /// It is no regular file.
+    #[error("it is {found}, not a regular file")]
+    NotAFile {
+        /// What it is.
+        found: SpecialFile,
     },
 }
 

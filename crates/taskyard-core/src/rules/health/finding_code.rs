@@ -29,6 +29,8 @@ pub enum FindingCode {
     Unreadable,
     /// A lock whose holder is gone.
     StaleLock,
+    /// Something in the place of a lock that would last for ever.
+    LockInTheWay,
     /// A temporary file nobody needs.
     Leftover,
     /// A `.highwatermark` that holds no number.
@@ -67,6 +69,7 @@ impl FindingCode {
             Self::Invisible => "invisible_task",
             Self::Unreadable => "unreadable",
             Self::StaleLock => "stale_lock",
+            Self::LockInTheWay => "lock_in_the_way",
             Self::Leftover => "leftover",
             Self::BadMark => "bad_mark",
             Self::MarkTooLow => "mark_too_low",
@@ -97,6 +100,7 @@ impl FindingCode {
             Self::Invisible => "the client takes it for absent: no list shows it, no call finds it",
             Self::Unreadable => "no program sees a task in it",
             Self::StaleLock => "the client waits for it before it takes it over, or gives up",
+            Self::LockInTheWay => "by the client's rules it never ends: every program waits for it and gives up",
             Self::Leftover => "it takes up space; whoever wrote it died",
             Self::BadMark => "the client takes it for zero and may give out a number again",
             Self::MarkTooLow => "the client would give a used number to a new task",

@@ -77,7 +77,7 @@ impl<'a> Checkup<'a> {
 
     fn mend_team(&self, trouble: &TeamTrouble) -> Result<bool, Error> {
         let mended = self.teams.map(|teams| teams.mend(trouble)).transpose()?;
-        Ok(matches!(mended, Some(TeamMended::Whole { .. } | TeamMended::WasWhole)))
+        Ok(matches!(mended, Some(TeamMended::Whole { .. } | TeamMended::SetAside | TeamMended::WasWhole)))
     }
 
     fn let_go(&self, findings: &[&Finding]) -> Result<Vec<(Team, String)>, Error> {

@@ -8,7 +8,7 @@ use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
-use crate::store::{HistoryQuery, Problem, Snapshot, StoreError};
+use crate::store::{HistoryQuery, Litter, Problem, Snapshot, StoreError};
 use crate::{Error, Yard};
 
 impl Yard {
@@ -45,6 +45,10 @@ impl Yard {
                 Some(Fix::Replace { task, by, .. }) => {
                     tasks.extend(by.as_ref().and_then(|image| image.task(task).ok()));
                 }
+                // It will be out of the way; what the journal knew of the task comes back.
+                Some(Fix::Sweep(_)) => {
+                    tasks.extend(self.last_readable(&problem.task)?.and_then(|image| image.task(&problem.task).ok()))
+                }
                 _ => drop(hopeless.insert(problem.task.clone())),
             }
             broken.push(Finding::of_problem(problem, code, fix));
@@ -65,6 +69,11 @@ impl Yard {
 
     /// Returns what kind of problem something is, and what can be done about it.
     fn remedy(&self, list: &dyn Snapshot, problem: &Problem) -> Result<(FindingCode, Option<Fix>), StoreError> {
+        if let Unreadable::NotAFile { found } = problem.why {
+            // Nothing of it is read, least of all into the journal: a link may lead to what is nobody's business.
+            let fix = Fix::Sweep(Litter::SpecialFile { path: problem.path.clone(), found });
+            return Ok((FindingCode::Unreadable, Some(fix)));
+        }
         let Some(broken) = list.broken(&problem.task)? else { return Ok((FindingCode::Unreadable, None)) };
         let task = problem.task.clone();
         if let Some(repair) = repair(&task, broken.bytes()) {
@@ -85,7 +94,7 @@ impl Yard {
     }
 
     /// Returns the newest contents of a task's file, as the journal has them, from which the task can be read.
-    fn last_readable(&self, task: &TaskId) -> Result<Option<Image>, StoreError> {
+    pub(super) fn last_readable(&self, task: &TaskId) -> Result<Option<Image>, StoreError> {
         let query = HistoryQuery { task: Some(task.clone()), ..HistoryQuery::default() };
         let entries = self.store().history(self.list_id(), &query)?;
         let images = entries.into_iter().rev().flat_map(|entry| [entry.after, entry.before]).flatten();

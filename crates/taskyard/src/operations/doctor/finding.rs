@@ -8,7 +8,7 @@ use taskyard_core::rules::mending::Mend;
 use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
-use crate::store::{JournalDamage, Litter, Problem};
+use crate::store::{JournalDamage, Litter, Problem, StuckLock};
 use crate::teams::TeamTrouble;
 
 /// Something that is wrong.
@@ -68,8 +68,14 @@ impl Fix {
             Self::Mend(mend) => mend.describe(),
             Self::Replace { doing, .. } => doing.clone(),
             Self::Sweep(Litter::StaleLock { path, .. }) => format!("remove the lock `{}`", path.display()),
+            Self::Sweep(Litter::LockInTheWay { path, .. }) => {
+                format!("take `{}` away, once it is sure that nobody holds it", path.display())
+            }
+            Self::Sweep(Litter::SpecialFile { path, .. }) => {
+                format!("rename `{0}` to `{0}.unreadable`, without opening it", path.display())
+            }
             Self::Sweep(Litter::Leftover { path }) => format!("remove `{}`", path.display()),
-            Self::Sweep(Litter::BadMark { path, .. }) => {
+            Self::Sweep(Litter::BadMark { path, .. } | Litter::UnreadableMark { path, .. }) => {
                 format!("write the highest number that was used into `{}`", path.display())
             }
             Self::Sweep(Litter::LowMark { path, used, .. }) => format!("write {used} into `{}`", path.display()),
@@ -92,6 +98,12 @@ impl Fix {
             }
             Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
             Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
+            Self::MendTeam(TeamTrouble::LockInTheWay { path, .. }) => {
+                format!("take `{}` away, once it is sure that nobody holds it", path.display())
+            }
+            Self::MendTeam(TeamTrouble::SpecialFile { path, .. }) => {
+                format!("rename `{0}` to `{0}.unreadable`, without opening it", path.display())
+            }
             Self::MendTeam(_) => {
                 "keep what can be read of it, and a copy of it as it is in the data directory".to_owned()
             }
@@ -133,6 +145,15 @@ impl Finding {
         let (code, path, message) = match &litter {
             Litter::StaleLock { path, age } => {
                 (FindingCode::StaleLock, path, format!("a lock whose holder has been silent for {} s", age.as_secs()))
+            }
+            Litter::LockInTheWay { path, why } => (FindingCode::LockInTheWay, path, why.to_string()),
+            Litter::SpecialFile { path, found } => {
+                let is_lock_file = path.file_name().is_some_and(|name| name == ".lock");
+                let code = if is_lock_file { FindingCode::LockInTheWay } else { FindingCode::Unreadable };
+                (code, path, format!("it is {found}, not a regular file"))
+            }
+            Litter::UnreadableMark { path, why } => {
+                (FindingCode::BadMark, path, format!("the mark cannot be read: {why}"))
             }
             Litter::Leftover { path } => (FindingCode::Leftover, path, "a temporary file that nobody needs".to_owned()),
             Litter::BadMark { path, found } => {
@@ -228,11 +249,26 @@ impl Finding {
                 file_name(path),
                 format!("the inbox `{}` cannot be read: {why}", path.display()),
             ),
+            TeamTrouble::SpecialFile { path, found, is_inbox } => {
+                let (code, what) = match is_inbox {
+                    true => (FindingCode::TornInbox, "inbox"),
+                    false => (FindingCode::TornTeamFile, "team file"),
+                };
+                let message = format!("the {what} `{}` is {found}, not a regular file", path.display());
+                (code, file_name(path), message)
+            }
             TeamTrouble::TornTeamFile { path, why } => (
                 FindingCode::TornTeamFile,
                 file_name(path),
                 format!("the team file `{}` cannot be read: {why}", path.display()),
             ),
+            TeamTrouble::LockInTheWay { path, why } => {
+                let code = match why {
+                    StuckLock::Silent { .. } => FindingCode::StaleLock,
+                    _ => FindingCode::LockInTheWay,
+                };
+                (code, file_name(path), format!("`{}` is {why}", path.display()))
+            }
             TeamTrouble::Ghost { team, name, process } => {
                 let process = process.map_or_else(|| "the process".to_owned(), |process| format!("process {process}"));
                 let message = format!("{process} of {} in team {} is gone", name.escape_debug(), team.escape_debug());

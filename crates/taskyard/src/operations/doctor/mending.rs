@@ -60,6 +60,14 @@ impl Yard {
                     // What was in the file is known, as far as we ever saw it.
                     matches!(self.bring_back(RestoreWhich::All, &mut mended), Ok(true))
                 }
+                Some(Fix::Sweep(litter @ Litter::SpecialFile { .. })) if swept.contains(litter) => {
+                    if let Some(task) = &finding.task
+                        && self.last_readable(task)?.is_some()
+                    {
+                        self.bring_back(RestoreWhich::Some(vec![task.clone()]), &mut mended)?;
+                    }
+                    true
+                }
                 Some(Fix::Sweep(litter)) => swept.contains(litter),
                 Some(Fix::Restore(_)) => is_back,
                 Some(_) | None => false,

@@ -1,23 +1,23 @@
 //! The file of a document, opened and read without its lock.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
 use taskyard_core::dialect::document::{BadDocument, Document};
 use taskyard_core::dialect::native::Unreadable;
 
 use super::changing::Raw;
 use super::rewrite::{Progress, Rewrite};
 use crate::clock;
+use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 use crate::store::sidecar::Fingerprint;
 use crate::store::translated::Loaded;
 
+/// A document larger than this is not read.
+const LARGEST: u64 = 256 * 1024 * 1024;
 /// Other programs write in place, with the file locked: what may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
 
@@ -82,35 +82,19 @@ struct Read {
     is_unmoved: bool,
 }
 
-/// Opens a document to lock and to change it.
-pub(super) fn open_to_write(path: &Path) -> io::Result<File> {
-    File::options().read(true).write(true).open(path)
-}
-
-/// Opens a document to read it.
-pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
-    // A pipe of that name must not make us wait for its writer.
-    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    File::options().read(true).custom_flags(nonblocking).open(path)
-}
-
 fn read(path: &Path) -> Result<Option<Read>, StoreError> {
-    let read = || -> io::Result<Read> {
-        let mut file = open_to_read(path)?;
+    let read = || -> Result<Read, NotRead> {
+        let (file, _) = regular_file::open(path, LARGEST)?;
         // Before the contents: what is written while we read makes it another file.
         let found = file.metadata()?;
-        if !found.is_file() && !found.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-        }
         let stamp = Fingerprint::of(&found);
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        let bytes = regular_file::read_open(file.try_clone()?, found.len(), LARGEST)?;
         Ok(Read { bytes, stamp, is_unmoved: Fingerprint::of(&file.metadata()?) == stamp })
     };
     match read() {
         Ok(read) => Ok(Some(read)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StoreError::io("cannot read", path)(error)),
+        Err(why) if why.is_missing() => Ok(None),
+        Err(why) => Err(StoreError::not_read(path, why)),
     }
 }
 

@@ -13,10 +13,11 @@ use rustix::fs::{FlockOperation, flock};
 use taskyard_core::dialect::document::{Document, VERSION};
 
 use super::changing::Raw;
-use super::files::{open_to_read, open_to_write, temporary_prefix};
+use super::files::temporary_prefix;
 use super::overwriting::{overwrite, reserve};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
+use crate::regular_file;
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 use crate::store::translated::{chance, clear_away, lock_in_time};
@@ -51,13 +52,10 @@ impl Drop for NewFile {
 pub(super) fn hold(path: &Path, patience: Duration) -> Result<Option<Held>, StoreError> {
     let started = Instant::now();
     loop {
-        let file = match open_to_write(path) {
+        let file = match regular_file::open_to_change(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-                return Ok(Some(Held { file: None, new: None }));
-            }
-            // Also where a link leads nowhere: nothing could be put in its place without taking the link away.
-            Err(error) => return Err(StoreError::io("cannot open", path)(error)),
+            Err(why) if why.is_missing() => return Ok(Some(Held { file: None, new: None })),
+            Err(why) => return Err(StoreError::not_read(path, why)),
         };
         let left = patience.saturating_sub(started.elapsed());
         let locked = lock_in_time(file, left).map_err(StoreError::io("cannot lock", path))?;
@@ -93,7 +91,7 @@ pub(crate) fn read_locked_document(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return fs::read(path);
     }
-    let file = open_to_read(path)?;
+    let file = File::open(path)?;
     let locked = lock_in_time(file.try_clone()?, PATIENCE)?;
     let bytes = contents(&file);
     drop(locked);

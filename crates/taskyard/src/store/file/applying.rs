@@ -12,6 +12,7 @@ use super::commit::unfinished;
 use super::failpoint::reach;
 use super::files;
 use super::hidden;
+use super::lock;
 use super::place::{c_name, lock_name};
 use super::plan::{Plan, Write};
 use super::turn::Turn;
@@ -99,7 +100,15 @@ pub(super) fn mark_applied(turn: &mut Turn, revision: Revision) -> Result<(), St
 
 /// Raises `.highwatermark`, which the client does before it removes a file.
 pub(super) fn raise_mark(turn: &Turn, mark: f64) -> Result<(), StoreError> {
-    let text = next_number(mark - 1.0);
-    files::replace(turn.directory.as_fd(), &c_name(".highwatermark"), text.as_bytes())
-        .map_err(StoreError::io("cannot write", turn.place.directory.join(".highwatermark")))
+    let (text, name) = (next_number(mark - 1.0), c_name(".highwatermark"));
+    let directory = turn.directory.as_fd();
+    let replaced = files::replace(directory, &name, text.as_bytes()).or_else(|error| match error.kind() {
+        // A mark is no directory; whatever is in it stays there, under another name.
+        io::ErrorKind::IsADirectory => {
+            lock::set_aside(directory, &name, ".highwatermark.unreadable")?;
+            files::replace(directory, &name, text.as_bytes())
+        }
+        _ => Err(error),
+    });
+    replaced.map_err(StoreError::io("cannot write", turn.place.directory.join(".highwatermark")))
 }

@@ -2,13 +2,12 @@
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::{Image, Task, TaskId};
 
@@ -17,6 +16,7 @@ use super::hidden;
 use super::lock::temporary_name;
 use super::place::{Place, file_name};
 use crate::clock;
+use crate::regular_file::{self, NotRead};
 
 /// A file that nobody touched for this long is not in the middle of being written.
 const SURELY_WRITTEN: i64 = 2_000_000_000;
@@ -66,31 +66,25 @@ pub(super) fn read(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io:
 }
 
 fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
-    // A pipe under a task's name must not make us wait for its writer.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let open = |name: &CStr| rustix::fs::openat(directory, name, flags, Mode::empty());
+    let open = |name: &CStr| regular_file::open_at(directory, name);
     let opened = match (open(&file_name(id)), hidden::other_name(place, id)) {
-        (Err(Errno::NOENT), Some(hidden)) => open(&hidden),
+        (Err(why), Some(hidden)) if why.is_missing() => open(&hidden),
         (opened, _) => opened,
     };
-    let file = match opened {
-        Ok(file) => File::from(file),
-        Err(Errno::NOENT) => return Ok(Contents::Missing),
-        Err(Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NXIO) => {
-            let why = "permission denied, or a link that leads nowhere".to_owned();
+    let read = opened.and_then(|file| {
+        let look = look_through(file.as_fd())?;
+        regular_file::must_fit(look.kind, look.print.size, LARGEST)?;
+        Ok((regular_file::read_open(file, look.print.size, LARGEST)?, look))
+    });
+    let (bytes, look) = match read {
+        Ok(read) => read,
+        Err(why) if why.is_missing() => return Ok(Contents::Missing),
+        Err(NotRead::System(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let why = "permission denied".to_owned();
             return Ok(Contents::Broken(Unreadable::Unopenable { why }, None));
         }
-        Err(error) => return Err(error.into()),
+        Err(why) => return Ok(Contents::Broken(why.of_a_task()?, None)),
     };
-    let look = look_through(file.as_fd())?;
-    if look.kind != FileType::RegularFile {
-        return Ok(Contents::Broken(Unreadable::NotAFile, None));
-    }
-    if look.print.size > LARGEST {
-        return Ok(Contents::Broken(Unreadable::TooLarge { size: look.print.size }, None));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(look.print.size).unwrap_or(0) + 1);
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     let image = Image::new(bytes);
     Ok(match image.task(id) {
         Ok(task) => Contents::Task(Box::new(task), image, look),

@@ -8,13 +8,13 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{Mode, OFlags};
 use taskyard_core::dialect::macf::hidden_name;
 use taskyard_core::{Revision, TaskId};
 
 use super::handle::Handle;
 use super::place::{c_name, file_name};
 use crate::clock;
+use crate::regular_file;
 use crate::store::sidecar::Journal;
 
 /// A running process looks this often whether something is due, in nanoseconds.
@@ -84,14 +84,13 @@ pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Rev
 }
 
 fn flush_file(directory: BorrowedFd<'_>, task: &TaskId) -> bool {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let open = |name: CString| rustix::fs::openat(directory, &*name, flags, Mode::empty());
+    let open = |name: CString| regular_file::open_at(directory, &name);
     let opened = match (open(file_name(task)), hidden_name(task)) {
-        (Err(rustix::io::Errno::NOENT), Some(hidden)) => open(c_name(&hidden)),
+        (Err(why), Some(hidden)) if why.is_missing() => open(c_name(&hidden)),
         (opened, _) => opened,
     };
     match opened {
         Ok(file) => rustix::fs::fdatasync(&file).is_ok(),
-        Err(error) => error == rustix::io::Errno::NOENT,
+        Err(why) => why.is_missing(),
     }
 }

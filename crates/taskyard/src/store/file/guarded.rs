@@ -5,13 +5,14 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use taskyard_core::SpecialFile;
 
 use super::failpoint::reach;
 use super::fingerprint::{Fingerprint, look_at, look_through};
@@ -21,7 +22,9 @@ use super::place::{self, OURS, Place, c_name};
 use super::state;
 use super::turn::Turn;
 use crate::private;
+use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
+use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::sidecar::{canonical, sidecar_name};
 
 /// Fewer bytes than this are looked through sooner than a thread is started.
@@ -44,8 +47,8 @@ pub(crate) enum Found {
     Nothing,
     /// A file of so many bytes, too many to read.
     TooLarge(u64),
-    /// Something that is no file.
-    NoFile,
+    /// Something that is no regular file.
+    NotAFile(SpecialFile),
     /// A file with these bytes.
     Bytes(Vec<u8>),
 }
@@ -54,16 +57,18 @@ impl Guarded {
     /// Waits for the lock on a file, first making it with `first` in it where there is none. Its directory has to be there.
     /// Our processes queue on a file in `queues`.
     pub(crate) fn lock(path: &Path, queues: &Path, first: &[u8]) -> Result<Self, StoreError> {
-        // The client locks beside the real file, so a link is followed first.
-        let path = canonical(path);
+        // The client locks beside the real file. A link in the place of the file itself is refused when it is read.
         let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-            return Err(StoreError::io("cannot lock", &path)(io::ErrorKind::InvalidInput.into()));
+            return Err(StoreError::io("cannot lock", path)(io::ErrorKind::InvalidInput.into()));
         };
+        must_not_be_foreign(directory.ancestors().take(2)).map_err(StoreError::io("cannot use", directory))?;
+        let directory = &canonical(directory);
+        let path = directory.join(name);
+        let queue = queue_of(&path, queues);
         let place = Place::of_file(directory.to_owned(), name);
         let opened = place.open()?;
         let opened = opened.ok_or_else(|| StoreError::io("cannot open", directory)(io::ErrorKind::NotFound.into()))?;
         private::make_directory(queues).map_err(StoreError::io("cannot create", queues))?;
-        let queue = queues.join(format!("{}.queue", sidecar_name(&path)));
         let is_there = look_at(opened.as_fd(), &c_name(name)).map_err(StoreError::io("cannot read", &path))?.is_some();
         if !is_there {
             // Where we cannot queue, nothing is to be left behind.
@@ -80,19 +85,14 @@ impl Guarded {
 
     /// Reads the file, up to a size.
     pub(crate) fn read(&mut self, largest: u64) -> Result<Found, StoreError> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&*self.turn.directory, &*self.name, flags, Mode::empty());
-        let file = match opened {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => {
-                self.seen = None;
-                return Ok(Found::Nothing);
-            }
-            Err(error) => return Err(StoreError::io("cannot read", &self.path)(error.into())),
-        };
-        let look = look_through(file.as_fd()).map_err(StoreError::io("cannot read", &self.path))?;
-        self.seen = Some((look.print, look.mode));
-        read_open(file, look.kind, look.print.size, largest).map_err(StoreError::io("cannot read", &self.path))
+        self.seen = None;
+        let read = regular_file::open_at(self.turn.directory.as_fd(), &self.name).and_then(|file| {
+            let look = look_through(file.as_fd())?;
+            self.seen = Some((look.print, look.mode));
+            regular_file::must_fit(look.kind, look.print.size, largest)?;
+            regular_file::read_open(file, look.print.size, largest)
+        });
+        Found::of(read).map_err(StoreError::io("cannot read", &self.path))
     }
 
     /// Returns what tells the file as it was last read or written here from what it will be when somebody else writes it.
@@ -167,28 +167,29 @@ pub(crate) enum Replaced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Print(Fingerprint);
 
-/// Reads a file without its lock.
-pub(crate) fn read_unlocked(path: &Path, largest: u64) -> io::Result<Found> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing),
-        Err(error) => return Err(error.into()),
-    };
-    let look = look_through(file.as_fd())?;
-    read_open(file, look.kind, look.print.size, largest)
+/// Returns the file on which our processes queue for the lock on a file.
+pub(super) fn queue_of(path: &Path, queues: &Path) -> PathBuf {
+    let directory = canonical(path.parent().unwrap_or(Path::new("/")));
+    queues.join(format!("{}.queue", sidecar_name(&directory.join(path.file_name().unwrap_or_default()))))
 }
 
-fn read_open(file: File, kind: FileType, size: u64, largest: u64) -> io::Result<Found> {
-    if kind != FileType::RegularFile {
-        return Ok(Found::NoFile);
+/// Reads a file without its lock.
+pub(crate) fn read_unlocked(path: &Path, largest: u64) -> io::Result<Found> {
+    // The file's directory, and that of the team.
+    must_not_be_foreign(path.ancestors().skip(1).take(2))?;
+    Found::of(regular_file::read(path, largest))
+}
+
+impl Found {
+    fn of(read: Result<Vec<u8>, NotRead>) -> io::Result<Self> {
+        match read {
+            Ok(bytes) => Ok(Self::Bytes(bytes)),
+            Err(why) if why.is_missing() => Ok(Self::Nothing),
+            Err(NotRead::NotRegular { found }) => Ok(Self::NotAFile(found)),
+            Err(NotRead::TooLarge { size, .. }) => Ok(Self::TooLarge(size)),
+            Err(NotRead::System(error)) => Err(error),
+        }
     }
-    if size > largest {
-        return Ok(Found::TooLarge(size));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    file.take(largest + 1).read_to_end(&mut bytes)?;
-    Ok(Found::Bytes(bytes))
 }
 
 /// Makes a file with its contents in it from the first moment, where there is nothing of that name.

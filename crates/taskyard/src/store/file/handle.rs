@@ -13,6 +13,7 @@ use super::present::Present;
 use super::state::{self, State};
 use super::turn::Turn;
 use super::{observe, power, repair};
+use crate::regular_file;
 use crate::store::following::Followed;
 use crate::store::sidecar::{Journal, Journals, is_same_boot};
 use crate::store::{HistoryQuery, StoreError};
@@ -105,7 +106,8 @@ impl Handle {
     pub(super) fn state(&self) -> Option<State> {
         let mut queue = self.queue_to_read.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.is_none() {
-            *queue = File::open(self.place.sidecar.as_ref()?.join("queue")).ok();
+            let path = self.place.sidecar.as_ref()?.join("queue");
+            *queue = regular_file::open(&path, u64::MAX).map(|(file, _)| file).ok();
         }
         state::load(queue.as_ref()?)
     }
@@ -123,7 +125,7 @@ impl Handle {
         let journal = self.journal()?;
         match Turn::try_take(&self.place, &self.queue_file()?) {
             Ok(Some(turn)) => self.settled(turn, journal).map(Some),
-            Ok(None) | Err(StoreError::Locked { .. } | StoreError::Busy { .. }) => {
+            Ok(None) | Err(StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::NoLock { .. }) => {
                 self.give_back(journal);
                 Ok(None)
             }

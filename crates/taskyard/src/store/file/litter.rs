@@ -1,5 +1,6 @@
 //! What lies about in a list's directory and serves nobody.
 
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,10 @@ use super::hidden;
 use super::lock::{self, LIFE};
 use super::numbers;
 use super::place::{self, OURS, c_name};
+use super::sightings::Sightings;
+use super::stuck_lock::{self, StuckLock};
 use super::turn::is_dead;
+use crate::regular_file::{NotRead, special};
 use crate::store::sidecar::Journal;
 use crate::store::{Litter, StoreError};
 
@@ -34,18 +38,23 @@ fn look_for(handle: &Handle, is_busy: bool) -> Result<Vec<Litter>, StoreError> {
         let path = handle.place.directory.join(name);
         let Ok(Some(look)) = look_at(directory.as_fd(), &c_name(name)) else { continue };
         let age = lock::age(&look);
-        let is_lock = (name == ".lock.lock" || name.ends_with(".json.lock")) && lock::is_directory(&look);
-        if is_lock && age > LIFE {
-            litter.push(Litter::StaleLock { path, age });
+        if is_lock(name) {
+            litter.extend(stuck_lock::judge(&c_name(name), &look, &sightings(handle)).map(|why| match why {
+                StuckLock::Silent { age } => Litter::StaleLock { path, age },
+                why => Litter::LockInTheWay { path, why },
+            }));
+        } else if name == ".lock" {
+            litter.extend(special(look.kind).map(|found| Litter::SpecialFile { path, found }));
         } else if name.starts_with(OURS) && (!is_busy || age > LIFE) && is_of_the_dead(name) {
             litter.push(Litter::Leftover { path });
         } else if name == ".highwatermark" {
-            litter.extend(bad_mark(path));
+            litter.extend(bad_mark(&handle.place.directory));
         } else if let Some(task) = hidden_task_of(name).filter(|_| handle.place.sees_hidden) {
             litter.extend(hidden_in_vain(handle, directory.as_fd(), path, task)?);
         }
     }
-    if !is_busy && !litter.iter().any(|item| matches!(item, Litter::BadMark { .. })) {
+    let is_bad_mark = |item: &Litter| matches!(item, Litter::BadMark { .. } | Litter::UnreadableMark { .. });
+    if !is_busy && !litter.iter().any(is_bad_mark) {
         litter.extend(low_mark(handle, &names)?);
     }
     litter.sort_by(|one, two| path_of(one).cmp(path_of(two)));
@@ -57,17 +66,25 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
     if litter.is_empty() {
         return Ok(Vec::new());
     }
+    // Nobody gets a turn while something that is no lock stands in the lock's place.
+    let (in_the_way, others): (Vec<&Litter>, Vec<&Litter>) =
+        litter.iter().partition(|item| matches!(item, Litter::LockInTheWay { .. }));
+    let mut swept = end_locks(handle, &in_the_way)?;
+    if others.is_empty() {
+        return Ok(swept);
+    }
     // With the turn in our hands nobody of ours is in the middle of anything; a dead lock is taken over on the way.
     let (turn, journal) = handle.take_turn()?;
     let still_there = look_for(handle, false)?;
-    let mut swept = Vec::new();
-    for item in litter {
+    for item in others {
         let path = path_of(item);
         let is_still_there = still_there.iter().any(|other| path_of(other) == path);
         let is_done = match item {
-            _ if !is_still_there => !path.exists() || path.ends_with(".lock.lock"),
+            // What stands under a task's name is no litter to those who only look for that.
+            Litter::SpecialFile { .. } => set_special_aside(turn.directory.as_fd(), path)?,
+            _ if !is_still_there => path.symlink_metadata().is_err() || path.ends_with(".lock.lock"),
             Litter::StaleLock { .. } => {
-                let name = c_name(&path.file_name().unwrap_or_default().to_string_lossy());
+                let name = name_of(path);
                 let look = look_at(turn.directory.as_fd(), &name).ok().flatten();
                 look.is_some_and(|look| {
                     lock::take_aside(turn.directory.as_fd(), &name, &look, &lock::temporary_name("stale"))
@@ -75,17 +92,17 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
                 })
             }
             Litter::Leftover { .. } => {
-                let name = c_name(&path.file_name().unwrap_or_default().to_string_lossy());
+                let name = name_of(path);
                 rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_ok()
                     || rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::REMOVEDIR).is_ok()
             }
             Litter::Shadowed { .. } => {
                 let aside = path.with_added_extension("old");
-                !aside.exists() && std::fs::rename(path, aside).is_ok()
+                aside.symlink_metadata().is_err() && std::fs::rename(path, aside).is_ok()
             }
-            Litter::TornFile { .. } => false,
+            Litter::TornFile { .. } | Litter::LockInTheWay { .. } => false,
             Litter::HiddenWork { task, .. } => hidden::unhide(&handle.place, turn.directory.as_fd(), task).is_ok(),
-            Litter::BadMark { .. } | Litter::LowMark { .. } => {
+            Litter::BadMark { .. } | Litter::UnreadableMark { .. } | Litter::LowMark { .. } => {
                 let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
                 super::applying::raise_mark(&turn, highest.max(journal.standing()?.highest_number as f64)).is_ok()
             }
@@ -105,8 +122,57 @@ pub(super) fn is_of_the_dead(name: &str) -> bool {
     process.is_none_or(is_dead)
 }
 
-fn bad_mark(path: PathBuf) -> Option<Litter> {
-    let found = String::from_utf8_lossy(&std::fs::read(&path).ok()?).into_owned();
+/// Tells whether a name is one of the client's locks.
+fn is_lock(name: &str) -> bool {
+    name == ".lock.lock" || name.ends_with(".json.lock")
+}
+
+/// Returns what is remembered of locks from the future. Without a place of ours nothing is.
+fn sightings(handle: &Handle) -> Sightings {
+    Sightings::beside(&handle.queue_file().unwrap_or_default())
+}
+
+/// Ends locks that would last for ever, and returns those that are gone.
+fn end_locks(handle: &Handle, in_the_way: &[&Litter]) -> Result<Vec<Litter>, StoreError> {
+    let mut ended = Vec::new();
+    let Some(directory) = handle.place.open()?.filter(|_| !in_the_way.is_empty()) else { return Ok(ended) };
+    for item in in_the_way {
+        let path = path_of(item);
+        let is_gone = stuck_lock::end(directory.as_fd(), &name_of(path), &sightings(handle));
+        if is_gone.map_err(StoreError::io("cannot take away the lock", path))? {
+            ended.push((*item).clone());
+        }
+    }
+    Ok(ended)
+}
+
+/// Gives something that is no regular file another name, without opening it. Returns false where it is one by now.
+fn set_special_aside(directory: BorrowedFd<'_>, path: &Path) -> Result<bool, StoreError> {
+    let name = name_of(path);
+    let io = || StoreError::io("cannot rename", path);
+    match look_at(directory, &name).map_err(io())? {
+        Some(look) if special(look.kind).is_some() => {
+            let wanted = format!("{}.unreadable", name.to_string_lossy());
+            lock::set_aside(directory, &name, &wanted).map_err(io())?;
+            Ok(true)
+        }
+        Some(_) => Ok(false),
+        None => Ok(true),
+    }
+}
+
+fn name_of(path: &Path) -> CString {
+    c_name(&path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+fn bad_mark(directory: &Path) -> Option<Litter> {
+    let path = directory.join(".highwatermark");
+    let bytes = match numbers::mark_file(directory) {
+        Ok(bytes) => bytes,
+        Err(NotRead::System(_)) => return None,
+        Err(why) => return Some(Litter::UnreadableMark { path, why: why.to_string() }),
+    };
+    let found = String::from_utf8_lossy(&bytes).into_owned();
     let is_bad = taskyard_core::dialect::native::parse_int(found.trim()).is_none();
     is_bad.then_some(Litter::BadMark { path, found })
 }
@@ -141,8 +207,11 @@ fn low_mark(handle: &Handle, names: &[String]) -> Result<Option<Litter>, StoreEr
 fn path_of(litter: &Litter) -> &Path {
     match litter {
         Litter::StaleLock { path, .. }
+        | Litter::LockInTheWay { path, .. }
+        | Litter::SpecialFile { path, .. }
         | Litter::Leftover { path }
         | Litter::BadMark { path, .. }
+        | Litter::UnreadableMark { path, .. }
         | Litter::LowMark { path, .. }
         | Litter::Shadowed { path, .. }
         | Litter::TornFile { path }

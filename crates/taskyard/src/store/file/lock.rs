@@ -195,7 +195,7 @@ fn refresh(handle: &OwnedFd) {
     let _ = rustix::fs::futimens(handle, &Timestamps { last_access: time, last_modification: time });
 }
 
-/// Returns how long ago the holder of a lock showed a sign of life; a time in the future is now.
+/// Returns how long ago the holder of a lock showed a sign of life, by the lock's own time; one in the future is now (`sightings.rs`).
 pub(super) fn age(look: &Look) -> Duration {
     Duration::from_nanos(u64::try_from(clock::wall().saturating_sub(look.print.mtime)).unwrap_or(0))
 }
@@ -210,7 +210,7 @@ pub(super) fn take_aside(directory: BorrowedFd<'_>, name: &CStr, seen: &Look, as
     }
     let is_the_one = look_at(directory, aside)?.is_some_and(|look| look.print == seen.print && look.born == seen.born);
     if is_the_one {
-        rustix::fs::unlinkat(directory, aside, AtFlags::REMOVEDIR)?;
+        clear(directory, name, aside, seen)?;
         return Ok(true);
     }
     match rustix::fs::renameat_with(directory, aside, directory, name, RenameFlags::NOREPLACE) {
@@ -219,6 +219,38 @@ pub(super) fn take_aside(directory: BorrowedFd<'_>, name: &CStr, seen: &Look, as
         Err(_) => drop(rustix::fs::unlinkat(directory, aside, AtFlags::REMOVEDIR)),
     }
     Ok(false)
+}
+
+/// Removes what was moved aside. A file or directory with something in it is somebody's: it is kept under another name.
+fn clear(directory: BorrowedFd<'_>, name: &CStr, aside: &CStr, seen: &Look) -> io::Result<()> {
+    let flags = if is_directory(seen) { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    let is_full_file = seen.kind == FileType::RegularFile && seen.print.size > 0;
+    let removed = if is_full_file { Err(Errno::NOTEMPTY) } else { rustix::fs::unlinkat(directory, aside, flags) };
+    match removed {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => set_aside(directory, aside, &format!("{}.old", name.to_string_lossy())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Renames something to a name that nobody uses, `wanted` or one like it.
+pub(super) fn set_aside(directory: BorrowedFd<'_>, name: &CStr, wanted: &str) -> io::Result<()> {
+    for attempt in 1.. {
+        let free = if attempt == 1 { c_name(wanted) } else { c_name(&format!("{wanted}-{attempt}")) };
+        let renamed = match rustix::fs::renameat_with(directory, name, directory, &*free, RenameFlags::NOREPLACE) {
+            // Not every file system knows the flag.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => match look_at(directory, &free)? {
+                Some(_) => Err(Errno::EXIST),
+                None => rustix::fs::renameat(directory, name, directory, &*free),
+            },
+            renamed => renamed,
+        };
+        match renamed {
+            Err(Errno::EXIST | Errno::NOTEMPTY) if attempt < 1000 => {}
+            renamed => return Ok(renamed?),
+        }
+    }
+    Ok(())
 }
 
 /// Looks twice at a lock, a moment apart, and tells whether nothing moved.

@@ -7,6 +7,7 @@ use std::path::Path;
 use taskyard_core::rules::numbering::{number_of_any_file, number_of_file, read_mark};
 
 use super::place;
+use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 
 /// The highest number among the file names of one directory. The first answer comes from reading the directory, later ones
@@ -58,9 +59,17 @@ fn highest(directory: BorrowedFd<'_>, path: &Path, number: impl Fn(&str) -> Opti
     Ok(names.iter().filter_map(|name| number(name)).fold(0.0, f64::max))
 }
 
-/// Reads the number in `.highwatermark`; no file and no number are zero.
+/// A mark larger than this is none: numbers are short.
+const LARGEST_MARK: u64 = 4 * 1024;
+
+/// Reads the number in `.highwatermark`; no file, one that is not a regular one, and no number are zero.
 pub(super) fn mark(path: &Path) -> f64 {
-    std::fs::read(path.join(".highwatermark")).map_or(0.0, |bytes| read_mark(&String::from_utf8_lossy(&bytes)))
+    mark_file(path).map_or(0.0, |bytes| read_mark(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Reads what `.highwatermark` holds.
+pub(super) fn mark_file(path: &Path) -> Result<Vec<u8>, NotRead> {
+    regular_file::read(&path.join(".highwatermark"), LARGEST_MARK)
 }
 
 #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use taskyard_core::dialect::macf::hidden_name;
 use taskyard_core::{ListId, Rules, TaskId};
 
 use crate::store::StoreError;
+use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::sidecar::{canonical, sidecar_of};
 
 /// What the temporary files and set-aside locks of ours begin with. The client looks at no name that begins with a dot.
@@ -29,12 +30,16 @@ pub(super) struct Place {
     pub(super) makes_directory: bool,
     /// Whether tasks that are hidden from the client are looked for.
     pub(super) sees_hidden: bool,
+    /// The path that may lead to it by a link, where one does.
+    pub(super) link: Option<PathBuf>,
 }
 
 impl Place {
     /// Finds the place of a list below a directory of lists.
     pub(super) fn of(tasks: &Path, data: Option<&Path>, list: &ListId, rules: Rules) -> Self {
-        let directory = canonical(&tasks.join(list.directory()));
+        let given = tasks.join(list.directory());
+        let directory = canonical(&given);
+        let is_linked = std::path::absolute(&given).is_ok_and(|given| given != directory);
         let sidecar = data.map(|data| sidecar_of(data, &directory));
         Self {
             directory,
@@ -42,12 +47,14 @@ impl Place {
             lock: c".lock.lock".to_owned(),
             makes_directory: true,
             sees_hidden: !rules.is_client(),
+            link: is_linked.then_some(given),
         }
     }
 
     /// Returns the place of one file that is locked by itself, in a directory that is never made.
     pub(super) fn of_file(directory: PathBuf, file: &str) -> Self {
-        Self { directory, sidecar: None, lock: lock_name(file), makes_directory: false, sees_hidden: false }
+        let lock = lock_name(file);
+        Self { directory, sidecar: None, lock, makes_directory: false, sees_hidden: false, link: None }
     }
 
     /// Returns the path of the lock that guards it.
@@ -64,11 +71,16 @@ impl Place {
     pub(super) fn file_in_use(&self, id: &TaskId) -> PathBuf {
         let plain = self.task_file(id);
         let hidden = hidden_name(id).filter(|_| self.sees_hidden).map(|name| self.directory.join(name));
-        hidden.filter(|hidden| !plain.exists() && hidden.exists()).unwrap_or(plain)
+        let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
+        hidden.filter(|hidden| !is_there(&plain) && is_there(hidden)).unwrap_or(plain)
     }
 
     /// Opens the directory of task files; `None` where there is none.
     pub(super) fn open(&self) -> Result<Option<OwnedFd>, StoreError> {
+        // The list, the directory of lists, and the client's own: what is above them is the system's.
+        let links = self.link.iter().flat_map(|link| link.ancestors().take(3));
+        must_not_be_foreign(links)
+            .map_err(StoreError::io("cannot use", self.link.as_ref().unwrap_or(&self.directory)))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(&self.directory, flags, Mode::empty()) {
             Ok(directory) => Ok(Some(directory)),

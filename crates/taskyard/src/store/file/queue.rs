@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use super::fingerprint::{Fingerprint, Look, look_at};
-use super::lock::{self, LIFE};
+use super::lock::LIFE;
 use super::place::Place;
+use super::sightings::Sightings;
 use super::state;
 use crate::store::StoreError;
 
@@ -60,6 +61,7 @@ pub(super) fn enter(path: &Path, place: &Place, watched: Option<BorrowedFd<'_>>)
         })
         .map_err(StoreError::io("cannot wait for", path))?;
     let glances = state::open(path).map_err(StoreError::io("cannot open", path))?;
+    let sightings = Sightings::beside(path);
     let mut last_move = Instant::now();
     let mut seen = glance(&glances, watched, &place.lock);
     loop {
@@ -72,7 +74,8 @@ pub(super) fn enter(path: &Path, place: &Place, watched: Option<BorrowedFd<'_>>)
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = glance(&glances, watched, &place.lock);
-        let dead = now.lock.is_some_and(|look| lock::age(&look) > LIFE) && now.is_like(&seen);
+        let silence = |look: &Look| sightings.silence(&place.lock, look);
+        let dead = now.lock.is_some_and(|look| silence(&look) > LIFE) && now.is_like(&seen);
         if !now.is_like(&seen) {
             if now.turns != seen.turns {
                 last_move = Instant::now();
@@ -83,7 +86,7 @@ pub(super) fn enter(path: &Path, place: &Place, watched: Option<BorrowedFd<'_>>)
         match seen.lock {
             _ if dead => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),
             Some(look) if waited > PATIENCE => {
-                return Err(StoreError::Locked { path: place.lock_path(), age: lock::age(&look), waited });
+                return Err(StoreError::Locked { path: place.lock_path(), age: silence(&look), waited });
             }
             // The one ahead holds no lock and does not move: it was stopped on its way in or out.
             None if waited > LIFE => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),

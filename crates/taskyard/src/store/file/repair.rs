@@ -59,7 +59,8 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
         tracing::info!(tasks = pending.len(), "finishing a commit that its writer did not finish");
     }
     let touched: Vec<TaskId> = pending.iter().map(|stored| stored.entry.task.clone()).collect();
-    let existing: Vec<TaskId> = touched.into_iter().filter(|id| turn.place.file_in_use(id).exists()).collect();
+    let existing: Vec<TaskId> =
+        touched.into_iter().filter(|id| turn.place.file_in_use(id).symlink_metadata().is_ok()).collect();
     turn.lock_tasks(&existing)?;
     for stored in &pending {
         reach("repair: before a file");

@@ -14,6 +14,7 @@ use super::txn::FileTxn;
 use super::{litter, mending, scan};
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
+use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
 use crate::store::{
     HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn,
@@ -86,6 +87,7 @@ impl Store for FileStore {
 
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
         let directory = self.options.tasks.join(list.directory());
+        must_not_be_foreign([&*directory]).map_err(StoreError::io("cannot use", &directory))?;
         let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
         Ok(scan::scan(&place, None)?.tasks)
     }

@@ -17,17 +17,16 @@ use super::fingerprint::{Look, look_at};
 use super::lock::{self, Candidate, Lock};
 use super::place::{OURS, Place, c_name, lock_name};
 use super::queue::{self, PATIENCE, Queue};
+use super::sightings::Sightings;
 use super::state::{self, HeldName, State};
-use super::waiting::{LockNames, Waiting};
+use super::waiting::{LockNames, SHORT_SECOND_LOOK, Waiting};
 use super::{gap, held};
 use crate::clock;
 use crate::store::StoreError;
 
 /// How long the locks of single tasks are waited for while the list is locked; then the list is given back first.
 const TASK_PATIENCE: Duration = Duration::from_millis(600);
-/// Two looks at a dead lock are this far apart.
-const SECOND_LOOK: Duration = Duration::from_millis(25);
-/// ... and this far when the clock was set since the list was last used, for then every lock looks old until it is refreshed.
+/// Two looks at a dead lock are this far apart when the clock was set since the list was last used, for then every lock looks old until it is refreshed.
 const LONG_SECOND_LOOK: Duration = Duration::from_secs(6);
 /// How long a lock that was seen to be ours is taken to be, for the words only.
 const A_MOMENT: i64 = 1_000_000_000;
@@ -83,10 +82,11 @@ impl Turn {
         let has_ended = !state.busy || !state.is_past_queue || is_dead(state.holder);
         let may_write_down = queue.is_head && has_ended;
         reach("list lock: before");
-        let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SECOND_LOOK };
+        let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SHORT_SECOND_LOOK };
         let is_new = directory.is_none();
         let memory = may_write_down.then_some(&queue.file);
-        let (directory, list_lock, met_a_rival) = lock_list(place, directory, memory, second_look, patience)?;
+        let waiting = Waiting::new(place.lock.clone(), place.lock_path(), second_look, Sightings::beside(&queue.path));
+        let (directory, list_lock) = lock_list(place, directory, memory, &waiting, patience)?;
         reach("list lock: taken");
         let taken = clock::since_boot();
         // What others wrote while we waited for the lock counts, not what we read before.
@@ -97,7 +97,7 @@ impl Turn {
         state.turns += 1;
         state.clock_offset = offset;
         state.streak = streak;
-        if met_a_rival {
+        if waiting.met_a_rival.get() {
             state.rival_met = taken;
         }
         state.holder = lock::process();
@@ -127,6 +127,8 @@ impl Turn {
         ids.sort();
         let names: Vec<LockNames> = ids.iter().map(|_| LockNames::new()).collect();
         self.save_with(&names.iter().flat_map(LockNames::held).collect::<Vec<_>>())?;
+        let queue = self.queue.as_ref().map_or(std::path::Path::new(""), |queue| &queue.path);
+        let sightings = Sightings::beside(queue);
         let mut candidates = Vec::with_capacity(ids.len());
         let mut held = Vec::with_capacity(ids.len());
         for (id, names) in ids.iter().zip(names) {
@@ -137,7 +139,7 @@ impl Turn {
             let name = lock_name(&file);
             held.extend(names.held());
             held.push(candidate.as_lock(&name));
-            let waiting = Waiting { names, ..Waiting::new(name, path, SECOND_LOOK) };
+            let waiting = Waiting { names, ..Waiting::new(name, path, SHORT_SECOND_LOOK, sightings.clone()) };
             candidates.push((waiting, candidate));
         }
         self.save_with(&held).inspect_err(|_| discard_all(&candidates))?;
@@ -268,10 +270,9 @@ fn lock_list(
     place: &Place,
     mut directory: Option<OwnedFd>,
     memory: Option<&File>,
-    second_look: Duration,
+    waiting: &Waiting,
     patience: Duration,
-) -> Result<(Arc<OwnedFd>, Arc<Lock>, bool), StoreError> {
-    let waiting = Waiting::new(place.lock.clone(), place.lock_path(), second_look);
+) -> Result<(Arc<OwnedFd>, Arc<Lock>), StoreError> {
     let mut attempts = 0;
     loop {
         let directory = Arc::new(match directory.take() {
@@ -286,7 +287,7 @@ fn lock_list(
             waiting.acquire(&directory, candidate, patience, memory)
         });
         match taken {
-            Ok(lock) => return Ok((directory, held::keep(lock), waiting.met_a_rival.get())),
+            Ok(lock) => return Ok((directory, held::keep(lock))),
             // Somebody removed the whole list in that instant.
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound && attempts < 3 => {
                 attempts += 1

@@ -13,8 +13,15 @@ use std::time::{Duration, Instant};
 use super::backoff::Backoff;
 use super::fingerprint::{Look, look_at};
 use super::lock::{self, Attempt, Candidate, LIFE, Lock, temporary_name};
+use super::sightings::{Sightings, time_ahead};
 use super::state::{self, HeldName};
+use crate::regular_file::special;
 use crate::store::StoreError;
+
+/// Two looks at a dead lock are at least this far apart.
+pub(super) const SHORT_SECOND_LOOK: Duration = Duration::from_millis(25);
+/// How long something is waited for that stands in a lock's place and can be none: whoever put it there does not know the protocol.
+const NO_LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// One lock that is waited for.
 #[derive(Debug)]
@@ -23,6 +30,7 @@ pub(super) struct Waiting {
     pub(super) path: PathBuf,
     /// Two looks at a dead lock are this far apart.
     pub(super) second_look: Duration,
+    pub(super) sightings: Sightings,
     pub(super) names: LockNames,
     /// Whether somebody else turned out to hold it.
     pub(super) met_a_rival: Cell<bool>,
@@ -62,8 +70,8 @@ impl Candidate {
 
 impl Waiting {
     /// Returns what is needed to wait for a lock.
-    pub(super) fn new(name: CString, path: PathBuf, second_look: Duration) -> Self {
-        Self { name, path, second_look, names: LockNames::new(), met_a_rival: Cell::new(false) }
+    pub(super) fn new(name: CString, path: PathBuf, second_look: Duration, sightings: Sightings) -> Self {
+        Self { name, path, second_look, sightings, names: LockNames::new(), met_a_rival: Cell::new(false) }
     }
 
     /// Makes the directory that is to become the lock, and writes down which one it is.
@@ -119,11 +127,14 @@ impl Waiting {
     ) -> Result<(), StoreError> {
         let look = look_at(directory.as_fd(), &self.name);
         let Some(look) = look.map_err(StoreError::io("cannot look at the lock", &self.path))? else { return Ok(()) };
-        let age = lock::age(&look);
-        if age > LIFE && lock::is_directory(&look) && self.take_over(directory, &look)? {
+        let age = self.sightings.silence(&self.name, &look);
+        if age > LIFE && self.take_over(directory, &look)? {
             return Ok(());
         }
         let waited = started.elapsed();
+        if !lock::is_directory(&look) && waited >= patience.min(NO_LOCK_PATIENCE) {
+            return Err(StoreError::NoLock { path: self.path.clone(), found: special(look.kind) });
+        }
         if waited >= patience {
             return Err(StoreError::Locked { path: self.path.clone(), age, waited });
         }
@@ -133,8 +144,10 @@ impl Waiting {
 
     fn take_over(&self, directory: &OwnedFd, look: &Look) -> Result<bool, StoreError> {
         let io = |doing| StoreError::io(doing, &self.path);
-        let still = lock::is_motionless(directory.as_fd(), &self.name, look, self.second_look)
-            .map_err(io("cannot look at the lock"))?;
+        // A lock from the future was watched by the clock that is never set.
+        let pause = if time_ahead(look).is_some() { SHORT_SECOND_LOOK } else { self.second_look };
+        let still =
+            lock::is_motionless(directory.as_fd(), &self.name, look, pause).map_err(io("cannot look at the lock"))?;
         if !still {
             return Ok(false);
         }

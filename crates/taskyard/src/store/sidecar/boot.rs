@@ -1,17 +1,19 @@
 //! In which boot of the machine a list was last looked after.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use crate::regular_file;
 use crate::store::StoreError;
 use crate::{clock, private};
 
 const BOOT_FILE: &str = "boot";
+/// The names of boots are shorter than this.
+const LONGEST: u64 = 4 * 1024;
 
 /// Tells whether the machine has been up since this was last asked and answered.
 pub(in crate::store) fn is_same_boot(sidecar: &Path) -> bool {
-    fs::read_to_string(sidecar.join(BOOT_FILE)).is_ok_and(|boot| boot == clock::boot_id())
+    regular_file::read(&sidecar.join(BOOT_FILE), LONGEST).is_ok_and(|boot| boot == clock::boot_id().as_bytes())
 }
 
 /// Remembers in which boot the list was last looked after.

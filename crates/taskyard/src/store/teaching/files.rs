@@ -8,21 +8,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use taskyard_core::TaskId;
-use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
 
 use super::form::Raw;
+use crate::regular_file::{self, NotRead};
 use crate::replacement::create_replacement;
-use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 use crate::store::sidecar::Fingerprint;
 use crate::store::translated::clear_away;
+use crate::store::{Litter, StoreError};
 
 /// What each file looks like without reading it.
 pub(super) type Stamps = BTreeMap<String, Fingerprint>;
 
 /// What the task files have no words for.
 const CARRIED: &str = ".taskyard.json";
+/// What is carried for every task is together no larger than this.
+const LARGEST_CARRIED: u64 = 256 * 1024 * 1024;
 /// What our temporary files begin with.
 pub(super) const TEMPORARY: &str = ".taskyard-";
 /// Other programs write in place: what may be half written is read again for so long.
@@ -37,13 +40,15 @@ pub(super) fn load(path: &Path) -> Result<Option<Raw>, StoreError> {
         let mut is_whole = true;
         for name in before.keys() {
             let file = path.join(name);
-            let bytes = match fs::read(&file) {
+            let limit = if name == CARRIED { LARGEST_CARRIED } else { LARGEST };
+            let bytes = match regular_file::read(&file, limit) {
                 Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(why) if why.is_missing() => {
                     is_whole = false;
                     continue;
                 }
-                Err(error) => return Err(StoreError::io("cannot read", file)(error)),
+                Err(NotRead::NotRegular { .. } | NotRead::TooLarge { .. }) if name != CARRIED => continue,
+                Err(why) => return Err(StoreError::not_read(&file, why)),
             };
             if name == CARRIED {
                 let why = || Unreadable::NotJson { why: "it holds nothing that taskyard wrote".to_owned() };
@@ -75,16 +80,23 @@ pub(super) fn stamps(path: &Path) -> io::Result<Option<Stamps>> {
         if name != CARRIED && task_of(&name).is_none() {
             continue;
         }
-        match fs::metadata(entry.path()) {
-            Ok(found) if found.is_file() => {
-                stamps.insert(name, Fingerprint::of(&found));
-            }
-            Ok(_) => {}
+        match entry.metadata() {
+            Ok(found) => drop(stamps.insert(name, Fingerprint::of(&found))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
     Ok(Some(stamps))
+}
+
+/// Returns what has the name of a task's file and is no regular one.
+pub(super) fn special_files(path: &Path) -> io::Result<Vec<Litter>> {
+    let mut litter = Vec::new();
+    for name in stamps(path)?.unwrap_or_default().into_keys() {
+        let path = path.join(name);
+        litter.extend(regular_file::special_at(&path)?.map(|found| Litter::SpecialFile { path, found }));
+    }
+    Ok(litter)
 }
 
 /// Writes what is different. What is carried comes first: without its task it means nothing, and a task without it is not whole.
@@ -119,7 +131,8 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let path = folder.join(name);
     let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
     let write = || -> io::Result<()> {
-        // One that a process of our number left when it died.
+        regular_file::must_be_replaceable(&path)?;
+        // One of our number may have died here, and somebody else may have put a link there.
         let _ = fs::remove_file(&temporary);
         let mut file = create_replacement(&temporary, &path)?;
         file.write_all(bytes)?;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::dialect::teaching::{self, Folder};
@@ -17,7 +19,7 @@ use crate::store::directories::{list_directories, named, only_list};
 use crate::store::remembered_places::directories_gone;
 use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, TranslatedStore, chance, lock_in_time};
-use crate::store::{Store, StoreError};
+use crate::store::{Litter, Store, StoreError};
 
 /// Where folders are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,10 +116,11 @@ impl Form for TeachingForm {
     }
 
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
-        let folder = match File::open(path) {
-            Ok(folder) => folder,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(None)),
-            Err(error) => return Err(StoreError::io("cannot open", path)(error)),
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(folder) => File::from(folder),
+            Err(Errno::NOENT) => return Ok(Some(None)),
+            Err(error) => return Err(StoreError::io("cannot open", path)(error.into())),
         };
         Ok(lock_in_time(folder, patience).map_err(StoreError::io("cannot lock", path))?.map(Some))
     }
@@ -180,6 +183,10 @@ impl Form for TeachingForm {
             return Ok(false);
         }
         files::save(path, before.map(|before| &before.folder), &after.folder).map(|()| true)
+    }
+
+    fn special_files(&self, path: &Path) -> io::Result<Vec<Litter>> {
+        files::special_files(path)
     }
 
     fn new_id(&self, at: Timestamp) -> TaskId {

@@ -11,8 +11,8 @@ use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Task, TaskId, Timestamp};
 
-use crate::store::StoreError;
 use crate::store::staged::Home;
+use crate::store::{Litter, StoreError};
 
 /// Each changed task as it will be; none where it goes.
 pub(in crate::store) type Changes = BTreeMap<TaskId, Option<Task>>;
@@ -144,6 +144,11 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// Returns the tasks as the files say them, where that is JSON of their own.
     fn elements(&self, _raw: &Self::Raw) -> Vec<Value> {
         Vec::new()
+    }
+
+    /// Returns what stands among the files under a task's name and is no regular file, by name.
+    fn special_files(&self, _path: &Path) -> io::Result<Vec<Litter>> {
+        Ok(Vec::new())
     }
 
     /// Returns an id for a new task, made at a moment.

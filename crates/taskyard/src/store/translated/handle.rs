@@ -11,6 +11,7 @@ use super::observe;
 use super::repair;
 use super::turn::Turn;
 use crate::store::following::Followed;
+use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::sidecar::{Journal, Journals, canonical, sidecar_of};
 use crate::store::{HistoryQuery, StoreError};
 
@@ -21,6 +22,8 @@ pub(super) struct Handle<F: Form> {
     pub(super) list: ListId,
     /// Where it is, links resolved.
     pub(super) path: PathBuf,
+    /// The path that leads to it by a link, where one does.
+    link: Option<PathBuf>,
     pub(super) sidecar: PathBuf,
     pub(super) rules: Rules,
     /// What the last look saw, where it can be believed for as long as the files are the same.
@@ -31,10 +34,12 @@ pub(super) struct Handle<F: Form> {
 impl<F: Form> Handle<F> {
     /// Finds the list; nothing is opened yet.
     pub(super) fn new(form: Arc<F>, list: ListId, data: &Path, rules: Rules) -> Self {
-        let path = canonical(&form.path(&list));
-        let sidecar = sidecar_of(data, &path);
+        let given = form.path(&list);
+        let path = real_place(&*form, &given);
+        let is_linked = std::path::absolute(&given).is_ok_and(|given| given != path);
+        let (sidecar, link) = (sidecar_of(data, &path), is_linked.then_some(given));
         let journals = Journals::with_forms(sidecar.clone(), path.clone());
-        Self { form, list, path, sidecar, rules, remembered: Mutex::new(None), journals }
+        Self { form, list, path, link, sidecar, rules, remembered: Mutex::new(None), journals }
     }
 
     /// Takes a connection to the journal out of the pool, or opens one.
@@ -85,6 +90,12 @@ impl<F: Form> Handle<F> {
         }
     }
 
+    /// Fails where the list is behind a link to a directory of another user.
+    pub(super) fn must_not_be_foreign(&self) -> Result<(), StoreError> {
+        let Some(directory) = self.link.as_ref().map(|link| self.form.directory(link)) else { return Ok(()) };
+        must_not_be_foreign(directory.ancestors().take(3)).map_err(StoreError::io("cannot use", directory))
+    }
+
     /// Returns what the last look at the list at rest saw.
     pub(super) fn remembered(&self) -> MutexGuard<'_, Option<Remembered<F>>> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
@@ -93,6 +104,15 @@ impl<F: Form> Handle<F> {
     /// Returns the file our writers queue on.
     pub(super) fn queue(&self) -> PathBuf {
         self.sidecar.join("queue")
+    }
+}
+
+/// Returns where a list is with the links of its directories resolved. A link in the place of its only file is not.
+fn real_place(form: &impl Form, path: &Path) -> PathBuf {
+    let directory = form.directory(path);
+    match path.file_name().filter(|_| directory != path) {
+        Some(name) => canonical(directory).join(name),
+        None => canonical(path),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::form::Form;
 use super::handle::Handle;
+use crate::regular_file::special_at;
 use crate::store::file::is_dead;
 use crate::store::{Litter, StoreError};
 
@@ -16,7 +17,9 @@ pub(super) fn find<F: Form>(handle: &Handle<F>) -> Result<Vec<Litter>, StoreErro
     let left = leftovers(directory, &handle.form.temporary(&handle.path));
     let mut left = left.map_err(StoreError::io("cannot list", directory))?;
     left.sort();
-    Ok(left.into_iter().map(|path| Litter::Leftover { path }).collect())
+    let mut litter: Vec<Litter> = left.into_iter().map(|path| Litter::Leftover { path }).collect();
+    litter.extend(handle.form.special_files(&handle.path).map_err(StoreError::io("cannot list", directory))?);
+    Ok(litter)
 }
 
 /// Removes litter that is still there.
@@ -32,6 +35,7 @@ pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Ve
     let still_there = find(handle)?;
     let is_gone = |item: &&Litter| match item {
         Litter::TornFile { .. } => set_aside.contains(item),
+        Litter::SpecialFile { path, .. } => still_there.contains(item) && rename_aside(path),
         Litter::Leftover { path } if still_there.contains(item) => fs::remove_file(path).is_ok(),
         Litter::Leftover { path } => !path.exists(),
         _ => false,
@@ -44,15 +48,25 @@ fn set_aside<F: Form>(handle: &Handle<F>, torn: &Litter) -> bool {
     let Litter::TornFile { path } = torn else { return false };
     let is_torn =
         || matches!(handle.form.load(&handle.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
+    // What is no regular file cannot be locked, and nobody works behind it.
+    if matches!(special_at(path), Ok(Some(_))) {
+        return rename_aside(path);
+    }
     let Ok(mut turn) = handle.take_bare_turn() else { return false };
     is_torn() && handle.form.set_aside(turn.held(), path, &name_aside(path)).is_ok()
+}
+
+/// Gives something from which nothing can be read another name.
+fn rename_aside(path: &Path) -> bool {
+    fs::rename(path, name_aside(path)).is_ok()
 }
 
 /// Returns a name for a file from which nothing can be read, that no earlier one has.
 fn name_aside(path: &Path) -> PathBuf {
     let aside = path.with_added_extension("unreadable");
     let others = (2..).map(|number: u32| aside.with_added_extension(number.to_string()));
-    std::iter::once(aside.clone()).chain(others).find(|name| !name.exists()).unwrap_or(aside)
+    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+    std::iter::once(aside.clone()).chain(others).find(is_free).unwrap_or(aside)
 }
 
 /// Removes temporary files of the dead, as far as that is possible.

@@ -150,6 +150,7 @@ struct Glance<F: Form> {
 
 /// Reads the files, where they are not the ones that were read before.
 fn load<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Glance<F>, StoreError> {
+    handle.must_not_be_foreign()?;
     let started = Instant::now();
     loop {
         // Before the files: whatever is committed from here on is taken from the journal.

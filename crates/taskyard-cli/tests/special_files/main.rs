@@ -1,0 +1,15 @@
+//! What is no regular file, or far too large, in every place that is read: each command says so at once, nothing is followed, and
+//! nobody else is troubled.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod directories;
+mod documents;
+mod inboxes;
+mod locks;
+mod marks;
+mod settings;
+mod site;
+mod task_files;
+mod team_files;
+mod todos;

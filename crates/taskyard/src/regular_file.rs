@@ -1,0 +1,245 @@
+//! The one door through which files that other programs may have put there are opened for reading: regular files only, never
+//! behind a link, never waiting, up to a size.
+//!
+//! Whoever wants a user's own file, which may well be a link, asks for it by [`read_following`]. Directories are not opened here.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+use taskyard_core::SpecialFile;
+use taskyard_core::dialect::native::Unreadable;
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotRead {
+    /// What stands there is no regular file.
+    #[error("it is {found}, not a regular file")]
+    NotRegular {
+        /// What it is.
+        found: SpecialFile,
+    },
+    /// The file is larger than anything we read there.
+    #[error("it is {size} bytes large (the limit is {limit})")]
+    TooLarge {
+        /// Its size, as far as it was seen.
+        size: u64,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl NotRead {
+    /// Tells whether there is nothing of that name.
+    pub(crate) fn is_missing(&self) -> bool {
+        let is_missing =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        matches!(self, Self::System(error) if is_missing(error))
+    }
+
+    /// Says it as the reason why no task can be read from a file; an error where the file is not to blame.
+    pub(crate) fn of_a_task(self) -> io::Result<Unreadable> {
+        match self {
+            Self::NotRegular { found } => Ok(Unreadable::NotAFile { found }),
+            Self::TooLarge { size, limit } => Ok(Unreadable::TooLarge { size, limit }),
+            Self::System(error) => Err(error),
+        }
+    }
+}
+
+impl From<NotRead> for io::Error {
+    fn from(why: NotRead) -> Self {
+        match why {
+            NotRead::System(error) => error,
+            why => Self::new(io::ErrorKind::InvalidData, why),
+        }
+    }
+}
+
+/// What every file is opened with: a link is not followed, a pipe not waited for, a terminal does not become ours.
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Opens a name in a directory without following a link. Whether it is a regular file is known only by looking through what was
+/// opened: the caller asks [`must_fit`] next.
+pub(crate) fn open_at(directory: BorrowedFd<'_>, name: &CStr) -> Result<File, NotRead> {
+    open_with(directory, name, OFlags::NOFOLLOW)
+}
+
+/// Fails unless what was opened is a regular file within the limit.
+pub(crate) fn must_fit(kind: FileType, size: u64, limit: u64) -> Result<(), NotRead> {
+    match special(kind) {
+        Some(found) => Err(NotRead::NotRegular { found }),
+        None if size > limit => Err(NotRead::TooLarge { size, limit }),
+        None => Ok(()),
+    }
+}
+
+/// Reads an open file of about this size, and no more than the limit however it grows meanwhile.
+pub(crate) fn read_open(file: File, size: u64, limit: u64) -> Result<Vec<u8>, NotRead> {
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0) + 1);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    let size = bytes.len() as u64;
+    if size > limit { Err(NotRead::TooLarge { size, limit }) } else { Ok(bytes) }
+}
+
+/// Opens the file at a path without following a link that it may be.
+pub(crate) fn open(path: &Path, limit: u64) -> Result<(File, Stat), NotRead> {
+    looked_at(open_with(CWD, path, OFlags::NOFOLLOW)?, limit)
+}
+
+/// Reads the file at a path.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
+    let (file, stat) = open(path, limit)?;
+    read_open(file, size_of(&stat), limit)
+}
+
+/// Reads the file that a path leads to, where that is for the user to decide and may be a link.
+pub(crate) fn read_following(path: &Path, limit: u64) -> Result<Vec<u8>, NotRead> {
+    let (file, stat) = looked_at(open_with(CWD, path, OFlags::empty())?, limit)?;
+    read_open(file, size_of(&stat), limit)
+}
+
+/// Opens a file that others have, to be locked and changed in place.
+pub(crate) fn open_to_change(path: &Path) -> Result<File, NotRead> {
+    let file = open_with(CWD, path, OFlags::RDWR | OFlags::NOFOLLOW)?;
+    Ok(looked_at(file, u64::MAX)?.0)
+}
+
+/// Returns what stands at a path, where it is no regular file; none also where there is nothing.
+pub(crate) fn special_at(path: &Path) -> io::Result<Option<SpecialFile>> {
+    match rustix::fs::lstat(path) {
+        Ok(stat) => Ok(special(kind_of(&stat))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Fails where something stands at a path that is no regular file: what we put there would take its place, or go behind it.
+pub(crate) fn must_be_replaceable(path: &Path) -> io::Result<()> {
+    match special_at(path)? {
+        Some(found) => Err(NotRead::NotRegular { found }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Returns what a kind of file is, where it is not the regular one.
+pub(crate) fn special(kind: FileType) -> Option<SpecialFile> {
+    Some(match kind {
+        FileType::RegularFile => return None,
+        FileType::Symlink => SpecialFile::Link,
+        FileType::Directory => SpecialFile::Directory,
+        FileType::Fifo => SpecialFile::Pipe,
+        FileType::Socket => SpecialFile::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => SpecialFile::Device,
+    })
+}
+
+fn open_with(directory: BorrowedFd<'_>, name: impl Arg + Copy, further: OFlags) -> Result<File, NotRead> {
+    let error = match rustix::fs::openat(directory, name, FLAGS | further, Mode::empty()) {
+        Ok(file) => return Ok(File::from(file)),
+        Err(error) => error,
+    };
+    // The system names a link, a socket and a device without a driver by errors that mean other things as well.
+    if error != Errno::NOENT
+        && further.contains(OFlags::NOFOLLOW)
+        && let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+        && let Some(found) = special(kind_of(&stat))
+    {
+        return Err(NotRead::NotRegular { found });
+    }
+    Err(NotRead::System(error.into()))
+}
+
+fn looked_at(file: File, limit: u64) -> Result<(File, Stat), NotRead> {
+    let stat = rustix::fs::fstat(file.as_fd()).map_err(io::Error::from)?;
+    must_fit(kind_of(&stat), size_of(&stat), limit)?;
+    Ok((file, stat))
+}
+
+fn kind_of(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+fn size_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::path::Path;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use taskyard_core::SpecialFile;
+
+    use super::{NotRead, must_be_replaceable, open, read, read_following, read_open};
+
+    fn found(path: &Path) -> SpecialFile {
+        match read(path, 100) {
+            Err(NotRead::NotRegular { found }) => found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_nothing_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "contents").unwrap();
+        symlink("file", path("link")).unwrap();
+        symlink("loop", path("loop")).unwrap();
+        symlink("nowhere", path("dangling")).unwrap();
+        symlink("/dev/zero", path("zero")).unwrap();
+        fs::create_dir(path("directory")).unwrap();
+        mknodat(CWD, path("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let _listening = UnixListener::bind(path("socket")).unwrap();
+        assert_eq!(read(&path("file"), 100).unwrap(), b"contents");
+        for name in ["link", "loop", "dangling", "zero"] {
+            assert_eq!(found(&path(name)), SpecialFile::Link, "{name}");
+        }
+        assert_eq!(found(&path("directory")), SpecialFile::Directory);
+        assert_eq!(found(&path("pipe")), SpecialFile::Pipe);
+        assert_eq!(found(&path("socket")), SpecialFile::Socket);
+        assert_eq!(found(Path::new("/dev/null")), SpecialFile::Device);
+        assert!(read(&path("nothing"), 100).unwrap_err().is_missing());
+        assert!(read(&path("file/below"), 100).unwrap_err().is_missing());
+        assert!(must_be_replaceable(&path("file")).is_ok() && must_be_replaceable(&path("nothing")).is_ok());
+        assert!(must_be_replaceable(&path("dangling")).is_err());
+    }
+
+    #[test]
+    fn a_users_own_link_is_followed_to_a_regular_file_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "contents").unwrap();
+        symlink("file", path("link")).unwrap();
+        symlink("/dev/zero", path("zero")).unwrap();
+        assert_eq!(read_following(&path("link"), 100).unwrap(), b"contents");
+        let zero = read_following(&path("zero"), 100);
+        assert!(matches!(zero, Err(NotRead::NotRegular { found: SpecialFile::Device })), "{zero:?}");
+    }
+
+    #[test]
+    fn the_limit_holds_for_a_file_that_grows_while_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "12345").unwrap();
+        assert!(matches!(read(&path, 4), Err(NotRead::TooLarge { size: 5, limit: 4 })));
+        let (file, _) = open(&path, 5).unwrap();
+        File::options().append(true).open(&path).unwrap().write_all(b"678").unwrap();
+        assert!(matches!(read_open(file, 5, 5), Err(NotRead::TooLarge { size: 6, limit: 5 })));
+        File::create(&path).unwrap().set_len(9 << 30).unwrap();
+        assert!(matches!(read(&path, 100), Err(NotRead::TooLarge { limit: 100, .. })));
+    }
+}

@@ -1,0 +1,81 @@
+//! What lies about in a list's place, as every store tells of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use taskyard_core::{SpecialFile, TaskId};
+
+use super::StuckLock;
+
+/// Something a list's place would be better without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Litter {
+    /// A lock whose holder showed no sign of life for longer than a lock lives.
+    StaleLock {
+        /// The lock directory.
+        path: PathBuf,
+        /// How long ago its holder showed a sign of life.
+        age: Duration,
+    },
+    /// Something in the place of a lock that would last for ever: no directory, or one from the future.
+    LockInTheWay {
+        /// The lock's place.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: StuckLock,
+    },
+    /// Something that is no regular file where one should be.
+    SpecialFile {
+        /// Its path.
+        path: PathBuf,
+        /// What it is.
+        found: SpecialFile,
+    },
+    /// A temporary file of ours whose writer is dead.
+    Leftover {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A `.highwatermark` that holds no number, which the client takes for zero.
+    BadMark {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+    },
+    /// A `.highwatermark` that is no regular file, or a huge one.
+    UnreadableMark {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A `.highwatermark`, there or not, below a number that was used and that no file holds any more.
+    LowMark {
+        /// The file.
+        path: PathBuf,
+        /// The number in it.
+        mark: u64,
+        /// The highest number that was used.
+        used: u64,
+    },
+    /// A task that is hidden from the client beside one of the same number that is not: the hidden one counts for nobody.
+    Shadowed {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
+    },
+    /// A file that holds a whole list, or what belongs to one, and from which nothing can be read.
+    TornFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A task that is hidden from the client though it is not done.
+    HiddenWork {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
+    },
+}
