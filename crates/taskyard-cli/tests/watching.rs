@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{NewTask, Update};
-use taskyard_testkit::{Home, PATIENCE, Random, Scale, finishes, write_in_place};
+use taskyard_testkit::{Home, PATIENCE, Random, Scale, StrangeFile, finishes, write_in_place};
 
 /// A running `watch`.
 struct Watching {
@@ -311,4 +311,24 @@ fn task(id: &str, subject: &str) -> Value {
 
 fn yard(home: &Home, agent: &str) -> Yard {
     Yard::new(Arc::new(home.store()), ListId::new("L").unwrap(), AgentName::new(agent).unwrap())
+}
+
+#[test]
+fn something_strange_that_appears_among_the_files_stops_nobody_from_being_told() {
+    for kind in StrangeFile::ALL {
+        finishes(move || {
+            let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+            let first = home.ask("create A")["revision"].as_u64().unwrap();
+            let mut watching = Watching::since(&home, first);
+            let good = home.path().join("good");
+            fs::write(&good, "700").unwrap();
+            for name in ["3.json", ".highwatermark", ".lock"] {
+                kind.put(&home.list("L").join(name), &good);
+            }
+            home.ask("create B");
+            let told = watching.lines.next().unwrap();
+            assert_eq!(told["task"], json!("4"), "{kind:?}: {told}");
+            drop(watching.kill());
+        });
+    }
 }

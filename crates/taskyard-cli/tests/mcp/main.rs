@@ -22,6 +22,7 @@ mod recording;
 mod repeating;
 mod resources;
 mod sessions;
+mod special_files;
 mod stdio;
 mod usage;
 mod waiting;
