@@ -13,7 +13,7 @@ use taskyard::store::{
     TeachingPlace, open_documents, open_teaching,
 };
 use taskyard_testkit::Opened;
-use taskyard_testkit::properties::{Removable, Removal, what_is_missing_is_named};
+use taskyard_testkit::properties::{Removable, Removal, RemoveOutside, what_is_missing_is_named};
 
 /// Nobody can reach into the memory of a store: what is removed is removed in another program's name.
 fn memory(rules: Rules) -> Removable {
@@ -61,9 +61,7 @@ fn documents(rules: Rules) -> Removable {
     Removable { opened: Opened::keeping(store, folder), remove: Box::new(remove) }
 }
 
-type Remove = Box<dyn Fn(&ListId, Removal<'_>)>;
-
-fn remove_files(lists: &Path) -> Remove {
+fn remove_files(lists: &Path) -> Box<RemoveOutside> {
     let lists = lists.to_owned();
     Box::new(move |list, removal| {
         let directory = lists.join(list.directory());

@@ -128,3 +128,18 @@ fn looking_does_not_make_a_lost_list_anew() {
         assert!(!test.path(LIST).exists(), "{command}");
     }
 }
+
+#[test]
+fn the_earlier_look_is_the_last_that_is_on_record() {
+    // A file that was not written in the very moment of its commit needs no second look; that takes a slow machine.
+    let is_told = (0..5).any(|_| {
+        let mut test = Test::new().quietly("create One");
+        let created = test.json("history --json")["entries"][0]["at"].as_str().unwrap().to_owned();
+        test = test.quietly("list").meanwhile(remove_directory);
+        let gone = &test.json("list --json")["gone"];
+        let [seen, noticed] = ["lastSeen", "noticed"].map(|key| gone[key].as_str().unwrap().to_owned());
+        assert!(created <= seen && seen < noticed, "{created} {seen} {noticed}");
+        created < seen
+    });
+    assert!(is_told);
+}

@@ -35,13 +35,16 @@ impl Gone {
 }
 
 /// Tells what is gone from a list of which no task file is left, given what of it is missing, what it was kept in where that is gone,
-/// too, and the time. None where nothing is.
-pub fn gone(missing: &[Removed], with: Option<KeptIn>, now: Timestamp) -> Option<Gone> {
+/// too, when a look last found tasks in it where that is known, and the time. None where nothing is gone.
+pub fn gone(missing: &[Removed], with: Option<KeptIn>, last_look: Option<Timestamp>, now: Timestamp) -> Option<Gone> {
     let visible = || missing.iter().filter(|removed| removed.is_missing() && !removed.task.is_internal());
     let open = visible().filter(|removed| removed.task.status.is_open()).count();
     let last_seen = visible().map(|removed| removed.last_seen).max()?;
     // What nobody has written down yet is noticed now.
     let noticed = visible().map(|removed| if removed.entry.after.is_some() { now } else { removed.entry.at }).max()?;
+    // A look after that found other tasks, which have been deleted since.
+    let last_look = last_look.filter(|last_look| *last_look <= noticed);
+    let last_seen = last_look.map_or(last_seen, |last_look| last_look.max(last_seen));
     Some(Gone { open, completed: visible().count() - open, with, last_seen, noticed })
 }
 
@@ -82,7 +85,7 @@ mod tests {
             entry(7, 1, Op::RemovedElsewhere, image(1, Status::Pending), None),
         ];
         let missing = removed(&journal, &HashSet::new());
-        let told = gone(&missing, Some(KeptIn::Directory), Timestamp(9)).unwrap();
+        let told = gone(&missing, Some(KeptIn::Directory), None, Timestamp(9)).unwrap();
         let expected = Gone {
             open: 1,
             completed: 1,
@@ -91,6 +94,8 @@ mod tests {
             noticed: Timestamp(9),
         };
         assert_eq!((told, told.is_loss()), (expected, true));
-        assert_eq!(gone(&removed(&journal[2..4], &HashSet::new()), None, Timestamp(9)), None);
+        let seen = |look| gone(&missing, None, Some(Timestamp(look)), Timestamp(9)).unwrap().last_seen;
+        assert_eq!([1, 6, 10].map(seen), [Timestamp(2), Timestamp(6), Timestamp(2)]);
+        assert_eq!(gone(&removed(&journal[2..4], &HashSet::new()), None, None, Timestamp(9)), None);
     }
 }

@@ -24,12 +24,15 @@ pub enum Removal<'a> {
     Everything,
 }
 
+/// Removes from a list without asking.
+pub type RemoveOutside = dyn Fn(&ListId, Removal<'_>);
+
 /// A store, and how another program removes from it behind its back.
 pub struct Removable {
     /// The store.
     pub opened: Opened,
     /// Removes from a list.
-    pub remove: Box<dyn Fn(&ListId, Removal<'_>)>,
+    pub remove: Box<RemoveOutside>,
 }
 
 impl fmt::Debug for Removable {
@@ -110,7 +113,7 @@ type Standings = BTreeMap<TaskId, Standing>;
 struct Player {
     yard: Yard,
     rules: Rules,
-    remove: Box<dyn Fn(&ListId, Removal<'_>)>,
+    remove: Box<RemoveOutside>,
     made: Vec<TaskId>,
     standings: Standings,
     /// What each revision did to the standing of tasks: how they stood before it.

@@ -9,5 +9,5 @@ mod playing;
 mod steps;
 
 pub use leasing::{Outside, leases_keep_their_promises};
-pub use missing::{Removable, Removal, what_is_missing_is_named};
+pub use missing::{Removable, Removal, RemoveOutside, what_is_missing_is_named};
 pub use playing::random_operations_keep_the_invariants;

@@ -51,6 +51,9 @@ impl Yard {
     pub(super) fn gone_with(&self, with: Option<KeptIn>) -> Option<Gone> {
         let missing = self.missing(&[], &[]);
         let missing = missing.inspect_err(|error| tracing::debug!(%error, "what is gone is not known")).ok()?;
-        gone(&missing, with, clock::now())
+        if missing.is_empty() {
+            return None;
+        }
+        gone(&missing, with, self.store().last_look(self.list_id()), clock::now())
     }
 }

@@ -65,6 +65,12 @@ pub trait Store: Debug + Send + Sync {
         None
     }
 
+    /// Returns when a look that is on record last found tasks in a list of which none is left; none where no look is.
+    fn last_look(&self, list: &ListId) -> Option<Timestamp> {
+        let _ = list;
+        None
+    }
+
     /// Gives leases the ends they carry here, each only while it is still there with the same token. It waits for no
     /// transaction and is no commit.
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError>;

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use taskyard_core::{AgentName, Op, Revision};
+use taskyard_core::{AgentName, Op, Revision, Timestamp};
 
 use super::commit::elsewhere;
 use super::handle::Handle;
@@ -105,6 +105,11 @@ fn write(
         })
         .collect();
     journal.append(revision, clock::now(), &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
+    let removed = changes.iter().filter(|change| change.after.is_none());
+    let seen = removed.map(|change| journal.known(&change.task)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(last) = seen.into_iter().flatten().map(|known| known.seen).max() {
+        journal.set_last_look(Timestamp(last / 1_000_000))?;
+    }
     for change in changes {
         match &change.after {
             Some((image, look)) => {

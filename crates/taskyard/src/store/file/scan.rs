@@ -15,7 +15,7 @@ use super::hidden;
 use super::place::{self, Place, c_name};
 use super::present::Sight;
 use crate::clock;
-use crate::store::sidecar::{Journal, Known, KnownTask};
+use crate::store::sidecar::{Journal, Known, KnownTask, LOOK_IS_OLD};
 use crate::store::{Problem, StoreError};
 
 /// Below this many files a second thread costs more than it saves.
@@ -76,6 +76,8 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     let mut scan = Scan { revision, seen, ..Scan::default() };
     let Looks { tasks: mut looks, shadowed } = seen_files;
     scan.tasks.reserve(looks.len());
+    let newest = known.iter().max_by_key(|known| known.seen);
+    let newest = newest.and_then(|known| Some((known.id.clone(), *looks.get(&known.id)?, known.seen)));
     // In the order of the known, which is nearly the order of the numbers.
     for known in known {
         // A directory that changes while it is read may leave a name out: ask for it by name before believing that.
@@ -96,6 +98,14 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     scan.problems.extend(shadowed.into_iter().map(|task| in_the_shadow(place, task)));
     for (id, look) in looks {
         scan.add(&looking, id, look, None)?;
+    }
+    if let Some((id, look, last_seen)) = newest
+        && scan.changes.is_empty()
+        && scan.reprints.is_empty()
+        && seen - last_seen > LOOK_IS_OLD
+    {
+        // One file stands for all: when the list was last seen is told by the newest.
+        scan.reprints.push((id, look));
     }
     scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
     scan.problems.sort_by(|one, two| one.task.cmp(&two.task));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task, Timestamp};
 
 use super::handle::Handle;
 use super::pair::FilePair;
@@ -122,6 +122,14 @@ impl Store for FileStore {
         // Whoever looks at this moment will know more than we do.
         let mut present = handle.present.try_lock().ok()?;
         present.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
+    }
+
+    fn last_look(&self, list: &ListId) -> Option<Timestamp> {
+        let handle = self.handle(list);
+        let journal = handle.journal_to_read()?;
+        let last = journal.last_look().ok().flatten();
+        handle.give_back(journal);
+        last
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, ToSql};
 use taskyard_core::dialect::native::{self, Unreadable};
-use taskyard_core::{Image, Task, TaskId};
+use taskyard_core::{Image, Task, TaskId, Timestamp};
 
 use super::Journal;
 use super::entries::{Key, task_id};
@@ -12,6 +12,11 @@ use crate::store::StoreError;
 
 /// The table of last known states.
 const TABLE: &str = "known";
+/// The fact that says when a look last found files that are gone now, in milliseconds.
+const LAST_LOOK: &str = "seen";
+
+/// A look is written down where the last one that was is older than this, in nanoseconds.
+pub(in crate::store) const LOOK_IS_OLD: i64 = 60_000_000_000;
 
 /// One file as it was last seen.
 #[derive(Clone, Debug)]
@@ -133,6 +138,16 @@ impl Journal {
             Some(known) => self.set_known(task, &Known { print, seen, mode: Some(mode), ..known }),
             None => Ok(()),
         }
+    }
+
+    /// Remembers when a look last found files that are gone now.
+    pub(in crate::store) fn set_last_look(&self, at: Timestamp) -> Result<(), StoreError> {
+        self.set_fact(LAST_LOOK, at.0)
+    }
+
+    /// Returns when a look last found files that are gone now, where that was remembered.
+    pub(in crate::store) fn last_look(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.fact::<i64>(LAST_LOOK)?.map(Timestamp))
     }
 
     /// Forgets a file.

@@ -30,7 +30,7 @@ pub(in crate::store) use database::Journal;
 pub(in crate::store) use entries::{NewEntry, Standing, StoredEntry};
 pub(in crate::store) use fingerprint::Fingerprint;
 pub(in crate::store) use forms::Formed;
-pub(in crate::store) use known::{Known, KnownTask};
+pub(in crate::store) use known::{Known, KnownTask, LOOK_IS_OLD};
 pub(in crate::store) use mending::{examine, mend};
 pub(in crate::store) use moves::Move;
 pub(in crate::store) use naming::{canonical, sidecar_name, sidecar_of};

@@ -14,7 +14,7 @@ use super::present::{Outside, present};
 use super::rewriting::Following;
 use crate::clock;
 use crate::store::StoreError;
-use crate::store::sidecar::Journal;
+use crate::store::sidecar::{Journal, LOOK_IS_OLD};
 use crate::store::staged::{Kept, State};
 
 /// The last commit that is in the files, as far as was written down.
@@ -34,6 +34,13 @@ pub(super) struct Sight<F: Form> {
     pub(super) outside: Vec<Outside>,
     /// Whether a commit of ours may not be in the files yet.
     pub(super) is_unsettled: bool,
+}
+
+impl<F: Form> Sight<F> {
+    /// Tells whether there is nothing to record.
+    fn is_quiet(&self) -> bool {
+        self.outside.is_empty() && !self.is_unsettled
+    }
 }
 
 /// The files of a list, read, and the form of everything in them.
@@ -125,8 +132,14 @@ pub(super) fn read_files<F: Form>(handle: &Handle<F>) -> Result<Option<Arc<F::Ra
 
 /// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
 pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<State>, StoreError> {
-    let sight = handle.journals.reading(|journal| look(handle, journal))?;
-    if sight.outside.is_empty() && !sight.is_unsettled {
+    let sight = handle.journals.reading(|journal| {
+        let sight = look(handle, journal)?;
+        if let Some(journal) = journal.filter(|_| sight.is_quiet() && !sight.state.tasks.is_empty()) {
+            write_down_look(journal);
+        }
+        Ok(sight)
+    })?;
+    if sight.is_quiet() {
         return Ok(Arc::new(sight.state));
     }
     // The first look at a list that others made: from here on nothing of it can be lost.
@@ -137,6 +150,23 @@ pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<State>,
         Err(error) => tracing::debug!(%error, "outside changes are not recorded"),
     }
     Ok(Arc::new(sight.state))
+}
+
+/// Remembers that tasks were there, where the last look that was remembered is old.
+fn write_down_look(journal: &Journal) {
+    let written = journal.last_look().and_then(|last| {
+        let now = clock::now();
+        if last.is_some_and(|last| (now.0 - last.0).saturating_mul(1_000_000) <= LOOK_IS_OLD) {
+            return Ok(());
+        }
+        let transaction = journal.begin()?;
+        journal.set_last_look(now)?;
+        journal.end(transaction)
+    });
+    // Whoever only reads is not troubled by a journal that cannot be written.
+    if let Err(error) = written {
+        tracing::debug!(%error, "a look is not written down");
+    }
 }
 
 /// The files, and how far they had followed the journal.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status};
+use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
 
 use super::form::Form;
 use super::handle::Handle;
@@ -87,6 +87,14 @@ impl<F: Form> Store for TranslatedStore<F> {
         // Whoever follows a journal that is damaged would wait in vain.
         handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
         following::watch(handle, since, to)
+    }
+
+    fn last_look(&self, list: &ListId) -> Option<Timestamp> {
+        let handle = self.handle(list);
+        let journal = handle.journal_to_read()?;
+        let last = journal.last_look().ok().flatten();
+        handle.give_back(journal);
+        last
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
