@@ -1,4 +1,5 @@
-//! Saving what an export wrote: whole or not at all.
+//! Saving what an export wrote: whole or not at all. Only a document that is there is written in place, as its programs do, and a
+//! command killed in the middle of that leaves it torn; to export again mends it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -118,3 +118,63 @@ fn unreadable(why: BadDocument) -> Unreadable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, SystemTime};
+
+    use super::look;
+    use crate::store::document::rewrite::Rewrite;
+    use crate::store::translated::Loaded;
+
+    fn document(tasks: [&str; 2]) -> String {
+        let [one, two] = tasks.map(|task| format!("{{\"id\":\"{task}\"}}"));
+        format!("{{\"tasks\":[{one},{two}],\"version\":2}}")
+    }
+
+    fn file(folder: &tempfile::TempDir, text: &str) -> PathBuf {
+        let path = folder.path().join("tasks.json");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn let_it_settle(path: &Path) {
+        let long_ago = SystemTime::now() - Duration::from_secs(60);
+        File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+
+    #[test]
+    fn a_file_just_written_is_believed_only_where_no_commit_was_begun_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&folder, &document(["1", "2"]));
+        assert!(matches!(look(&path, None, &|| Ok(false)).unwrap(), Loaded::Moving));
+        assert!(matches!(look(&path, None, &|| Ok(true)).unwrap(), Loaded::Whole(_)));
+        let_it_settle(&path);
+        assert!(matches!(look(&path, None, &|| panic!("nobody has written")).unwrap(), Loaded::Whole(_)));
+    }
+
+    #[test]
+    fn a_mixture_of_old_and_new_is_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let (before, after) = (document(["1", "3"]), document(["2", "4"]));
+        let rewrite = Rewrite::between(before.as_bytes(), after.as_bytes(), crate::clock::boot_id());
+        for found in [&before, &after, &document(["2", "3"]), &document(["1", "4"]), &format!("{after}\0")] {
+            let path = file(&folder, found);
+            let Loaded::Completed(raw) = look(&path, Some(&rewrite), &|| Ok(true)).unwrap() else { panic!("{found}") };
+            assert_eq!(raw.bytes, after.as_bytes(), "{found}");
+        }
+    }
+
+    #[test]
+    fn what_another_program_wrote_after_a_crash_is_shown_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let rewrite = Rewrite::between(document(["1", "3"]).as_bytes(), document(["2", "4"]).as_bytes(), String::new());
+        let theirs = document(["1", "theirs"]);
+        let path = file(&folder, &theirs);
+        let_it_settle(&path);
+        let Loaded::Whole(raw) = look(&path, Some(&rewrite), &|| Ok(true)).unwrap() else { panic!("{theirs}") };
+        assert_eq!(raw.bytes, theirs.as_bytes());
+    }
+}
