@@ -8,8 +8,9 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use proptest::test_runner::{Config, TestRunner};
-use taskyard::core::{AgentName, ListId, Revision, Rules, TaskId};
+use taskyard::core::{AgentName, ListId, Op, Revision, Rules, TaskId};
 use taskyard::operations::{NewTask, Restorable, RestoreWhich, UndoRange};
+use taskyard::store::HistoryQuery;
 use taskyard::{Outcome, Yard};
 
 use super::invariants::edges_are_in_order;
@@ -169,13 +170,13 @@ impl Player {
                 let tasks: Vec<TaskId> = self.tasks(tasks).into_iter().filter(|task| there.contains(task)).collect();
                 (self.remove)(yard.list_id(), Removal::Tasks(&tasks));
                 self.stand(tasks.clone(), Standing::Missing);
-                (*looks && !tasks.is_empty()).then(|| self.look())
+                if *looks && !tasks.is_empty() { self.look() } else { None }
             }
             Step::RemoveEverything { looks } => {
                 (self.remove)(yard.list_id(), Removal::Everything);
                 let there = self.those(&[Standing::There]);
                 self.stand(there.clone(), Standing::Missing);
-                (*looks && !there.is_empty()).then(|| self.look())
+                if *looks && !there.is_empty() { self.look() } else { None }
             }
             Step::RestoreAll => {
                 let restored = yard.restore(RestoreWhich::All).unwrap().done().unwrap();
@@ -240,10 +241,10 @@ impl Player {
         Some(undone.revision)
     }
 
-    /// Lets the store notice what happened, and returns the revision that has it.
-    fn look(&self) -> Revision {
-        let entries = self.yard.history(&taskyard::store::HistoryQuery::default()).unwrap();
-        entries.last().unwrap().revision
+    /// Lets the store notice what happened, and returns the revision that has it. A store may leave it to the next look.
+    fn look(&self) -> Option<Revision> {
+        let entries = self.yard.history(&HistoryQuery::default()).unwrap();
+        entries.last().filter(|last| last.op == Op::RemovedElsewhere).map(|last| last.revision)
     }
 
     fn restore_everything(&mut self) {
