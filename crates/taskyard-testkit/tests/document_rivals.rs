@@ -101,7 +101,8 @@ fn whoever_reads_while_others_write_sees_whole_commits() {
         .map(|number| json!({"id": format!("task-{number:04}"), "description": "As before", "status": "pending"}));
     // So that every commit changes something at the beginning and something at the end.
     let first = json!({"id": "shared", "description": "shared", "status": "pending"});
-    let root = json!({ "tasks": [first].into_iter().chain(many).collect::<Vec<_>>(), "version": 2 });
+    let tasks: Vec<Value> = [first].into_iter().chain(many).collect();
+    let root = json!({ "tasks": tasks, "version": 2 });
     fs::write(folder.path().join("tasks.json"), serde_json::to_string_pretty(&root).unwrap()).unwrap();
     assert!(start_ours(folder.path(), 0, 10).wait().unwrap().success());
     let count = 10 + Scale::from_environment(0.1).of(WRITES_WHILE_READING);

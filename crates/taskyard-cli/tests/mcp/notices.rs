@@ -49,7 +49,9 @@ fn settings_that_nobody_trusts_do_not_count_and_the_first_answer_says_so() {
     assert!(first.ends_with("; a person can allow it with `taskyard trust` there."), "{first}");
     let second = server.call("TaskGet", json!({ "taskId": "1" }));
     assert!(!second.contains("For the user"), "{second}");
-    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    let arguments = json!({ "taskId": "1", "status": "completed" });
+    let refused = server.ask("tools/call", json!({ "name": "TaskUpdate", "arguments": arguments }));
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
     assert_ne!(home.ask("show 1")["task"]["status"], "completed");
     home.command("trust").current_dir(&project).output().unwrap();
     let mut server = serve();

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use super::NotPrivate;
 use super::directory::{close, make_directory};
-use super::owner::{is_open, kind, must_be_ours, rights};
-use super::tightening::{holds_only_ours, tighten_below};
+use super::owner::{is_open, is_to_be_closed, kind, must_be_ours, rights};
+use super::tightening::{holds_only_ours, holds_open, tighten_below};
 
 /// The rights with which others can put files into a directory.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -28,10 +28,13 @@ pub fn secure_data_directory(data: &Path) -> Result<(), NotPrivate> {
     if !is_open(&found) {
         return Ok(());
     }
-    if holds_only_ours(data) {
+    let is_ours_alone = is_to_be_closed(&found) && holds_only_ours(data);
+    if is_ours_alone {
         close(data, rights(&found));
     }
-    tighten_below(data);
+    if is_ours_alone || holds_open(data) {
+        tighten_below(data);
+    }
     let rights_left = stat(data).map_or(0, |found| rights(&found));
     if rights_left & WRITABLE_BY_OTHERS != 0 {
         return Err(NotPrivate::OpenToOthers { path: data.to_owned() });

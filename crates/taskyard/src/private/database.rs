@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Stat, lstat};
 use rustix::io::Errno;
 
 use super::file::create_new;
-use super::owner::{is_open, kind, must_be_ours};
+use super::owner::{is_to_be_closed, kind, must_be_ours};
 use super::tightening::tighten_below;
 use super::{NotPrivate, make_directory};
 
@@ -36,7 +36,7 @@ pub(crate) fn has_database(data: &Path, path: &Path) -> io::Result<bool> {
         Err(error) => return Err(error.into()),
     };
     must_be_a_database(path, &found)?;
-    if is_open(&found) {
+    if is_to_be_closed(&found) {
         tighten_below(data);
     }
     Ok(true)

@@ -22,6 +22,7 @@ pub(super) fn must_be_ours(path: &Path, found: &Stat) -> Result<(), NotPrivate> 
 }
 
 /// Returns the rights on what was found.
+#[allow(clippy::useless_conversion, reason = "a mode is narrower on other systems")]
 pub(super) fn rights(found: &Stat) -> u32 {
     u32::from(found.st_mode) & 0o7777
 }
@@ -29,6 +30,11 @@ pub(super) fn rights(found: &Stat) -> u32 {
 /// Tells whether anybody but the owner has any right on it.
 pub(super) fn is_open(found: &Stat) -> bool {
     rights(found) & 0o077 != 0
+}
+
+/// Tells whether others have rights on it and we could take them away.
+pub(super) fn is_to_be_closed(found: &Stat) -> bool {
+    is_open(found) && (geteuid().is_root() || found.st_uid == geteuid().as_raw())
 }
 
 /// Returns what kind of file was found.

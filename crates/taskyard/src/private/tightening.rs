@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Mode, Stat, chmod, lstat};
 
 use super::directory::close;
 use super::file::FILE;
-use super::owner::{is_open, kind, rights};
+use super::owner::{is_open, is_to_be_closed, kind, rights};
 
 /// The names of ours in a data directory, or what they begin with.
 const DIRECTORIES: [&str; 4] = ["lists", "jobs", "inboxes", "set-aside"];
@@ -18,6 +18,13 @@ const TOKEN: &str = "serve-token";
 /// Tells whether there is nothing in a data directory but what is ours.
 pub(super) fn holds_only_ours(data: &Path) -> bool {
     names(data).all(|name| is_ours(&name))
+}
+
+/// Tells whether anything of ours in a data directory is open to others and can be closed. What is further below was left open
+/// together with it.
+pub(super) fn holds_open(data: &Path) -> bool {
+    let is_open = |name: String| lstat(data.join(name)).is_ok_and(|found| is_to_be_closed(&found));
+    names(data).filter(|name| is_ours(name)).any(is_open)
 }
 
 /// Closes everything of ours in a data directory, whoever had left it open. What cannot be closed stays as it is.
