@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use taskyard::core::json_text;
 use taskyard::core::{Metadata, Priority, TaskId};
 
 use super::values::parse_id;
@@ -59,7 +60,7 @@ fn parse_meta(text: &str) -> Result<(String, Value), String> {
     if key.is_empty() {
         return Err("there is no key before the `=`".to_owned());
     }
-    match serde_json::from_str(value) {
+    match json_text::from_str(value) {
         Ok(value) => Ok((key.to_owned(), value)),
         Err(_) => Err(format!(
             "`{}` is no JSON; text needs quotes of its own, kept from the shell: '{key}={}'",

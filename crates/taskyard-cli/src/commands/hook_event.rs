@@ -4,6 +4,7 @@ use std::io::Read as _;
 
 use serde_json::{Map, Value};
 use taskyard::core::dialect::native::LARGEST;
+use taskyard::core::json_text;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -17,7 +18,7 @@ pub(super) fn read_event() -> Result<Map<String, Value>, Problem> {
         Problem::new(Exit::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
             .hint("this command is for the client's hooks, which write one JSON object")
     };
-    match serde_json::from_slice(&bytes) {
+    match json_text::from_slice(&bytes) {
         Ok(Value::Object(event)) => Ok(event),
         Ok(_) => Err(wrong("it is no JSON object".to_owned())),
         Err(error) => Err(wrong(error.to_string())),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use taskyard::Error;
 use taskyard::core::dialect::native::LARGEST;
+use taskyard::core::json_text;
 use taskyard::core::render::{Board, Line, Tone, escaping, todo_line};
 use taskyard::core::tools::todo_write::{self, shape};
 use taskyard::core::{Status, Todo as Item};
@@ -97,7 +98,7 @@ fn list_on_stdin() -> Result<Value, Problem> {
     let mut bytes = Vec::new();
     let failed = |error| Problem::io("cannot read the list from stdin", &error);
     std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
-    match serde_json::from_slice(&bytes) {
+    match json_text::from_slice(&bytes) {
         Ok(list @ Value::Array(_)) => Ok(json!({ "todos": list })),
         Ok(input) => Ok(input),
         Err(error) => Err(Problem::usage("bad_input", format!("what came on stdin is no JSON: {error}"))

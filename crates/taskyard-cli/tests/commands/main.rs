@@ -59,6 +59,7 @@ mod show;
 mod signals;
 mod start;
 mod stats;
+mod surrogates;
 mod team;
 #[cfg(unix)]
 mod terminal;

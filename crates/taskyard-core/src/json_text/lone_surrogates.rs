@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// How long an escape is: `\ud83d`.
-const ESCAPE: usize = 6;
+pub(super) const ESCAPE: usize = 6;
 
 /// Replaces every escape of half a surrogate pair by `\ufffd`, which is as long, so that nothing moves.
 ///
@@ -19,10 +19,24 @@ pub fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     replaced
 }
 
+/// Tells whether a JSON text escapes half a surrogate pair.
+pub fn has_lone_surrogates(json: &[u8]) -> bool {
+    lone_surrogates(json).next().is_some()
+}
+
+/// Writes every escape of half a surrogate pair in lower case, as `JSON.stringify` does.
+pub fn lower_case_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
+    let mut lowered = Cow::Borrowed(json);
+    for at in lone_surrogates(json) {
+        lowered.to_mut()[at..at + ESCAPE].make_ascii_lowercase();
+    }
+    lowered
+}
+
 /// Returns where the escapes of half a surrogate pair begin.
 ///
 /// Outside of strings JSON has no backslash, so none of them is taken for what it is not.
-fn lone_surrogates(json: &[u8]) -> impl Iterator<Item = usize> {
+pub(super) fn lone_surrogates(json: &[u8]) -> impl Iterator<Item = usize> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -44,7 +58,7 @@ fn lone_surrogates(json: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 /// Returns the UTF-16 unit that a `\uXXXX` at this place stands for.
-fn code_unit(json: &[u8], at: usize) -> Option<u16> {
+pub(super) fn code_unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)? as u16))
 }

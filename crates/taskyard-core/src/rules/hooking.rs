@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::json_text;
 use crate::{Rules, Status, Task, TaskId};
 
 /// Something that hooks are told of.
@@ -130,7 +131,7 @@ fn json_of(stdout: &str) -> Option<Map<String, Value>> {
     if !text.starts_with('{') {
         return None;
     }
-    serde_json::from_str(text).ok()
+    json_text::from_str(text).ok()
 }
 
 fn answer_of(output: &Map<String, Value>) -> HookAnswer {

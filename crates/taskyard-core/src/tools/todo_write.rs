@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::repairing::is_repaired;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
+use crate::json_text;
 use crate::rules::gate::System;
 use crate::{Rules, Todo};
 
@@ -39,7 +40,7 @@ const MODIFIED: &str = "Todos have been modified successfully. Ensure that you c
 pub fn read(input: &Value, rules: Rules) -> Result<Vec<Todo>, InputError> {
     let mut input = input.clone();
     if let Some(Value::String(text)) = input.get("todos").filter(|_| is_repaired(rules))
-        && let Ok(todos @ Value::Array(_)) = serde_json::from_str(text)
+        && let Ok(todos @ Value::Array(_)) = json_text::from_str(text)
     {
         input["todos"] = todos;
     }

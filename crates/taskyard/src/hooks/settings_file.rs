@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use taskyard_core::json_text;
 use taskyard_core::rules::hooking::HookEvent;
 
 use super::hook::{Hook, HookSource, TIMEOUT};
@@ -65,7 +66,7 @@ fn contents(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     if text.trim_ascii().is_empty() {
         return Ok(None);
     }
-    match serde_json::from_slice(&text) {
+    match json_text::from_slice(&text) {
         Ok(Value::Object(settings)) => Ok(Some(settings)),
         Ok(_) => Err("it is no JSON object".to_owned()),
         Err(error) => Err(format!("it is no JSON: {error}")),

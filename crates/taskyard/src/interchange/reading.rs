@@ -10,6 +10,7 @@ use taskyard_core::dialect::foreign::{
     BadSource, ImportFormat, Imported, backlog, beads, markdown, taskmaster, taskwarrior, todos,
 };
 use taskyard_core::dialect::{document, export, macf, native, teaching};
+use taskyard_core::json_text::{self, has_lone_surrogates};
 use taskyard_core::{Task, TaskId};
 
 use super::InterchangeError;
@@ -46,7 +47,18 @@ pub fn read_bytes(bytes: &[u8], name: &Path, format: ImportFormat) -> Result<Imp
     if format.is_folder() {
         return Err(InterchangeError::NotAFolder { path: name.to_owned(), format: format.as_str() });
     }
-    file(bytes, format).map_err(|source| InterchangeError::Bad { path: name.to_owned(), source })
+    let read = file(bytes, format).map(|mut imported| {
+        tell_of_halves(&mut imported, name.file_name().unwrap_or_default().to_string_lossy(), bytes, format);
+        imported
+    });
+    read.map_err(|source| InterchangeError::Bad { path: name.to_owned(), source })
+}
+
+/// Tells of halves of surrogate pairs in a file: our strings do not hold them.
+fn tell_of_halves(imported: &mut Imported, name: impl Into<String>, bytes: &[u8], format: ImportFormat) {
+    if format != ImportFormat::Markdown && has_lone_surrogates(bytes) {
+        imported.lose(name, "halves of characters; U+FFFD stands in their places");
+    }
 }
 
 /// Reads one task in the native shape from each line.
@@ -54,7 +66,7 @@ fn jsonl(text: &str) -> Result<Imported, String> {
     let mut imported = Imported::default();
     let mut seen: HashSet<TaskId> = HashSet::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let value: Value = serde_json::from_str(line).map_err(|error| format!("line {}: {error}", place + 1))?;
+        let value: Value = json_text::from_str(line).map_err(|error| format!("line {}: {error}", place + 1))?;
         let id = value.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(TaskId::stored);
         let of = || format!("line {}", place + 1);
         match id.ok_or(native::Unreadable::Missing { key: "id" }).and_then(|id| native::read(&id, line.as_bytes())) {
@@ -116,6 +128,7 @@ fn native_folder(
     let mut seen: HashSet<TaskId> = HashSet::new();
     for (name, bytes) in files {
         let Some(id) = task_of(&name) else { continue };
+        tell_of_halves(&mut imported, name.as_str(), &bytes, ImportFormat::Native);
         match native::read(&id, &bytes) {
             Ok(_) if !seen.insert(id.clone()) => {
                 imported.lose(name, format!("there is another file of task {id}"));
@@ -141,6 +154,7 @@ fn teaching_folder(path: &Path, progress: &mut dyn FnMut(usize, usize)) -> Resul
     let mut imported = with_unreadable(unreadable);
     let mut folder = teaching::Folder::default();
     for (name, bytes) in files {
+        tell_of_halves(&mut imported, name.as_str(), &bytes, ImportFormat::Teaching);
         match teaching::task_of(&name) {
             Some(id) => drop(folder.files.insert(id, bytes)),
             None => match teaching::parse_carried(&bytes) {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use taskyard_core::dialect::foreign::{ExportFormat, Loss, csv, markdown};
 use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
+use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::render::graph;
 use taskyard_core::rules::returning::{sent_back, with_file_names};
-use taskyard_core::{Rules, Task};
+use taskyard_core::{Image, Rules, Task, TaskId};
 
 use crate::clock;
 use crate::interchange::Written;
-use crate::store::StoreError;
+use crate::store::{Lookup, StoreError};
 use crate::{Error, Yard};
 
 /// A list, written down.
@@ -35,6 +36,7 @@ impl Yard {
             losses.push(Loss { of, what: problem.why.to_string() });
         }
         let mut tasks = reading.tasks;
+        let halved = self.with_halves(&tasks)?;
         if !is_for_people(format) {
             tasks = sent_back(tasks, format.as_str());
         }
@@ -52,8 +54,38 @@ impl Yard {
             lose(&mut losses, before - tasks.len(), "the client's own bookkeeping");
             tell_unsaid(format, &tasks, &mut losses);
         }
-        let written = written(format, &tasks)?;
+        let mut written = written(format, &tasks)?;
+        match (&mut written, format) {
+            (Written::Folder(files), ExportFormat::Native | ExportFormat::Macf) => put_halves_back(files, &halved),
+            _ => lose(&mut losses, halved.len(), "halves of characters; U+FFFD stands in their places"),
+        }
         Ok(Exported { written, count: tasks.len(), losses })
+    }
+
+    /// Returns the contents of the tasks in whose texts there are halves of surrogate pairs.
+    fn with_halves(&self, tasks: &[Task]) -> Result<BTreeMap<TaskId, Image>, Error> {
+        let mut halved = BTreeMap::new();
+        let suspects: Vec<&Task> = tasks.iter().filter(|task| line(task).contains('\u{fffd}')).collect();
+        if suspects.is_empty() {
+            return Ok(halved);
+        }
+        let list = self.store().read(self.list_id())?;
+        for task in suspects {
+            if let Lookup::Found(_, image) = list.find(&task.id)?
+                && has_lone_surrogates(image.bytes())
+            {
+                halved.insert(task.id.clone(), image);
+            }
+        }
+        Ok(halved)
+    }
+}
+
+fn put_halves_back(files: &mut BTreeMap<String, Vec<u8>>, halved: &BTreeMap<TaskId, Image>) {
+    for (id, origin) in halved {
+        if let Some(bytes) = files.get_mut(&format!("{}.json", id.file_stem())) {
+            *bytes = native::with_lone_surrogates_of(origin, Image::new(bytes.as_slice())).bytes().to_vec();
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{ListId, Op, Task, TaskId};
 
 use super::create::made;
+use super::exact_texts::{origin_of, put_exact_texts};
+use crate::store::Lookup;
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that moved.
@@ -44,9 +46,16 @@ impl Yard {
             let new_ids = pair.target().new_ids(moving.len(), self.rules())?;
             let plan = plan_move(&tasks, which, new_ids.into_iter(), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
-            for task in plan.arriving {
+            for (task, (old, new)) in plan.arriving.into_iter().zip(&plan.mapping) {
                 pair.target().put(task.clone())?;
-                arrived.push(pair.target().find(&task.id)?.task().unwrap_or(task));
+                let Lookup::Found(found, image) = pair.target().find(new)? else {
+                    arrived.push(task);
+                    continue;
+                };
+                if let Some(origin) = origin_of(pair.source(), old, &image)? {
+                    put_exact_texts(pair.target(), new, &origin)?;
+                }
+                arrived.push(*found);
             }
             for (old, _) in &plan.mapping {
                 pair.source().remove(old)?;

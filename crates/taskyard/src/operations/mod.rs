@@ -11,6 +11,7 @@ mod delete;
 mod depend;
 mod doctor;
 mod edges;
+mod exact_texts;
 mod export;
 mod give_back;
 mod gone;

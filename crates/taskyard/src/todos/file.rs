@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use taskyard_core::Todo;
 use taskyard_core::dialect::native::{LARGEST, stringify};
+use taskyard_core::json_text::from_slice;
 use taskyard_core::tools::todo_write::{read_kept, shape};
 
 use super::error::TodoError;
@@ -22,7 +23,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Todo>, TodoError> {
         Err(why) if why.is_missing() => Vec::new(),
         Err(why) => return Err(TodoError::io("cannot read", path)(why.into())),
     };
-    let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let list: Value = from_slice(&bytes).unwrap_or_default();
     Ok(read_kept(&list))
 }
 

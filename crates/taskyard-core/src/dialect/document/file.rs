@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::dialect::native::Unreadable;
+use crate::json_text::{self, has_lone_surrogates, print_over};
 
 /// The version that is written.
 pub const VERSION: u64 = 2;
@@ -28,6 +29,8 @@ pub enum BadDocument {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     root: Map<String, Value>,
+    /// What was read, where it says something that our strings do not hold.
+    read: Option<String>,
 }
 
 impl Document {
@@ -36,7 +39,7 @@ impl Document {
         let mut root = Map::new();
         root.insert("tasks".to_owned(), Value::Array(Vec::new()));
         root.insert("version".to_owned(), VERSION.into());
-        Self { root }
+        Self { root, read: None }
     }
 
     /// Reads a file.
@@ -47,15 +50,15 @@ impl Document {
         let text = std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { at: error.valid_up_to() })?;
         // Other programs' editors put it there; here it does no harm.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| Unreadable::NotJson { why: error.to_string() })?;
+        let value: Value = json_text::from_str(text).map_err(|error| Unreadable::NotJson { why: error.to_string() })?;
         let Value::Object(root) = value else {
             return Err(Unreadable::NotAnObject { found: "another value" }.into());
         };
         if !root.get("tasks").is_some_and(Value::is_array) {
             return Err(BadDocument::NoTasks);
         }
-        let document = Self { root };
+        let read = has_lone_surrogates(text.as_bytes()).then(|| text.to_owned());
+        let document = Self { root, read };
         match document.version() {
             version if version > VERSION => Err(BadDocument::TooNew { version }),
             _ => Ok(document),
@@ -81,9 +84,14 @@ impl Document {
         self
     }
 
-    /// Writes the file: two spaces of indentation, no newline at the end.
+    /// Writes the file: two spaces of indentation, no newline at the end. Halves of surrogate pairs that were read and not
+    /// replaced are written again.
     pub fn print(&self) -> String {
-        serde_json::to_string_pretty(&self.root).expect("a JSON value always has a text form")
+        let pretty = |root: &Value| serde_json::to_string_pretty(root).expect("a JSON value always has a text form");
+        match &self.read {
+            Some(read) => print_over(Some(read.as_bytes()), &Value::Object(self.root.clone()), pretty),
+            None => serde_json::to_string_pretty(&self.root).expect("a JSON value always has a text form"),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::element::{self, Around};
 use crate::dialect::elements::{Heard, hear_all};
+use crate::json_text::from_slice;
 use crate::{Task, TaskId};
 
 /// Why a file is no export.
@@ -18,7 +19,7 @@ pub struct BadExport {
 
 /// Reads the elements of a file: an array of tasks, or one task alone.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Value>, BadExport> {
-    match serde_json::from_slice(bytes) {
+    match from_slice(bytes) {
         Ok(Value::Array(elements)) => Ok(elements),
         Ok(task @ Value::Object(_)) => Ok(vec![task]),
         Ok(_) => Err(BadExport { why: "this is another value".to_owned() }),

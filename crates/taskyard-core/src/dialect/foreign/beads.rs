@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::imported::{BadSource, Imported};
 use super::objects::{Rest, add_part, set, set_priority};
+use crate::json_text;
 use crate::{Priority, Status, Task, TaskId};
 
 const FORMAT: &str = "beads";
@@ -13,7 +14,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
     let mut imported = Imported::default();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let bad = |why: String| BadSource { format: "beads JSONL", why: format!("line {}: {why}", number + 1) };
-        match serde_json::from_str(line) {
+        match json_text::from_str(line) {
             Ok(Value::Object(issue)) => take(Rest(issue), &format!("line {}", number + 1), &mut imported),
             Ok(_) => return Err(bad("not an object".to_owned())),
             Err(error) => return Err(bad(error.to_string())),

@@ -1,5 +1,7 @@
 //! The part of YAML that programs write at the head of Markdown files: texts and lists of texts.
 
+use crate::json_text;
+
 /// What a key is set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Field {
@@ -83,7 +85,7 @@ fn scalar(text: &str) -> String {
     }
     if text.len() > 1 && text.starts_with('"') && text.ends_with('"') {
         // The escapes of JSON are those that programs write here, too.
-        return serde_json::from_str(text).unwrap_or_else(|_| text[1..text.len() - 1].to_owned());
+        return json_text::from_str(text).unwrap_or_else(|_| text[1..text.len() - 1].to_owned());
     }
     if text == "null" || text == "~" { String::new() } else { text.to_owned() }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::imported::{BadSource, Imported};
 use super::objects::{Rest, add_part, set, set_priority};
+use crate::json_text;
 use crate::{Priority, Status, Task, TaskId};
 
 const FORMAT: &str = "taskmaster";
@@ -15,7 +16,7 @@ const MAIN_TAG: &str = "master";
 /// Reads every task and subtask of every tag.
 pub fn read(text: &str) -> Result<Imported, BadSource> {
     let bad = |why: &str| BadSource { format: "Task Master file", why: why.to_owned() };
-    let root: Value = serde_json::from_str(text).map_err(|error| bad(&error.to_string()))?;
+    let root: Value = json_text::from_str(text).map_err(|error| bad(&error.to_string()))?;
     let Value::Object(root) = root else { return Err(bad("not an object")) };
     let mut imported = Imported::default();
     if let Some(Value::Array(tasks)) = root.get("tasks") {

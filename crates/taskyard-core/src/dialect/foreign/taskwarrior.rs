@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::imported::{BadSource, Imported};
 use super::objects::{Rest, set, set_priority};
+use crate::json_text;
 use crate::{Priority, Status, Task, TaskId, Timestamp};
 
 const FORMAT: &str = "taskwarrior";
@@ -12,10 +13,10 @@ const FORMAT: &str = "taskwarrior";
 pub fn read(text: &str) -> Result<Imported, BadSource> {
     let bad = |why: String| BadSource { format: "Taskwarrior export", why };
     let elements: Vec<Value> = if text.trim_start().starts_with('[') {
-        serde_json::from_str(text).map_err(|error| bad(error.to_string()))?
+        json_text::from_str(text).map_err(|error| bad(error.to_string()))?
     } else {
         let lines = text.lines().map(|line| line.trim().trim_end_matches(',')).filter(|line| !line.is_empty());
-        lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(|error| bad(error.to_string()))?
+        lines.map(json_text::from_str).collect::<Result<_, _>>().map_err(|error| bad(error.to_string()))?
     };
     let mut imported = Imported::default();
     for (place, element) in elements.into_iter().enumerate() {

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::imported::{BadSource, Imported};
 use super::objects::{Rest, set_priority};
+use crate::json_text;
 use crate::{Priority, Status, Task, TaskId};
 
 /// Reads every item. One without an id is known by its text, since its place changes with every write.
 pub fn read(text: &str) -> Result<Imported, BadSource> {
     let bad = |why: String| BadSource { format: "TodoWrite file", why };
-    let items: Vec<Value> = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
+    let items: Vec<Value> = json_text::from_str(text).map_err(|error| bad(error.to_string()))?;
     let mut imported = Imported::default();
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (place, item) in items.into_iter().enumerate() {

@@ -7,6 +7,7 @@ use super::entry::entry;
 use super::reading::{BadInbox, entries};
 use super::{EMPTY, LARGEST};
 use crate::dialect::native::stringify;
+use crate::json_text::print_over;
 use crate::{ClientVersion, Message};
 
 /// How an inbox with messages in it ends.
@@ -31,7 +32,7 @@ pub fn append(mut bytes: Vec<u8>, message: &Message, version: ClientVersion) -> 
     }
     let mut all = entries(&bytes)?;
     all.push(new);
-    bounded(stringify(&Value::Array(all)).into_bytes())
+    bounded(print_over(Some(&bytes), &Value::Array(all), stringify).into_bytes())
 }
 
 /// Tells whether an inbox begins and ends as one that the client writes, with a message in it.

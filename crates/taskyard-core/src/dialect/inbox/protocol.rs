@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::json_text::from_str;
 use crate::{Idle, Protocol};
 
 /// Reads what a program says in a text; none where the text is words.
@@ -9,7 +10,7 @@ pub fn read_protocol(text: &str) -> Option<Protocol> {
     if !text.starts_with('{') {
         return None;
     }
-    let value: Value = serde_json::from_str(text).ok()?;
+    let value: Value = from_str(text).ok()?;
     let kind = value.get("type")?.as_str()?.to_owned();
     Some(known(&kind, &value).unwrap_or(Protocol::Unknown { kind, value }))
 }

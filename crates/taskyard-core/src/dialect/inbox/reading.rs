@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::LARGEST;
 use super::entry::message;
+use crate::json_text::from_slice;
 use crate::{Message, SpecialFile};
 
 /// Why an inbox cannot be read. It is then never rewritten.
@@ -76,7 +77,7 @@ pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Value>, BadInbox> {
     if bytes.len() as u64 > LARGEST {
         return Err(BadInbox::TooLarge { size: bytes.len() as u64 });
     }
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| BadInbox::not_json(&error, bytes))?;
+    let value: Value = from_slice(bytes).map_err(|error| BadInbox::not_json(&error, bytes))?;
     match value {
         Value::Array(entries) => Ok(entries),
         Value::Object(_) => Err(BadInbox::NotAList { kind: "object" }),

@@ -9,6 +9,7 @@ use crate::dialect::carrying::{
     difference, native_object, restored, unsaid, with_carried, with_unsaid, without_carried,
 };
 use crate::dialect::native;
+use crate::json_text;
 
 /// Under which name a task carries what its file said and it cannot.
 pub const CARRIED: &str = "macf";
@@ -20,7 +21,7 @@ const UNSAID: &str = "taskyard";
 pub fn hear(file: &Task) -> Task {
     let block = Block::find(&file.description);
     let line = block.as_ref().and_then(|block| block.get(UNSAID));
-    let carried = line.and_then(|line| serde_json::from_str::<Map<String, Value>>(line).ok()).unwrap_or_default();
+    let carried = line.and_then(|line| json_text::from_str::<Map<String, Value>>(line).ok()).unwrap_or_default();
     let file = Task { description: without_line(&file.description), ..file.clone() };
     let heard = heard(&file);
     let id = heard.id.clone();
@@ -104,7 +105,7 @@ fn fact(key: &str, value: &Value) -> Option<String> {
 }
 
 fn meaning(text: &str) -> Value {
-    match serde_json::from_str(text) {
+    match json_text::from_str(text) {
         Ok(Value::Number(number)) => Value::Number(number),
         _ => Value::String(text.to_owned()),
     }

@@ -12,7 +12,7 @@ pub use javascript::{keys, next_number, parse_int, stringify};
 pub use reading::{Unreadable, read};
 pub use repairing::{Repair, repair};
 pub use shape::Shape;
-pub use writing::{TooLarge, write};
+pub use writing::{TooLarge, with_lone_surrogates_of, write};
 
 /// The keys the client knows, in the order it writes them.
 pub const SCHEMA: [&str; 9] =

@@ -8,6 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::LARGEST;
+use crate::json_text::without_lone_surrogates;
 use crate::{Metadata, SpecialFile, Status, Task, TaskId};
 
 /// Why no task can be read from a file. The client treats such a file as absent.
@@ -99,9 +100,16 @@ pub fn read(id: &TaskId, bytes: &[u8]) -> Result<Task, Unreadable> {
     if bytes.len() as u64 > LARGEST {
         return Err(Unreadable::TooLarge { size: bytes.len() as u64, limit: LARGEST });
     }
+    // Nearly every file is read at the first attempt: JavaScript may say more than our strings hold, but seldom does.
     match serde_json::from_slice::<Wire<'_>>(bytes) {
         Ok(wire) => wire.into_task(id),
-        Err(_) => Err(diagnose(bytes)),
+        Err(_) => {
+            let whole = without_lone_surrogates(bytes);
+            match serde_json::from_slice::<Wire<'_>>(&whole) {
+                Ok(wire) => wire.into_task(id),
+                Err(_) => Err(diagnose(&whole)),
+            }
+        }
     }
 }
 
@@ -320,6 +328,21 @@ mod tests {
         assert!(read_as("7", &WHOLE[..40]).unwrap_err().may_be_torn());
         assert!(read_as("7", &format!("{WHOLE}tail")).unwrap_err().may_be_torn());
         assert!(!read_as("7", "[]").unwrap_err().may_be_torn());
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_a_task_wherever_it_stands() {
+        let text = WHOLE.replace(r#""s""#, r#""Fix \ud83d""#).replace(r#"["8"]"#, r#"["\udc00"]"#);
+        let text = text
+            .replace(r#""x":1"#, r#""owner":"\ude00\ud83d","metadata":{"\ud83d":["\uDFFF"]},"\ud83d":"\ud83d\ude00""#);
+        let task = read_as("7", &text).unwrap();
+        assert_eq!((task.subject.as_str(), task.owner()), ("Fix \u{fffd}", Some("\u{fffd}\u{fffd}")));
+        assert_eq!(task.blocks, [TaskId::stored("\u{fffd}")]);
+        assert_eq!(
+            (&task.metadata.unwrap()["\u{fffd}"][0], &task.extra["\u{fffd}"]),
+            (&"\u{fffd}".into(), &"😀".into())
+        );
+        assert!(read_as("7", &text[..60]).unwrap_err().may_be_torn());
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::reading::read;
-use super::writing::write;
+use super::writing::{with_lone_surrogates_of, write};
+use crate::json_text::from_slice;
 use crate::{Image, Rules, TaskId};
 
 const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -30,7 +31,7 @@ pub fn repair(id: &TaskId, bytes: &[u8]) -> Option<Repair> {
         }
         None => bytes,
     };
-    let mut file = File { object: serde_json::from_slice(text).ok()?, changes };
+    let mut file = File { object: from_slice(text).ok()?, changes };
     file.mend_id(id);
     file.mend_words(id);
     file.mend_status();
@@ -44,6 +45,7 @@ pub fn repair(id: &TaskId, bytes: &[u8]) -> Option<Repair> {
     let task = read(id, mended.bytes()).ok()?;
     // What is new goes to its place among what is there.
     let image = write(Some(&mended), &task, Rules::Strict).ok()?;
+    let image = with_lone_surrogates_of(&Image::new(text), image);
     Some(Repair { image, changes: file.changes })
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::javascript::{pretty, stringify};
 use super::{LARGEST, SCHEMA};
+use crate::json_text::{self, has_lone_surrogates, lower_case_lone_surrogates, print_over};
 use crate::{Image, Rules, Task, TaskId};
 
 /// The task's file would be larger than we write.
@@ -19,15 +20,29 @@ pub struct TooLarge {
 /// Strict rules keep the order of the keys that are there and every key the client does not know. Client rules do what one
 /// write of the client does: unknown keys go, known ones return to the schema's order, and a key that is new comes last.
 pub fn write(over: Option<&Image>, task: &Task, rules: Rules) -> Result<Image, TooLarge> {
-    let before = over.and_then(|image| serde_json::from_slice::<Map<String, Value>>(image.bytes()).ok());
+    let before = over.and_then(|image| json_text::from_slice::<Map<String, Value>>(image.bytes()).ok());
+    let over = over.map(Image::bytes);
     let text = match rules {
-        Rules::Strict => pretty(&Value::Object(strictly(before, task))),
-        Rules::Client(_) => stringify(&Value::Object(as_the_client(before, task))),
+        Rules::Strict => print_over(over, &Value::Object(strictly(before, task)), pretty),
+        Rules::Client(_) => {
+            let over = over.map(lower_case_lone_surrogates);
+            print_over(over.as_deref(), &Value::Object(as_the_client(before, task)), stringify)
+        }
     };
     if text.len() as u64 > LARGEST {
         return Err(TooLarge { size: text.len() });
     }
     Ok(Image::new(text.into_bytes()))
+}
+
+/// Returns the file of a task that came from another one, with the halves of surrogate pairs that were in that.
+pub fn with_lone_surrogates_of(origin: &Image, image: Image) -> Image {
+    match json_text::from_slice::<Value>(image.bytes()) {
+        Ok(value) if has_lone_surrogates(origin.bytes()) => {
+            Image::new(print_over(Some(origin.bytes()), &value, pretty).into_bytes())
+        }
+        _ => image,
+    }
 }
 
 fn strictly(before: Option<Map<String, Value>>, task: &Task) -> Map<String, Value> {
@@ -79,7 +94,7 @@ fn ids(ids: &[TaskId]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::write;
+    use super::{with_lone_surrogates_of, write};
     use crate::dialect::native::read;
     use crate::{ClientVersion, Image, Rules, Task, TaskId};
 
@@ -142,6 +157,38 @@ mod tests {
         let after = write(Some(&before), &task, CLIENT).unwrap();
         assert_eq!(keys(&after), ["id", "subject", "description", "status", "blocks", "blockedBy"]);
         assert_eq!(read(&TaskId::number(7), after.bytes()).unwrap().stated_id, None);
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_kept_until_its_field_is_written() {
+        let text = r#"{"id":"4","subject":"Fix \uD83d","description":"\udc00","status":"pending","blocks":["\ud83d","9"],"blockedBy":[],"metadata":{"\ud83d":"\ud83e","\ud83e":1,"a":1},"x\ud83d":"\ud83d"}"#;
+        let before = Image::new(text.as_bytes());
+        let mut task = read(&TaskId::number(4), before.bytes()).unwrap();
+        task.owner = Some("ana".into());
+        task.description = "new".into();
+        task.blocks.pop();
+        let strict = write(Some(&before), &task, Rules::Strict).unwrap();
+        let compact: serde_json::Value =
+            serde_json::from_slice(&crate::json_text::without_lone_surrogates(strict.bytes())).unwrap();
+        assert_eq!(compact["metadata"]["a"], 1);
+        let said = std::str::from_utf8(strict.bytes()).unwrap();
+        for kept in [
+            r#""subject": "Fix \uD83d""#,
+            r#""description": "new""#,
+            r#""\ud83d": "\ud83e""#,
+            r#""\ud83e": 1"#,
+            r#""x\ud83d": "\ud83d""#,
+            r#""\ud83d"
+  ]"#,
+        ] {
+            assert!(said.contains(kept), "{kept}: {said}");
+        }
+        assert_eq!(read(&TaskId::number(4), strict.bytes()).unwrap(), task);
+        let client = write(Some(&before), &task, CLIENT).unwrap();
+        let said = std::str::from_utf8(client.bytes()).unwrap();
+        assert!(said.contains(r#""subject": "Fix \ud83d""#) && !said.contains("x\\ud83d"), "{said}");
+        let elsewhere = with_lone_surrogates_of(&before, write(None, &task, Rules::Strict).unwrap());
+        assert!(std::str::from_utf8(elsewhere.bytes()).unwrap().contains(r#""subject": "Fix \uD83d""#));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::carrying::{ids, unsaid, with_carried, with_unsaid};
 use crate::dialect::native::Unreadable;
+use crate::json_text::{from_slice, print_over};
 use crate::{Status, Task, TaskId};
 
 /// The keys of a task file, in their order. There are no others.
@@ -29,6 +30,11 @@ pub fn read(
 
 /// Writes a task as its file.
 pub fn write(task: &Task) -> String {
+    write_over(None, task)
+}
+
+/// Writes a task over what its file holds now. Halves of surrogate pairs in what does not change stay.
+pub fn write_over(over: Option<&[u8]>, task: &Task) -> String {
     let mut object = Map::new();
     let mut say = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
     say("id", Value::String(task.id.as_str().to_owned()));
@@ -37,7 +43,8 @@ pub fn write(task: &Task) -> String {
     say("status", task.status.as_str().into());
     say("owner", task.owner.clone().map_or(Value::Null, Value::String));
     say("blockedBy", ids(&task.blocked_by));
-    serde_json::to_string_pretty(&object).expect("a JSON value always has a text form")
+    let pretty = |object: &Value| serde_json::to_string_pretty(object).expect("a JSON value always has a text form");
+    print_over(over, &Value::Object(object), pretty)
 }
 
 /// Returns what has to be carried beside a task's file; empty where the file says all of it.
@@ -55,7 +62,7 @@ pub struct BadCarried;
 
 /// Reads what is carried for each task of a folder.
 pub fn parse_carried(bytes: &[u8]) -> Result<BTreeMap<TaskId, Map<String, Value>>, BadCarried> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|_| BadCarried)?;
+    let value: Value = from_slice(bytes).map_err(|_| BadCarried)?;
     let tasks = value.get("tasks").and_then(Value::as_object).ok_or(BadCarried)?;
     let carried =
         tasks.iter().filter_map(|(id, carried)| Some((TaskId::stored(id.as_str()), carried.as_object()?.clone())));
@@ -77,7 +84,7 @@ fn heard(id: &TaskId, bytes: &[u8], blocks: &[TaskId]) -> Result<Task, Unreadabl
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Unreadable::Empty);
     }
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| Unreadable::NotJson { why: error.to_string() })?;
+    let value: Value = from_slice(bytes).map_err(|error| Unreadable::NotJson { why: error.to_string() })?;
     let Value::Object(mut object) = value else {
         return Err(Unreadable::NotAnObject { found: "another value" });
     };

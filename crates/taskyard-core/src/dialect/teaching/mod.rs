@@ -4,6 +4,6 @@ mod element;
 mod lists;
 mod names;
 
-pub use element::{BadCarried, KEYS, carried_of, parse_carried, print_carried, read, write};
+pub use element::{BadCarried, KEYS, carried_of, parse_carried, print_carried, read, write, write_over};
 pub use lists::{Folder, Heard, hear, tell, waiting};
 pub use names::{new_id, task_of};

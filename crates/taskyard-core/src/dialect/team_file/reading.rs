@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::LARGEST;
+use crate::json_text::from_slice;
 use crate::{LeadProcess, Member, SpecialFile, Team, TeamName, Timestamp};
 
 /// Why a team cannot be read from a file. It is then never rewritten.
@@ -54,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Team, BadTeamFile> {
 
 /// Returns the object that a team's file holds.
 pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, BadTeamFile> {
-    match serde_json::from_slice(bytes) {
+    match from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(BadTeamFile::NotATeam { why: "it is no object" }),
         Err(error) => Err(BadTeamFile::NotJson { why: error.to_string() }),

@@ -152,7 +152,10 @@ impl Form for TeachingForm {
         for (id, task) in changes {
             folder.carried.remove(id);
             match task {
-                Some(task) => drop(folder.files.insert(id.clone(), teaching::write(task).into_bytes())),
+                Some(task) => {
+                    let written = teaching::write_over(folder.files.get(id).map(Vec::as_slice), task);
+                    folder.files.insert(id.clone(), written.into_bytes());
+                }
                 None => drop(folder.files.remove(id)),
             }
         }

@@ -1,0 +1,147 @@
+//! Rewriting a JSON text without losing the halves of surrogate pairs in what does not change.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::{Map, Value};
+
+use super::exact::{exact, parse, print, shown, shown_text};
+use super::has_lone_surrogates;
+
+/// More comparisons than this are not made to find out what became of the entries of one array.
+const MANY: usize = 250_000;
+
+/// Prints a value over the JSON text that it was read from: wherever it says what that text said, halves of surrogate pairs come
+/// back. Where that text has none, or there is none, the value is just printed.
+pub fn print_over(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
+    let before = over.filter(|json| has_lone_surrogates(json)).and_then(|json| parse(json).ok());
+    match before {
+        Some(before) => print(&printer(&kept(&before, exact(value)))),
+        None => printer(value),
+    }
+}
+
+/// Returns the later of two exact values with what the earlier one says in other words that are shown the same.
+fn kept(before: &Value, after: Value) -> Value {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => Value::Object(kept_object(before, after)),
+        (Value::Array(before), Value::Array(after)) => Value::Array(kept_array(before, after)),
+        (before @ Value::String(_), after) if shown(before) == shown(&after) => before.clone(),
+        (_, after) => after,
+    }
+}
+
+fn kept_object(before: &Map<String, Value>, after: Map<String, Value>) -> Map<String, Value> {
+    let mut named: HashMap<String, Vec<(&String, &Value)>> = HashMap::new();
+    for (key, value) in before {
+        named.entry(shown_text(key).into_owned()).or_default().push((key, value));
+    }
+    let mut kept_object = Map::with_capacity(after.len());
+    for (key, value) in after {
+        // Several keys may be shown the same. Whoever read them saw the value of the last, and knows of the others nothing.
+        match named.remove(&*shown_text(&key)).unwrap_or_default().split_last() {
+            None => drop(kept_object.insert(key, value)),
+            Some(((last, was), others)) => {
+                kept_object.extend(others.iter().map(|(key, value)| ((*key).clone(), (*value).clone())));
+                kept_object.insert((*last).clone(), kept(was, value));
+            }
+        }
+    }
+    kept_object
+}
+
+fn kept_array(before: &[Value], after: Vec<Value>) -> Vec<Value> {
+    let mut unchanged: HashMap<String, VecDeque<usize>> = HashMap::new();
+    for (place, value) in before.iter().enumerate() {
+        unchanged.entry(shown(value).to_string()).or_default().push_back(place);
+    }
+    let mut origins: Vec<Option<usize>> =
+        after.iter().map(|value| unchanged.get_mut(&shown(value).to_string())?.pop_front()).collect();
+    let mut left: Vec<usize> = unchanged.into_values().flatten().collect();
+    left.sort_unstable();
+    let changed = origins.iter().filter(|origin| origin.is_none()).count();
+    if left.len().saturating_mul(changed) <= MANY {
+        for (place, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.is_none()) {
+            *origin = take_most_alike(before, &mut left, &after[place]);
+        }
+    }
+    let with_origin = after.into_iter().zip(origins);
+    with_origin.map(|(value, origin)| origin.map_or(value.clone(), |place| kept(&before[place], value))).collect()
+}
+
+/// Takes the place of the entry that says most of what another says, at least half of it.
+fn take_most_alike(before: &[Value], left: &mut Vec<usize>, after: &Value) -> Option<usize> {
+    let after = after.as_object()?;
+    let alike = |place: &usize| {
+        let object = before[*place].as_object()?;
+        let same =
+            object.iter().filter(|(key, value)| after.get(*key).is_some_and(|other| shown(value) == shown(other)));
+        let count = same.count();
+        (count * 2 >= object.len().min(after.len())).then_some(count)
+    };
+    let ranked = left.iter().enumerate().filter_map(|(at, place)| Some((alike(place)?, at)));
+    let (_, at) = ranked.rev().max_by_key(|(count, _)| *count)?;
+    Some(left.remove(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::print_over;
+    use crate::json_text::from_str;
+
+    /// Reads a text, changes what was read, and prints that over the text.
+    fn changed(over: &str, change: impl FnOnce(&mut Value)) -> String {
+        let mut value: Value = from_str(over).unwrap();
+        change(&mut value);
+        print_over(Some(over.as_bytes()), &value, Value::to_string)
+    }
+
+    #[test]
+    fn halves_stay_in_what_does_not_change_and_go_with_what_does() {
+        let over = r#"{"a":"\ud83d","b":{"\udc00":["\uD800x",1.50]},"c":"\ud83d"}"#;
+        assert_eq!(changed(over, |_| {}), over);
+        assert_eq!(changed(over, |value| value["c"] = json!("new")), over.replace(r#""c":"\ud83d""#, r#""c":"new""#));
+        assert_eq!(
+            changed(over, |value| value["d"] = json!("\u{fdd0}d83d")),
+            over.replace(r#"ud83d"}"#, "ud83d\",\"d\":\"\u{fdd0}d83d\"}")
+        );
+    }
+
+    #[test]
+    fn the_order_of_what_is_printed_counts() {
+        let over = br#"{"a":"\ud83d","b":1}"#;
+        let value = json!({ "b": 1, "a": "\u{fffd}" });
+        assert_eq!(print_over(Some(over), &value, Value::to_string), r#"{"b":1,"a":"\ud83d"}"#);
+    }
+
+    #[test]
+    fn keys_that_are_shown_the_same_are_all_kept() {
+        let over = r#"{"\ud83d":1,"\ud83e":2,"x":3}"#;
+        assert_eq!(changed(over, |value| value["x"] = json!(4)), over.replace(":3}", ":4}"));
+        assert_eq!(changed(over, |value| value["\u{fffd}"] = json!(7)), r#"{"\ud83d":1,"\ud83e":7,"x":3}"#);
+        assert_eq!(changed(over, |value| drop(value.as_object_mut().unwrap().shift_remove("\u{fffd}"))), r#"{"x":3}"#);
+    }
+
+    #[test]
+    fn entries_of_an_array_are_found_again_when_others_come_and_go() {
+        let over = r#"["\ud83d","b","\udc00"]"#;
+        let removed = changed(over, |value| drop(value.as_array_mut().unwrap().remove(1)));
+        assert_eq!(removed, r#"["\ud83d","\udc00"]"#);
+        let tasks = r#"[{"id":"1","t":"\ud83d","n":1},{"id":"2","t":"\ud83e","n":1}]"#;
+        let moved = changed(tasks, |value| {
+            value.as_array_mut().unwrap().remove(0);
+            value[0]["n"] = json!(2);
+            value.as_array_mut().unwrap().push(json!({ "id": "3", "t": "\u{fffd}", "n": 9 }));
+        });
+        assert_eq!(moved, "[{\"id\":\"2\",\"t\":\"\\ud83e\",\"n\":2},{\"id\":\"3\",\"t\":\"\u{fffd}\",\"n\":9}]");
+    }
+
+    #[test]
+    fn what_holds_no_half_is_just_printed() {
+        let value = json!({ "a": "\u{fffd}\u{fdd0}fdd0" });
+        for over in [None, Some(&b"{\"a\":1}"[..]), Some(b"\"\\ud83d"), Some(b"[\"\\ud83d\"]")] {
+            assert_eq!(print_over(over, &value, Value::to_string), value.to_string());
+        }
+    }
+}
