@@ -177,6 +177,11 @@ impl From<StoreError> for Problem {
             StoreError::Conflict { task } => {
                 Self::new(Exit::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
             }
+            StoreError::Taken { task } => Self::new(Exit::Refused, "taken", message)
+                .hint("nothing was changed; `taskyard doctor` shows what is wrong with what is there")
+                .detail("task", task.as_str()),
+            StoreError::NoNumberLeft => Self::new(Exit::Refused, "no_number_left", message)
+                .hint("move the tasks to another list with `taskyard merge`, where they get new numbers"),
             StoreError::NoTask { path, .. } => Self::new(Exit::Refused, "unreadable", message)
                 .hint("correct the file by hand, or let `taskyard doctor --fix` set it aside")
                 .detail("path", path.display().to_string()),

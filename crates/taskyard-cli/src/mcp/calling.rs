@@ -132,8 +132,9 @@ fn tell_of_journals(answer: &mut Answer, place: &Place) {
             continue;
         }
         tracing::warn!(%list, %damage, "the journal is damaged");
-        let text =
-            format!("the journal of list {list} is damaged: {damage}; a person can mend it with `taskyard doctor --fix`");
+        let text = format!(
+            "the journal of list {list} is damaged: {damage}; a person can mend it with `taskyard doctor --fix`"
+        );
         tell(&text, answer, place);
         told.push(list);
     }

@@ -104,6 +104,15 @@ fn the_client_does_not_see_it_and_its_rules_forget_nothing() {
 }
 
 #[test]
+fn in_client_rules_nothing_new_comes_beside_it_under_its_number() {
+    let mut test = with_hidden().list("6 pending");
+    let before = fs::read(test.path(FOLDER).join(".7.json")).unwrap();
+    assert_eq!(test.json("create New --rules client --json")["task"]["id"], "8");
+    assert_eq!(fs::read(test.path(FOLDER).join(".7.json")).unwrap(), before);
+    assert_eq!(test.json("show 7 --json")["task"]["status"], "completed");
+}
+
+#[test]
 fn beside_a_plain_file_a_hidden_one_is_pointed_out_and_does_not_count() {
     let mut test = with_hidden().task_file("7.json", task("7", "New work", "pending"));
     assert_eq!(test.json("show 7 --json")["task"]["subject"], "New work");

@@ -41,6 +41,7 @@ mod merge;
 mod modes;
 #[cfg(unix)]
 mod nobody;
+mod numbers;
 mod prime;
 #[cfg(unix)]
 mod privacy;

@@ -82,6 +82,9 @@ fn it_moves_with_its_task() {
     let test = Test::new().list_named("other", "1 pending").task_file("2.json", HALVED).quietly("merge project other");
     let moved = text(&test, "home/.claude/tasks/other/2.json");
     assert_eq!(moved, HALVED);
+    let huge = "home/.claude/tasks/project/1794754403000000000.json";
+    let test = test.file(huge, HALVED).quietly("doctor --fix --yes");
+    assert_eq!(text(&test, "home/.claude/tasks/project/3.json"), HALVED.replace(r#""id": "2""#, r#""id": "3""#));
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl Test {
         settings.bind(|| insta::assert_snapshot!(name, self.transcript));
     }
 
-    fn output_of(&mut self, line: &str) -> Output {
+    pub(crate) fn output_of(&mut self, line: &str) -> Output {
         let mut command = self.command(env!("CARGO_BIN_EXE_taskyard"));
         command.args(words(line)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use serde_json::{Map, Value};
 
 use super::dependencies::{Edge, find_cycle, tangled};
+use super::numbering::LARGEST_NUMBER;
 use crate::dialect::foreign::{ImportFormat, Imported, Loss};
 use crate::{Metadata, Task, TaskId};
 
@@ -97,8 +98,9 @@ impl Source {
 /// Returns which id each task gets: the one it has here already, its own number where that is free, or a new one.
 fn mapping(imported: &Imported, known: &HashMap<&str, &TaskId>, new_ids: &[TaskId]) -> Vec<(TaskId, TaskId)> {
     let first_free = new_ids.first().and_then(TaskId::as_number);
-    // A number far above the others would raise every number after it.
-    let is_near = |number: u64, first: u64| number >= first && number - first < 1_000_000;
+    // A number far above the others would raise every number after it, and one near the end would leave no room for the rest.
+    let end = LARGEST_NUMBER.saturating_sub(imported.tasks.len() as u64);
+    let is_near = |number: u64, first: u64| number >= first && number - first < 1_000_000 && number <= end;
     let keeps = |task: &Task| match (task.id.as_number(), first_free) {
         (Some(number), Some(first)) => is_near(number, first) && !known.contains_key(task.id.as_str()),
         _ => false,

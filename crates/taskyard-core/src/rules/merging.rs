@@ -132,7 +132,8 @@ fn renamed(
     renamed
 }
 
-fn set_parent(task: &mut Task, parent: Option<&TaskId>) {
+/// Lets a task be a part of another, said in the way it was said before; of none where there is none.
+pub(super) fn set_parent(task: &mut Task, parent: Option<&TaskId>) {
     let Some(metadata) = &mut task.metadata else { return };
     let Some(parent) = parent else {
         metadata.shift_remove("parent");

@@ -33,6 +33,7 @@ pub mod readiness;
 pub mod rebasing;
 pub mod reconnecting;
 pub mod refusal;
+pub mod renumbering;
 pub mod restoring;
 pub mod returning;
 pub mod searching;

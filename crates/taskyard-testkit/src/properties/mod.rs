@@ -1,13 +1,16 @@
 //! Random sequences of operations, and what must hold after each of them on every store.
 
+mod grounds;
 mod invariants;
 mod lease_acting;
 mod lease_steps;
 mod leasing;
 mod missing;
+mod overwriting;
 mod playing;
 mod steps;
 
 pub use leasing::{Outside, leases_keep_their_promises};
 pub use missing::{Removable, Removal, RemoveOutside, what_is_missing_is_named};
+pub use overwriting::{Terrain, nothing_new_replaces_what_is_there};
 pub use playing::random_operations_keep_the_invariants;

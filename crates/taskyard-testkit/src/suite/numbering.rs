@@ -1,11 +1,12 @@
 //! Numbers, and that none is used twice.
 
-use taskyard::core::Rules;
+use taskyard::Store;
 use taskyard::core::rules::numbering::next_id;
-use taskyard::{Store, core::TaskId};
+use taskyard::core::{Image, Op, Rules, Task, TaskId};
+use taskyard::store::StoreError;
 
 use super::samples::{CLIENT, Open, id, list, task};
-use crate::{build, commit};
+use crate::{build, commit, images, signature};
 
 fn next(store: &dyn Store, rules: Rules) -> TaskId {
     next_id(store.write(&list()).unwrap().numbers().unwrap(), rules)
@@ -58,8 +59,49 @@ pub fn a_number_staged_counts_before_the_commit(open: &Open) {
     commit(&*opened.store, &list(), |txn| {
         for _ in 0..3 {
             let id = next_id(txn.numbers().unwrap(), Rules::Strict);
-            txn.put(taskyard::core::Task { id, ..task(0, "x") }).unwrap();
+            txn.put(Task { id, ..task(0, "x") }).unwrap();
         }
     });
     assert_eq!(next(&*opened.store, Rules::Strict), id(4));
+}
+
+/// What nobody can count on from is left out before the highest number is looked for, in the list and in the journal.
+pub fn a_number_too_large_to_count_on_from_does_not_count(open: &Open) {
+    for rules in [Rules::Strict, CLIENT] {
+        let opened = open(rules);
+        build::fill(&*opened.store, &list(), "3 pending; 1794754403000000000 pending; 9007199254740991 pending");
+        assert_eq!(next(&*opened.store, rules), id(4));
+        commit(&*opened.store, &list(), |txn| {
+            txn.remove(&id(1_794_754_403_000_000_000)).unwrap();
+            txn.remove(&id(3)).unwrap();
+        });
+        assert_eq!(next(&*opened.store, rules), id(4));
+        assert!(opened.store.read(&list()).unwrap().find(&id(9_007_199_254_740_991)).unwrap().task().is_some());
+    }
+}
+
+/// What stands under the name of a new task, a task or not, staged or not, is not replaced, and nothing is staged.
+pub fn a_new_task_never_takes_the_place_of_another(open: &Open) {
+    for rules in [Rules::Strict, CLIENT] {
+        let opened = open(rules);
+        build::fill(&*opened.store, &list(), "3 pending; 007 pending");
+        let before = images(&*opened.store.read(&list()).unwrap());
+        let mut txn = opened.store.write(&list()).unwrap();
+        let image = Image::new(&b"{}"[..]);
+        for there in [id(3), TaskId::stored("007")] {
+            let new = Task { id: there.clone(), ..task(0, "new") };
+            assert!(matches!(txn.put_new(new), Err(StoreError::Taken { task }) if task == there));
+            let restored = txn.put_new_image(&there, image.clone());
+            assert!(matches!(restored, Err(StoreError::Taken { task }) if task == there));
+        }
+        assert!(txn.commit(&signature(Op::Create)).unwrap().is_none());
+        assert_eq!(images(&*opened.store.read(&list()).unwrap()), before);
+        let mut txn = opened.store.write(&list()).unwrap();
+        txn.put_new(task(7, "new")).unwrap();
+        assert!(matches!(txn.put_new(task(7, "again")), Err(StoreError::Taken { .. })));
+        txn.remove(&id(7)).unwrap();
+        txn.put_new(task(7, "after all")).unwrap();
+        txn.commit(&signature(Op::Create)).unwrap();
+        assert!(images(&*opened.store.read(&list()).unwrap())[&id(7)].contains("after all"));
+    }
 }

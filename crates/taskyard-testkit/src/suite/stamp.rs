@@ -54,6 +54,8 @@ macro_rules! store_suite {
             a_name_that_begins_with_a_number_counts_as_that_number
             the_journal_remembers_every_number
             a_number_staged_counts_before_the_commit
+            a_number_too_large_to_count_on_from_does_not_count
+            a_new_task_never_takes_the_place_of_another
         }
         $crate::store_tests! { history
             an_entry_holds_the_task_before_and_after

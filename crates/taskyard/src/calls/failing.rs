@@ -46,6 +46,8 @@ fn advice(error: &Error) -> &'static str {
             StoreError::Io { .. }
             | StoreError::NoTask { .. }
             | StoreError::NoLock { .. }
+            | StoreError::Taken { .. }
+            | StoreError::NoNumberLeft
             | StoreError::Journal { .. }
             | StoreError::NewerJournal { .. },
         )

@@ -93,14 +93,14 @@ impl Yard {
             }
             match self.rules() {
                 Rules::Client(_) => {
-                    txn.put(task)?;
+                    txn.put_new(task)?;
                     for edge in &edges {
                         connect_as_the_client(txn, edge)?;
                     }
                 }
                 Rules::Strict => {
                     let mut bench = Workbench::on(txn);
-                    bench.put(task);
+                    bench.put_new(task);
                     connect_strictly(&mut bench, &edges)?;
                     bench.stage()?;
                 }

@@ -25,7 +25,10 @@ impl Yard {
     pub fn import(&self, imported: &Imported, source: &Source) -> Result<Outcome<ImportReport>, Error> {
         let outcome = self.transact(Op::Import, |txn, _| {
             let plan = self.judged(txn, imported, source)?;
-            for task in plan.created.iter().chain(&plan.updated) {
+            for task in &plan.created {
+                txn.put_new(task.clone())?;
+            }
+            for task in &plan.updated {
                 txn.put(task.clone())?;
             }
             Ok(plan)

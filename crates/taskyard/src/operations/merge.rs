@@ -47,7 +47,7 @@ impl Yard {
             let plan = plan_move(&tasks, which, new_ids.into_iter(), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
             for (task, (old, new)) in plan.arriving.into_iter().zip(&plan.mapping) {
-                pair.target().put(task.clone())?;
+                pair.target().put_new(task.clone())?;
                 let Lookup::Found(found, image) = pair.target().find(new)? else {
                     arrived.push(task);
                     continue;

@@ -100,7 +100,7 @@ impl Yard {
                 RestoreWhich::Some(ids) => named(removed, ids, reasons_by_name, txn)?,
             };
             for removed in &chosen {
-                txn.put_image(&removed.task.id, removed.image.clone())?;
+                txn.put_new_image(&removed.task.id, removed.image.clone())?;
             }
             let remembered = edges_lost(&entries, &chosen);
             let arrivals: Vec<Task> = chosen.into_iter().map(|removed| removed.task).collect();

@@ -58,6 +58,7 @@ impl Yard {
             signature.undoes.clone_from(&revisions);
             for step in plan.iter().filter(|step| step.expected != step.before) {
                 match &step.before {
+                    Some(image) if step.expected.is_none() => txn.put_new_image(&step.task, image.clone())?,
                     Some(image) => txn.put_image(&step.task, image.clone())?,
                     None => txn.remove(&step.task)?,
                 }

@@ -14,6 +14,8 @@ pub(super) struct Workbench<'a> {
     txn: &'a mut dyn Txn,
     pieces: HashMap<TaskId, Piece>,
     changed: BTreeSet<TaskId>,
+    /// Which of them must not be there yet.
+    new: BTreeSet<TaskId>,
 }
 
 /// What stands under an id.
@@ -25,7 +27,7 @@ enum Piece {
 
 impl<'a> Workbench<'a> {
     pub(super) fn on(txn: &'a mut dyn Txn) -> Self {
-        Self { txn, pieces: HashMap::new(), changed: BTreeSet::new() }
+        Self { txn, pieces: HashMap::new(), changed: BTreeSet::new(), new: BTreeSet::new() }
     }
 
     /// Returns a task, where there is one. What cannot be read counts as absent.
@@ -76,9 +78,10 @@ impl<'a> Workbench<'a> {
         Ok(ids.into_iter().filter(waits).collect())
     }
 
-    /// Puts a new or changed task on the bench.
-    pub(super) fn put(&mut self, task: Task) {
+    /// Puts a new task on the bench.
+    pub(super) fn put_new(&mut self, task: Task) {
         self.changed.insert(task.id.clone());
+        self.new.insert(task.id.clone());
         self.pieces.insert(task.id.clone(), Piece::Task(Box::new(task)));
     }
 
@@ -96,8 +99,10 @@ impl<'a> Workbench<'a> {
     /// Stages everything that was changed.
     pub(super) fn stage(mut self) -> Result<(), StoreError> {
         for id in &self.changed {
-            if let Some(Piece::Task(task)) = self.pieces.remove(id) {
-                self.txn.put(*task)?;
+            match self.pieces.remove(id) {
+                Some(Piece::Task(task)) if self.new.contains(id) => self.txn.put_new(*task)?,
+                Some(Piece::Task(task)) => self.txn.put(*task)?,
+                Some(Piece::Missing | Piece::Unreadable(_)) | None => {}
             }
         }
         Ok(())

@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use taskyard_core::dialect::native::Unreadable;
-use taskyard_core::rules::numbering::{Numbers, next_id, next_ids};
-use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::numbering::{Numbers, next_ids};
 use taskyard_core::{
     AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
 };
 
-use super::{JournalDamage, Listener, Litter, StoreError, Subscription};
+use super::{JournalDamage, Listener, Litter, Lookup, Problem, StoreError, Subscription};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -156,6 +154,11 @@ pub trait Snapshot: Debug {
         false
     }
 
+    /// Tells whether new tasks get the next number, so that one that is too large is in the way.
+    fn gives_numbers(&self) -> bool {
+        true
+    }
+
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
     fn unpack(self: Box<Self>) -> Result<Unpacked, StoreError> {
         let (tasks, problems, leases) = (self.tasks()?, self.problems()?, self.leases()?);
@@ -185,19 +188,52 @@ pub trait Txn: Snapshot {
 
     /// Returns an id for a new task: the next number, where the store has no ids of another kind.
     fn new_id(&self, rules: Rules) -> Result<TaskId, StoreError> {
-        Ok(next_id(self.numbers()?, rules))
+        self.new_ids(1, rules)?.pop().ok_or(StoreError::NoNumberLeft)
     }
 
-    /// Returns ids for many new tasks that come at once.
+    /// Returns ids for many new tasks that come at once, as many as are asked for. Nothing stands under any of them.
     fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
-        Ok(next_ids(self.numbers()?, rules).take(count).collect())
+        let mut ids = Vec::with_capacity(count);
+        for id in next_ids(self.numbers()?, rules) {
+            if ids.len() == count {
+                break;
+            }
+            // The last of all numbers does not count, and in client rules no hidden file does: they may be taken.
+            if self.is_free(&id)? {
+                ids.push(id);
+            }
+        }
+        if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
     }
 
-    /// Stages a task: new, or over the one of that id. In client rules every call is one write of the client.
+    /// Tells whether nothing at all stands under a task's name, with what is staged.
+    fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
+        Ok(matches!(self.find(id)?, Lookup::Missing))
+    }
+
+    /// Stages a task: over the one of that id, or new where nobody has to know whether it is. In client rules every call is one
+    /// write of the client.
     fn put(&mut self, task: Task) -> Result<(), StoreError>;
 
-    /// Stages the exact contents of a task's file, as an undo or a restore brings it back.
+    /// Stages the exact contents of a task's file, as an undo brings them back over the ones there.
     fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError>;
+
+    /// Stages a task that is new. What stands under its name, whatever it is, is never replaced: then nothing is staged, and the
+    /// answer is [`StoreError::Taken`]. What comes there before the commit makes it end with [`StoreError::Conflict`].
+    fn put_new(&mut self, task: Task) -> Result<(), StoreError> {
+        match self.is_free(&task.id)? {
+            true => self.put(task),
+            false => Err(StoreError::Taken { task: task.id }),
+        }
+    }
+
+    /// Stages the exact contents of the file of a task that is new, as a restore brings it back, and under the same promise.
+    fn put_new_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        match self.is_free(id)? {
+            true => self.put_image(id, image),
+            false => Err(StoreError::Taken { task: id.clone() }),
+        }
+    }
 
     /// Stages what takes the place of exactly these contents, from which no task can be read; without an image they go. The journal
     /// keeps them. Only somebody who was asked does this; where something else stands there, nothing is staged and the answer is no.
@@ -276,47 +312,6 @@ impl Signature {
     /// Returns the signature of a plain change.
     pub fn new(actor: AgentName, op: Op) -> Self {
         Self { actor, op, undoes: Vec::new(), remark: Remark::default() }
-    }
-}
-
-/// What stands under a task's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// The task, and the exact form it is kept in.
-    Found(Box<Task>, Image),
-    /// Nothing.
-    Missing,
-    /// Something that is no task.
-    Unreadable(Problem),
-}
-
-impl Lookup {
-    /// Returns the task, where there is one.
-    pub fn task(self) -> Option<Task> {
-        match self {
-            Self::Found(task, _) => Some(*task),
-            Self::Missing | Self::Unreadable(_) => None,
-        }
-    }
-}
-
-/// Something among the tasks of a list that no task can be read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The name it stands under.
-    pub task: TaskId,
-    /// Where it is.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub why: Unreadable,
-    /// The last state we knew, shown in its place where there is one.
-    pub last_known: Option<Box<Task>>,
-}
-
-impl Problem {
-    /// Returns the refusal of a change that this stands in the way of.
-    pub fn into_refusal(self) -> Refusal {
-        Refusal::Unreadable { task: self.task, path: self.path, why: self.why }
     }
 }
 

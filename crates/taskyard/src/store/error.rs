@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
+use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::{SpecialFile, TaskId};
 
-use crate::regular_file::NotRead;
-
 use super::sidecar::JournalDamage;
+use crate::regular_file::NotRead;
 
 /// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,15 @@ pub enum StoreError {
         /// The task that changed.
         task: TaskId,
     },
+    /// A new task would take the place of something that is there.
+    #[error("there is something under the name of task {task} already, and it is not replaced")]
+    Taken {
+        /// The task.
+        task: TaskId,
+    },
+    /// A list has used the highest number that the client can count to.
+    #[error("no number is left for a new task: {LARGEST_NUMBER} is used")]
+    NoNumberLeft,
     /// A transaction would overwrite something that is no task.
     #[error("`{}` is no task file and is left alone: {why}", .path.display())]
     NoTask {

@@ -36,7 +36,7 @@ pub enum Litter {
         /// The file.
         path: PathBuf,
     },
-    /// A `.highwatermark` that holds no number, which the client takes for zero.
+    /// A `.highwatermark` that holds no number, which the client takes for zero, or one too large to count on from.
     BadMark {
         /// The file.
         path: PathBuf,

@@ -33,10 +33,12 @@ pub enum FindingCode {
     LockInTheWay,
     /// A temporary file nobody needs.
     Leftover,
-    /// A `.highwatermark` that holds no number.
+    /// A `.highwatermark` that holds no number, or one that is too large.
     BadMark,
     /// A `.highwatermark` below a number that was used.
     MarkTooLow,
+    /// The number of a task is too large to count on from.
+    NumberTooLarge,
     /// Another program removed every task of the list.
     EmptiedList,
     /// An open task that is not there, though nobody deleted it on purpose.
@@ -73,6 +75,7 @@ impl FindingCode {
             Self::Leftover => "leftover",
             Self::BadMark => "bad_mark",
             Self::MarkTooLow => "mark_too_low",
+            Self::NumberTooLarge => "number_too_large",
             Self::EmptiedList => "emptied_list",
             Self::MissingTask => "missing_task",
             Self::JournalDamaged => "journal_damaged",
@@ -102,8 +105,11 @@ impl FindingCode {
             Self::StaleLock => "the client waits for it before it takes it over, or gives up",
             Self::LockInTheWay => "by the client's rules it never ends: every program waits for it and gives up",
             Self::Leftover => "it takes up space; whoever wrote it died",
-            Self::BadMark => "the client takes it for zero and may give out a number again",
+            Self::BadMark => "the client takes it for zero or cannot count on from it, and may give out a number again",
             Self::MarkTooLow => "the client would give a used number to a new task",
+            Self::NumberTooLarge => {
+                "the client counts on from it and arrives at the same number: it writes a new task over this one"
+            }
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
             Self::MissingTask => "the task is gone from the list and still in the journal; nobody works on it",
             Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",

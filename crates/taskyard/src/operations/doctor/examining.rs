@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
+use taskyard_core::rules::numbering::is_beyond_counting;
 use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Task, TaskId};
 
@@ -63,6 +64,10 @@ impl Yard {
                 Finding::of_task(defect, file)
             })
             .collect();
+        if list.gives_numbers() {
+            let too_large = tasks.iter().map(|task| &task.id).filter(|id| is_beyond_counting(id.as_str()));
+            findings.extend(too_large.map(|id| Finding::of_large_number(id.clone(), list.file_name(id))));
+        }
         findings.extend(broken);
         Ok(findings)
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
+use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
@@ -31,6 +32,8 @@ pub struct Finding {
 pub enum Fix {
     /// By changing tasks.
     Mend(Mend),
+    /// By giving a task a new number, and its edges with it.
+    Renumber(TaskId),
     /// By putting something in the place of contents that no task can be read from. The journal keeps them.
     Replace {
         /// The task of that name.
@@ -67,6 +70,9 @@ impl Fix {
         match self {
             Self::Mend(mend) => mend.describe(),
             Self::Replace { doing, .. } => doing.clone(),
+            Self::Renumber(task) => {
+                format!("give task {} the next number, and its edges with it", task.as_str().escape_debug())
+            }
             Self::Sweep(Litter::StaleLock { path, .. }) => format!("remove the lock `{}`", path.display()),
             Self::Sweep(Litter::LockInTheWay { path, .. }) => {
                 format!("take `{}` away, once it is sure that nobody holds it", path.display())
@@ -126,6 +132,20 @@ impl Finding {
         }
     }
 
+    /// Tells of a task whose number is too large, given the name of its file.
+    pub(super) fn of_large_number(task: TaskId, file: String) -> Self {
+        Self {
+            code: FindingCode::NumberTooLarge,
+            file: Some(file),
+            message: format!(
+                "the number of task {} is above {LARGEST_NUMBER}: nobody can count on from it",
+                task.as_str().escape_debug()
+            ),
+            fix: Some(Fix::Renumber(task.clone())),
+            task: Some(task),
+        }
+    }
+
     /// Tells of something that is no task, with what would make it one.
     pub(super) fn of_problem(problem: Problem, code: FindingCode, fix: Option<Fix>) -> Self {
         let what = match code {
@@ -156,9 +176,11 @@ impl Finding {
                 (FindingCode::BadMark, path, format!("the mark cannot be read: {why}"))
             }
             Litter::Leftover { path } => (FindingCode::Leftover, path, "a temporary file that nobody needs".to_owned()),
-            Litter::BadMark { path, found } => {
-                (FindingCode::BadMark, path, format!("the mark holds `{}`, which is no number", found.escape_debug()))
-            }
+            Litter::BadMark { path, found } => (
+                FindingCode::BadMark,
+                path,
+                format!("the mark holds `{}`, which is no number that counts", found.escape_debug()),
+            ),
             Litter::LowMark { path, mark, used } => {
                 (FindingCode::MarkTooLow, path, format!("the mark says {mark}, and number {used} was used"))
             }

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use taskyard_core::rules::mending::{Mend, mend};
-use taskyard_core::{Op, Revision, Task, TaskId};
+use taskyard_core::rules::renumbering::renumber;
+use taskyard_core::{Lease, Op, Revision, Task, TaskId};
 
 use super::finding::{Finding, Fix};
 use crate::operations::RestoreWhich;
-use crate::store::{Litter, StoreError, Txn};
+use crate::operations::exact_texts::put_exact_texts;
+use crate::store::{Litter, Lookup, NewLease, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// What became of findings that were to be mended.
@@ -37,7 +39,7 @@ impl Yard {
             self.store().mend_journal(self.list_id())?;
         }
         let mut mended = Mended::default();
-        let changes_tasks = |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. });
+        let changes_tasks = |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. } | Fix::Renumber(_));
         let (of_tasks, others): (Vec<&Finding>, Vec<&Finding>) =
             findings.into_iter().partition(|finding| finding.fix.as_ref().is_some_and(changes_tasks));
         if !of_tasks.is_empty() {
@@ -92,7 +94,7 @@ impl Yard {
     fn mend_tasks(&self, txn: &mut dyn Txn, findings: &[&Finding]) -> Result<(Vec<Finding>, Vec<Finding>), StoreError> {
         let now: HashSet<Mend> = self.defects(txn)?.into_iter().filter_map(Finding::into_mend).collect();
         let (mut fixed, mut left) = (Vec::new(), Vec::new());
-        let mut mends = Vec::new();
+        let (mut mends, mut too_large) = (Vec::new(), Vec::new());
         for finding in findings {
             match &finding.fix {
                 Some(Fix::Replace { task, broken, by, .. }) => {
@@ -100,6 +102,7 @@ impl Yard {
                     if is_done { &mut fixed } else { &mut left }.push((*finding).clone());
                 }
                 Some(Fix::Mend(how)) if now.contains(how) => mends.push((*finding, how)),
+                Some(Fix::Renumber(task)) => too_large.push((*finding, task)),
                 _ => left.push((*finding).clone()),
             }
         }
@@ -110,12 +113,43 @@ impl Yard {
             changed.extend(mend(&mut tasks, how));
             fixed.push(finding.clone());
         }
+        for (finding, task) in too_large {
+            let others = self.renumber(txn, &mut tasks, task)?;
+            if others.is_some() { &mut fixed } else { &mut left }.push(finding.clone());
+            changed.extend(others.into_iter().flatten());
+        }
         for id in &changed {
             if let Some(task) = tasks.remove(id) {
                 txn.put(task)?;
             }
         }
         Ok((fixed, left))
+    }
+
+    /// Stages another number for a task, and returns which tasks change with it; none where it is gone, or no number is left.
+    fn renumber(
+        &self,
+        txn: &mut dyn Txn,
+        tasks: &mut BTreeMap<TaskId, Task>,
+        from: &TaskId,
+    ) -> Result<Option<BTreeSet<TaskId>>, StoreError> {
+        let to = match txn.new_id(self.rules()) {
+            Err(StoreError::NoNumberLeft) => return Ok(None),
+            id => id?,
+        };
+        let changed = renumber(tasks, from, &to);
+        let Some(task) = tasks.get(&to) else { return Ok(None) };
+        let lease = txn.leases()?.into_iter().find(|lease| lease.task == *from);
+        let before = txn.find(from)?;
+        txn.remove(from)?;
+        txn.put_new(task.clone())?;
+        if let Lookup::Found(_, origin) = before {
+            put_exact_texts(txn, &to, &origin)?;
+        }
+        if let Some(Lease { agent, taken, ttl, ends, holder, .. }) = lease {
+            txn.grant(NewLease { task: to, agent, taken, ttl, ends, holder })?;
+        }
+        Ok(Some(changed))
     }
 }
 

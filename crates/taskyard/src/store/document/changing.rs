@@ -27,9 +27,10 @@ impl Raw {
     pub(super) fn new(document: Document, bytes: Vec<u8>, stamp: Option<Fingerprint>) -> Self {
         let mut places = BTreeMap::new();
         let mut waiting: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+        let stated: HashSet<TaskId> = document.elements().iter().filter_map(id_of).collect();
         for (place, element) in document.elements().iter().enumerate() {
             let id = id_of(element).filter(|id| !places.contains_key(id));
-            let id = id.unwrap_or_else(|| TaskId::stored(format!("tasks[{place}]")));
+            let id = id.unwrap_or_else(|| name_of(place, &stated));
             for on in dependencies(element) {
                 waiting.entry(on).or_default().push(id.clone());
             }
@@ -129,6 +130,15 @@ impl Surroundings {
             blocks: self.waiting.get(id).cloned().unwrap_or_default(),
         }
     }
+}
+
+/// Returns the name of what has no id of its own, which is never that of another task.
+fn name_of(place: usize, stated: &HashSet<TaskId>) -> TaskId {
+    let mut name = TaskId::stored(format!("tasks[{place}]"));
+    while stated.contains(&name) {
+        name = TaskId::stored(format!("{name}'"));
+    }
+    name
 }
 
 fn id_of(element: &Value) -> Option<TaskId> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use taskyard_core::Revision;
 use taskyard_core::dialect::native::next_number;
@@ -17,6 +17,7 @@ use super::place::{c_name, lock_name};
 use super::plan::{Plan, Write};
 use super::turn::Turn;
 use crate::store::StoreError;
+use crate::store::new_name::rename_to_new;
 
 /// Why the files could not be written out in the straight way.
 pub(super) enum Hindrance {
@@ -50,8 +51,8 @@ pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
 
 fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
     let directory = turn.directory.as_fd();
-    let unfinished = |doing, error: Errno| {
-        Hindrance::Failed(StoreError::Unfinished { doing, path: turn.place.task_file(&write.id), source: error.into() })
+    let unfinished = |doing, source: io::Error| {
+        Hindrance::Failed(StoreError::Unfinished { doing, path: turn.place.task_file(&write.id), source })
     };
     reach("file: before");
     if !turn.is_ours_with(&lock_name(&format!("{}.json", write.id.file_stem()))) {
@@ -64,27 +65,21 @@ fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
     }
     match (&write.before, &write.after) {
         (None, Some(after)) => {
-            match rustix::fs::renameat_with(directory, &*after.temporary, directory, &*name, RenameFlags::NOREPLACE) {
-                Ok(()) => {}
-                Err(Errno::EXIST | Errno::NOENT) => return Err(Hindrance::Changed),
-                // Not every file system knows the flag; then the look a moment ago has to do.
-                Err(Errno::INVAL | Errno::NOSYS) => {
-                    rustix::fs::renameat(directory, &*after.temporary, directory, &*name)
-                        .map_err(|error| unfinished("cannot rename to", error))?;
-                }
-                Err(error) => return Err(unfinished("cannot rename to", error)),
-            }
+            rename_to_new(directory, &*after.temporary, &*name).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Hindrance::Changed,
+                _ => unfinished("cannot rename to", error),
+            })?;
         }
         (Some(_), Some(after)) => match rustix::fs::renameat(directory, &*after.temporary, directory, &*name) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Hindrance::Changed),
-            Err(error) => return Err(unfinished("cannot rename to", error)),
+            Err(error) => return Err(unfinished("cannot rename to", error.into())),
         },
         // There is nothing to remove, and what comes to be there in this instant is somebody else's.
         (None, None) => {}
         (Some(_), None) => match rustix::fs::unlinkat(directory, &*name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(unfinished("cannot remove", error)),
+            Err(error) => return Err(unfinished("cannot remove", error.into())),
         },
     }
     reach("file: done");

@@ -11,6 +11,7 @@ use taskyard_core::rules::numbering::{Numbers, next_ids};
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, TaskId, Timestamp};
 
 use super::files::Contents;
+use super::hidden;
 use super::numbers;
 use super::repair::{contents, write_temporary};
 use super::turn::Turn;
@@ -49,7 +50,8 @@ pub(super) fn renumber(
     let mut taken = Vec::new();
     for stored in pending.iter().filter(|stored| is_new(&stored.entry) && is_waiting(stored)) {
         let found = contents(turn, &stored.entry.task)?;
-        let is_there = !matches!(found, Contents::Missing);
+        // A link that leads nowhere holds nothing, and has the name nevertheless.
+        let is_there = !matches!(found, Contents::Missing) || has_a_file(turn, &stored.entry.task)?;
         if is_there && found.image().map(|(image, _)| image) != stored.entry.after.as_ref() {
             taken.push((stored, found));
         }
@@ -68,13 +70,8 @@ fn write_revision(
     pending: &[StoredEntry],
     taken: &[(&StoredEntry, Contents)],
 ) -> Result<(), StoreError> {
-    let numbers = Numbers {
-        highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
-        mark: numbers::mark(&turn.place.directory),
-        journaled: journal.standing()?.highest_number as f64,
-    };
     let old = taken.iter().map(|(stored, _)| stored.entry.task.clone());
-    let new_ids: HashMap<TaskId, TaskId> = old.zip(next_ids(numbers, Rules::Strict)).collect();
+    let new_ids: HashMap<TaskId, TaskId> = old.zip(free_ids(turn, journal, taken.len())?).collect();
     let newest = journal.newest()?;
     let [elsewhere, ours] = [newest.next(), newest.next().next()];
     let at = clock::now();
@@ -110,6 +107,27 @@ fn write_revision(
         journal.set_fact(&fact(stored.entry.revision, old), format!("{ours} {new}"))?;
     }
     journal.end(transaction)
+}
+
+/// Returns ids under which there is nothing.
+fn free_ids(turn: &Turn, journal: &Journal, count: usize) -> Result<Vec<TaskId>, StoreError> {
+    let numbers = Numbers {
+        highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
+        mark: numbers::mark(&turn.place.directory),
+        journaled: journal.standing()?.highest_number as f64,
+    };
+    let ids: Vec<TaskId> = next_ids(numbers, Rules::Strict).take(count).collect();
+    for id in &ids {
+        if has_a_file(turn, id)? {
+            return Err(StoreError::NoNumberLeft);
+        }
+    }
+    if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
+}
+
+fn has_a_file(turn: &Turn, id: &TaskId) -> Result<bool, StoreError> {
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    Ok(found.map_err(StoreError::io("cannot look at", turn.place.task_file(id)))?.1.is_some())
 }
 
 /// Journals what the other program wrote under the names that were to be ours.

@@ -17,6 +17,7 @@ use super::lock::temporary_name;
 use super::place::{Place, file_name};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
+use crate::store::new_name::rename_to_new;
 
 /// A file that nobody touched for this long is not in the middle of being written.
 const SURELY_WRITTEN: i64 = 2_000_000_000;
@@ -122,17 +123,25 @@ fn write_new(directory: BorrowedFd<'_>, name: &CStr, image: &Image, mode: Option
 
 /// Replaces a file of the list's by writing another and renaming it. It keeps its mode.
 pub(super) fn replace(directory: BorrowedFd<'_>, name: &CStr, contents: &[u8]) -> io::Result<()> {
-    bring_back(directory, name, contents, None)
+    let found = look_at(directory, name)?.filter(|look| look.kind == FileType::RegularFile);
+    let mode = found.map(|look| look.mode);
+    let rename = |temporary: &CStr| Ok(rustix::fs::renameat(directory, temporary, directory, name)?);
+    write_and_rename(directory, contents, mode, rename)
 }
 
-/// Does the same where the file may be gone, and had this mode.
-pub(super) fn bring_back(directory: BorrowedFd<'_>, name: &CStr, contents: &[u8], mode: Option<u32>) -> io::Result<()> {
-    let found = look_at(directory, name)?.filter(|look| look.kind == FileType::RegularFile);
-    let mode = found.map(|look| look.mode).or(mode);
+/// Adds a file of this mode under a name that nothing has.
+pub(super) fn add(directory: BorrowedFd<'_>, name: &CStr, contents: &[u8], mode: Option<u32>) -> io::Result<()> {
+    write_and_rename(directory, contents, mode, |temporary| rename_to_new(directory, temporary, name))
+}
+
+fn write_and_rename(
+    directory: BorrowedFd<'_>,
+    contents: &[u8],
+    mode: Option<u32>,
+    rename: impl FnOnce(&CStr) -> io::Result<()>,
+) -> io::Result<()> {
     let (temporary, _) = write_temporary(directory, &Image::new(contents), mode)?;
-    let renamed = rustix::fs::renameat(directory, &*temporary, directory, name);
-    if renamed.is_err() {
+    rename(&temporary).inspect_err(|_| {
         let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());
-    }
-    Ok(renamed?)
+    })
 }

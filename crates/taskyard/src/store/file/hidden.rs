@@ -7,13 +7,12 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::RenameFlags;
-use rustix::io::Errno;
 use taskyard_core::TaskId;
 use taskyard_core::dialect::macf::hidden_name;
 
 use super::fingerprint::{Look, look_at};
 use super::place::{Place, c_name, file_name};
+use crate::store::new_name::rename_to_new;
 
 /// Returns the name a task's file has, and what it looks like; where there is none, the name it would get.
 pub(super) fn find(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<(CString, Option<Look>)> {
@@ -46,16 +45,8 @@ pub(super) fn is_out_of_sight(place: &Place, directory: BorrowedFd<'_>, id: &Tas
 pub(super) fn unhide(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<()> {
     let Some(hidden) = other_name(place, id) else { return Ok(()) };
     let plain = file_name(id);
-    match rustix::fs::renameat_with(directory, &*hidden, directory, &*plain, RenameFlags::NOREPLACE) {
-        Ok(()) | Err(Errno::NOENT | Errno::EXIST) => Ok(()),
-        // Not every file system knows the flag.
-        Err(Errno::INVAL | Errno::NOSYS) => match look_at(directory, &plain)? {
-            Some(_) => Ok(()),
-            None => match rustix::fs::renameat(directory, &*hidden, directory, &*plain) {
-                Ok(()) | Err(Errno::NOENT) => Ok(()),
-                Err(error) => Err(error.into()),
-            },
-        },
-        Err(error) => Err(error.into()),
+    match rename_to_new(directory, &*hidden, &*plain) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => Err(error),
+        _ => Ok(()),
     }
 }

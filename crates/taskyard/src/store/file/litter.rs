@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::AtFlags;
 use taskyard_core::TaskId;
 use taskyard_core::dialect::macf::hidden_task_of;
-use taskyard_core::rules::numbering::number_of_file;
+use taskyard_core::dialect::native::parse_int;
+use taskyard_core::rules::numbering::{counted, is_beyond_counting, number_of_file};
 
 use super::files::{self, Contents};
 use super::fingerprint::look_at;
@@ -173,7 +174,7 @@ fn bad_mark(directory: &Path) -> Option<Litter> {
         Err(why) => return Some(Litter::UnreadableMark { path, why: why.to_string() }),
     };
     let found = String::from_utf8_lossy(&bytes).into_owned();
-    let is_bad = taskyard_core::dialect::native::parse_int(found.trim()).is_none();
+    let is_bad = parse_int(found.trim()).is_none() || is_beyond_counting(found.trim());
     is_bad.then_some(Litter::BadMark { path, found })
 }
 
@@ -195,9 +196,10 @@ fn hidden_in_vain(
 
 /// Tells of a mark from which the client would give a number out again: one was used that neither it nor a file knows of.
 fn low_mark(handle: &Handle, names: &[String]) -> Result<Option<Litter>, StoreError> {
-    let mut used = names.iter().filter_map(|name| hidden_task_of(name)?.as_number()).max().unwrap_or(0);
+    let hidden = names.iter().filter_map(|name| counted(hidden_task_of(name)?.as_str()));
+    let hidden = hidden.fold(0.0, f64::max) as u64;
     let standing = handle.journals.reading(|journal| journal.map(Journal::standing).transpose())?;
-    used = used.max(standing.map_or(0, |standing| standing.highest_number));
+    let used = standing.map_or(0, |standing| standing.highest_number).max(hidden);
     let mark = numbers::mark(&handle.place.directory);
     let highest_file = names.iter().filter_map(|name| number_of_file(name)).fold(0.0, f64::max);
     let path = handle.place.directory.join(".highwatermark");

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat};
 use rustix::io::Errno;
-use taskyard_core::dialect::native::parse_int;
+use taskyard_core::rules::numbering::highest;
 use taskyard_core::{Image, TaskId};
 
 use super::failpoint::reach;
-use super::files;
+use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::hidden;
 use super::numbers;
@@ -62,12 +62,9 @@ pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
     let is_locked = |staged: &Staged| staged.before.is_some() && (with_removals || staged.after.is_some());
     let locked: Vec<TaskId> = staged.iter().filter(|(_, staged)| is_locked(staged)).map(|(id, _)| id.clone()).collect();
     txn.turn.lock_tasks(&locked)?;
-    let raise_mark_to = staged
-        .iter()
-        .filter(|(_, staged)| staged.after.is_none())
-        .filter_map(|(id, _)| parse_int(id.as_str()))
-        .reduce(f64::max)
-        .filter(|highest| *highest > numbers::mark(&txn.turn.place.directory));
+    let removed = staged.iter().filter(|(_, staged)| staged.after.is_none()).map(|(id, _)| id.as_str());
+    let raise_mark_to =
+        Some(highest(removed)).filter(|highest| *highest > 0.0 && *highest > numbers::mark(&txn.turn.place.directory));
     let mut plan = Plan { writes: Vec::with_capacity(staged.len()), raise_mark_to };
     for (id, staged) in staged {
         let prepared = prepare_one(&txn.turn, directory.as_fd(), id, staged);
@@ -90,9 +87,11 @@ fn prepare_one(turn: &Turn, directory: BorrowedFd<'_>, id: TaskId, staged: Stage
     let path = || turn.place.task_file(&id);
     // Now that its lock is ours: is the file still what the decision was made on?
     let now = files::read(&turn.place, directory, &id).map_err(StoreError::io("cannot read", path()))?;
-    let before = match (before, now.image()) {
-        (None, None) => None,
-        (Some((image, _)), Some((found, look))) if image == *found => Some((image, *look)),
+    let before = match (before, &now) {
+        (None, Contents::Missing) => None,
+        (Some((image, _)), now) if now.image().is_some_and(|(found, _)| image == *found) => {
+            now.image().map(|(_, look)| (image, *look))
+        }
         _ => return Err(StoreError::Conflict { task: id }),
     };
     let is_open = |image: &Image| image.task(&id).is_ok_and(|task| task.status.is_open());

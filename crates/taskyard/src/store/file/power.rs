@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::AtFlags;
-use taskyard_core::dialect::native::parse_int;
+use taskyard_core::rules::numbering::highest;
 use taskyard_core::{Image, Revision, Rules, TaskId};
 
 use super::applying::{mark_applied, raise_mark};
@@ -55,7 +55,7 @@ fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(
         restore(turn, journal, id, fate)?;
     }
     let removed = fates.iter().filter(|(_, fate)| fate.last.is_none());
-    let highest = removed.filter_map(|(id, _)| parse_int(id.as_str())).fold(0.0, f64::max);
+    let highest = highest(removed.map(|(id, _)| id.as_str()));
     if highest > numbers::mark(&turn.place.directory) {
         raise_mark(turn, highest)?;
     }
@@ -86,9 +86,15 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
     match &fate.last {
         Some(last) if is_forgotten => {
             tracing::info!(task = %id, "bringing back what a power loss took");
-            let mode = journal.known(id)?.and_then(|known| known.mode);
-            files::bring_back(turn.directory.as_fd(), &name, last.bytes(), mode)
-                .map_err(StoreError::io("cannot write", &path))?;
+            let directory = turn.directory.as_fd();
+            let written = match found {
+                Contents::Missing => {
+                    let mode = journal.known(id)?.and_then(|known| known.mode);
+                    files::add(directory, &name, last.bytes(), mode)
+                }
+                _ => files::replace(directory, &name, last.bytes()),
+            };
+            written.map_err(StoreError::io("cannot write", &path))?;
             if let Ok(Some(look)) = look_at(turn.directory.as_fd(), &name) {
                 let (seen, mode) = (look.print.mtime, Some(look.mode));
                 journal.set_known(id, &Known { print: look.print, seen, image: last.clone(), mode })?;

@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CString;
+use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType};
+use taskyard_core::rules::numbering::counted;
 use taskyard_core::rules::rebasing::rebase_by;
 use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
 
@@ -22,6 +24,7 @@ use super::numbers;
 use super::place::{self, OURS, c_name};
 use super::turn::Turn;
 use crate::clock;
+use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::{Journal, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
@@ -160,14 +163,15 @@ fn finish_rewrite(
     let renamed = match &now {
         // Somebody removed it in between. What was changed in it is gone with it, as if they had come a moment later.
         Contents::Missing if before.is_some() => Ok(()),
+        Contents::Missing => rename_to_new(directory, &**temporary, &*name),
+        // Somebody took the name of a new task in this very instant; it gets another the next time.
+        found if before.is_none() && found.image().map(|(image, _)| image) != Some(after) => {
+            return Err(StoreError::Conflict { task: id.clone() });
+        }
         // Somebody put something there that is no task: it is theirs, and is left alone.
         Contents::Broken(why, found) if !found.as_ref().is_some_and(|(image, _)| is_blank(image)) => {
             tracing::warn!(task = %id, %why, "a change is not written over what no task can be read from");
             Ok(())
-        }
-        // Somebody took the name of a new task in this very instant; it gets another the next time.
-        Contents::Task(_, found, _) if before.is_none() && found != after => {
-            return Err(StoreError::Conflict { task: id.clone() });
         }
         Contents::Task(_, found, _) if before != Some(found) && found != after => {
             // Somebody wrote in between: what we changed is changed in what they wrote.
@@ -176,7 +180,10 @@ fn finish_rewrite(
         }
         _ => rustix::fs::renameat(directory, &**temporary, directory, &*name).map_err(Into::into),
     };
-    renamed.map_err(StoreError::io("cannot write", &path))
+    match renamed {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(StoreError::Conflict { task: id.clone() }),
+        renamed => renamed.map_err(StoreError::io("cannot write", &path)),
+    }
 }
 
 /// Applies to newer contents what a change did to older ones; where that cannot be, the change is all there is.
@@ -205,7 +212,7 @@ fn finish_removal(turn: &Turn, journal: &Journal, stored: &StoredEntry) -> Resul
         journal_last_words(journal, stored, found)?;
         reach("repair: last words journaled");
     }
-    if let Some(number) = taskyard_core::dialect::native::parse_int(id.as_str())
+    if let Some(number) = counted(id.as_str())
         && number > numbers::mark(&turn.place.directory)
     {
         raise_mark(turn, number)?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use taskyard_core::dialect::macf::hidden_task_of;
 use taskyard_core::dialect::native;
-use taskyard_core::rules::numbering::Numbers;
+use taskyard_core::rules::numbering::{self, Numbers};
 use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
 
 use super::commit;
@@ -16,6 +16,7 @@ use super::dependents;
 use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::handle::Handle;
+use super::hidden;
 use super::numbers;
 use super::place;
 use super::scan;
@@ -238,12 +239,19 @@ impl Txn for FileTxn {
             let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
             highest.get(self.turn.directory.as_fd(), directory)?
         };
-        let staged = self.staged.keys().filter_map(|id| Some(id.as_number()? as f64)).fold(0.0, f64::max);
+        let staged = numbering::highest(self.staged.keys().map(TaskId::as_str));
         Ok(Numbers {
             highest_file: highest_file.max(staged),
             mark: numbers::mark(directory),
             journaled: self.standing.highest_number as f64,
         })
+    }
+
+    fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
+        let (place, directory) = (&self.turn.place, self.turn.directory.as_fd());
+        let is_hidden = hidden::is_out_of_sight(place, directory, id);
+        let is_hidden = is_hidden.map_err(StoreError::io("cannot look at", place.task_file(id)))?;
+        Ok(!is_hidden && matches!(self.find(id)?, Lookup::Missing))
     }
 
     fn put(&mut self, task: Task) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{OptionalExtension, Row, ToSql, params};
 use serde_json::{Value as Json, json};
+use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
@@ -25,7 +26,7 @@ pub(super) const ENTRY_BITS: u32 = 24;
 pub(in crate::store) struct Standing {
     /// The newest revision.
     pub(in crate::store) newest: Revision,
-    /// The highest number any entry is about.
+    /// The highest number that counts among those that entries are about.
     pub(in crate::store) highest_number: u64,
     /// Changes whenever commits that were begun must not happen any more.
     overtaken: i64,
@@ -90,9 +91,10 @@ impl Journal {
 
     /// Returns the highest number that any entry is about, by the index, and by the entry that it leads to.
     fn highest_number(&self) -> Result<u64, StoreError> {
-        // Every integer sorts before every text.
-        let mut statement = self.prepare("SELECT id FROM entries WHERE task < '' ORDER BY task DESC LIMIT 1")?;
-        let id: Option<i64> = statement.query_row([], |row| row.get(0)).optional().map_err(self.failed("read"))?;
+        // Every integer sorts before every text. A number beyond the largest that counts would hide those that do.
+        let mut statement = self.prepare("SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC LIMIT 1")?;
+        let id = statement.query_row([LARGEST_NUMBER.cast_signed()], |row| row.get::<_, i64>(0)).optional();
+        let id = id.map_err(self.failed("read"))?;
         let Some(id) = id else { return Ok(self.begun.number) };
         let mut statement = self.prepare("SELECT * FROM entries WHERE id = ?1")?;
         let stored = statement.query_row([id], stored_entry).map_err(self.failed("read"))?;

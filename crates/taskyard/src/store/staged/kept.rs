@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use taskyard_core::dialect::native::{Unreadable, parse_int};
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::rules::numbering::counted;
 use taskyard_core::{Image, Lease, Revision, Task, TaskId, Timestamp, Token};
 
 use crate::store::{Lookup, Problem};
@@ -108,5 +109,5 @@ pub(in crate::store) fn key_of(id: &TaskId) -> TaskId {
 
 /// Returns the number an id counts as when numbers are given out.
 pub(in crate::store) fn number_of(id: &TaskId) -> f64 {
-    parse_int(id.as_str()).unwrap_or(0.0).max(0.0)
+    counted(id.as_str()).unwrap_or(0.0)
 }

@@ -34,6 +34,10 @@ impl Snapshot for StateSnapshot {
         matches!(self.state.home, Home::File(_))
     }
 
+    fn gives_numbers(&self) -> bool {
+        matches!(self.state.home, Home::Memory(_))
+    }
+
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         let mut tasks: Vec<Task> =
             self.state.tasks.values().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect();

@@ -152,7 +152,8 @@ impl Staging {
         // Names that are no number sort after the empty name, numbers before it.
         let border = TaskId::stored("");
         let still_there = |(id, _): &(&TaskId, &Arc<Kept>)| !self.staged.contains_key(*id);
-        let highest_numbered = self.base.tasks.range(..&border).rev().find(still_there).into_iter();
+        let counts = |(id, _): &(&TaskId, &Arc<Kept>)| number_of(id) > 0.0;
+        let highest_numbered = self.base.tasks.range(..&border).rev().filter(counts).find(still_there).into_iter();
         let named = self.base.tasks.range(&border..).filter(still_there);
         let unchanged = highest_numbered.chain(named).map(|(id, _)| id);
         let staged = self.staged.iter().filter_map(|(id, kept)| kept.as_ref().map(|_| id));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::CWD;
 use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
@@ -15,6 +16,7 @@ use super::form::Raw;
 use crate::regular_file::{self, NotRead};
 use crate::replacement::create_replacement;
 use crate::store::file::failpoint::reach;
+use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::Fingerprint;
 use crate::store::translated::clear_away;
 use crate::store::{Litter, StoreError};
@@ -112,8 +114,10 @@ pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Resu
         }
     }
     for (id, bytes) in &after.files {
-        if before.files.get(id) != Some(bytes) {
-            replace(path, &file_name(id), bytes)?;
+        match before.files.get(id) {
+            None => write(path, &file_name(id), bytes, |from, to| rename_to_new(CWD, from, to))?,
+            Some(there) if there != bytes => replace(path, &file_name(id), bytes)?,
+            Some(_) => {}
         }
     }
     for id in before.files.keys().filter(|id| !after.files.contains_key(*id)) {
@@ -123,14 +127,24 @@ pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Resu
     synced.map_err(StoreError::io("cannot flush", path))
 }
 
-fn file_name(id: &TaskId) -> String {
+/// Returns the name of the file of a task.
+pub(super) fn file_name(id: &TaskId) -> String {
     format!("{}.json", id.file_stem())
 }
 
 fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    write(folder, name, bytes, |from, to| fs::rename(from, to))
+}
+
+fn write(
+    folder: &Path,
+    name: &str,
+    bytes: &[u8],
+    rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> Result<(), StoreError> {
     let path = folder.join(name);
     let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
-    let write = || -> io::Result<()> {
+    let written = || -> io::Result<()> {
         regular_file::must_be_replaceable(&path)?;
         // One of our number may have died here, and somebody else may have put a link there.
         let _ = fs::remove_file(&temporary);
@@ -138,11 +152,11 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         file.write_all(bytes)?;
         file.sync_data()?;
         reach("translated: temporary file written");
-        fs::rename(&temporary, &path)?;
+        rename(&temporary, &path)?;
         reach("translated: a file in its place");
         Ok(())
     };
-    write().map_err(|error| {
+    written().map_err(|error| {
         let _ = fs::remove_file(&temporary);
         StoreError::io("cannot write", path.clone())(error)
     })

@@ -147,6 +147,11 @@ impl Form for TeachingForm {
         teaching::read(id, bytes, raw.folder.carried.get(id), blocks)
     }
 
+    fn is_occupied(&self, path: &Path, raw: Option<&Raw>, id: &TaskId) -> bool {
+        let is_read = raw.is_some_and(|raw| raw.folder.files.contains_key(id));
+        !is_read && path.join(files::file_name(id)).symlink_metadata().is_ok()
+    }
+
     fn change(&self, raw: Option<&Raw>, changes: &Changes, _at: Timestamp) -> Raw {
         let mut folder = raw.map(|raw| raw.folder.clone()).unwrap_or_default();
         for (id, task) in changes {

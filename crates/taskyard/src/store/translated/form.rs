@@ -93,6 +93,11 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
         None
     }
 
+    /// Tells whether something that is none of the files' tasks stands where a new task of this id would come.
+    fn is_occupied(&self, _path: &Path, _raw: Option<&Self::Raw>, _id: &TaskId) -> bool {
+        false
+    }
+
     /// Reads one task from the files.
     fn read(&self, raw: &Self::Raw, id: &TaskId) -> Result<Task, Unreadable>;
 

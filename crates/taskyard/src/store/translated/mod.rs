@@ -5,6 +5,7 @@
 //! is locked, read and written is each store's own business ([`Form`]). `docs/design/translated.md` says why it is done so.
 
 mod chance;
+mod collision;
 mod commit;
 mod form;
 mod handle;

@@ -88,7 +88,8 @@ struct Draft {
     outside: BTreeMap<TaskId, Outside>,
 }
 
-fn read_anew<F: Form>(form: &F, raw: &F::Raw, id: &TaskId, bytes: &[u8], before: Option<&Image>) -> Kept {
+/// Reads a task that the files say otherwise than we know, and writes it down in our words.
+pub(super) fn read_anew<F: Form>(form: &F, raw: &F::Raw, id: &TaskId, bytes: &[u8], before: Option<&Image>) -> Kept {
     let read = form.read(raw, id);
     let image = match &read {
         Ok(task) => native::write(before, task, Rules::Strict).unwrap_or_else(|_| Image::new(bytes)),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use taskyard_core::dialect::native;
 use taskyard_core::rules::rebasing::rebase_by;
-use taskyard_core::{Entry, Image, Rules, TaskId};
+use taskyard_core::{Entry, Image, Rules, Task, TaskId};
 
+use super::collision::Renamed;
 use super::form::{Changes, Form};
 use super::handle::Handle;
 use super::observe;
@@ -57,6 +58,7 @@ fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal
     let forms = raw.as_ref().map(|raw| form.forms(raw)).unwrap_or_default();
     let mut changes = Changes::new();
     let mut rebased: BTreeMap<TaskId, (Option<Image>, Image)> = BTreeMap::new();
+    let mut renamed = Renamed::default();
     for entry in &pending {
         let is_done = match known.get(&entry.task) {
             Some(formed) => formed.form.as_ref() == forms.get(&entry.task),
@@ -69,6 +71,14 @@ fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal
         let now = raw.as_ref().filter(|_| forms.contains_key(&entry.task));
         let now = now.and_then(|raw| form.read(raw, &entry.task).ok());
         let before = entry.before.as_ref().and_then(|image| image.task(&entry.task).ok());
+        if entry.before.is_none() && entry.after.is_some() && forms.contains_key(&entry.task) {
+            let is_ours = |now: &Task| task.as_ref().is_some_and(|task| task.subject == now.subject);
+            if now.as_ref().is_some_and(is_ours) {
+                // It was written, and somebody else changed it since.
+                continue;
+            }
+            renamed.add(handle, raw.as_ref(), &entry.task);
+        }
         let task = match (task, now, before) {
             // Somebody else wrote since: what was to be changed is changed in what they wrote.
             (Some(after), Some(now), Some(before)) if now != before && now != after => {
@@ -83,6 +93,14 @@ fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal
             (task, _, _) => task,
         };
         changes.insert(entry.task.clone(), task);
+    }
+    for task in renamed.apply(&mut changes) {
+        let before = pending.iter().find(|entry| entry.task == task).and_then(|entry| entry.after.clone());
+        if let (Some(Some(written)), Some(image)) = (changes.get(&task), &before)
+            && let Ok(image) = native::write(Some(image), written, Rules::Strict)
+        {
+            rebased.insert(task, (before, image));
+        }
     }
     let after = form.change(raw.as_ref(), &changes, clock::now());
     if !form.prepare(&handle.path, turn.held(), raw.as_ref(), &after)? {
@@ -106,6 +124,7 @@ fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal
         });
         observe::record(journal, &outside.collect::<Vec<_>>(), revision)?;
     }
+    let revision = renamed.record(journal, form, &pending, (raw.as_ref(), &after), revision)?;
     rewriting::keep(journal, revision, form.rewrite(raw.as_ref(), &after))?;
     journal.end(transaction)?;
     journal.sync()?;

@@ -67,6 +67,12 @@ impl<F: Form> TranslatedTxn<F> {
         repair::repair(&self.handle, &mut self.turn, journal_mut(&mut self.journal))
     }
 
+    /// Tells whether nothing stands under a task's name, in the list and in its place.
+    fn has_room_for(&self, id: &TaskId) -> bool {
+        let form = &self.handle.form;
+        self.staging.get(id).is_none() && !form.is_occupied(&self.handle.path, self.sight.files.raw(), id)
+    }
+
     /// Waits until a commit that exists is on the disk.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         journal_mut(&mut self.journal).sync()
@@ -102,6 +108,10 @@ impl<F: Form> Snapshot for TranslatedTxn<F> {
         self.staging.base.counts_missing
     }
 
+    fn gives_numbers(&self) -> bool {
+        false
+    }
+
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         Ok(self.staging.tasks())
     }
@@ -129,10 +139,14 @@ impl<F: Form> Txn for TranslatedTxn<F> {
             let id = self.handle.form.new_id(clock::now());
             // What the journal knows may be missing, and come back under its id.
             let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
-            if self.staging.get(&id).is_none() && self.journal().select(&known)?.is_empty() {
+            if self.has_room_for(&id) && self.journal().select(&known)?.is_empty() {
                 return Ok(id);
             }
         }
+    }
+
+    fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
+        Ok(self.has_room_for(id))
     }
 
     fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {

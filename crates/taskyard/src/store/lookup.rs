@@ -1,0 +1,48 @@
+//! What is found under a task's name.
+
+use std::path::PathBuf;
+
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{Image, Task, TaskId};
+
+/// What stands under a task's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The task, and the exact form it is kept in.
+    Found(Box<Task>, Image),
+    /// Nothing.
+    Missing,
+    /// Something that is no task.
+    Unreadable(Problem),
+}
+
+impl Lookup {
+    /// Returns the task, where there is one.
+    pub fn task(self) -> Option<Task> {
+        match self {
+            Self::Found(task, _) => Some(*task),
+            Self::Missing | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+/// Something among the tasks of a list that no task can be read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The name it stands under.
+    pub task: TaskId,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: Unreadable,
+    /// The last state we knew, shown in its place where there is one.
+    pub last_known: Option<Box<Task>>,
+}
+
+impl Problem {
+    /// Returns the refusal of a change that this stands in the way of.
+    pub fn into_refusal(self) -> Refusal {
+        Refusal::Unreadable { task: self.task, path: self.path, why: self.why }
+    }
+}
