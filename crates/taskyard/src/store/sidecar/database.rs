@@ -13,6 +13,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
 
 use super::damage::{self, JournalDamage};
+use super::pool::Seat;
 use super::stamp::{Marks, StampFile};
 use super::stuck::{self, LetGoOn};
 use super::sums;
@@ -54,6 +55,8 @@ pub(in crate::store) struct Journal {
     stamped: Cell<Marks>,
     /// When it was last made sure that it is the database of this place.
     checked: Cell<Instant>,
+    /// Its place among the connections that are in use at once.
+    pub(super) seat: Option<Seat>,
 }
 
 impl Journal {
@@ -92,6 +95,7 @@ impl Journal {
             committed: Cell::default(),
             stamped: Cell::default(),
             checked: Cell::new(Instant::now()),
+            seat: None,
         })
     }
 

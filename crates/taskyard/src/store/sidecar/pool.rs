@@ -1,152 +1,154 @@
-//! The connections to one journal that a process keeps open, and what it knows to be wrong with that journal.
+//! The connections to one list's journal that a process keeps: so many and no more.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
-use super::Journal;
-use super::damage::JournalDamage;
-use super::opening::DATABASE;
-use crate::store::StoreError;
+use super::database::Journal;
 
-/// The journal of one list.
-#[derive(Debug)]
-pub(in crate::store) struct Journals {
-    /// Our directory for the list, where we may keep one.
-    sidecar: Option<PathBuf>,
-    list: PathBuf,
-    /// Whether the list is kept in another dialect.
-    has_forms: bool,
-    idle: Mutex<Vec<Journal>>,
-    damage: Mutex<Option<JournalDamage>>,
+/// So many connections of one process are in use at once. Each costs three descriptors and up to some megabytes.
+const CONNECTIONS: usize = 8;
+/// How long one is waited for. Whoever still has none then opens one beyond the number: that is better than no answer.
+const PATIENCE: Duration = Duration::from_secs(12);
+
+/// Lends connections to the journal of one list. Whoever needs one while all are in use waits for its turn.
+#[derive(Debug, Default)]
+pub(super) struct JournalPool(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    freed: Condvar,
 }
 
-impl Journals {
-    /// Names the journal of a list; nothing is opened yet.
-    pub(in crate::store) fn of(sidecar: Option<PathBuf>, list: PathBuf) -> Self {
-        Self { sidecar, list, has_forms: false, idle: Mutex::default(), damage: Mutex::default() }
+#[derive(Debug, Default)]
+struct State {
+    idle: Vec<Journal>,
+    /// The threads that were lent the connections in use.
+    borrowers: Vec<ThreadId>,
+}
+
+/// The right to one connection, which ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pool: Arc<Shared>,
+    borrower: ThreadId,
+}
+
+impl JournalPool {
+    /// Lends a connection that is idle, or one that is opened now.
+    pub(super) fn take<E>(&self, open: impl FnOnce() -> Result<Journal, E>) -> Result<Journal, E> {
+        let (seat, idle) = self.0.seat(PATIENCE);
+        let mut journal = idle.map_or_else(open, Ok)?;
+        journal.seat = Some(seat);
+        Ok(journal)
     }
 
-    /// Names the journal of a list that is kept in another dialect.
-    pub(in crate::store) fn with_forms(sidecar: PathBuf, list: PathBuf) -> Self {
-        Self { has_forms: true, ..Self::of(Some(sidecar), list) }
-    }
-
-    /// Returns our directory for the list.
-    pub(in crate::store) fn sidecar(&self) -> Result<&PathBuf, StoreError> {
-        let missing = || StoreError::io("cannot write without a data directory for", &self.list);
-        self.sidecar.as_ref().ok_or_else(|| missing()(std::io::ErrorKind::NotFound.into()))
-    }
-
-    /// Takes an idle connection, or opens one.
-    pub(in crate::store) fn take(&self) -> Result<Journal, StoreError> {
-        if let Some(journal) = self.take_idle() {
-            return Ok(journal);
+    /// Takes a connection back for the next one. One that is dropped instead is closed.
+    pub(super) fn give_back(&self, mut journal: Journal) {
+        let seat = journal.seat.take();
+        let mut state = self.0.state();
+        if state.idle.len() < CONNECTIONS {
+            state.idle.push(journal);
         }
-        let opened = Journal::open(self.sidecar()?, &self.list).and_then(|journal| {
-            if self.has_forms {
-                journal.have_forms()?;
+        drop(state);
+        drop(seat);
+    }
+
+    /// Closes every connection that is idle.
+    pub(super) fn clear(&self) {
+        self.0.state().idle.clear();
+    }
+}
+
+impl Shared {
+    /// Waits for its turn. A thread that has a connection already never waits: whoever waits for a list's turn holds one, and the
+    /// one that has the turn may need a second.
+    fn seat(self: &Arc<Self>, patience: Duration) -> (Seat, Option<Journal>) {
+        let borrower = thread::current().id();
+        let mut state = self.state();
+        let until = Instant::now() + patience;
+        while state.borrowers.len() >= CONNECTIONS && !state.borrowers.contains(&borrower) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                tracing::warn!("all connections to a journal are in use for long; another one is opened");
+                break;
             }
-            Ok(journal)
-        });
-        self.remember(opened)
-    }
-
-    /// Takes a connection for reading, where there is a journal that can be read.
-    pub(in crate::store) fn take_to_read(&self) -> Option<Journal> {
-        if let Some(journal) = self.take_idle() {
-            return Some(journal);
+            state = self.freed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let sidecar = self.sidecar.as_ref()?;
-        if !sidecar.join(DATABASE).exists() && !sidecar.join("stamp").exists() {
-            return None;
+        state.borrowers.push(borrower);
+        // One whose database was replaced since leads nowhere.
+        let idle = std::iter::from_fn(|| state.idle.pop()).find(Journal::was_current_lately);
+        (Seat { pool: Arc::clone(self), borrower }, idle)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = self.pool.state();
+        if let Some(place) = state.borrowers.iter().position(|borrower| *borrower == self.borrower) {
+            state.borrowers.swap_remove(place);
         }
-        let opened = self.take().or_else(|error| match error {
-            StoreError::JournalDamaged { .. } => Err(error),
-            // Not ours to write to: reading is still possible where the database can be opened as it is.
-            error => {
-                tracing::debug!(%error, "opening the journal for reading only");
-                self.remember(Journal::open_to_read(sidecar)?.ok_or(error))
-            }
-        });
-        opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
+        drop(state);
+        self.pool.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::super::database::Journal;
+    use super::{CONNECTIONS, JournalPool};
+    use crate::store::StoreError;
+
+    #[test]
+    fn however_many_threads_want_one_there_are_only_so_many_and_each_gets_its_turn() {
+        let place = tempfile::tempdir().unwrap();
+        let (pool, opened) = (Arc::new(JournalPool::default()), Arc::new(AtomicUsize::new(0)));
+        let threads: Vec<_> = (0..100)
+            .map(|_| {
+                let (pool, opened, path) = (Arc::clone(&pool), Arc::clone(&opened), place.path().to_owned());
+                thread::spawn(move || {
+                    let journal = pool.take(|| {
+                        opened.fetch_add(1, Ordering::Relaxed);
+                        Journal::open(&path, &path)
+                    });
+                    let journal = journal.unwrap();
+                    journal.newest().unwrap();
+                    pool.give_back(journal);
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(opened.load(Ordering::Relaxed) <= CONNECTIONS);
+        assert!(pool.0.state().borrowers.is_empty());
     }
 
-    /// Puts a connection back for the next one.
-    pub(in crate::store) fn give_back(&self, journal: Journal) {
-        journal.stamp_commits();
-        // Nobody takes up again what was found to be damaged.
-        if self.damage().is_none() || journal.found.is_some() {
-            self.idle().push(journal);
-        }
+    #[test]
+    fn a_thread_that_has_one_does_not_wait_for_another() {
+        let place = tempfile::tempdir().unwrap();
+        let pool = JournalPool::default();
+        let open = || Journal::open(place.path(), place.path());
+        let held: Vec<Journal> = (0..=CONNECTIONS).map(|_| pool.take(open).unwrap()).collect();
+        held.into_iter().for_each(|journal| pool.give_back(journal));
+        assert_eq!(pool.0.state().idle.len(), CONNECTIONS);
     }
 
-    /// Returns the connection where it still leads to the database of this place, else another one.
-    pub(in crate::store) fn renewed(&self, journal: Journal) -> Result<Journal, StoreError> {
-        if journal.is_current() { Ok(journal) } else { self.take() }
-    }
-
-    /// Reads with the journal; where it turns out to be damaged, without it.
-    pub(in crate::store) fn reading<T>(
-        &self,
-        read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let Some(journal) = self.take_to_read() else { return read(None) };
-        match read(Some(&journal)) {
-            Err(error @ StoreError::JournalDamaged { .. }) => {
-                self.note(&error);
-                read(None)
-            }
-            result => {
-                self.give_back(journal);
-                result
-            }
-        }
-    }
-
-    /// Returns what is known to be wrong with the journal.
-    pub(in crate::store) fn damage(&self) -> Option<JournalDamage> {
-        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns what is known to be wrong with the journal as the error of somebody who needs it.
-    pub(in crate::store) fn refusal(&self) -> Option<StoreError> {
-        let path = self.sidecar.as_ref()?.join(DATABASE);
-        self.damage().map(|what| StoreError::JournalDamaged { path, what })
-    }
-
-    /// Remembers that the journal turned out to be damaged, where an error says so.
-    pub(in crate::store) fn note(&self, error: &StoreError) {
-        if let StoreError::JournalDamaged { what, .. } = error {
-            self.set_damage(Some(what.clone()));
-            // They lead to the same files.
-            self.idle().clear();
-        }
-    }
-
-    /// Forgets every connection and what was known to be wrong: there is another database now.
-    pub(in crate::store) fn forget(&self) {
-        self.idle().clear();
-        self.set_damage(None);
-    }
-
-    fn remember(&self, opened: Result<Journal, StoreError>) -> Result<Journal, StoreError> {
-        match &opened {
-            Ok(journal) => self.set_damage(journal.found.clone()),
-            Err(error) => self.note(error),
-        }
-        opened
-    }
-
-    fn take_idle(&self) -> Option<Journal> {
-        let mut idle = self.idle();
-        std::iter::from_fn(|| idle.pop()).find(Journal::was_current_lately)
-    }
-
-    fn set_damage(&self, damage: Option<JournalDamage>) {
-        *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = damage;
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Journal>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    #[test]
+    fn one_that_is_dropped_or_cannot_be_opened_leaves_its_place_to_others() {
+        let place = tempfile::tempdir().unwrap();
+        let pool = JournalPool::default();
+        drop(pool.take(|| Journal::open(place.path(), place.path())).unwrap());
+        let failed: Result<Journal, StoreError> =
+            pool.take(|| Err(StoreError::io("cannot open", place.path())(std::io::ErrorKind::NotFound.into())));
+        assert!(failed.is_err());
+        assert!(pool.0.state().borrowers.is_empty() && pool.0.state().idle.is_empty());
     }
 }

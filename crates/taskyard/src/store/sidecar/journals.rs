@@ -1,0 +1,146 @@
+//! The connections to one journal that a process keeps open, and what it knows to be wrong with that journal.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use super::Journal;
+use super::damage::JournalDamage;
+use super::opening::DATABASE;
+use super::pool::JournalPool;
+use crate::store::StoreError;
+
+/// The journal of one list.
+#[derive(Debug)]
+pub(in crate::store) struct Journals {
+    /// Our directory for the list, where we may keep one.
+    sidecar: Option<PathBuf>,
+    list: PathBuf,
+    /// Whether the list is kept in another dialect.
+    has_forms: bool,
+    pool: JournalPool,
+    damage: Mutex<Option<JournalDamage>>,
+}
+
+impl Journals {
+    /// Names the journal of a list; nothing is opened yet.
+    pub(in crate::store) fn of(sidecar: Option<PathBuf>, list: PathBuf) -> Self {
+        Self { sidecar, list, has_forms: false, pool: JournalPool::default(), damage: Mutex::default() }
+    }
+
+    /// Names the journal of a list that is kept in another dialect.
+    pub(in crate::store) fn with_forms(sidecar: PathBuf, list: PathBuf) -> Self {
+        Self { has_forms: true, ..Self::of(Some(sidecar), list) }
+    }
+
+    /// Returns our directory for the list.
+    pub(in crate::store) fn sidecar(&self) -> Result<&PathBuf, StoreError> {
+        let missing = || StoreError::io("cannot write without a data directory for", &self.list);
+        self.sidecar.as_ref().ok_or_else(|| missing()(std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Takes an idle connection, or opens one.
+    pub(in crate::store) fn take(&self) -> Result<Journal, StoreError> {
+        self.pool.take(|| self.open())
+    }
+
+    /// Takes a connection for reading, where there is a journal that can be read.
+    pub(in crate::store) fn take_to_read(&self) -> Option<Journal> {
+        self.pool.take(|| self.open_to_read().ok_or(())).ok()
+    }
+
+    fn open(&self) -> Result<Journal, StoreError> {
+        let opened = Journal::open(self.sidecar()?, &self.list).and_then(|journal| {
+            if self.has_forms {
+                journal.have_forms()?;
+            }
+            Ok(journal)
+        });
+        self.remember(opened)
+    }
+
+    fn open_to_read(&self) -> Option<Journal> {
+        let sidecar = self.sidecar.as_ref()?;
+        if !sidecar.join(DATABASE).exists() && !sidecar.join("stamp").exists() {
+            return None;
+        }
+        let opened = self.open().or_else(|error| match error {
+            StoreError::JournalDamaged { .. } => Err(error),
+            // Not ours to write to: reading is still possible where the database can be opened as it is.
+            error => {
+                tracing::debug!(%error, "opening the journal for reading only");
+                self.remember(Journal::open_to_read(sidecar)?.ok_or(error))
+            }
+        });
+        opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
+    }
+
+    /// Puts a connection back for the next one.
+    pub(in crate::store) fn give_back(&self, journal: Journal) {
+        journal.stamp_commits();
+        // Nobody takes up again what was found to be damaged.
+        if self.damage().is_none() || journal.found.is_some() {
+            self.pool.give_back(journal);
+        }
+    }
+
+    /// Returns the connection where it still leads to the database of this place, else another one.
+    pub(in crate::store) fn renewed(&self, journal: Journal) -> Result<Journal, StoreError> {
+        if journal.is_current() { Ok(journal) } else { self.take() }
+    }
+
+    /// Reads with the journal; where it turns out to be damaged, without it.
+    pub(in crate::store) fn reading<T>(
+        &self,
+        read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some(journal) = self.take_to_read() else { return read(None) };
+        match read(Some(&journal)) {
+            Err(error @ StoreError::JournalDamaged { .. }) => {
+                self.note(&error);
+                read(None)
+            }
+            result => {
+                self.give_back(journal);
+                result
+            }
+        }
+    }
+
+    /// Returns what is known to be wrong with the journal.
+    pub(in crate::store) fn damage(&self) -> Option<JournalDamage> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns what is known to be wrong with the journal as the error of somebody who needs it.
+    pub(in crate::store) fn refusal(&self) -> Option<StoreError> {
+        let path = self.sidecar.as_ref()?.join(DATABASE);
+        self.damage().map(|what| StoreError::JournalDamaged { path, what })
+    }
+
+    /// Remembers that the journal turned out to be damaged, where an error says so.
+    pub(in crate::store) fn note(&self, error: &StoreError) {
+        if let StoreError::JournalDamaged { what, .. } = error {
+            self.set_damage(Some(what.clone()));
+            // They lead to the same files.
+            self.pool.clear();
+        }
+    }
+
+    /// Forgets every connection and what was known to be wrong: there is another database now.
+    pub(in crate::store) fn forget(&self) {
+        self.pool.clear();
+        self.set_damage(None);
+    }
+
+    fn remember(&self, opened: Result<Journal, StoreError>) -> Result<Journal, StoreError> {
+        match &opened {
+            Ok(journal) => self.set_damage(journal.found.clone()),
+            Err(error) => self.note(error),
+        }
+        opened
+    }
+
+    fn set_damage(&self, damage: Option<JournalDamage>) {
+        *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = damage;
+    }
+}
