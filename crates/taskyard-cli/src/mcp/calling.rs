@@ -1,4 +1,4 @@
-//! Making one call: on a thread of its own, with progress told while it takes long, until it is done or no longer wanted.
+//! Making one call: when it is its turn, with progress told while it takes long, until it is done or no longer wanted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,14 +13,16 @@ use taskyard::core::ListId;
 use taskyard::core::tools::{Answer, catalogue, todo_write};
 use taskyard::hooks::Notice;
 use taskyard::process::Cancel;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::MissedTickBehavior;
 
+use super::admission::admission_of;
 use super::hub::Hub;
 use super::identity::{self, Caller};
 use super::place::{Bench, Place};
 use super::repeats::{CallKey, Recorder, Turn};
 use super::tool_list;
+use super::workers::WorkerSeat;
 
 /// How often a client is told that a call is still being made.
 const PROGRESS: Duration = Duration::from_secs(1);
@@ -40,9 +42,7 @@ impl Hub {
         }
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
-        let is_remembered = catalogue::find_in(tool_list::surface(self.options, self.rules), &call.tool)
-            .is_some_and(|tool| !tool.annotations.read_only);
-        let id = caller.call.clone().filter(|_| is_remembered);
+        let id = caller.call.clone().filter(|_| self.changes_something(&call));
         let Some(key) = id.map(|id| CallKey::new(id, &call.tool, &call.input)) else {
             return self.make(place, call, caller, None, context).await;
         };
@@ -55,6 +55,12 @@ impl Hub {
                 },
             }
         }
+    }
+
+    /// Tells whether a call may change something.
+    fn changes_something(&self, call: &Call) -> bool {
+        catalogue::find_in(tool_list::surface(self.options, self.rules), &call.tool)
+            .is_some_and(|tool| !tool.annotations.read_only)
     }
 
     async fn make(
@@ -77,13 +83,32 @@ impl Hub {
             move || cancel.cancel()
         });
         let _left = CancelWhenDropped(cancel.clone());
-        // The thread goes on though nobody waits for it any longer, and what it did is remembered.
-        let work = tokio::task::spawn_blocking({
-            let cancel = cancel.clone();
-            move || {
-                let answer = make_now(&place, &call, &caller, &cancel, recorder);
-                drop((todo_turn, attendance));
-                answer
+        let changes_something = self.changes_something(&call);
+        let admission = admission_of(&context.extensions);
+        // The call goes on though nobody waits for it any longer, and what it did is remembered.
+        let work = tokio::spawn({
+            let (cancel, workers, unwanted) = (cancel.clone(), self.workers.clone(), context.ct.clone());
+            async move {
+                let seat = async {
+                    match changes_something {
+                        true => workers.seat_to_change(admission).await,
+                        false => workers.seat_to_look(admission).await,
+                    }
+                };
+                let seat = tokio::select! {
+                    seat = seat => seat,
+                    () = unwanted.cancelled() => return Ok(no_longer_wanted()),
+                };
+                let made = tokio::task::spawn_blocking(move || {
+                    // Nobody may want it any more by the time it is its turn, and nothing has happened yet.
+                    if cancel.is_cancelled() {
+                        return no_longer_wanted();
+                    }
+                    let answer = make_now(&place, &call, &caller, &cancel, &seat, recorder);
+                    drop((todo_turn, attendance, seat));
+                    answer
+                });
+                made.await
             }
         });
         wait_for(work, &cancel, context).await
@@ -94,8 +119,15 @@ impl Hub {
 const ALLOW: &str = "; a person can allow it with `taskyard trust` there";
 
 /// Makes a call on this thread.
-fn make_now(place: &Place, call: &Call, caller: &Caller, cancel: &Cancel, recorder: Option<Recorder>) -> Answer {
-    let (called, hooks) = match place.bench(caller, cancel) {
+fn make_now(
+    place: &Place,
+    call: &Call,
+    caller: &Caller,
+    cancel: &Cancel,
+    seat: &Arc<WorkerSeat>,
+    recorder: Option<Recorder>,
+) -> Answer {
+    let (called, hooks) = match place.bench(caller, cancel, seat) {
         Ok(Bench { toolbox, hooks }) => (toolbox.call(&call.tool, &call.input), Some(hooks)),
         Err(error) => (Err(error), None),
     };
@@ -148,14 +180,18 @@ fn tell(text: &str, answer: &mut Answer, place: &Place) {
 }
 
 /// Waits for the thread that makes a call, telling the client of it, and cancels it where the client no longer wants it.
-async fn wait_for(mut work: JoinHandle<Answer>, cancel: &Cancel, context: &RequestContext<RoleServer>) -> Answer {
+async fn wait_for(
+    mut work: JoinHandle<Result<Answer, JoinError>>,
+    cancel: &Cancel,
+    context: &RequestContext<RoleServer>,
+) -> Answer {
     let mut seconds = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let token = context.meta.get_progress_token();
     let mut progress = 0.0;
     loop {
         tokio::select! {
-            answer = &mut work => return answer.unwrap_or_else(|error| {
+            answer = &mut work => return answer.flatten().unwrap_or_else(|error| {
                 tracing::error!(%error, "a call panicked");
                 Answer::error("Error: taskyard failed at this call, which is a fault of its own. Other calls still work.")
             }),

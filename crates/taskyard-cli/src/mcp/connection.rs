@@ -17,6 +17,7 @@ use taskyard::core::tools::Answer;
 use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::{Admission, admission_of};
 use super::calling::Call;
 use super::hub::{Hub, Leases};
 use super::identity;
@@ -78,7 +79,7 @@ impl Connection {
         look: impl FnOnce(&Yard) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let place = self.hub.place().await.map_err(|problem| ErrorData::internal_error(told(&problem), None))?;
-        let looked = tokio::task::spawn_blocking(move || look(place.yard())).await;
+        let looked = self.hub.workers.look(move || look(place.yard())).await;
         let looked = looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
@@ -267,6 +268,8 @@ impl ServerHandler for Connection {
         self.know(context.request_context());
         self.tell_of_messages();
         self.hub.follow().await?;
+        // From here on it only waits, as long as its client likes.
+        admission_of(&context.request_context().extensions).iter().for_each(Admission::make_room);
         let (sink, accepted) = (context.sink().clone(), context.accepted().clone());
         loop {
             let changes = tokio::select! {

@@ -18,7 +18,9 @@ use super::notifying::Notifying;
 use super::place::Place;
 use super::repeats::Repeats;
 use super::tool_list;
+use super::workers::Workers;
 use crate::context::Context;
+use crate::open_files::open_files;
 use crate::problem::Problem;
 
 /// What a server offers, and how.
@@ -60,6 +62,8 @@ pub(crate) struct Hub {
     pub(super) news: News,
     /// The calls whose answers are remembered.
     pub(super) repeats: Repeats,
+    /// The threads calls are made on.
+    pub(super) workers: Workers,
     /// What agents were told of their jobs.
     pub(super) notifying: Arc<Notifying>,
     /// The name that was given for whoever acts, by flag or variable.
@@ -88,6 +92,7 @@ impl Hub {
             cancel,
             news: News::default(),
             repeats: Repeats::default(),
+            workers: Workers::new(open_files()),
             notifying: Arc::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
             session: context.environment().client_session.clone(),
@@ -119,7 +124,7 @@ impl Hub {
         // A place that cannot be opened changes in no way that anybody could be told of.
         let Ok(place) = self.place().await else { return Ok(()) };
         let news = self.news.clone();
-        let followed = tokio::task::spawn_blocking(move || place.follow(&news)).await;
+        let followed = self.workers.look(move || place.follow(&news)).await;
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
@@ -159,7 +164,7 @@ impl Hub {
     async fn keep_up_with_inboxes(self: &Arc<Self>, new: Vec<AgentName>) {
         let Ok(place) = self.place().await else { return };
         let hub = Arc::clone(self);
-        let followed = tokio::task::spawn_blocking(move || {
+        let followed = self.workers.look(move || {
             place.follow_inboxes(&hub.agents, &hub.news);
             new.iter().for_each(|agent| place.take_out_ghosts_around(agent));
         });

@@ -3,13 +3,16 @@
 //! What tools are and what they answer is the core's business, and calling them the library's; here calls come in, find who
 //! makes them and on which list, run beside each other, and their answers go out. No web page is served here.
 
+mod admission;
 mod calling;
 mod connection;
 mod http;
 mod hub;
 mod identity;
+mod lines;
 mod log_level;
 mod mail;
+mod messages;
 mod news;
 mod notifying;
 mod place;
@@ -21,7 +24,8 @@ mod sessions;
 mod stdio;
 mod telling;
 mod tool_list;
+mod workers;
 
-pub(crate) use http::service;
+pub(crate) use http::answering;
 pub(crate) use hub::{Hub, Leases, Options};
 pub(crate) use stdio::serve_stdio;

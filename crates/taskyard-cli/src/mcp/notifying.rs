@@ -54,7 +54,7 @@ impl Hub {
             let (notifying, place) = (Arc::clone(&self.notifying), Arc::clone(&place));
             let (agent, call_id) = (agent.clone(), call_id.clone());
             // A failure here is told in the log; the notification is told again later.
-            let _ = tokio::task::spawn_blocking(move || notifying.hear(&place, &agent, call_id.as_deref())).await;
+            let _ = self.workers.look(move || notifying.hear(&place, &agent, call_id.as_deref())).await;
         }
         let answer = self.call(Arc::clone(&place), call, context).await;
         let is_wanted = !context.ct.is_cancelled();
@@ -63,7 +63,7 @@ impl Hub {
             return Answered::without(answer);
         }
         let notifying = Arc::clone(&self.notifying);
-        let told = tokio::task::spawn_blocking(move || {
+        let told = self.workers.look(move || {
             if looks_at_jobs {
                 place.look_at_jobs();
             }
@@ -82,7 +82,7 @@ impl Hub {
         // A place that cannot be opened has nothing for anybody.
         let Ok(place) = self.place().await else { return Ok(None) };
         let agent = identity::caller(self, context).agent;
-        let waiting = tokio::task::spawn_blocking(move || {
+        let waiting = self.workers.look(move || {
             place.look_at_jobs();
             let waiting = place.notice_board().waiting(&agent)?;
             Ok::<_, JobError>((!waiting.is_empty()).then(|| text(&waiting, &place)))

@@ -17,7 +17,7 @@ use taskyard::hooks::Hooks;
 use taskyard::leases::{ThisMachine, Warden};
 use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
-use taskyard::process::Cancel;
+use taskyard::process::{Cancel, Workplace};
 use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
 use taskyard::{Error, Yard};
@@ -26,6 +26,7 @@ use super::hub::{Leases, Options};
 use super::identity::Caller;
 use super::mail::{AgentsTold, FollowingInboxes};
 use super::news::{Following, News};
+use super::workers::WorkerSeat;
 use crate::context::Context;
 use crate::places;
 use crate::problem::Problem;
@@ -86,6 +87,7 @@ impl Place {
             session: context.environment().client_session.clone().filter(|_| options.leases == Leases::Connection),
             tool_use: None,
             cancel: Cancel::new(),
+            workplace: None,
         };
         Ok(Self {
             directory,
@@ -219,11 +221,17 @@ impl Place {
 
     /// Returns the tools of an agent for one call, which cancelling ends. Where it cannot be told which team's list is meant, that is
     /// an error: on another list the call would do harm.
-    pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel) -> Result<Bench, Error> {
-        let hooks = Arc::new(self.hooks.for_call(cancel.clone()));
+    pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel, seat: &Arc<WorkerSeat>) -> Result<Bench, Error> {
+        let workplace = Arc::clone(seat) as Arc<dyn Workplace>;
+        let hooks = Arc::new(self.hooks.for_call(cancel.clone()).at(Arc::clone(&workplace)));
         let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
         let yard = if self.follows_team { yard.in_team_list()? } else { yard };
-        let desk = JobDesk { tool_use: caller.call.clone(), cancel: cancel.clone(), ..self.desk.clone() };
+        let desk = JobDesk {
+            tool_use: caller.call.clone(),
+            cancel: cancel.clone(),
+            workplace: Some(workplace),
+            ..self.desk.clone()
+        };
         reopen_tasks(&desk, &yard);
         let is_here = yard.list_id() == self.yard.list_id();
         let toolbox = Toolbox::new(yard, self.options.system);

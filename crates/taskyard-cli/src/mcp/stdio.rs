@@ -7,20 +7,18 @@ use std::time::Duration;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::hub::Hub;
+use super::lines::Lines;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
 /// How long calls that are still being made when the client leaves have to come to an end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A longer message is left unread. The largest input that is of use is a task's file, and those are smaller.
-const LONGEST_MESSAGE: usize = 8 * 1024 * 1024;
 
 /// Serves one client until it leaves.
 pub(crate) fn serve_stdio(hub: Hub) -> Result<(), Problem> {
@@ -42,7 +40,7 @@ async fn serve(hub: Arc<Hub>) -> Result<(), Problem> {
         let stop = stop.clone();
         move || stop.cancel()
     });
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(LONGEST_MESSAGE);
+    let transport = Lines::new(input, output);
     let failed = |error: &dyn std::fmt::Display| Problem::new(Exit::CouldNot, "mcp", format!("no connection: {error}"));
     let connection = Connection::new(hub);
     let transport = Opening { transport, is_over: false, left: connection.left().clone() };

@@ -78,7 +78,7 @@ impl Listening {
 
     async fn answer(self, hub: Arc<Hub>, stop: CancellationToken) -> io::Result<()> {
         let socket = tokio::net::TcpListener::from_std(self.socket)?;
-        let rooms = Router::new().nest_service("/mcp", mcp::service(hub, stop.clone()));
+        let rooms = Router::new().nest_service("/mcp", mcp::answering(hub, stop.clone()));
         let rooms = rooms.layer(from_fn_with_state(Arc::new(self.guard), let_in));
         let serving = axum::serve(socket, rooms).with_graceful_shutdown(stop.clone().cancelled_owned());
         let impatient = async {

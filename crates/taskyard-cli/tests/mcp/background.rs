@@ -145,6 +145,7 @@ fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
         session: Some(SESSION.to_owned()),
         tool_use: None,
         cancel: Cancel::new(),
+        workplace: None,
     };
     let (list, agent) = (ListId::new("L").unwrap(), AgentName::new("replay").unwrap());
     let yard = Yard::new(Arc::new(MemoryStore::new(rules)), list, agent).with_rules(rules);

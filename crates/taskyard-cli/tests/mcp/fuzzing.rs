@@ -1,5 +1,6 @@
 //! Messages that make no sense: the server goes on, and says what is wrong where that can be said.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::PathBuf;
 
@@ -161,6 +162,117 @@ fn whatever_comes_over_a_pipe_the_server_goes_on() {
             assert!(server.close().0.success(), "seed {seed}");
             is_calm(&complaints);
         });
+    }
+}
+
+#[test]
+fn every_request_is_answered_once_and_every_line_that_is_no_json_is_told_so() {
+    for seed in 0..Scale::from_environment(0.04).of(50) as u64 {
+        finishes(move || {
+            let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+            let (server, complaints) = complaining(&home);
+            let mut server = server.initialized();
+            let mut random = Random::new(seed + 77);
+            let (mut waiting, mut unreadable) = (HashSet::new(), 0);
+            for number in 0..300 {
+                let line = match random.below(3) {
+                    0 => line(&mut random),
+                    _ => {
+                        let id = format!("q{number}");
+                        let params = value(&mut random, 4);
+                        let message =
+                            json!({ "jsonrpc": "2.0", "id": id, "method": random.pick(&METHODS), "params": params });
+                        waiting.insert(id);
+                        format!("{message}\n").into_bytes()
+                    }
+                };
+                let text = String::from_utf8_lossy(&line).into_owned();
+                let is_json = std::str::from_utf8(&line).is_ok() && serde_json::from_slice::<Value>(&line).is_ok();
+                unreadable += usize::from(!is_json && !text.trim_ascii().is_empty());
+                server.write(&line);
+            }
+            let last = server.request("ping", json!({}));
+            let (mut told, mut is_over) = (0, false);
+            while !is_over || !waiting.is_empty() || told < unreadable {
+                let message = server.message().unwrap_or_else(|| panic!("seed {seed}: {waiting:?} are not answered"));
+                told += usize::from(message["error"]["code"] == -32700);
+                is_over |= message["id"] == last;
+                if let Some(id) = message["id"].as_str().filter(|id| id.starts_with('q')) {
+                    assert!(waiting.remove(id), "seed {seed}: {id} is answered twice");
+                }
+            }
+            assert_eq!(told, unreadable, "seed {seed}");
+            assert!(server.close().0.success());
+            is_calm(&complaints);
+        });
+    }
+}
+
+/// Returns the answers to one line, as codes and ids.
+fn answers_to(line: &[u8]) -> Vec<(Value, Value)> {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let mut server = Piped::start(&home, "").initialized();
+    server.write(line);
+    server.write(b"\n");
+    let last = server.request("ping", json!({}));
+    server.answer(last);
+    let answers = server.said.iter().flat_map(|said| said.as_array().cloned().unwrap_or_else(|| vec![said.clone()]));
+    answers
+        .filter(|said| said.get("error").is_some())
+        .map(|said| (said["error"]["code"].clone(), said["id"].clone()))
+        .collect()
+}
+
+#[test]
+fn each_way_of_being_no_message_has_its_answer() {
+    let unreadable = || vec![(json!(-32700), Value::Null)];
+    let half = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"TaskCreate","arguments":{"subject":"Fix \ud83d","description":""}}}"#;
+    assert_eq!(answers_to(b"no json"), unreadable());
+    assert_eq!(answers_to(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"), unreadable());
+    assert_eq!(answers_to(deep(1_000).as_bytes()), unreadable());
+    assert_eq!(answers_to(huge(9_000_000).as_bytes()), unreadable());
+    assert_eq!(answers_to(br#"{"id":7}"#), [(json!(-32600), json!(7))]);
+    assert_eq!(answers_to(br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#), [(json!(-32600), json!(1.5))]);
+    assert_eq!(answers_to(br#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#), [(json!(-32600), json!(7))]);
+    assert_eq!(answers_to(half), []);
+}
+
+#[test]
+fn half_a_surrogate_pair_is_a_replacement_mark_over_pipes_and_over_http() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let mut server = Piped::start(&home, "").initialized();
+    server.write(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"TaskCreate\",\"arguments\":{\"subject\":\"Fix \\ud83d\",\"description\":\"\"}}}\n");
+    assert_eq!(server.answer(7)["result"]["isError"], false);
+    let served = Served::start(&home);
+    let mut line = served.session("x");
+    let body = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"TaskCreate","arguments":{"subject":"\ude00 it","description":""}}}"#;
+    assert_eq!(line.post(&[], body).status, 200);
+    assert_eq!(home.present()["1"]["subject"], "Fix \u{fffd}");
+    assert_eq!(home.present()["2"]["subject"], "\u{fffd} it");
+}
+
+#[test]
+fn over_http_what_is_no_message_is_400_with_the_error_in_its_body() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    for (body, status, code, id) in [
+        (b"no json".to_vec(), 400, -32700, Value::Null),
+        (b"\"\xff\"".to_vec(), 400, -32700, Value::Null),
+        (Vec::new(), 400, -32700, Value::Null),
+        (deep(1_000).into_bytes(), 400, -32700, Value::Null),
+        (br#"{"id":7}"#.to_vec(), 400, -32600, json!(7)),
+        (huge(2_000_000).into_bytes(), 413, -32700, Value::Null),
+    ] {
+        for mut line in [served.line("x"), served.session("x")] {
+            let response = line.post(&[], &body);
+            let told: Value =
+                serde_json::from_str(&response.body).unwrap_or_else(|error| panic!("{error}: {response:?}"));
+            assert_eq!(
+                (response.status, &told["error"]["code"], &told["id"]),
+                (status, &json!(code), &id),
+                "{response:?}"
+            );
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -39,7 +39,10 @@ pub(crate) struct Line {
 impl Served {
     /// Starts a server in a home, on any port.
     pub(crate) fn start(home: &Home) -> Self {
-        let mut command = home.command("serve --port 0 --json");
+        Self::spawn(home.command("serve --port 0 --json"))
+    }
+
+    fn spawn(mut command: Command) -> Self {
         command.env_remove("TASKYARD_AGENT").stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -112,6 +115,21 @@ impl Drop for Served {
 impl Line {
     /// Calls a tool and returns the whole result.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.try_call(tool, arguments).unwrap_or_else(|response| panic!("no answer: {response:?}"))
+    }
+
+    /// Calls a tool; what came instead where that is no result.
+    pub(crate) fn try_call(&mut self, tool: &str, arguments: Value) -> Result<Value, Response> {
+        self.begin_call(tool, arguments);
+        let response = self.response();
+        let data = response.body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
+        let answer = messages.find(|message| message["id"] == self.next && message.get("method").is_none());
+        answer.map(|answer| answer["result"].clone()).ok_or(response)
+    }
+
+    /// Calls a tool without waiting for the answer.
+    pub(crate) fn begin_call(&mut self, tool: &str, arguments: Value) {
         self.next += 1;
         let mut meta = json!({ "taskyard/agent": self.agent });
         let mut headers = Vec::new();
@@ -123,22 +141,22 @@ impl Line {
         }
         let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
         let message = json!({ "jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": params });
-        let response = self.post(&headers, message.to_string().as_bytes());
-        assert_eq!(response.status, 200, "{response:?}");
-        let data = response.body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
-        let answer = messages.find(|message| message["id"] == self.next && message.get("method").is_none());
-        answer.unwrap_or_else(|| panic!("no answer: {response:?}"))["result"].clone()
+        self.send_with_proof(&headers, message.to_string().as_bytes());
     }
 
     /// Sends a message with all that is needed, and what is given beyond.
     pub(crate) fn post(&mut self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        self.send_with_proof(headers, body);
+        self.response()
+    }
+
+    fn send_with_proof(&mut self, headers: &[(&str, &str)], body: &[u8]) {
         let (host, proof) = (self.address.clone(), format!("Bearer {}", self.token));
         let mut all = vec![("Host", host.as_str()), ("Authorization", proof.as_str())];
         let session = self.session.clone();
         all.extend(session.as_deref().map(|session| ("Mcp-Session-Id", session)));
         all.extend(headers);
-        self.post_as(&all, body)
+        self.send("POST", &all, body);
     }
 
     /// Sends a message with these headers and those of the content alone.

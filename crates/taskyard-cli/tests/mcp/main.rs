@@ -5,6 +5,7 @@ mod background;
 mod client;
 mod conformance;
 mod dialects;
+mod flooding;
 mod fuzzing;
 mod generations;
 mod guarding;

@@ -55,6 +55,11 @@ impl Piped {
         let _ = self.input.as_mut().unwrap().write_all(bytes);
     }
 
+    /// Takes the pipe to the server, to write to it from elsewhere.
+    pub(crate) fn take_input(&mut self) -> ChildStdin {
+        self.input.take().unwrap()
+    }
+
     /// Sends a message.
     pub(crate) fn send(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());

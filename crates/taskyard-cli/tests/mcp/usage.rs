@@ -12,6 +12,8 @@ pub(crate) struct Usage {
     pub(crate) watchers: usize,
     /// Memory in kB.
     pub(crate) resident: usize,
+    /// The most memory it ever had, in kB.
+    pub(crate) peak: usize,
 }
 
 impl Usage {
@@ -30,6 +32,7 @@ impl Usage {
             threads: number("Threads:"),
             watchers: open.iter().filter(|link| is_watcher(link)).count(),
             resident: number("VmRSS:"),
+            peak: number("VmHWM:"),
         }
     }
 }

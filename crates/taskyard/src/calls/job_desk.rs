@@ -1,10 +1,11 @@
 //! What the tools for jobs work with.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::jobs::Jobs;
 use crate::notices::Notices;
-use crate::process::Cancel;
+use crate::process::{Cancel, Workplace, wait_aside};
 
 /// What the tools for jobs work with, for one call.
 #[derive(Clone, Debug)]
@@ -27,4 +28,13 @@ pub struct JobDesk {
     pub tool_use: Option<String>,
     /// Ends the wait when the call is no longer wanted.
     pub cancel: Cancel,
+    /// Where the call is made, which it leaves while it waits.
+    pub workplace: Option<Arc<dyn Workplace>>,
+}
+
+impl JobDesk {
+    /// Waits for a job, with the place among workers free for others.
+    pub(super) fn aside<T>(&self, wait: impl FnOnce(&Jobs) -> T) -> T {
+        wait_aside(self.workplace.as_ref(), || wait(&self.jobs))
+    }
 }

@@ -58,7 +58,7 @@ impl Toolbox {
         let (retrieval, job) = match wait {
             _ if job.state().is_over() => (Retrieval::Success, job),
             None => (Retrieval::NotReady, job),
-            Some(wait) => match desk.jobs.wait(&job.id, Some(wait), &desk.cancel).map_err(Error::from)? {
+            Some(wait) => match desk.aside(|jobs| jobs.wait(&job.id, Some(wait), &desk.cancel)).map_err(Error::from)? {
                 Waited::Over(job) => (Retrieval::Success, job),
                 Waited::TimedOut(job) => (Retrieval::Timeout, job),
                 Waited::Cancelled(_) => return Err(Error::Cancelled.into()),
@@ -82,7 +82,7 @@ impl Toolbox {
             found => found?,
         };
         let Some((desk, job)) = found else { return Ok(task_output::not_found(&named)) };
-        match desk.jobs.stop(&job.id).map_err(Error::from)? {
+        match desk.aside(|jobs| jobs.stop(&job.id)).map_err(Error::from)? {
             Stopping::Stopped(job) => Ok(task_stop::stopped(&job)),
             Stopping::WasOver(job) => Ok(task_stop::not_running(&named, &job, rules)),
         }

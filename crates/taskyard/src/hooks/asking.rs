@@ -1,6 +1,6 @@
 //! Asking the hooks of an event.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use taskyard_core::Task;
@@ -13,7 +13,7 @@ use super::setup::CommonTexts;
 use super::{HookSetup, Notice};
 use crate::Error;
 use crate::config::HookInput;
-use crate::process::Cancel;
+use crate::process::{Cancel, Workplace, wait_aside};
 
 /// The hooks and checks of one place, the cancellation that ends them, and what there is to tell the user of them.
 ///
@@ -22,6 +22,7 @@ use crate::process::Cancel;
 pub struct Hooks {
     pub(super) setup: HookSetup,
     pub(super) cancel: Cancel,
+    pub(super) workplace: Option<Arc<dyn Workplace>>,
     notices: Mutex<Vec<Notice>>,
 }
 
@@ -50,13 +51,20 @@ pub(crate) struct Answers {
 impl Hooks {
     /// Returns the hooks of a place; cancelling ends those that run.
     pub fn new(setup: HookSetup, cancel: Cancel) -> Self {
-        Self { setup, cancel, notices: Mutex::default() }
+        Self { setup, cancel, workplace: None, notices: Mutex::default() }
     }
 
     /// Returns the same hooks for another call, with a cancellation and notices of its own.
     #[must_use]
     pub fn for_call(&self, cancel: Cancel) -> Self {
         Self::new(self.setup.clone(), cancel)
+    }
+
+    /// Lets the hooks be waited for aside from a place among workers.
+    #[must_use]
+    pub fn at(mut self, workplace: Arc<dyn Workplace>) -> Self {
+        self.workplace = Some(workplace);
+        self
     }
 
     /// Returns what ends them.
@@ -98,7 +106,9 @@ impl Hooks {
             Some(HookInput::Tasks) => list.as_slice(),
         };
         let hooks: Vec<_> = hooks.iter().map(|hook| (hook, input(hook.stdin))).collect();
-        let (answers, notices) = self.setup.run_all(&hooks, &self.cancel).map_err(|_| Error::Cancelled)?;
+        let workplace = self.workplace.as_ref().filter(|_| !hooks.is_empty());
+        let run = || self.setup.run_all(&hooks, &self.cancel);
+        let (answers, notices) = wait_aside(workplace, run).map_err(|_| Error::Cancelled)?;
         self.notice(notices);
         Ok(Answers { answers, skipped: found.0.left_out })
     }

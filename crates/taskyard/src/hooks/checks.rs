@@ -8,7 +8,7 @@ use taskyard_core::rules::refusal::Refusal;
 use super::Hooks;
 use crate::Error;
 use crate::config::Origin;
-use crate::process::{Captured, CommandLine, Ending, Program};
+use crate::process::{Captured, CommandLine, Ending, Program, wait_aside};
 
 /// How long a check may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -45,7 +45,8 @@ impl Hooks {
             timeout: Some(TIMEOUT),
         };
         let output = Captured::end(KEPT);
-        let ended = match program.run(output.sink(), output.sink(), &self.cancel) {
+        let run = || program.run(output.sink(), output.sink(), &self.cancel);
+        let ended = match wait_aside(self.workplace.as_ref(), run) {
             Ok(Ending::Exited(0)) => return Ok(None),
             Ok(Ending::Cancelled) => return Err(Error::Cancelled),
             Ok(Ending::Exited(code)) => format!("ended with exit code {code}"),

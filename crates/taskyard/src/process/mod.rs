@@ -10,6 +10,7 @@ mod detached;
 mod input;
 mod program;
 mod stop;
+mod workplace;
 
 pub use attended::Attendant;
 pub(crate) use attended::{Word, read_input};
@@ -19,3 +20,5 @@ pub use captured::{Captured, Sink};
 pub(crate) use input::file_of;
 pub use program::{CommandLine, Ending, Finished, Program};
 pub use stop::Stop;
+pub use workplace::Workplace;
+pub(crate) use workplace::wait_aside;

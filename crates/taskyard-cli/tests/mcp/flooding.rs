@@ -1,0 +1,135 @@
+//! More requests than a server can answer at once: they wait for their turn, and it stays small.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use taskyard_testkit::{Home, PATIENCE, Random, Scale, build};
+
+use crate::http::{Line, Served, a_moment};
+use crate::stdio::Piped;
+use crate::usage::Usage;
+
+const CALLS: usize = 10_000;
+const IN_FLIGHT: usize = 256;
+
+fn home() -> Home {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    build::write_files(&home.list("L"), r#"1 pending {"assignable_to":"nobody"}"#);
+    home
+}
+
+/// Returns a call of any kind.
+fn any_call(random: &mut Random, number: usize) -> (&'static str, Value) {
+    match random.below(20) {
+        0..4 => ("TaskCreate", json!({ "subject": format!("number {number}"), "description": "x" })),
+        4..11 => ("TaskUpdate", json!({ "taskId": "1", "metadata": { format!("k{}", random.below(50)): number } })),
+        11..14 => ("TaskClaim", json!({})),
+        14..18 => ("TaskGet", json!({ "taskId": "1" })),
+        _ => ("TaskList", json!({})),
+    }
+}
+
+/// Makes calls with so many in flight, and returns the most that the server used meanwhile.
+fn flood(served: &Served, calls: usize, in_flight: usize) -> Usage {
+    let (made, answered) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let clients: Vec<_> = (0..in_flight)
+        .map(|who| {
+            let (made, answered, mut line) =
+                (Arc::clone(&made), Arc::clone(&answered), served.line(&format!("a{who}")));
+            thread::spawn(move || {
+                let mut random = Random::new(who as u64 + 1);
+                loop {
+                    let number = made.fetch_add(1, Ordering::Relaxed);
+                    if number >= calls {
+                        return;
+                    }
+                    let (tool, arguments) = any_call(&mut random, number);
+                    assert_eq!(line.call(tool, arguments)["isError"], false, "{tool}");
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let mut most = Usage::of(served.pid());
+    while !clients.iter().all(thread::JoinHandle::is_finished) {
+        let now = Usage::of(served.pid());
+        most.descriptors = most.descriptors.max(now.descriptors);
+        most.threads = most.threads.max(now.threads);
+        a_moment();
+    }
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    assert_eq!(answered.load(Ordering::Relaxed), calls);
+    Usage { peak: Usage::of(served.pid()).peak, ..most }
+}
+
+#[test]
+fn many_calls_in_flight_need_little_more_than_one() {
+    let calls = Scale::from_environment(0.06).of(CALLS);
+    let [one, many] = [1, IN_FLIGHT].map(|in_flight| flood(&Served::start(&home()), calls, in_flight));
+    assert!(many.peak <= one.peak * 3 / 2, "{one:?} with one in flight, {many:?} with {IN_FLIGHT}");
+    assert!(many.threads <= one.threads + 12, "{one:?} with one in flight, {many:?} with {IN_FLIGHT}");
+    assert!(many.descriptors <= one.descriptors + IN_FLIGHT + 60, "{one:?} with one in flight, {many:?}");
+}
+
+#[test]
+fn a_pipe_full_of_requests_is_read_as_fast_as_they_are_answered() {
+    let home = home();
+    let mut server = Piped::start(&home, "").initialized();
+    let before = Usage::of(server.pid());
+    let requests = Scale::from_environment(0.1).of(10_000);
+    let mut input = server.take_input();
+    let filler = "x".repeat(50_000);
+    let writer = thread::spawn(move || {
+        for id in 0..requests {
+            let message = json!({ "jsonrpc": "2.0", "id": format!("p{id}"), "method": "ping", "params": { "_meta": { "x": filler } } });
+            std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).unwrap();
+        }
+        input
+    });
+    // Nobody reads the answers for a while: then nobody reads the requests either.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {
+        a_moment();
+    }
+    let during = Usage::of(server.pid());
+    assert!(during.peak < before.peak + 48 * 1024, "{before:?} became {during:?}");
+    let mut answered = std::collections::HashSet::new();
+    while answered.len() < requests {
+        let message = server.message().unwrap();
+        assert!(answered.insert(message["id"].as_str().unwrap().to_owned()), "{message}");
+    }
+    drop(writer.join().unwrap());
+    let after = Usage::of(server.pid());
+    assert!(after.peak < before.peak + 48 * 1024, "{before:?} became {after:?}");
+}
+
+#[test]
+fn calls_that_wait_for_a_hook_leave_their_workers_to_others() {
+    let home = home();
+    let command = "sleep 600";
+    let settings = json!({ "hooks": { "TaskCompleted": [{ "hooks": [{ "type": "command", "command": command }] }] } });
+    std::fs::write(home.path().join(".claude/settings.json"), settings.to_string()).unwrap();
+    let served = Served::start(&home);
+    let waiting: Vec<Line> = (0..40)
+        .map(|who| {
+            let mut line = served.line(&format!("a{who}"));
+            let created = line.call("TaskCreate", json!({ "subject": "x", "description": "x" }));
+            let text = created["content"][0]["text"].as_str().unwrap().to_owned();
+            let id: String =
+                text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+            line.begin_call("TaskUpdate", json!({ "taskId": id, "status": "completed" }));
+            line
+        })
+        .collect();
+    let begun = Instant::now();
+    for _ in 0..20 {
+        let mut line = served.line("ana");
+        assert_eq!(line.call("TaskCreate", json!({ "subject": "y", "description": "y" }))["isError"], false);
+        assert_eq!(line.call("TaskGet", json!({ "taskId": "1" }))["isError"], false);
+    }
+    assert!(begun.elapsed() < PATIENCE);
+    drop(waiting);
+}
