@@ -42,10 +42,12 @@ impl Guard {
         let mut hosts = headers.get_all(HOST).iter();
         let host = match (hosts.next(), hosts.next()) {
             (Some(host), None) => host.to_str().ok().and_then(|host| host.parse().ok()),
-            (None, _) => uri.authority().cloned(),
-            (Some(_), Some(_)) => None,
+            (None, _) | (Some(_), Some(_)) => None,
         };
-        if !host.is_some_and(|host: Authority| self.is_ours(&host)) {
+        // A request line may name a host, too (`GET http://host/ HTTP/1.1`), and some programs go by that one.
+        let is_target_ours = uri.authority().is_none_or(|host| self.is_ours(host))
+            && uri.scheme_str().is_none_or(|scheme| scheme == "http");
+        if !is_target_ours || !host.is_some_and(|host: Authority| self.is_ours(&host)) {
             return Err(Refused::Host);
         }
         if !headers.get_all(ORIGIN).iter().all(|origin| self.is_our_page(origin)) {
@@ -66,7 +68,10 @@ impl Guard {
         }
         let name = host.host().trim_start_matches('[').trim_end_matches(']');
         match name.parse::<IpAddr>() {
-            Ok(address) => address == self.address.ip() || address.is_loopback() || self.address.ip().is_unspecified(),
+            Ok(address) => {
+                let (address, own) = (address.to_canonical(), self.address.ip().to_canonical());
+                address == own || address.is_loopback() || own.is_unspecified()
+            }
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         }
     }
@@ -112,6 +117,10 @@ mod tests {
     use super::{Guard, Refused};
 
     fn judged(bind: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
+        judged_at("/mcp", bind, headers)
+    }
+
+    fn judged_at(target: &str, bind: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
         let data = tempfile::tempdir().unwrap();
         let token = Token::load_or_make(data.path()).unwrap();
         let secret = std::fs::read_to_string(token.path()).unwrap();
@@ -120,7 +129,7 @@ mod tests {
             let value = value.replace("TOKEN", secret.trim());
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        Guard::new(bind.parse().unwrap(), token).judge(&Uri::from_static("/mcp"), &map)
+        Guard::new(bind.parse().unwrap(), token).judge(&target.parse::<Uri>().unwrap(), &map)
     }
 
     const PROOF: (&str, &str) = ("authorization", "Bearer TOKEN");
@@ -150,6 +159,25 @@ mod tests {
         assert_eq!(judged("0.0.0.0:8787", &[("host", "10.0.0.7:8787"), PROOF]), Ok(()));
         assert_eq!(judged("0.0.0.0:8787", &[("host", "evil.example:8787"), PROOF]), Err(Refused::Host));
         assert_eq!(judged("127.0.0.1:80", &[("host", "localhost"), PROOF]), Ok(()));
+    }
+
+    #[test]
+    fn a_host_in_the_request_line_is_held_to_the_same() {
+        let at = |target, host| judged_at(target, "127.0.0.1:8787", &[("host", host), PROOF]);
+        assert_eq!(at("http://localhost:8787/mcp", "127.0.0.1:8787"), Ok(()));
+        assert_eq!(at("http://[::ffff:127.0.0.1]:8787/mcp", "[::1]:8787"), Ok(()));
+        for (target, host) in [
+            ("http://evil.example/mcp", "localhost:8787"),
+            ("http://evil.example:8787/mcp", "localhost:8787"),
+            ("http://a@localhost:8787/mcp", "localhost:8787"),
+            ("https://localhost:8787/mcp", "localhost:8787"),
+            ("http://localhost:8787/mcp", "evil.example:8787"),
+            ("evil.example:8787", "localhost:8787"),
+        ] {
+            assert_eq!(at(target, host), Err(Refused::Host), "{target} {host}");
+        }
+        let bare = judged_at("http://localhost:8787/mcp", "127.0.0.1:8787", &[PROOF]);
+        assert_eq!(bare, Err(Refused::Host), "a request without a Host");
     }
 
     #[test]

@@ -12,9 +12,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use tokio_util::sync::CancellationToken;
 
+use super::accepting::accept;
+use super::connections::{Standing, Visit};
 use super::guard::{Guard, Refused};
 use super::token::Token;
 use crate::mcp::{self, Hub};
+use crate::open_files::open_files;
 use crate::problem::Problem;
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
@@ -80,21 +83,27 @@ impl Listening {
         let socket = tokio::net::TcpListener::from_std(self.socket)?;
         let rooms = Router::new().nest_service("/mcp", mcp::answering(hub, stop.clone()));
         let rooms = rooms.layer(from_fn_with_state(Arc::new(self.guard), let_in));
-        let serving = axum::serve(socket, rooms).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let serving = accept(socket, rooms, open_files(), stop.clone());
         let impatient = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;
         };
         tokio::select! {
-            served = serving.into_future() => served,
-            () = impatient => Ok(()),
+            () = serving => {}
+            () = impatient => {}
         }
+        Ok(())
     }
 }
 
 async fn let_in(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     match guard.judge(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            if let Some(visit) = request.extensions().get::<Visit>() {
+                visit.is_now(Standing::Busy);
+            }
+            next.run(request).await
+        }
         Err(refused) => {
             tracing::warn!(?refused, "a request was turned away");
             let answer = (refused.status(), refused.advice()).into_response();

@@ -14,6 +14,8 @@ use crate::usage::Usage;
 
 const CALLS: usize = 10_000;
 const IN_FLIGHT: usize = 256;
+/// Whoever asked is answered within this, however many strangers dawdle.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn home() -> Home {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
@@ -72,6 +74,72 @@ fn many_calls_in_flight_need_little_more_than_one() {
     assert!(many.peak <= one.peak * 3 / 2, "{one:?} with one in flight, {many:?} with {IN_FLIGHT}");
     assert!(many.threads <= one.threads + 12, "{one:?} with one in flight, {many:?} with {IN_FLIGHT}");
     assert!(many.descriptors <= one.descriptors + IN_FLIGHT + 60, "{one:?} with one in flight, {many:?}");
+}
+
+/// Calls a tool as a client does that is told to come again: on a connection of its own, anew where that was closed before an answer.
+fn insist(served: &Served, agent: &str, tool: &str, arguments: &Value) -> Value {
+    for _ in 0..20 {
+        match served.line(agent).try_call(tool, arguments.clone()) {
+            Ok(result) => return result,
+            Err(response) => assert_eq!(response.status, 0, "{response:?}"),
+        }
+    }
+    panic!("no answer to {tool}");
+}
+
+#[test]
+fn with_few_descriptors_every_call_is_answered_all_the_same() {
+    let home = home();
+    let served = Arc::new(Served::with_open_files(&home, 256));
+    let clients: Vec<_> = (0..600)
+        .map(|who| {
+            let served = Arc::clone(&served);
+            thread::spawn(move || {
+                let (tool, arguments) = any_call(&mut Random::new(who as u64 + 1), who);
+                let result = insist(&served, &format!("a{who}"), tool, &arguments);
+                assert_eq!(result["isError"], false, "{tool}: {result}");
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    assert!(Usage::of(served.pid()).descriptors < 256);
+}
+
+/// Opens connections that never come to the end of their request.
+fn dawdlers(served: &Served, count: usize, say: &[u8]) -> Vec<Line> {
+    let dawdle = |_| {
+        let mut line = served.line("x");
+        line.write(say);
+        line
+    };
+    (0..count).map(dawdle).collect()
+}
+
+#[test]
+fn slow_strangers_keep_nobody_waiting() {
+    let home = home();
+    let served = Served::with_open_files(&home, 256);
+    insist(&served, "ana", "TaskList", &json!({}));
+    let large = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{";
+    for say in [&b""[..], b"P", b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-A", large] {
+        let strangers = dawdlers(&served, 300, say);
+        let begun = Instant::now();
+        assert_eq!(insist(&served, "ana", "TaskList", &json!({}))["isError"], false);
+        assert!(begun.elapsed() < AT_ONCE, "{:?} after {:?}", begun.elapsed(), String::from_utf8_lossy(say));
+        assert!(Usage::of(served.pid()).descriptors < 256);
+        drop(strangers);
+    }
+}
+
+#[test]
+fn a_stranger_that_never_proves_anything_is_turned_out() {
+    let home = home();
+    let served = Served::start(&home);
+    let mut stranger = served.line("x");
+    stranger.write(b"POST /mcp HTTP/1.1\r\nX-A: ");
+    let begun = Instant::now();
+    assert_eq!(stranger.response().status, 0);
+    assert!((5..30).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -30,6 +30,31 @@ fn a_wrong_token_a_foreign_origin_and_a_rebound_host_are_refused() {
 }
 
 #[test]
+fn a_host_in_the_request_line_is_held_to_the_same_as_a_host_in_its_header() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let served = Served::start(&home);
+    let (host, token) = (served.address.as_str(), format!("Bearer {}", served.token));
+    let ask = |line: &str, hosts: &[&str]| {
+        let mut headers = vec![("Authorization", token.as_str()), ("Accept", "text/event-stream")];
+        headers.extend(hosts.iter().map(|host| ("Host", *host)));
+        served.line("x").ask_for(line, &headers).status
+    };
+    let own = format!("GET http://{host}/mcp HTTP/1.1");
+    // Let in, and told that it names no session.
+    assert!([400, 404, 422].contains(&ask(&own, &[host])), "{}", ask(&own, &[host]));
+    for (line, hosts) in [
+        ("GET http://evil.example/mcp HTTP/1.1", &[host][..]),
+        (own.as_str(), &["evil.example"]),
+        (own.as_str(), &[host, "evil.example"]),
+        (own.as_str(), &[]),
+        ("GET /mcp HTTP/1.0", &[]),
+        ("CONNECT evil.example:80 HTTP/1.1", &[host]),
+    ] {
+        assert!([400, 421].contains(&ask(line, hosts)), "{line} {hosts:?}");
+    }
+}
+
+#[test]
 fn a_server_that_is_asked_to_stop_does_so_at_once() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let served = Served::start(&home);

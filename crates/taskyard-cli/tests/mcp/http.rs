@@ -42,6 +42,19 @@ impl Served {
         Self::spawn(home.command("serve --port 0 --json"))
     }
 
+    /// Starts a server that may open so many files.
+    pub(crate) fn with_open_files(home: &Home, files: usize) -> Self {
+        let server = home.command("serve --port 0 --json");
+        let mut command = home.command("");
+        let mut limited = Command::new("sh");
+        limited.arg("-c").arg(format!("ulimit -n {files} && exec \"$0\" \"$@\"")).arg(server.get_program());
+        limited.args(server.get_args()).current_dir(home.path()).env_clear();
+        limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        limited.stdin(Stdio::null()).stdout(Stdio::piped());
+        std::mem::swap(&mut command, &mut limited);
+        Self::spawn(command)
+    }
+
     fn spawn(mut command: Command) -> Self {
         command.env_remove("TASKYARD_AGENT").stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
@@ -186,6 +199,13 @@ impl Line {
         Self { session: self.session.clone(), ..served.line(&self.agent) }
     }
 
+    /// Sends a request whose line is written as given.
+    pub(crate) fn ask_for(&mut self, line: &str, headers: &[(&str, &str)]) -> Response {
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        self.write(format!("{line}\r\n{headers}Content-Length: 0\r\n\r\n").as_bytes());
+        self.response()
+    }
+
     fn send(&mut self, method: &str, headers: &[(&str, &str)], body: &[u8]) {
         let mut request = format!("{method} /mcp HTTP/1.1\r\nContent-Type: application/json\r\n");
         request.push_str("Accept: application/json, text/event-stream\r\n");
@@ -199,7 +219,13 @@ impl Line {
         let _ = self.stream.get_mut().write_all(&bytes);
     }
 
-    fn response(&mut self) -> Response {
+    /// Sends bytes as they are. A server that has closed cannot be written to.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        let _ = self.stream.get_mut().write_all(bytes);
+    }
+
+    /// Waits for an answer; one without a status where the server has closed.
+    pub(crate) fn response(&mut self) -> Response {
         let status = self.header_line().split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
         let (mut session, mut length, mut is_chunked) = (None, None, false);
         loop {

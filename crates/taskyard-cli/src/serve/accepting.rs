@@ -1,0 +1,117 @@
+//! Taking up connections and answering what is asked over them, within limits of number and time.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Method, Request};
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::connections::{Connections, Standing, Visit};
+use super::first_bytes::FirstBytes;
+use crate::response_end::drop_at_the_end;
+
+/// So long a stranger has to prove that it may come in.
+const STRANGER: Duration = Duration::from_secs(10);
+/// So long a client that came in may take for the head of its next request, the time in which it asks nothing included.
+const HEAD: Duration = Duration::from_secs(60);
+/// The head of a request may have so many bytes, each connection's buffer as many.
+const LARGEST_HEAD: usize = 64 * 1024;
+/// How long is waited after a connection could not be taken up: there may be no descriptor for it.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(50);
+
+/// Answers requests until it is stopped, and waits for those that are being answered then.
+pub(super) async fn accept(socket: TcpListener, rooms: Router, open_files: usize, stop: CancellationToken) {
+    let connections = Connections::new(open_files);
+    let accepting = async {
+        loop {
+            match socket.accept().await {
+                Ok((stream, _)) => {
+                    let visit = connections.enter().await;
+                    tokio::spawn(attend(stream, visit, rooms.clone(), stop.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken up");
+                    tokio::time::sleep(AFTER_A_FAILURE).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        () = stop.cancelled() => {}
+    }
+    connections.all_ended().await;
+}
+
+/// Answers what is asked over one connection.
+async fn attend(stream: TcpStream, visit: Visit, rooms: Router, stop: CancellationToken) {
+    // Answers come in several small parts, and would wait for each other.
+    let _ = stream.set_nodelay(true);
+    let answering = {
+        let visit = visit.clone();
+        service_fn(move |request| answer(request, rooms.clone(), visit.clone()))
+    };
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
+    let mut served = pin!(server.serve_connection(TokioIo::new(FirstBytes::noted(stream, visit.clone())), answering));
+    let mut proving = pin!(tokio::time::sleep(STRANGER));
+    let (mut is_proved, mut is_leaving) = (false, false);
+    loop {
+        tokio::select! {
+            result = &mut served => {
+                return result.unwrap_or_else(|error| tracing::debug!(%error, "a connection ended early"));
+            }
+            () = visit.end().cancelled() => return,
+            () = &mut proving, if !is_proved => match visit.is_of_stranger() {
+                true => return,
+                false => is_proved = true,
+            },
+            () = either(&stop, visit.leave()), if !is_leaving => {
+                is_leaving = true;
+                served.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+async fn either(one: &CancellationToken, other: &CancellationToken) {
+    tokio::select! {
+        () = one.cancelled() => {}
+        () = other.cancelled() => {}
+    }
+}
+
+async fn answer(mut request: Request<Incoming>, rooms: Router, visit: Visit) -> Result<Response, Infallible> {
+    let is_stream = request.method() == Method::GET;
+    request.extensions_mut().insert(visit.clone());
+    let mut response = TowerToHyperService::new(rooms).call(request).await?;
+    if visit.is_of_stranger() {
+        return Ok(response);
+    }
+    if is_stream {
+        visit.is_now(Standing::Streaming);
+    }
+    if visit.connections().are_many() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(drop_at_the_end(response, AnswerOver(visit)))
+}
+
+/// Says when it is dropped that nothing is asked over a connection any longer.
+struct AnswerOver(Visit);
+
+impl Drop for AnswerOver {
+    fn drop(&mut self) {
+        self.0.is_now(Standing::Idle);
+    }
+}
