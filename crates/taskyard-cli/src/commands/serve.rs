@@ -1,6 +1,6 @@
 //! `taskyard serve`
 
-use std::net::IpAddr;
+use std::net::{AddrParseError, IpAddr, Ipv4Addr};
 
 use clap::Args;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::{places, signals};
 /// Serve the list over HTTP: the Model Context Protocol at /mcp
 ///
 /// Whoever calls it proves with the token, which is made at the first start, that the user let them in. Only programs on this
-/// machine reach it unless --bind says otherwise.
+/// machine reach it unless --bind and --insecure say otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// The port; 0 takes any that is free
@@ -26,8 +26,12 @@ pub(crate) struct Serve {
     port: u16,
 
     /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     bind: IpAddr,
+
+    /// Listen beyond this machine though nothing is encrypted: whoever sees the traffic reads the token and every task
+    #[arg(long)]
+    insecure: bool,
 
     #[command(flatten)]
     offer: Offer,
@@ -45,6 +49,10 @@ struct Answer<'a> {
 
 impl Serve {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let goes_beyond = !self.bind.to_canonical().is_loopback();
+        if goes_beyond && !self.insecure {
+            return Err(beyond_this_machine(self.bind));
+        }
         let choice = context.choice()?;
         let token = Token::load_or_make(&places::data(context.environment())?)?;
         if token.was_readable() {
@@ -73,8 +81,25 @@ impl Serve {
                     .with(Tone::Dim, &format!("  send `Authorization: Bearer TOKEN`; the token is in {token_file}")),
             )?;
         }
+        if goes_beyond {
+            output.warn("nothing is encrypted: whoever sees the traffic reads the token and every task")?;
+        }
         output.flush()?;
         listening.serve(hub)?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
+}
+
+/// Reads an address; `localhost` is this machine.
+fn address(text: &str) -> Result<IpAddr, AddrParseError> {
+    if text.eq_ignore_ascii_case("localhost") { Ok(Ipv4Addr::LOCALHOST.into()) } else { text.parse() }
+}
+
+fn beyond_this_machine(bind: IpAddr) -> Problem {
+    let message = format!(
+        "{bind} is reached from other machines, and nothing is encrypted: whoever sees the traffic reads the token and every task"
+    );
+    Problem::usage("insecure", message).hint(
+        "stay on 127.0.0.1 and let a TLS proxy or an SSH tunnel (`ssh -L 8787:127.0.0.1:8787 HOST`) lead there, or say --insecure",
+    )
 }

@@ -53,6 +53,7 @@ mod reopen;
 mod restore;
 mod search;
 mod send;
+mod serve;
 mod session_start;
 mod setup;
 mod show;
