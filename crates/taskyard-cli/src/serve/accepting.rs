@@ -16,7 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::connections::{Connections, Standing, Visit};
+use super::connections::{Connections, Entered, Standing, Visit};
 use super::first_bytes::FirstBytes;
 use crate::response_end::drop_at_the_end;
 
@@ -36,8 +36,8 @@ pub(super) async fn accept(socket: TcpListener, rooms: Router, open_files: usize
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
-                    let visit = connections.enter().await;
-                    tokio::spawn(attend(stream, visit, rooms.clone(), stop.clone()));
+                    let entered = connections.enter().await;
+                    tokio::spawn(attend(stream, entered, rooms.clone(), stop.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken up");
@@ -54,16 +54,17 @@ pub(super) async fn accept(socket: TcpListener, rooms: Router, open_files: usize
 }
 
 /// Answers what is asked over one connection.
-async fn attend(stream: TcpStream, visit: Visit, rooms: Router, stop: CancellationToken) {
+async fn attend(stream: TcpStream, entered: Entered, rooms: Router, stop: CancellationToken) {
     // Answers come in several small parts, and would wait for each other.
     let _ = stream.set_nodelay(true);
     let answering = {
-        let visit = visit.clone();
+        let visit = Visit::clone(&entered);
         service_fn(move |request| answer(request, rooms.clone(), visit.clone()))
     };
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
-    let mut served = pin!(server.serve_connection(TokioIo::new(FirstBytes::noted(stream, visit.clone())), answering));
+    let mut served =
+        pin!(server.serve_connection(TokioIo::new(FirstBytes::noted(stream, Visit::clone(&entered))), answering));
     let mut proving = pin!(tokio::time::sleep(STRANGER));
     let (mut is_proved, mut is_leaving) = (false, false);
     loop {
@@ -71,12 +72,12 @@ async fn attend(stream: TcpStream, visit: Visit, rooms: Router, stop: Cancellati
             result = &mut served => {
                 return result.unwrap_or_else(|error| tracing::debug!(%error, "a connection ended early"));
             }
-            () = visit.end().cancelled() => return,
-            () = &mut proving, if !is_proved => match visit.is_of_stranger() {
+            () = entered.end().cancelled() => return,
+            () = &mut proving, if !is_proved => match entered.is_of_stranger() {
                 true => return,
                 false => is_proved = true,
             },
-            () = either(&stop, visit.leave()), if !is_leaving => {
+            () = either(&stop, entered.leave()), if !is_leaving => {
                 is_leaving = true;
                 served.as_mut().graceful_shutdown();
             }

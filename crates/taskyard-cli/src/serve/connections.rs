@@ -1,6 +1,7 @@
 //! Who is connected: so many and no more, and of those who have not proved yet that they may come in fewer still.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,12 +72,13 @@ impl Standing {
     }
 }
 
-/// One connection, as long as it lasts.
-#[derive(Clone, Debug)]
-pub(super) struct Visit(Arc<Entered>);
-
+/// A connection that counts until this is dropped, whoever still knows of it.
 #[derive(Debug)]
-struct Entered {
+pub(super) struct Entered(Visit);
+
+/// What is known of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
     connections: Arc<Connections>,
     number: u64,
     ends: Ends,
@@ -91,17 +93,17 @@ impl Connections {
 
     /// Takes up a connection. Where there are too many, one that nobody will miss ends for it: the stranger that is slowest, else the
     /// client that has asked nothing for longest, else the oldest stream. Where all are at work, it waits.
-    pub(super) async fn enter(self: &Arc<Self>) -> Visit {
+    pub(super) async fn enter(self: &Arc<Self>) -> Entered {
         loop {
-            if let Some(visit) = self.enter_now() {
-                return visit;
+            if let Some(entered) = self.enter_now() {
+                return entered;
             }
             // Time passes, too, and makes room.
             let _ = tokio::time::timeout(GRACE / 4, self.changed.notified()).await;
         }
     }
 
-    fn enter_now(self: &Arc<Self>) -> Option<Visit> {
+    fn enter_now(self: &Arc<Self>) -> Option<Entered> {
         let mut open = self.open();
         let strangers = open.count(Standing::is_of_stranger);
         let is_full = open.connections.len() >= self.most;
@@ -125,7 +127,7 @@ impl Connections {
         let ends = Ends::default();
         let new = Connection { standing: Standing::Silent, since: Instant::now(), ends: ends.clone() };
         open.connections.insert(number, new);
-        Some(Visit(Arc::new(Entered { connections: Arc::clone(self), number, ends })))
+        Some(Entered(Visit { connections: Arc::clone(self), number, ends }))
     }
 
     /// Waits until all connections have ended.
@@ -161,34 +163,42 @@ impl Open {
 impl Visit {
     /// Says what the connection is at from now on.
     pub(super) fn is_now(&self, standing: Standing) {
-        let mut open = self.0.connections.open();
-        if let Some(connection) = open.connections.get_mut(&self.0.number) {
+        let mut open = self.connections.open();
+        if let Some(connection) = open.connections.get_mut(&self.number) {
             connection.standing = standing;
             connection.since = Instant::now();
         }
         drop(open);
-        self.0.connections.changed.notify_one();
+        self.connections.changed.notify_one();
     }
 
     /// Tells whether nobody has proved over it that they may come in.
     pub(super) fn is_of_stranger(&self) -> bool {
-        let open = self.0.connections.open();
-        open.connections.get(&self.0.number).is_none_or(|connection| connection.standing.is_of_stranger())
+        let open = self.connections.open();
+        open.connections.get(&self.number).is_none_or(|connection| connection.standing.is_of_stranger())
     }
 
     /// Returns what says that it has to end at once, for another.
     pub(super) fn end(&self) -> &CancellationToken {
-        &self.0.ends.at_once
+        &self.ends.at_once
     }
 
     /// Returns what says that it has to end as soon as nothing is asked over it, for another.
     pub(super) fn leave(&self) -> &CancellationToken {
-        &self.0.ends.when_idle
+        &self.ends.when_idle
     }
 
     /// Returns all connections.
     pub(super) fn connections(&self) -> &Connections {
-        &self.0.connections
+        &self.connections
+    }
+}
+
+impl Deref for Entered {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.0
     }
 }
 
@@ -210,8 +220,8 @@ mod tests {
     }
 
     fn age(visit: &Visit, by: Duration) {
-        let mut open = visit.0.connections.open();
-        open.connections.get_mut(&visit.0.number).unwrap().since -= by;
+        let mut open = visit.connections.open();
+        open.connections.get_mut(&visit.number).unwrap().since -= by;
     }
 
     #[test]
