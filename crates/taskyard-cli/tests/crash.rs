@@ -91,7 +91,7 @@ fn a_killed_undo_happened_or_did_not() {
 fn a_killed_restore_happened_or_did_not() {
     Scenario {
         setup: &["create A", "create B --blocked-by 1", "create C --blocked-by 1", "delete 1 2"],
-        command: "restore --all",
+        command: "restore --all --deleted",
         lists: &["L"],
     }
     .check();
