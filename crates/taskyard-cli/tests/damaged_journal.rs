@@ -1,6 +1,8 @@
 //! Journals that were damaged: cut, flipped, removed, made unreadable, each of their files, in every store. Tasks are read all the
 //! same, nobody says that all is well, and `doctor --fix` makes the journal whole.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;

@@ -79,7 +79,7 @@ fn a_journal_of_the_second_format_is_upgraded_by_a_writer_with_its_leases() {
     drop(yard);
     make_second_format(&sidecar(&folder));
     let yard = open(&folder);
-    assert_eq!(yard.live_leases().unwrap(), [first.lease.clone()]);
+    assert_eq!(yard.live_leases().unwrap(), std::slice::from_ref(&first.lease));
     let second = claim(&yard, 2);
     assert_eq!(second.lease.token, Token(first.lease.token.0 + 1));
     assert_eq!(open(&folder).live_leases().unwrap(), [first.lease, second.lease]);

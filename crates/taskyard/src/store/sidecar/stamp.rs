@@ -146,11 +146,18 @@ impl StampFile {
     /// Makes a stamp that says this, in the place of any other, so that it is there after a power loss.
     pub(super) fn create(sidecar: &Path, stamp: Stamp) -> io::Result<Self> {
         let temporary = sidecar.join(format!("{FILE}.{}", std::process::id()));
-        let file = private::create(&temporary)?;
+        let made = Self::write_new(&temporary, stamp).and_then(|made| {
+            fs::rename(&temporary, sidecar.join(FILE))?;
+            Ok(made)
+        });
+        made.inspect_err(|_| drop(fs::remove_file(&temporary)))
+    }
+
+    fn write_new(path: &Path, stamp: Stamp) -> io::Result<Self> {
+        let file = private::create(path)?;
         file.set_len(2 * SLOT as u64)?;
         file.write_all_at(&stamp.to_slot(), offset(stamp.count))?;
         file.sync_all()?;
-        fs::rename(&temporary, sidecar.join(FILE))?;
         Ok(Self(file))
     }
 
