@@ -153,7 +153,7 @@ fn damage(random: &mut Random, sidecar: &Path) -> (&'static str, &'static str) {
         opened.write_all_at(&bytes, from as u64).unwrap();
     };
     match kind {
-        "unreadable" => fs::set_permissions(&path, Permissions::from_mode(0)).unwrap(),
+        "unreadable" => fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap(),
         "removed" => fs::remove_file(&path).unwrap(),
         "directory" => {
             fs::remove_file(&path).unwrap();
