@@ -103,13 +103,16 @@ impl Journal {
 
     /// Returns how the journal stands, in one look.
     pub(in crate::store) fn standing(&self) -> Result<Standing, StoreError> {
+        let moment = self.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
         let mut statement = self.prepare("SELECT EXISTS (SELECT 1 FROM leases)")?;
-        Ok(Standing {
+        let standing = Standing {
             newest: self.newest()?,
             highest_number: self.highest_number()?,
             overtaken: self.fact(OVERTAKEN)?.unwrap_or(0),
             has_leases: statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?,
-        })
+        };
+        drop(moment);
+        Ok(standing)
     }
 
     /// Writes one commit's entries.

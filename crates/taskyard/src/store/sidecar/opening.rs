@@ -108,8 +108,12 @@ impl Journal {
     fn hold_against(&mut self, stamped: Stamped) -> Result<(), StoreError> {
         let sidecar = self.path.parent().unwrap_or(Path::new("")).to_owned();
         let Some((file, stamp)) = stamped else { return Err(damaged(&sidecar, JournalDamage::NoStamp)) };
-        self.begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
-        let (found, expected) = (self.marks()?, stamp.expected());
+        // One moment for all the questions: each by itself would lock the database.
+        let moment = self.begin_to_read()?;
+        let begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
+        let (found, expected) = (self.marks()?.max(begun), stamp.expected());
+        drop(moment);
+        self.begun = begun;
         if !found.reaches(expected) {
             return Err(damaged(&sidecar, older(found, expected)));
         }
