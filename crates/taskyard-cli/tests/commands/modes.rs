@@ -111,7 +111,7 @@ fn a_task_comes_back_with_the_mode_it_had() {
             "restore --all",
         ),
         (|test| test.quietly("delete 1"), "undo"),
-        (|test| test.quietly("delete 1"), "restore 1"),
+        (|test| test.quietly("delete 1"), "restore 1 --deleted"),
         (|test| test.quietly("clear"), "undo"),
     ];
     const FILE: &str = "home/.claude/tasks/project/1.json";

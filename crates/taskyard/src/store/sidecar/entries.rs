@@ -141,8 +141,7 @@ impl Journal {
                 &entry.mode,
             ];
             sums::execute(&mut statement, &columns).map_err(self.failed("write"))?;
-            let number = entry.task.as_number().filter(|number| i64::try_from(*number).is_ok()).unwrap_or(0);
-            self.reach(Marks { revision: revision.0, token: 0, number });
+            self.reach(Marks { revision: revision.0, token: 0, number: number_that_counts(entry.task) });
         }
         Ok(())
     }
@@ -156,6 +155,10 @@ impl Journal {
 
     /// Returns the permission bits that a task's file had when they were last seen, before it was changed or removed.
     pub(in crate::store) fn last_mode(&self, task: &TaskId) -> Result<Option<u32>, StoreError> {
+        // That a file is gone may not be written down yet.
+        if let Some(mode) = self.known(task)?.and_then(|known| known.mode) {
+            return Ok(Some(mode));
+        }
         let query = "SELECT * FROM entries WHERE task = ?1 AND mode IS NOT NULL ORDER BY id DESC LIMIT 1";
         let found = self.prepare(query)?.query_row([Key(task)], stored_entry).optional();
         Ok(found.map_err(self.failed("read"))?.and_then(|stored| stored.mode))
@@ -254,6 +257,11 @@ impl Sequence {
         self.last = id;
         (!is_next).then(|| JournalDamage::Gap { missing: format!("something between revisions {last} and {this}") })
     }
+}
+
+/// Returns the number of a task, where others can be counted on from it, else 0.
+pub(super) fn number_that_counts(task: &TaskId) -> u64 {
+    task.as_number().filter(|number| *number <= LARGEST_NUMBER).unwrap_or(0)
 }
 
 /// Returns the number of the first entry that a revision can have.

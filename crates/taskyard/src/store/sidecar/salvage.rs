@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use taskyard_core::{Image, TaskId};
 
 use super::Journal;
-use super::entries::{ENTRY_BITS, task_id};
+use super::entries::{ENTRY_BITS, number_that_counts, task_id};
 use super::fingerprint::Fingerprint;
 use super::forms::Formed;
 use super::known::Known;
@@ -117,12 +117,11 @@ struct Saved {
 
 impl Saved {
     fn note(&mut self, table: &Table, row: &[Value]) {
-        let number = |task: &TaskId| task.as_number().filter(|number| i64::try_from(*number).is_ok()).unwrap_or(0);
         match (table.name, row) {
             ("entries", [Value::Integer(id), .., task, _, after, _, _, _, _]) => {
                 let task = task_id(task.into());
                 let revision = id.unsigned_abs() >> ENTRY_BITS;
-                self.marks = self.marks.max(Marks { revision, token: 0, number: number(&task) });
+                self.marks = self.marks.max(Marks { revision, token: 0, number: number_that_counts(&task) });
                 let image = match after {
                     Value::Blob(bytes) => Some(Image::new(bytes.as_slice())),
                     _ => None,
