@@ -6,9 +6,9 @@ use rusqlite::Row;
 use taskyard_core::Revision;
 
 use super::Journal;
-use super::damage::JournalDamage;
+use super::damage::{JournalDamage, first_unopenable};
 use super::entries::{Sequence, first_id};
-use super::opening::{look_at_stamp, older};
+use super::opening::{DATABASE, look_at_stamp, older};
 use super::schema::FORMAT;
 use super::stamp::{Marks, Standstill};
 use super::sums;
@@ -57,6 +57,9 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
         Ok(stamped) => stamped,
         Err(what) => return Ok(Some(what)),
     };
+    if let Some(what) = first_unopenable(&sidecar.join(DATABASE)) {
+        return Ok(Some(what));
+    }
     let written = Marks { revision: written.0, ..Marks::default() };
     let expected = stamped.as_ref().map_or(written, |(_, stamp)| stamp.expected());
     let Some(journal) = Journal::open_as_it_is(sidecar)? else {

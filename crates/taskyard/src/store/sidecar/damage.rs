@@ -120,10 +120,21 @@ fn damage(error: &Error) -> Option<JournalDamage> {
             Some(wrong) => Some(JournalDamage::WrongSum { table: wrong.table }),
             None => wrong_value(),
         },
+        // Whoever asks for what may be absent says so: an index led to a row that is not there.
+        Error::QueryReturnedNoRows => {
+            Some(JournalDamage::Malformed { why: "an index leads to a row that is not there".to_owned() })
+        }
         Error::InvalidColumnType(..) | Error::IntegralValueOutOfRange(..) | Error::Utf8Error(..) => wrong_value(),
         Error::SqliteFailure(failure, _) => {
-            let is_damage = matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-                || failure.extended_code == SQLITE_IOERR_SHORT_READ
+            // What does not fit a column, or is larger than anything may be, was never written.
+            let is_damage = matches!(
+                failure.code,
+                ErrorCode::DatabaseCorrupt
+                    | ErrorCode::NotADatabase
+                    | ErrorCode::TooBig
+                    | ErrorCode::TypeMismatch
+                    | ErrorCode::ConstraintViolation
+            ) || failure.extended_code == SQLITE_IOERR_SHORT_READ
                 || (failure.extended_code == SQLITE_ERROR && is_of_other_tables(&error.to_string()));
             is_damage.then(|| JournalDamage::Malformed { why: error.to_string() })
         }
@@ -136,13 +147,20 @@ fn damage(error: &Error) -> Option<JournalDamage> {
 
 /// Tells whether SQLite complains that SQL of ours does not fit the tables.
 fn is_of_other_tables(message: &str) -> bool {
-    let complaints = ["no such", "has no column", "columns but", "already exists", "duplicate column", "malformed"];
+    let complaints =
+        ["no such", "has no column", "columns but", "already exists", "duplicate column", "malformed", "unsupported"];
     complaints.iter().any(|complaint| message.contains(complaint))
 }
 
 /// Returns which of the files cannot be opened, where SQLite could not.
 fn unopenable(error: &Error, path: &Path) -> Option<JournalDamage> {
-    error.sqlite_error_code().filter(|code| *code == ErrorCode::CannotOpen)?;
+    let code = error.sqlite_error_code()?;
+    // Where the index of the log is no file, SQLite only reads.
+    matches!(code, ErrorCode::CannotOpen | ErrorCode::ReadOnly).then(|| first_unopenable(path)).flatten()
+}
+
+/// Returns the first of the files beside a database, itself included, that is there and cannot be opened.
+pub(super) fn first_unopenable(path: &Path) -> Option<JournalDamage> {
     FILES.iter().find_map(|file| {
         let found = path.with_file_name(file);
         let why = match File::open(&found) {

@@ -114,7 +114,11 @@ impl Journals {
     /// Returns what is known to be wrong with the journal as the error of somebody who needs it.
     pub(in crate::store) fn refusal(&self) -> Option<StoreError> {
         let path = self.sidecar.as_ref()?.join(DATABASE);
-        self.damage().map(|what| StoreError::JournalDamaged { path, what })
+        match self.damage() {
+            Some(what) => Some(StoreError::JournalDamaged { path, what }),
+            None if path.exists() => self.take().err(),
+            None => None,
+        }
     }
 
     /// Remembers that the journal turned out to be damaged, where an error says so.
