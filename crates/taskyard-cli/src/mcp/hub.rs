@@ -111,7 +111,7 @@ impl Hub {
     /// Returns where calls are made, waiting while that is being decided.
     pub(super) async fn place(&self) -> Result<Arc<Place>, Arc<Problem>> {
         let place = self.place.read().await.clone()?;
-        if !place.has_warden() {
+        if place.needs_warden() {
             let place = Arc::clone(&place);
             tokio::task::spawn_blocking(move || place.set_warden());
         }

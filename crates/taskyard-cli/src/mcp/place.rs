@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,7 @@ pub(super) struct Place {
     /// When was last looked whether jobs were lost.
     looked_at_jobs: Mutex<Option<Instant>>,
     warden: OnceLock<Option<Warden>>,
+    is_warden_called: AtomicBool,
 }
 
 /// The tools of one call, and the hooks that are asked during it.
@@ -106,6 +108,7 @@ impl Place {
             desk,
             looked_at_jobs: Mutex::new(None),
             warden: OnceLock::new(),
+            is_warden_called: AtomicBool::new(false),
             follows_team,
             yard,
         })
@@ -131,9 +134,9 @@ impl Place {
         &self.yard
     }
 
-    /// Tells whether somebody watches over the leases of the list.
-    pub(super) fn has_warden(&self) -> bool {
-        self.warden.get().is_some()
+    /// Tells whether nobody has been asked yet to watch over the leases of the list: the first who asks this is to do it.
+    pub(super) fn needs_warden(&self) -> bool {
+        !self.is_warden_called.swap(true, Ordering::SeqCst)
     }
 
     /// Begins to watch over the leases of the list, where that has not begun.
