@@ -189,6 +189,6 @@ fn an_edge_or_a_change_reaches_a_task_by_a_number_too_large() {
         .run(&format!("depend 1 --on {HUGE}"))
         .run(&format!("show {HUGE}"))
         .run(&format!("delete {HUGE}"))
-        .run(&format!("restore {HUGE}"));
+        .run(&format!("restore {HUGE} --deleted"));
     test.run("undo").run("list").snapshot();
 }

@@ -190,6 +190,7 @@ fn meant_to_go(task: &TaskId, absence: Absence) -> String {
         Absence::Missing => format!("task {task} is missing"),
         Absence::Deleted => format!("task {task} was deleted on purpose"),
         Absence::Moved => format!("task {task} moved to another list"),
+        Absence::Renumbered => format!("task {task} has another number now"),
         Absence::Unmade => format!("task {task} is not there because its making was taken back"),
     }
 }

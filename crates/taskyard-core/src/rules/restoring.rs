@@ -14,6 +14,8 @@ pub enum Absence {
     Deleted,
     /// It moved to another list.
     Moved,
+    /// It got another number.
+    Renumbered,
     /// It was not there yet: its making was taken back.
     Unmade,
 }
@@ -86,7 +88,7 @@ fn told_by(task: &TaskId, past: &[&Entry]) -> Option<Removed> {
     let entry = match absence {
         // That somebody meant it, and then no longer did, does not change how the task went.
         Absence::Missing => went_by.unwrap_or(last),
-        Absence::Deleted | Absence::Moved | Absence::Unmade => last,
+        Absence::Deleted | Absence::Moved | Absence::Renumbered | Absence::Unmade => last,
     };
     let last_seen = past.iter().rev().find(|entry| entry.after.is_some()).unwrap_or(&entry).at;
     let since = went_by.map_or(last.revision.next(), |entry| entry.revision);
@@ -107,6 +109,8 @@ fn absence(past: &[&Entry]) -> Absence {
             _ if entry.after.is_some() => None,
             Op::Delete | Op::Clear => Some(Absence::Deleted),
             Op::Merge => Some(Absence::Moved),
+            // A mending takes away what is no task, and the number of a task that gets another.
+            Op::Mend if is_task(entry) => Some(Absence::Renumbered),
             // An undo leaves things as they were before the oldest revision that it took back.
             Op::Undo => {
                 let undone = before_each.iter().find(|(revision, _)| entry.undoes.contains(revision));
@@ -117,6 +121,11 @@ fn absence(past: &[&Entry]) -> Absence {
     }
     // A removal by another program may not be in the journal yet; then the last entry still has the task in it.
     now.unwrap_or(Absence::Missing)
+}
+
+/// Tells whether a task stood there before.
+fn is_task(entry: &Entry) -> bool {
+    entry.before.as_ref().is_some_and(|image| image.task(&entry.task).is_ok())
 }
 
 #[cfg(test)]
@@ -188,7 +197,7 @@ mod tests {
         assert_eq!(absence_after("create rm delete undo3"), Absence::Missing);
         assert_eq!(absence_after("create rm delete undo3 undo4"), Absence::Deleted);
         assert_eq!(absence_after("create delete appeared rm"), Absence::Missing);
-        assert_eq!(absence_after("create mend"), Absence::Missing);
+        assert_eq!(absence_after("create mend"), Absence::Renumbered);
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Yard {
 
     /// Brings back also what was deleted on purpose and, where it is named, what moved to another list or was never to be made.
     pub fn restore_with_deleted(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
-        let by_name = [Absence::Missing, Absence::Deleted, Absence::Moved, Absence::Unmade];
+        let by_name = [Absence::Missing, Absence::Deleted, Absence::Moved, Absence::Renumbered, Absence::Unmade];
         self.bring_back_from(&[Absence::Missing, Absence::Deleted], &by_name, &which)
     }
 
