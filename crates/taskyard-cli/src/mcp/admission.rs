@@ -8,7 +8,7 @@ use rmcp::model::{Extensions, RequestId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// So many requests are taken up at once.
-const REQUESTS: usize = 16;
+const REQUESTS: usize = 8;
 /// So many KiB of requests are read at once.
 const KIB: usize = 32 * 1024;
 
