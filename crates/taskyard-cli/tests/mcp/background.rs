@@ -75,7 +75,9 @@ impl Replay<'_> {
             let command = self.gated(step.input["command"].as_str().unwrap());
             let input = json!({ "command": command, "description": step.input["description"] });
             let (text, is_error) = call("TaskRun", &input);
-            let id = |text: &str| text.split("ID: ").nth(1).unwrap().split('.').next().unwrap().to_owned();
+            let id = |text: &str| {
+                text.split("ID: ").nth(1).unwrap_or_else(|| panic!("{text}")).split('.').next().unwrap().to_owned()
+            };
             let (theirs, ours) = (id(&step.text), id(&text));
             let is_digit = |one: char| match version {
                 ClientVersion::V2_1_34 => one.is_ascii_hexdigit(),

@@ -58,7 +58,7 @@ const LONGEST_NAME: usize = 255;
 impl JobPlace {
     /// Returns the file a job's output goes to, as the client would name it.
     pub(super) fn output_file(&self, id: &JobId, new: &NewJob) -> PathBuf {
-        let mut folder = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
+        let mut folder = self.temporary.join(clients_folder());
         folder.push(folder_name(&new.directory.to_string_lossy()));
         if self.settings.output_form == ClientVersion::V2_1_325 {
             // The client's lists are named after its sessions; where there is none, the list stands for one.
@@ -81,22 +81,23 @@ impl JobPlace {
     /// Makes the directories a job needs, for nobody but us.
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
         self.prepare_data()?;
-        let ours = self.prepare_temporary()?;
-        let below = output_file.parent().and_then(|folder| folder.strip_prefix(&ours).ok());
-        let mut folder = ours.clone();
-        for name in below.into_iter().flatten() {
-            folder.push(name);
-            make_ours(&folder)?;
-        }
-        Ok(())
+        let Some(folder) = output_file.parent() else { return Ok(()) };
+        // Whoever started the job may have had another directory for temporary files than its supervisor.
+        let is_clients = |above: &Path| above.file_name().is_some_and(|name| name == clients_folder().as_str());
+        let depth = folder.ancestors().position(is_clients).unwrap_or(0);
+        let folders: Vec<&Path> = folder.ancestors().take(depth + 1).collect();
+        folders.into_iter().rev().try_for_each(make_ours)
     }
 
-    /// Makes the client's own directory among those for temporary files, makes sure that it is ours, and returns it.
-    pub(super) fn prepare_temporary(&self) -> Result<PathBuf, JobError> {
-        let ours = self.temporary.join(format!("claude-{}", geteuid().as_raw()));
-        make_ours(&ours)?;
-        Ok(ours)
+    /// Makes the client's own directory among those for temporary files, and makes sure that it is ours.
+    pub(super) fn prepare_temporary(&self) -> Result<(), JobError> {
+        make_ours(&self.temporary.join(clients_folder()))
     }
+}
+
+/// Returns the name of the client's own directory among those for temporary files.
+fn clients_folder() -> String {
+    format!("claude-{}", geteuid().as_raw())
 }
 
 /// Makes a directory for output, or takes the one that is there where it is ours and nobody else could have put anything into it.
