@@ -20,7 +20,8 @@ pub(crate) enum Ownership {
     Doubtful(Doubt),
 }
 
-/// Looks whether a configuration file may count. What cannot be looked at is left to whoever reads it.
+/// Looks whether a configuration file may count. What cannot be looked at, or is no file, is left to whoever
+/// reads it.
 pub(crate) fn ownership(path: &Path, origin: Origin) -> Ownership {
     if fs::symlink_metadata(path).is_err() {
         return Ownership::NoFile;
@@ -28,6 +29,9 @@ pub(crate) fn ownership(path: &Path, origin: Origin) -> Ownership {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Only who may write to the directory can have put a link there; what counts is whose the file is that it leads to.
     let (Ok(file), Ok(directory)) = (fs::metadata(path), fs::metadata(directory)) else { return Ownership::Ours };
+    if !file.is_file() {
+        return Ownership::Ours;
+    }
     judge(&file, &directory, origin).map_or(Ownership::Ours, Ownership::Doubtful)
 }
 

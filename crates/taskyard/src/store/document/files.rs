@@ -17,7 +17,7 @@ use crate::store::sidecar::Fingerprint;
 use crate::store::translated::Loaded;
 
 /// A document larger than this is not read.
-const LARGEST: u64 = 256 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 256 * 1024 * 1024;
 /// Other programs write in place, with the file locked: what may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
 
@@ -65,7 +65,7 @@ pub(super) fn look(
 
 /// Returns what the file looks like now.
 pub(super) fn stamp_of(path: &Path) -> Option<Fingerprint> {
-    fs::metadata(path).ok().map(|found| Fingerprint::of(&found))
+    fs::symlink_metadata(path).ok().map(|found| Fingerprint::of(&found))
 }
 
 /// Returns what the names of our temporary files begin with.

@@ -173,8 +173,8 @@ impl Form for DocumentForm {
         Rewrite::from_bytes(rewrite).map_or(Ok(false), |rewrite| held.finish(path, &rewrite))
     }
 
-    fn set_aside(&self, held: &mut Held, _torn: &Path, aside: &Path) -> io::Result<()> {
-        held.set_aside(aside, &document::Document::new().with_elements(Vec::new(), &clock::now().to_string()))
+    fn set_aside(&self, held: &mut Held, torn: &Path, aside: &Path) -> io::Result<()> {
+        held.set_aside(torn, aside, &document::Document::new().with_elements(Vec::new(), &clock::now().to_string()))
     }
 
     fn elements(&self, raw: &Raw) -> Vec<Value> {

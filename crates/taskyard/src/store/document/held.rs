@@ -13,11 +13,11 @@ use rustix::fs::{FlockOperation, flock};
 use taskyard_core::dialect::document::{Document, VERSION};
 
 use super::changing::Raw;
-use super::files::temporary_prefix;
+use super::files::{LARGEST, temporary_prefix};
 use super::overwriting::{overwrite, reserve};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
-use crate::regular_file;
+use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 use crate::store::translated::{chance, clear_away, lock_in_time};
@@ -103,7 +103,7 @@ impl Held {
     pub(super) fn is_at(&self, path: &Path) -> bool {
         let identity = |found: fs::Metadata| (found.dev(), found.ino());
         let locked = self.file.as_ref().and_then(|file| file.metadata().ok()).map(identity);
-        locked == fs::metadata(path).ok().map(identity)
+        locked == fs::symlink_metadata(path).ok().map(identity)
     }
 
     /// Makes sure that there is room for what is to be written, while nothing has changed. Returns false where what was read is
@@ -161,8 +161,12 @@ impl Held {
     }
 
     /// Keeps a copy of a document from which nothing can be read, and leaves one without tasks in its place.
-    pub(super) fn set_aside(&self, aside: &Path, empty: &Document) -> io::Result<()> {
+    pub(super) fn set_aside(&self, path: &Path, aside: &Path, empty: &Document) -> io::Result<()> {
         let Some(file) = &self.file else { return Err(io::ErrorKind::NotFound.into()) };
+        if file.metadata()?.len() > LARGEST {
+            // Too large for a document, and so for a copy.
+            return fs::rename(path, aside);
+        }
         let found = contents(file)?;
         write_new(aside, &found)?;
         overwrite(file, &found, 0, empty.print().as_bytes())
@@ -239,7 +243,11 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Reads all of a file, wherever its descriptor stands.
 fn contents(file: &File) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+    let size = file.metadata()?.len();
+    if size > LARGEST {
+        return Err(NotRead::TooLarge { size, limit: LARGEST }.into());
+    }
+    let length = usize::try_from(size).unwrap_or(0);
     let mut bytes = vec![0; length + 1];
     let mut read = 0;
     loop {
