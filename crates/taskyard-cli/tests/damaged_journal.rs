@@ -315,7 +315,7 @@ fn what_can_be_read_of_a_damaged_journal_is_saved_and_the_old_one_is_kept() {
         let names =
             fs::read_dir(yard.sidecar()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         assert!(names.filter(|name| is_aside(name)).count() >= 1, "{kept:?}");
-        let restored = yard.run(&format!("restore {}", yard.ids[7]));
+        let restored = yard.run(&format!("restore {} --deleted", yard.ids[7]));
         assert_eq!(restored.code, Some(0), "{restored:?}");
     }
 }

@@ -44,7 +44,7 @@ fn told(path: &Path) -> String {
 fn what_takes_the_name_of_a_killed_create_or_restore_stays_and_ours_gets_another_number() {
     for rules in ["strict", "client"] {
         for (what, put) in THEIRS {
-            for command in ["create Ours", "restore 3"] {
+            for command in ["create Ours", "restore 3 --deleted"] {
                 let home = home();
                 ["create One", "create Two"].iter().for_each(|command| drop(home.ask(command)));
                 if command.starts_with("restore") {

@@ -119,6 +119,7 @@ fn went(removed: &Entry) -> String {
         // Nobody has noticed yet that it went; this is the last that was done to it.
         _ if removed.after.is_some() => "gone since it was last changed".to_owned(),
         Op::Undo => format!("taken away by an undo by {}", removed.actor),
+        Op::Mend => "found absent when the damaged journal was mended".to_owned(),
         op => format!("{} by {}", op_in_words(op), removed.actor),
     }
 }

@@ -6,7 +6,7 @@ use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
 use taskyard_core::rules::numbering::is_beyond_counting;
 use taskyard_core::rules::restoring::Removed;
-use taskyard_core::{Image, Task, TaskId};
+use taskyard_core::{Image, Op, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
 use crate::store::{HistoryQuery, Litter, Problem, Snapshot, StoreError};
@@ -26,7 +26,10 @@ impl Yard {
             Err(error) => return Err(error.into()),
         };
         findings.extend(self.defects(&*list)?);
-        findings.extend(self.lost(&list.tasks()?, &list.problems()?)?);
+        // What is missing is told by a journal that is whole.
+        if damage.is_none() {
+            findings.extend(self.lost(&list.tasks()?, &list.problems()?)?);
+        }
         findings.extend(self.store().litter(self.list_id())?.into_iter().map(Finding::of_litter));
         Ok(findings)
     }
@@ -118,6 +121,8 @@ impl Yard {
             let tasks: Vec<Task> = missing.into_iter().map(|missing| missing.task).collect();
             return Ok(vec![Finding::of_lost(&tasks)]);
         }
-        Ok(missing.iter().filter(is_work).map(Finding::of_missing).collect())
+        // What was found absent when a damaged journal was mended may have been deleted on purpose: `restore` names it.
+        let went_elsewhere = |missing: &&Removed| missing.entry.op != Op::Mend;
+        Ok(missing.iter().filter(is_work).filter(went_elsewhere).map(Finding::of_missing).collect())
     }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
-use taskyard_core::{Image, TaskId};
+use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
 use super::Journal;
-use super::entries::{ENTRY_BITS, number_that_counts, task_id};
+use super::entries::{ENTRY_BITS, NewEntry, number_that_counts, task_id};
 use super::fingerprint::Fingerprint;
 use super::forms::Formed;
 use super::known::Known;
@@ -17,7 +17,8 @@ use super::leases::TOKEN;
 use super::opening::{BEGUN, DATABASE};
 use super::stamp::Marks;
 use super::sums;
-use crate::store::StoreError;
+use crate::clock;
+use crate::store::{Signature, StoreError};
 
 /// A table, its columns without the checksum, and how its rows are found: in the order of a key, and one by one by keys that an
 /// index or another table still has.
@@ -157,7 +158,7 @@ impl Journal {
 
     /// Lets the journal go on above everything that was, and know the files as far as what was saved tells of them.
     fn begin_above(&self, saved: &Saved, beside: &Beside) -> Result<(), StoreError> {
-        let revision = saved.marks.revision.cast_signed();
+        let revision = self.note_unaccounted(saved, beside)?.0.cast_signed();
         self.set_fact(BEGUN, format!("{} {}", saved.marks.revision, saved.marks.number))?;
         self.set_fact(TOKEN, saved.marks.token.cast_signed())?;
         self.set_fact("overtaken", saved.overtaken + 1)?;
@@ -177,6 +178,36 @@ impl Journal {
             }
         }
         Ok(())
+    }
+
+    /// Writes down which tasks are not there though no entry that was saved says how they went: somebody may have deleted them on
+    /// purpose. Returns the last revision.
+    fn note_unaccounted(&self, saved: &Saved, beside: &Beside) -> Result<Revision, StoreError> {
+        let last = Revision(saved.marks.revision);
+        let mut gone: Vec<&TaskId> = Vec::new();
+        for (task, _) in
+            saved.last.iter().filter(|(task, (_, image))| image.is_some() && !beside.present.contains(task))
+        {
+            // A task that the files cannot hold is kept here alone.
+            let is_kept_here = beside.has_forms && self.form(task)?.is_some_and(|formed| formed.form.is_none());
+            if !is_kept_here {
+                gone.push(task);
+            }
+        }
+        if gone.is_empty() {
+            return Ok(last);
+        }
+        gone.sort();
+        for task in &gone {
+            self.forget(task)?;
+            if beside.has_forms {
+                self.forget_form(task)?;
+            }
+        }
+        let note = |task| NewEntry { task, op: Op::Mend, before: None, after: None, inode: None, mode: None };
+        let entries: Vec<NewEntry<'_>> = gone.into_iter().map(note).collect();
+        self.append(last.next(), clock::now(), &Signature::new(AgentName::elsewhere(), Op::Mend), &entries)?;
+        Ok(last.next())
     }
 }
 
