@@ -11,6 +11,7 @@ use taskyard::core::rules::list_choice::{self, Choice};
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
 use taskyard::jobs::Jobs;
+use taskyard::leases::ThisMachine;
 use taskyard::machine::{Machine, MachineError};
 use taskyard::notices::Notices;
 use taskyard::operations::AT_ONCE;
@@ -324,6 +325,11 @@ impl Context {
             Ok(teams) if self.has_teams(rules) => yard.with_teams(teams),
             // Without a place for what we remember there are no teams, and tasks all the same.
             _ => yard,
+        };
+        // Without a data directory nothing is told from process to process, signs of life included.
+        let yard = match places::data(&self.environment) {
+            Ok(data) => yard.in_world(Arc::new(ThisMachine::with_signs_in(&data))),
+            Err(_) => yard,
         };
         Ok(yard.with_hooks(Arc::clone(self.hooks()?)))
     }

@@ -32,7 +32,7 @@ fn a_program_with_the_library_and_a_node_process_never_both_win() {
                 true
             }
             ClaimOutcome::Refused { refusal, .. } => {
-                assert_eq!(refusal, ClaimRefusal::AlreadyClaimed { by: NODE.to_owned() });
+                assert_eq!(refusal, ClaimRefusal::AlreadyClaimed { by: NODE.to_owned(), free_at: None });
                 false
             }
         }

@@ -6,7 +6,7 @@ use crate::{
 
 /// Returns a job that runs.
 pub(crate) fn running() -> Job {
-    let supervisor = ProcessMark { pid: 1, started: 1, boot: "b".into() };
+    let supervisor = ProcessMark { pid: 1, started: 1, boot: "b".into(), ..ProcessMark::default() };
     Job {
         id: "b3f0874".parse().unwrap(),
         kind: JobKind::LocalBash,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{AgentName, TaskId, Timestamp};
+use crate::{AgentName, ProcessMark, TaskId, Timestamp};
 
 /// What proves a lease. The tokens of a list only grow: of two leases on one task the later one has the greater token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,28 +39,17 @@ impl Moment {
     }
 }
 
-/// One process of one run of the machine. Process ids are used again; with the time it started, a process is told from a
-/// later one of the same id.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ProcessMark {
-    /// Its id.
-    pub pid: u32,
-    /// When it started, in the system's own unit since boot; 0 where the system does not tell.
-    pub started: u64,
-    /// The run of the machine it belongs to.
-    pub boot: String,
-}
-
 /// What a lease lives with, besides its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A process: when it ends, the lease ends.
     Process(ProcessMark),
-    /// A connection that a process serves: the lease outlives the process by a grace, so that a restarted one finds it.
+    /// A connection that a process serves: the lease outlives the last sign of life of that process by a grace, so that a restarted
+    /// one finds it.
     Connection {
         /// The process that serves it.
         process: ProcessMark,
-        /// How long the lease lives on after it.
+        /// How long the lease lives on after the last sign of life.
         grace: Duration,
     },
 }

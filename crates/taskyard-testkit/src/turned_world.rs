@@ -1,61 +1,109 @@
-//! A world whose clocks and processes a test moves by hand.
+//! A world whose clocks, machines and processes a test moves by hand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use taskyard::core::{Moment, ProcessMark, Timestamp};
+use taskyard::core::rules::liveness::{LONGEST_SILENCE, ProcessSeen, Sight, Standpoint, judge_process};
+use taskyard::core::{Holder, Moment, ProcessMark, Timestamp};
 use taskyard::leases::World;
 
-/// Clocks that stand still until they are turned, and processes that run until they are told to end.
+/// How many machines there are.
+const MACHINES: usize = 2;
+
+/// Two machines with two containers each, on clocks that stand still until they are turned, with processes that run until they are
+/// told to end. Whoever judges stands in one of the containers, and can be moved to another.
 #[derive(Debug)]
 pub struct TurnedWorld(Mutex<Inner>);
+
+/// A sign of life: when it was left by the clocks there, and when it truly was.
+#[derive(Clone, Debug)]
+pub struct SignLeft {
+    /// When it was left, by the clocks of the machine it was left on.
+    pub left: Moment,
+    /// How much time had passed then since the world began.
+    pub elapsed: Duration,
+    /// How often the wall clock had been set by then.
+    pub settings: u32,
+}
 
 #[derive(Debug)]
 struct Inner {
     wall: i64,
+    elapsed: Duration,
+    settings: u32,
+    machines: [Machine; MACHINES],
+    /// On which machine, and in which container of it, whoever judges stands.
+    stands: (usize, usize),
+    is_hidden: bool,
+    running: HashSet<ProcessMark>,
+    signs: HashMap<ProcessMark, SignLeft>,
+}
+
+#[derive(Debug)]
+struct Machine {
     since_boot: i64,
     boots: u32,
-    processes: u32,
-    running: HashSet<ProcessMark>,
+    processes: [u32; 2],
 }
 
 impl Default for TurnedWorld {
     fn default() -> Self {
-        let wall = 1_800_000_000_000;
-        let (since_boot, boots, processes) = (1_000_000, 1, 0);
-        Self(Mutex::new(Inner { wall, since_boot, boots, processes, running: HashSet::new() }))
+        let machine = |since_boot| Machine { since_boot, boots: 1, processes: [0; 2] };
+        Self(Mutex::new(Inner {
+            wall: 1_800_000_000_000,
+            elapsed: Duration::ZERO,
+            settings: 0,
+            machines: [machine(1_000_000), machine(7_000_000)],
+            stands: (0, 0),
+            is_hidden: false,
+            running: HashSet::new(),
+            signs: HashMap::new(),
+        }))
     }
 }
 
 impl TurnedWorld {
-    /// Lets time pass, by both clocks.
+    /// Lets time pass, by all clocks.
     pub fn pass(&self, time: Duration) {
-        let time = i64::try_from(time.as_millis()).unwrap();
-        let mut inner = self.inner();
-        inner.wall += time;
-        inner.since_boot += time;
+        self.inner().pass(time);
     }
 
     /// Sets the clock that people read, by so many milliseconds.
     pub fn set_wall_clock(&self, by: i64) {
-        self.inner().wall += by;
+        let mut inner = self.inner();
+        inner.wall += by;
+        inner.settings += 1;
     }
 
-    /// Turns the machine off and on: every process ends, and the clock since then begins at nothing.
+    /// Turns the machine off and on where whoever judges stands: its processes end, and its clock since then begins at nothing.
     pub fn restart(&self, off: Duration) {
         let mut inner = self.inner();
-        inner.wall += i64::try_from(off.as_millis()).unwrap();
-        inner.since_boot = 0;
-        inner.boots += 1;
-        inner.running.clear();
+        inner.pass(off);
+        let here = inner.stands.0;
+        inner.machines[here].since_boot = 0;
+        inner.machines[here].boots += 1;
+        inner.running.retain(|process| process.machine != machine_name(here));
     }
 
-    /// Starts a process.
+    /// Has whoever judges stand elsewhere, by a number; every fourth number is the same place.
+    pub fn stand(&self, place: u8) {
+        self.inner().stands = (usize::from(place) % MACHINES, usize::from(place) / MACHINES % 2);
+    }
+
+    /// Hides the process table from whoever judges, or shows it.
+    pub fn hide_processes(&self, is_hidden: bool) {
+        self.inner().is_hidden = is_hidden;
+    }
+
+    /// Starts a process where whoever judges stands. Processes of different places have the same numbers.
     pub fn start_process(&self) -> ProcessMark {
         let mut inner = self.inner();
-        inner.processes += 1;
-        let mark = ProcessMark { pid: inner.processes, started: 1, boot: boot(inner.boots) };
+        let (machine, space) = inner.stands;
+        inner.machines[machine].processes[space] += 1;
+        let pid = inner.machines[machine].processes[space];
+        let Standpoint { machine, pid_space, boot } = inner.standpoint();
+        let mark = ProcessMark { machine, pid_space, boot, pid, started: 1 };
         inner.running.insert(mark.clone());
         mark
     }
@@ -65,22 +113,104 @@ impl TurnedWorld {
         self.inner().running.remove(process);
     }
 
+    /// Has every process that runs, and leaves signs of life at all, leave one.
+    pub fn leave_signs(&self) {
+        let mut inner = self.inner();
+        let running: Vec<ProcessMark> = inner.running.iter().cloned().collect();
+        running.iter().for_each(|process| inner.leave_sign(process));
+    }
+
+    /// Tells whether a process runs, wherever it is.
+    pub fn is_running(&self, process: &ProcessMark) -> bool {
+        self.inner().running.contains(process)
+    }
+
+    /// Returns the last sign of life of a process.
+    pub fn last_sign(&self, process: &ProcessMark) -> Option<SignLeft> {
+        self.inner().signs.get(process).cloned()
+    }
+
+    /// Returns how much time has truly passed since a sign of life, and whether the wall clock was set since.
+    pub fn since(&self, sign: &SignLeft) -> (Duration, bool) {
+        let inner = self.inner();
+        (inner.elapsed - sign.elapsed, inner.settings != sign.settings)
+    }
+
+    /// Returns where whoever judges stands, and whether the process table is hidden from it.
+    pub fn standpoint(&self) -> (Standpoint, bool) {
+        let inner = self.inner();
+        (inner.standpoint(), inner.is_hidden)
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap()
+    }
+}
+
+impl Inner {
+    fn pass(&mut self, time: Duration) {
+        let milliseconds = i64::try_from(time.as_millis()).unwrap();
+        self.elapsed += time;
+        self.wall += milliseconds;
+        self.machines.iter_mut().for_each(|machine| machine.since_boot += milliseconds);
+    }
+
+    fn standpoint(&self) -> Standpoint {
+        let (machine, space) = self.stands;
+        let boot = boot(machine, self.machines[machine].boots);
+        Standpoint { machine: machine_name(machine), pid_space: format!("space {space}"), boot }
+    }
+
+    /// Every third process leaves no signs.
+    fn leave_sign(&mut self, process: &ProcessMark) {
+        let Some(machine) = (0..MACHINES).find(|machine| machine_name(*machine) == process.machine) else { return };
+        if !process.pid.is_multiple_of(3) && self.running.contains(process) {
+            let left = Moment {
+                wall: Timestamp(self.wall),
+                boot: process.boot.clone(),
+                since_boot: self.machines[machine].since_boot,
+            };
+            let sign = SignLeft { left, elapsed: self.elapsed, settings: self.settings };
+            self.signs.insert(process.clone(), sign);
+        }
     }
 }
 
 impl World for TurnedWorld {
     fn now(&self) -> Moment {
         let inner = self.inner();
-        Moment { wall: Timestamp(inner.wall), boot: boot(inner.boots), since_boot: inner.since_boot }
+        let boot = inner.standpoint().boot;
+        Moment { wall: Timestamp(inner.wall), boot, since_boot: inner.machines[inner.stands.0].since_boot }
     }
 
-    fn is_running(&self, process: &ProcessMark) -> bool {
-        self.inner().running.contains(process)
+    fn see(&self, process: &ProcessMark) -> ProcessSeen {
+        let inner = self.inner();
+        let here = inner.standpoint();
+        let look = |pid| {
+            let Standpoint { machine, pid_space, boot } = here.clone();
+            let there = ProcessMark { machine, pid_space, boot, pid, started: 1 };
+            match (inner.is_hidden, inner.running.contains(&there)) {
+                (true, _) => Sight::Hidden,
+                (false, true) => Sight::RunningSince(1),
+                (false, false) => Sight::Gone,
+            }
+        };
+        ProcessSeen {
+            liveness: judge_process(process, &here, look),
+            last_sign: inner.signs.get(process).map(|sign| sign.left.clone()),
+            longest_silence: LONGEST_SILENCE,
+        }
+    }
+
+    fn holds_now(&self, holder: &Holder) {
+        self.inner().leave_sign(holder.process());
     }
 }
 
-fn boot(number: u32) -> String {
-    format!("boot {number}")
+fn machine_name(number: usize) -> String {
+    format!("machine {number}")
+}
+
+fn boot(machine: usize, number: u32) -> String {
+    format!("boot {number} of {machine}")
 }

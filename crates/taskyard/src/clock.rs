@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
-use taskyard_core::Timestamp;
+use taskyard_core::{Moment, Timestamp, UNKNOWN_BOOT};
 
 /// Returns the wall time in nanoseconds, the clock that stamps files.
 pub(crate) fn wall() -> i64 {
@@ -29,6 +29,11 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(wall() / 1_000_000)
 }
 
+/// Returns the moment it is, by both clocks.
+pub(crate) fn moment() -> Moment {
+    Moment { wall: now(), boot: boot_id(), since_boot: since_boot() / 1_000_000 }
+}
+
 /// Returns a name for this run of the machine; another one means that it was off in between.
 pub(crate) fn boot_id() -> String {
     #[cfg(feature = "failpoints")]
@@ -38,5 +43,5 @@ pub(crate) fn boot_id() -> String {
     // A process lives in one run of the machine, and every lease is judged by this.
     static BOOT: OnceLock<String> = OnceLock::new();
     let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    BOOT.get_or_init(|| read().map(|id| id.trim().to_owned()).unwrap_or_else(|_| "unknown".to_owned())).clone()
+    BOOT.get_or_init(|| read().map(|id| id.trim().to_owned()).unwrap_or_else(|_| UNKNOWN_BOOT.to_owned())).clone()
 }

@@ -35,6 +35,7 @@ pub mod hooks;
 pub mod interchange;
 pub mod jobs;
 pub mod leases;
+pub mod liveness;
 pub mod machine;
 pub mod notices;
 pub mod operations;

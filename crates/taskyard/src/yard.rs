@@ -44,7 +44,7 @@ impl Yard {
             rules: Rules::Strict,
             actor,
             events: EventBus::default(),
-            world: Arc::new(ThisMachine),
+            world: Arc::new(ThisMachine::default()),
             proof: Proof::Name,
             hooks: None,
             teams: None,

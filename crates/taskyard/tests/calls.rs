@@ -288,7 +288,8 @@ fn whoever_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_work_back
     let tools = |name| Toolbox::new(yard.acting_as(agent(name)), System::Tasks);
     let (ana, ben) = (tools("ana"), tools("ben"));
     text(&ana, "TeamCreate", json!({"team_name": "alpha"}));
-    let process = ProcessMark { pid: 1, started: 1, boot: "another run of this machine".to_owned() };
+    let process =
+        ProcessMark { pid: 1, started: 1, boot: "another run of this machine".to_owned(), ..ProcessMark::default() };
     let new = NewMember {
         agent: agent("ben"),
         agent_type: None,

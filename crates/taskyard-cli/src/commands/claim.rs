@@ -7,8 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, escaping, gone_shape, loss_in_words, numbered};
+use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::{Assignee, Holder, ListId, Task, TaskId};
-use taskyard::leases::{Alarm, ThisMachine};
+use taskyard::leases::Alarm;
+use taskyard::liveness::mark_of;
 use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone};
 
 use super::answers::did;
@@ -87,6 +89,8 @@ struct Lost<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    free_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     blocked_by: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     busy_with: Option<Ids<'a>>,
@@ -143,7 +147,7 @@ impl Claim {
 }
 
 fn process(pid: u32) -> Result<Holder, Problem> {
-    let mark = ThisMachine::mark(pid).ok_or_else(|| {
+    let mark = mark_of(pid).ok_or_else(|| {
         Problem::usage("no_process", format!("there is no process {pid} on this machine"))
             .hint("a lease can only live with a process that runs")
     })?;
@@ -173,7 +177,7 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
         line.push(Tone::Dim, &format!(" ({why})"));
     }
     output.say(&line)?;
-    let terms = format!("  token {}, yours {}", lease.token, output.look().lease(lease));
+    let terms = format!("  token {}, yours {}", lease.token, output.look().lease(lease, &LeaseState::Live));
     output.say(&Line::new().with(Tone::Dim, &terms))?;
     let description = escaping::many_lines(task.description.trim_end());
     if !description.is_empty() {
@@ -199,6 +203,10 @@ fn lost(
     }
     let message = match (id, refusal) {
         (Some(id), ClaimRefusal::TaskNotFound) => format!("there is no task {id}"),
+        (Some(id), ClaimRefusal::AlreadyClaimed { by, free_at: Some(at) }) => {
+            let when = output.look().until(*at);
+            format!("task {id} cannot be claimed: {by} has it; its server has ended, free {when}")
+        }
         (Some(id), refusal) => format!("task {id} cannot be claimed: {refusal}"),
         (None, ClaimRefusal::AgentBusy { with }) => format!("you are not finished with {}", numbered(with)),
         (None, ClaimRefusal::NothingReady { for_others: others @ 1.. }) => {
@@ -224,6 +232,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         claimed: false,
         reason: refusal.as_str(),
         owner: None,
+        free_at: None,
         blocked_by: None,
         busy_with: None,
         assignable_to: None,
@@ -232,7 +241,10 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         gone: None,
     };
     match refusal {
-        ClaimRefusal::AlreadyClaimed { by } => lost.owner = Some(by),
+        ClaimRefusal::AlreadyClaimed { by, free_at } => {
+            lost.owner = Some(by);
+            lost.free_at = free_at.map(|at| at.to_string());
+        }
         ClaimRefusal::Blocked { by } => lost.blocked_by = Some(Ids(by)),
         ClaimRefusal::AgentBusy { with } => lost.busy_with = Some(Ids(with)),
         ClaimRefusal::NotAllowed { only_for } => {

@@ -44,13 +44,14 @@ struct Answer<'a> {
 
 impl Renew {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let (task, lease) = context.yard()?.renew(&self.id, Token(self.token), self.ttl)?.done()?;
+        let yard = context.yard()?;
+        let (task, lease) = yard.renew(&self.id, Token(self.token), self.ttl)?.done()?;
         if output.is_json() {
             let expires_at = expires_at(&lease);
             output.document(Answer { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;
         } else {
             let mut line = did("Renewed", &task);
-            line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease)));
+            line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease, &yard.world().judge(&lease))));
             output.say(&line)?;
         }
         Ok(Exit::Done)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::Departure;
-use taskyard::teams::{Judged, Letter, Liveness, Sent};
+use taskyard::teams::{Judged, Letter, Sent};
 
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -109,7 +109,7 @@ impl Send {
             (None, None) => {
                 let sent = teams.send(&seat, to, &letter()?)??;
                 if let Some(member) = seat.team.member(&sent.to)
-                    && teams.liveness(&seat.team, member)? == Liveness::Dead
+                    && teams.is_gone(&seat.team, member)?
                 {
                     let process =
                         teams.process_of(&seat.team, member)?.map(|pid| format!(" {pid}")).unwrap_or_default();

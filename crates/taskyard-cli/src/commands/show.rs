@@ -60,7 +60,7 @@ impl Show {
                 dependents,
                 subtasks,
                 jobs: &jobs,
-                lease: lease.as_ref(),
+                lease: lease.as_ref().map(|(lease, state)| (lease, state)),
                 changed: changed.as_ref(),
             };
             output.lines(&task_page(&page, &output.look()))?;

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, TeamName};
-use taskyard::leases::ThisMachine;
+use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
 use taskyard::teams::{Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
@@ -255,7 +255,7 @@ impl Join {
         let presence =
             match self.pid {
                 None => Presence::Lasting,
-                Some(pid) => Presence::Held(Holder::Process(ThisMachine::mark(pid).ok_or_else(|| {
+                Some(pid) => Presence::Held(Holder::Process(mark_of(pid).ok_or_else(|| {
                     Problem::usage("no_process", format!("there is no process {pid} on this machine"))
                 })?)),
             };

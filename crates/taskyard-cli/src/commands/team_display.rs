@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use taskyard::core::Team;
 use taskyard::core::render::{Line, Look, Tone};
-use taskyard::teams::{Liveness, MemberShown, MemberState, PlanState, TeamShown};
+use taskyard::core::rules::liveness::Standing;
+use taskyard::teams::{MemberShown, MemberState, PlanState, TeamShown};
 
 /// Returns a team as lines: its name, and a line for every member.
 pub(super) fn lines(shown: &TeamShown, look: &Look) -> Vec<Line> {
@@ -32,8 +33,8 @@ fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
     line.append(Line::new().with(Tone::member(member.colour()), &member.name).padded(widest));
     line.push(Tone::Plain, "  ");
     line.push(tone, shown.state.as_str());
-    if let (MemberState::Ghost, Some(process)) = (shown.state, shown.process) {
-        line.push(Tone::Dim, &format!("{}process {process} has ended", look.dot()));
+    if let Some(words) = standing_in_words(shown, look) {
+        line.push(Tone::Dim, &format!("{}{words}", look.dot()));
     }
     for (id, subject) in &shown.tasks {
         line.push(Tone::Dim, look.dot());
@@ -63,6 +64,18 @@ fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
     }
 }
 
+/// Says what became of the process of a member that is not seen alive.
+fn standing_in_words(shown: &MemberShown, look: &Look) -> Option<String> {
+    let process = shown.process?;
+    match shown.standing.as_ref()? {
+        Standing::Lives => None,
+        Standing::Lapses(end) => Some(format!("process {process} has ended, gone {}", look.until(end.wall))),
+        Standing::LivesUnseen(_) => Some(format!("process {process} cannot be seen from here")),
+        Standing::Ended => Some(format!("process {process} has ended")),
+        Standing::Silent => Some(format!("process {process} cannot be seen from here and shows no life")),
+    }
+}
+
 /// Returns a team for programs.
 pub(super) fn shape(shown: &TeamShown) -> Value {
     let members: Vec<Value> = shown.members.iter().map(member_shape).collect();
@@ -76,10 +89,14 @@ fn member_shape(shown: &MemberShown) -> Value {
         "lead": member.is_lead(),
         "color": member.colour(),
         "state": shown.state.as_str().replace(' ', "_"),
-        "alive": match shown.liveness {
-            Liveness::Alive => json!(true),
-            Liveness::Dead => json!(false),
-            Liveness::Unknown => Value::Null,
+        "alive": match shown.standing {
+            Some(Standing::Lives) => json!(true),
+            Some(Standing::Ended | Standing::Lapses(_)) => json!(false),
+            Some(Standing::LivesUnseen(_) | Standing::Silent) | None => Value::Null,
+        },
+        "leavesAt": match &shown.standing {
+            Some(Standing::Lapses(end) | Standing::LivesUnseen(end)) => json!(end.wall.to_string()),
+            _ => Value::Null,
         },
         "process": shown.process,
         "tasks": shown.tasks.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::{AgentName, Holder};
-use taskyard::leases::ThisMachine;
+use taskyard::liveness::own_mark;
 use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
 use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
@@ -195,7 +195,7 @@ fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Re
             agent_type: Some(order.program.clone()),
             model: None,
             plan_mode_required: context.environment().plan_mode_required == Some(true),
-            presence: Presence::Held(Holder::Process(ThisMachine::own_mark())),
+            presence: Presence::Held(Holder::Process(own_mark())),
         };
         team = teams.join(&team, &new)??.team;
     }

@@ -15,7 +15,8 @@ use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, Holder, Job, Rules};
 use taskyard::hooks::Hooks;
-use taskyard::leases::{ThisMachine, Warden};
+use taskyard::leases::Warden;
+use taskyard::liveness::{longest_silence, own_mark};
 use taskyard::notices::{NoticeBoard, Notices};
 use taskyard::operations::{Claim, DEFAULT_LEASE};
 use taskyard::process::{Cancel, Workplace};
@@ -31,9 +32,6 @@ use super::workers::WorkerSeat;
 use crate::context::Context;
 use crate::places;
 use crate::problem::Problem;
-
-/// How long a claim outlives the server of a connection, so that a restarted one finds it.
-const GRACE: Duration = Duration::from_secs(60);
 
 /// How often is looked whether jobs were lost, at most: agents call often.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
@@ -285,7 +283,8 @@ fn reopen_tasks(desk: &JobDesk, yard: &Yard) {
 /// Returns how tasks are claimed, whoever does.
 fn terms(config: &Config, leases: Leases) -> Claim {
     let (ttl, holder) = match leases {
-        Leases::Connection => (None, Some(Holder::Connection { process: ThisMachine::own_mark(), grace: GRACE })),
+        // A claim outlives the server of a connection a while, so that a restarted one finds it.
+        Leases::Connection => (None, Some(Holder::Connection { process: own_mark(), grace: longest_silence() })),
         Leases::Time => (config.lease().or(Some(DEFAULT_LEASE)), None),
     };
     Claim { ttl, holder, ..Claim::default() }

@@ -2,6 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use taskyard::core::dialect::native::Shape;
+use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::{Entry, Image, Lease, Task, TaskId};
 
 /// One answer: the schema first, then what the command has to say.
@@ -51,19 +52,34 @@ impl Serialize for Ids<'_> {
 
 /// The right somebody has to a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LeaseShape<'a>(pub(crate) &'a Lease);
+pub(crate) struct LeaseShape<'a>(pub(crate) &'a (Lease, LeaseState));
 
 impl Serialize for LeaseShape<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let lease = self.0;
+        let (lease, state) = self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("task", lease.task.as_str())?;
         map.serialize_entry("agent", lease.agent.as_str())?;
         map.serialize_entry("token", &lease.token.0)?;
         map.serialize_entry("takenAt", &lease.taken.to_string())?;
-        map.serialize_entry("expiresAt", &expires_at(lease))?;
+        map.serialize_entry("expiresAt", &ends_at(lease, state))?;
+        map.serialize_entry("state", state_word(state))?;
         map.serialize_entry("pid", &lease.holder.as_ref().map(|holder| holder.process().pid))?;
         map.end()
+    }
+}
+
+/// Returns when a lease ends unless it is renewed or its process shows life; null where neither is foreseen.
+fn ends_at(lease: &Lease, state: &LeaseState) -> Option<String> {
+    state.ends().map_or_else(|| expires_at(lease), |end| Some(end.wall.to_string()))
+}
+
+fn state_word(state: &LeaseState) -> &'static str {
+    match state {
+        LeaseState::Live => "live",
+        LeaseState::Lapsing(_) => "lapsing",
+        LeaseState::Unseen(_) => "unseen",
+        LeaseState::TimeIsOver | LeaseState::ProcessEnded | LeaseState::Silent => "ended",
     }
 }
 

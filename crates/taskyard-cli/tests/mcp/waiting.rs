@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::json;
-use taskyard::leases::ThisMachine;
+use taskyard::liveness::mark_of;
 use taskyard_testkit::{Home, PATIENCE};
 
 use crate::http::a_moment;
@@ -33,7 +33,7 @@ fn wait_until(told: &str, is_so: impl Fn() -> bool) {
 
 fn running(pid: &PathBuf) -> bool {
     let pid = fs::read_to_string(pid).unwrap().trim().parse().unwrap();
-    ThisMachine::mark(pid).is_some()
+    mark_of(pid).is_some()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the place of display can show.
 
+use crate::rules::leasing::LeaseState;
 use crate::{Lease, Status, Task, Timestamp};
 
 use super::Tone;
@@ -60,7 +61,21 @@ impl Look {
 
 impl Look {
     /// Returns how long a lease lives, as the time that is left or as the moment it ends.
-    pub fn lease(&self, lease: &Lease) -> String {
+    pub fn lease(&self, lease: &Lease, state: &LeaseState) -> String {
+        let pid = lease.holder.as_ref().map_or(0, |holder| holder.process().pid);
+        match state {
+            LeaseState::Live => self.live_lease(lease),
+            LeaseState::Lapsing(end) => format!("its server (process {pid}) has ended, free {}", self.until(end.wall)),
+            LeaseState::Unseen(end) => {
+                format!("process {pid} cannot be seen from here, free {} unless it shows life", self.until(end.wall))
+            }
+            LeaseState::TimeIsOver => "ended, its time is over".to_owned(),
+            LeaseState::ProcessEnded => format!("ended, process {pid} has ended"),
+            LeaseState::Silent => format!("ended, process {pid} cannot be seen from here and shows no life"),
+        }
+    }
+
+    fn live_lease(&self, lease: &Lease) -> String {
         let time = lease.ends.as_ref().map(|end| match self.now {
             Some(now) if end.wall <= now => "ended".to_owned(),
             Some(now) => format!("for {} more", span(end.wall.0 - now.0)),
@@ -69,6 +84,14 @@ impl Look {
         let process = lease.holder.as_ref().map(|holder| format!("while process {} runs", holder.process().pid));
         let words: Vec<String> = time.into_iter().chain(process).collect();
         if words.is_empty() { "without end".to_owned() } else { words.join(", ") }
+    }
+
+    /// Returns when something will be, as the time until then or in full.
+    pub fn until(&self, moment: Timestamp) -> String {
+        match self.now {
+            Some(now) => format!("in {}", span(moment.0 - now.0)),
+            None => format!("at {moment}"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::dialect::macf::Block;
+use crate::rules::leasing::LeaseState;
 use crate::{Entry, Job, Lease, Task, Timestamp};
 
 use super::job_line::job_line;
@@ -24,7 +25,7 @@ pub struct TaskPage<'a> {
     /// The jobs that run for it, or did.
     pub jobs: &'a [Job],
     /// The right somebody has to it.
-    pub lease: Option<&'a Lease>,
+    pub lease: Option<(&'a Lease, &'a LeaseState)>,
     /// The newest entry of its journal.
     pub changed: Option<&'a Entry>,
 }
@@ -40,8 +41,8 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     if let Some(owner) = task.owner() {
         facts.push(("owner", Line::new().with(Tone::Owner, owner)));
     }
-    if let Some(lease) = page.lease {
-        facts.push(("lease", Line::plain(&format!("{} (token {})", look.lease(lease), lease.token))));
+    if let Some((lease, state)) = page.lease {
+        facts.push(("lease", Line::plain(&format!("{} (token {})", look.lease(lease, state), lease.token))));
     }
     if let Some(priority) = task.stated_priority() {
         facts.push(("priority", Line::plain(priority.as_str())));

@@ -7,7 +7,7 @@ use super::assignment::may_take;
 use super::listing::OpenTasks;
 use super::ordering::Place;
 use super::readiness::{Ranked, rank};
-use crate::{AgentName, Assignee, Rules, Status, Task, TaskId};
+use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
 
 /// Who wants a task, and under which conditions.
 #[derive(Clone, Debug)]
@@ -29,10 +29,12 @@ pub enum ClaimRefusal {
     #[error("there is no such task")]
     TaskNotFound,
     /// Somebody else has it.
-    #[error("{by} has it")]
+    #[error("{}", has_it(.by, *.free_at))]
     AlreadyClaimed {
         /// Who.
         by: String,
+        /// When it comes back, where the server it was claimed through has ended.
+        free_at: Option<Timestamp>,
     },
     /// It is completed.
     #[error("it is completed")]
@@ -85,6 +87,13 @@ impl ClaimRefusal {
     }
 }
 
+fn has_it(by: &str, free_at: Option<Timestamp>) -> String {
+    match free_at {
+        Some(at) => format!("{by} has it; its server has ended, free at {at}"),
+        None => format!("{by} has it"),
+    }
+}
+
 fn not_allowed(only_for: &[Assignee]) -> String {
     if only_for.is_empty() {
         return "it is the client's own bookkeeping".to_owned();
@@ -103,7 +112,7 @@ pub fn judge_claim(
     rules: Rules,
 ) -> Result<(), ClaimRefusal> {
     if let Some(owner) = task.owner().filter(|owner| !is_own_name(owner, &claimant.agent, rules)) {
-        return Err(ClaimRefusal::AlreadyClaimed { by: owner.to_owned() });
+        return Err(ClaimRefusal::AlreadyClaimed { by: owner.to_owned(), free_at: None });
     }
     if task.status == Status::Completed {
         return Err(ClaimRefusal::AlreadyResolved);
@@ -227,7 +236,7 @@ mod tests {
         let judge = |task: &Task, rules| judge_claim(task, &blocked, &ana(), rules);
         for rules in [Rules::Strict, CLIENT] {
             let taken = judge(&task(1, "ben", Status::Completed), rules);
-            assert_eq!(taken, Err(ClaimRefusal::AlreadyClaimed { by: "ben".into() }));
+            assert_eq!(taken, Err(ClaimRefusal::AlreadyClaimed { by: "ben".into(), free_at: None }));
             assert_eq!(judge(&task(1, "ana", Status::Completed), rules), Err(ClaimRefusal::AlreadyResolved));
             let waits = judge(&task(1, "", Status::Pending), rules);
             assert_eq!(waits, Err(ClaimRefusal::Blocked { by: blocked.to_vec() }));

@@ -1,18 +1,8 @@
 //! Whether a job that is recorded as alive still can be.
 
-use crate::{Job, JobEnding, JobState, ProcessMark};
-
-/// Where a job's processes live: a run of a machine, and within it a set of process numbers.
-///
-/// Containers of one machine share its run and number their processes apart. From one of them nothing can be said of the
-/// processes of another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobWorld {
-    /// The run of the machine.
-    pub boot: String,
-    /// The set of process numbers; empty where the system has one only.
-    pub namespace: String,
-}
+use super::leasing::by_the_wall_clock;
+use super::liveness::{ProcessSeen, Standing, WithoutSigns, judge_holder};
+use crate::{Holder, Job, JobEnding, JobState, Moment, ProcessMark, Timestamp};
 
 /// What is recorded of a job that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,32 +19,40 @@ pub enum LivingRecord {
     },
 }
 
+impl LivingRecord {
+    /// Returns the process that looks after the job.
+    pub fn guardian(&self) -> &ProcessMark {
+        let (Self::Pending { starter: guardian } | Self::Running { supervisor: guardian }) = self;
+        guardian
+    }
+}
+
 /// What can be said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is as recorded, or nobody here can tell.
+    /// It is as recorded, as far as can be seen.
     Stands,
-    /// Whoever looked after it is gone, in this run of the machine: something of it may still run.
+    /// Whoever looked after it is gone, and what is left of it may still run where we can see it.
     LostWithLeftovers,
-    /// The machine was off since: nothing of it can run.
-    LostWithMachine,
+    /// Nothing of it runs where we can see it: the machine was off since, or it ran elsewhere and shows no life.
+    LostElsewhere,
 }
 
-/// Judges a record by what the machine says.
-pub fn judge_job(
-    record: &LivingRecord,
-    recorded_in: &JobWorld,
-    here: &JobWorld,
-    is_running: impl Fn(&ProcessMark) -> bool,
-) -> Verdict {
-    if recorded_in.boot != here.boot {
-        return Verdict::LostWithMachine;
+/// Judges a record by what is known of the process that looks after the job.
+///
+/// `last_seen` is when the job was last known to be alive. The processes of another machine or another container are never called
+/// dead before their signs of life run out, and nothing of theirs is ours to end.
+pub fn judge_job(record: &LivingRecord, last_seen: Timestamp, now: &Moment, seen: ProcessSeen) -> Verdict {
+    let guardian = record.guardian();
+    let is_of_this_run = guardian.boot == now.boot;
+    let known_alive = by_the_wall_clock(last_seen);
+    let unseen_until = known_alive.after(seen.longest_silence);
+    let holder = Holder::Process(guardian.clone());
+    match judge_holder(&holder, now, seen, &WithoutSigns { known_alive, unseen_until }) {
+        Standing::Lives | Standing::Lapses(_) | Standing::LivesUnseen(_) => Verdict::Stands,
+        Standing::Ended if is_of_this_run => Verdict::LostWithLeftovers,
+        Standing::Ended | Standing::Silent => Verdict::LostElsewhere,
     }
-    if recorded_in.namespace != here.namespace {
-        return Verdict::Stands;
-    }
-    let (LivingRecord::Pending { starter: guardian } | LivingRecord::Running { supervisor: guardian }) = record;
-    if is_running(guardian) { Verdict::Stands } else { Verdict::LostWithLeftovers }
 }
 
 /// Tells whether the task of a job is to be opened again: that was wished, and the job failed, ran out of time or was lost. One that
@@ -70,44 +68,50 @@ pub fn reopens_its_task(job: &Job) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{JobWorld, LivingRecord, Verdict, judge_job};
-    use crate::ProcessMark;
+    use std::time::Duration;
 
-    fn world(boot: &str, namespace: &str) -> JobWorld {
-        JobWorld { boot: boot.into(), namespace: namespace.into() }
+    use super::{LivingRecord, Verdict, judge_job};
+    use crate::rules::leasing::CLOCK_MARGIN;
+    use crate::rules::liveness::{Liveness, ProcessSeen};
+    use crate::{Moment, ProcessMark, Timestamp};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn mark() -> ProcessMark {
+        ProcessMark { pid: 4, started: 7, boot: "one".into(), ..ProcessMark::default() }
     }
 
-    fn mark(pid: u32) -> ProcessMark {
-        ProcessMark { pid, started: 7, boot: "one".into() }
+    fn at(boot: &str, milliseconds: i64) -> Moment {
+        Moment { wall: Timestamp(milliseconds), boot: boot.into(), since_boot: milliseconds }
     }
 
-    fn verdict(here: &JobWorld, alive: bool) -> Verdict {
-        let running = LivingRecord::Running { supervisor: mark(4) };
-        judge_job(&running, &world("one", "a"), here, |process| alive && *process == mark(4))
+    fn verdict(now: &Moment, liveness: Liveness, last_sign: Option<Moment>) -> Verdict {
+        let seen = || ProcessSeen { liveness, last_sign: last_sign.clone(), longest_silence: MINUTE };
+        let [running, pending] =
+            [LivingRecord::Running { supervisor: mark() }, LivingRecord::Pending { starter: mark() }]
+                .map(|record| judge_job(&record, Timestamp(0), now, seen()));
+        assert_eq!(running, pending, "a pending job is lost with whoever was starting it");
+        running
     }
 
     #[test]
     fn a_job_runs_as_long_as_its_supervisor_does() {
-        assert_eq!(verdict(&world("one", "a"), true), Verdict::Stands);
-        assert_eq!(verdict(&world("one", "a"), false), Verdict::LostWithLeftovers);
+        assert_eq!(verdict(&at("one", 99_999_999), Liveness::Alive, None), Verdict::Stands);
+        assert_eq!(verdict(&at("one", 1), Liveness::Dead, Some(at("one", 1))), Verdict::LostWithLeftovers);
     }
 
     #[test]
-    fn a_job_of_an_earlier_run_of_the_machine_is_lost_whoever_has_its_number_now() {
-        assert_eq!(verdict(&world("two", "a"), true), Verdict::LostWithMachine);
+    fn nothing_is_left_of_a_job_of_an_earlier_run_of_the_machine() {
+        assert_eq!(verdict(&at("two", 1), Liveness::Dead, None), Verdict::LostElsewhere);
     }
 
     #[test]
-    fn nobody_judges_the_jobs_of_another_container() {
-        assert_eq!(verdict(&world("one", "b"), false), Verdict::Stands);
-        assert_eq!(verdict(&world("two", "b"), false), Verdict::LostWithMachine);
-    }
-
-    #[test]
-    fn a_pending_job_is_lost_with_whoever_was_starting_it() {
-        let pending = LivingRecord::Pending { starter: mark(9) };
-        let here = world("one", "a");
-        assert_eq!(judge_job(&pending, &here, &here, |process| process.pid == 9), Verdict::Stands);
-        assert_eq!(judge_job(&pending, &here, &here, |_| false), Verdict::LostWithLeftovers);
+    fn a_job_of_another_container_is_lost_when_its_signs_of_life_run_out() {
+        let sign = Some(at("one", 100_000));
+        assert_eq!(verdict(&at("one", 159_999), Liveness::Unknown, sign.clone()), Verdict::Stands);
+        assert_eq!(verdict(&at("one", 160_000), Liveness::Unknown, sign), Verdict::LostElsewhere);
+        let margin = i64::try_from(CLOCK_MARGIN.as_millis()).unwrap();
+        assert_eq!(verdict(&at("one", 59_999 + margin), Liveness::Unknown, None), Verdict::Stands);
+        assert_eq!(verdict(&at("one", 60_000 + margin), Liveness::Unknown, None), Verdict::LostElsewhere);
     }
 }

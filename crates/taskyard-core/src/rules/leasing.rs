@@ -3,50 +3,74 @@
 use std::time::Duration;
 
 use super::agents::is_same_agent;
+use super::liveness::{ProcessSeen, Standing, WithoutSigns, judge_holder};
 use super::refusal::Refusal;
-use crate::{AgentName, Holder, Lease, Moment, ProcessMark, Proof, Rules, Status, Task, TaskId, Token};
+use crate::{AgentName, Lease, Moment, ProcessMark, Proof, Rules, Status, Task, TaskId, Timestamp, Token};
+
+/// How long a lease lives where nothing else is said.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(3600);
 
 /// How much longer a lease counts as alive when only the wall clock can tell: clocks of two machines, or of one machine before
 /// and after it was off, agree only so far.
 pub const CLOCK_MARGIN: Duration = Duration::from_secs(30);
 
 /// What a lease is at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseState {
     /// It counts.
     Live,
-    /// The connection it lives with is closed; it counts for its grace, which begins when somebody notices.
-    Lapsing(Duration),
+    /// The process that served its connection has ended; it counts until then.
+    Lapsing(Moment),
+    /// The process it lives with cannot be seen from here; it counts until then, and longer when that shows life.
+    Unseen(Moment),
     /// Its time is over.
     TimeIsOver,
     /// The process it lived with has ended.
     ProcessEnded,
+    /// The process it lived with cannot be seen from here, and has shown no life for too long.
+    Silent,
 }
 
 impl LeaseState {
     /// Tells whether the lease still counts.
-    pub const fn is_alive(self) -> bool {
-        matches!(self, Self::Live | Self::Lapsing(_))
+    pub const fn is_alive(&self) -> bool {
+        matches!(self, Self::Live | Self::Lapsing(_) | Self::Unseen(_))
+    }
+
+    /// Returns when it ceases to count unless its process shows life; none where that is not foreseen, or has been.
+    pub const fn ends(&self) -> Option<&Moment> {
+        match self {
+            Self::Lapsing(end) | Self::Unseen(end) => Some(end),
+            Self::Live | Self::TimeIsOver | Self::ProcessEnded | Self::Silent => None,
+        }
     }
 }
 
-/// Judges a lease.
+/// Judges a lease; `see` tells what is known of the process it lives with.
 ///
 /// Within one run of the machine the clock that only goes forward decides, whatever the wall clock is set to. Across runs and
-/// machines the wall clock decides, with a margin in favour of the holder. A process of another run has ended.
-pub fn judge_lease(lease: &Lease, now: &Moment, is_running: impl FnOnce(&ProcessMark) -> bool) -> LeaseState {
+/// machines the wall clock decides, with a margin in favour of the holder. Nothing has to be written for a lease to end: whoever
+/// looks comes to the same answer.
+pub fn judge_lease(lease: &Lease, now: &Moment, see: impl FnOnce(&ProcessMark) -> ProcessSeen) -> LeaseState {
     if lease.ends.as_ref().is_some_and(|end| is_past(end, now)) {
         return LeaseState::TimeIsOver;
     }
     let Some(holder) = &lease.holder else { return LeaseState::Live };
-    let process = holder.process();
-    if process.boot == now.boot && is_running(process) {
-        return LeaseState::Live;
+    let taken = by_the_wall_clock(lease.taken);
+    let unseen_until = lease.ends.clone().unwrap_or_else(|| taken.after(DEFAULT_LEASE));
+    let without_signs = WithoutSigns { known_alive: taken, unseen_until };
+    match judge_holder(holder, now, see(holder.process()), &without_signs) {
+        Standing::Lives => LeaseState::Live,
+        Standing::Lapses(end) => LeaseState::Lapsing(end),
+        Standing::LivesUnseen(end) => LeaseState::Unseen(end),
+        Standing::Ended => LeaseState::ProcessEnded,
+        Standing::Silent => LeaseState::Silent,
     }
-    match holder {
-        Holder::Process(_) => LeaseState::ProcessEnded,
-        Holder::Connection { grace, .. } => LeaseState::Lapsing(*grace),
-    }
+}
+
+/// Returns a moment of which only the wall clock is known.
+pub fn by_the_wall_clock(wall: Timestamp) -> Moment {
+    Moment { wall, boot: String::new(), since_boot: 0 }
 }
 
 /// Tells whether a moment lies behind us.
@@ -111,7 +135,8 @@ pub fn renewed(lease: &Lease, now: &Moment) -> Option<Lease> {
 mod tests {
     use std::time::Duration;
 
-    use super::{CLOCK_MARGIN, LeaseState, holds, judge_lease, judge_write, renewed, stale};
+    use super::{CLOCK_MARGIN, DEFAULT_LEASE, LeaseState, holds, judge_lease, judge_write, renewed, stale};
+    use crate::rules::liveness::{Liveness, ProcessSeen};
     use crate::rules::refusal::Refusal;
     use crate::{
         AgentName, ClientVersion, Holder, Lease, Moment, ProcessMark, Proof, Rules, Status, Task, TaskId, Timestamp,
@@ -145,15 +170,20 @@ mod tests {
     }
 
     fn process(boot: &str) -> ProcessMark {
-        ProcessMark { pid: 7, started: 1, boot: boot.into() }
+        ProcessMark { pid: 7, started: 1, boot: boot.into(), ..ProcessMark::default() }
+    }
+
+    /// Judges a lease whose process is seen so, and left a sign of life then.
+    fn judged(lease: &Lease, now: &Moment, liveness: Liveness, last_sign: Option<Moment>) -> LeaseState {
+        judge_lease(lease, now, |_| ProcessSeen { liveness, last_sign, longest_silence: HOUR })
     }
 
     #[test]
     fn within_one_run_of_the_machine_a_wall_clock_that_is_set_changes_nothing() {
         let lease = lease(Some(at("b", 1000, 1000)), None);
         for wall in [0, 1_000_000_000] {
-            assert_eq!(judge_lease(&lease, &at("b", 999, wall), |_| true), LeaseState::Live);
-            assert_eq!(judge_lease(&lease, &at("b", 1000, wall), |_| true), LeaseState::TimeIsOver);
+            assert_eq!(judged(&lease, &at("b", 999, wall), Liveness::Alive, None), LeaseState::Live);
+            assert_eq!(judged(&lease, &at("b", 1000, wall), Liveness::Alive, None), LeaseState::TimeIsOver);
         }
     }
 
@@ -161,22 +191,40 @@ mod tests {
     fn across_runs_the_wall_clock_decides_with_a_margin_for_the_holder() {
         let lease = lease(Some(at("b", 1000, 1000)), None);
         let margin = CLOCK_MARGIN.as_millis() as i64;
-        assert_eq!(judge_lease(&lease, &at("c", 5_000_000, 999 + margin), |_| true), LeaseState::Live);
-        assert_eq!(judge_lease(&lease, &at("c", 0, 1000 + margin), |_| true), LeaseState::TimeIsOver);
+        assert_eq!(judged(&lease, &at("c", 5_000_000, 999 + margin), Liveness::Alive, None), LeaseState::Live);
+        assert_eq!(judged(&lease, &at("c", 0, 1000 + margin), Liveness::Alive, None), LeaseState::TimeIsOver);
     }
 
     #[test]
-    fn a_lease_ends_with_its_process_and_a_process_with_its_run_of_the_machine() {
+    fn a_lease_ends_with_its_process() {
         let lease = lease(None, Some(Holder::Process(process("b"))));
-        assert_eq!(judge_lease(&lease, &at("b", 0, 0), |_| true), LeaseState::Live);
-        assert_eq!(judge_lease(&lease, &at("b", 0, 0), |_| false), LeaseState::ProcessEnded);
-        assert_eq!(judge_lease(&lease, &at("c", 0, 0), |_| true), LeaseState::ProcessEnded);
+        assert_eq!(judged(&lease, &at("b", 0, 0), Liveness::Alive, None), LeaseState::Live);
+        assert_eq!(judged(&lease, &at("b", 0, 0), Liveness::Dead, Some(at("b", 0, 0))), LeaseState::ProcessEnded);
     }
 
     #[test]
-    fn a_connection_has_a_grace() {
-        let holder = Holder::Connection { process: process("b"), grace: HOUR };
-        assert_eq!(judge_lease(&lease(None, Some(holder)), &at("b", 0, 0), |_| false), LeaseState::Lapsing(HOUR));
+    fn a_connection_has_a_grace_after_its_last_sign_of_life() {
+        let lease = lease(None, Some(Holder::Connection { process: process("b"), grace: HOUR }));
+        let (sign, end) = (Some(at("b", 1000, 1000)), at("b", 3_601_000, 3_601_000));
+        let judge = |now| judged(&lease, &at("b", now, 0), Liveness::Dead, sign.clone());
+        assert_eq!(judge(3_600_999), LeaseState::Lapsing(end));
+        assert_eq!(judge(3_601_000), LeaseState::ProcessEnded);
+        assert_eq!(judged(&lease, &at("b", 3_601_000, 0), Liveness::Alive, sign.clone()), LeaseState::Live);
+    }
+
+    #[test]
+    fn an_unseen_process_without_signs_keeps_its_lease_for_the_time_it_has_or_would_have() {
+        let (holder, margin) = (Some(Holder::Process(process("b"))), CLOCK_MARGIN.as_millis() as i64);
+        let of_time = lease(Some(at("b", 1000, 1000)), holder.clone());
+        assert_eq!(
+            judged(&of_time, &at("b", 999, 0), Liveness::Unknown, None),
+            LeaseState::Unseen(at("b", 1000, 1000))
+        );
+        assert_eq!(judged(&of_time, &at("b", 1000, 0), Liveness::Unknown, None), LeaseState::TimeIsOver);
+        let timeless = lease(None, holder);
+        let end = DEFAULT_LEASE.as_millis() as i64 + margin;
+        assert!(judged(&timeless, &at("b", 0, end - 1), Liveness::Unknown, None).is_alive());
+        assert_eq!(judged(&timeless, &at("b", 0, end), Liveness::Unknown, None), LeaseState::Silent);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a member of a team is doing, from the signs there are.
 
+use super::liveness::Standing;
 use super::plan_approval::PlanState;
 use crate::{Member, Team, inbox_name};
 
@@ -31,23 +32,11 @@ impl MemberState {
     }
 }
 
-/// Whether a member lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Liveness {
-    /// What it lives with is there.
-    Alive,
-    /// What it lived with has ended.
-    Dead,
-    /// Nobody said what it lives with.
-    #[default]
-    Unknown,
-}
-
 /// The signs of a member.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signs {
-    /// Whether it lives.
-    pub liveness: Liveness,
+    /// How it stands with what it lives with; none where nobody said what that is.
+    pub standing: Option<Standing>,
     /// Whether it has tasks in progress.
     pub is_at_work: bool,
     /// Whether a request to end is unanswered.
@@ -57,9 +46,9 @@ pub struct Signs {
 }
 
 /// Says what a member is doing. The dead come first, then what others wait for.
-pub fn judge_member(member: &Member, signs: Signs) -> MemberState {
-    match signs {
-        Signs { liveness: Liveness::Dead, .. } => MemberState::Ghost,
+pub fn judge_member(member: &Member, signs: &Signs) -> MemberState {
+    match *signs {
+        Signs { standing: Some(Standing::Ended | Standing::Silent), .. } => MemberState::Ghost,
         Signs { was_asked_to_end: true, .. } => MemberState::Stopping,
         Signs { plan: PlanState::AwaitingApproval, .. } if member.plan_mode_required => MemberState::AwaitingApproval,
         Signs { is_at_work: true, .. } => MemberState::Running,
@@ -117,8 +106,9 @@ pub fn judge_member_name(team: &Team, name: &str) -> Result<(), BadMemberName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadMemberName, Liveness, MemberState, Signs, judge_member, judge_member_name};
+    use super::{BadMemberName, MemberState, Signs, judge_member, judge_member_name};
     use crate::Member;
+    use crate::rules::liveness::Standing;
     use crate::rules::plan_approval::PlanState;
     use crate::rules::samples::team;
 
@@ -126,26 +116,28 @@ mod tests {
     fn the_dead_are_ghosts_and_what_others_wait_for_comes_before_work() {
         let member = Member { name: "bob".into(), plan_mode_required: true, ..Member::default() };
         let all = Signs {
-            liveness: Liveness::Dead,
+            standing: Some(Standing::Ended),
             is_at_work: true,
             was_asked_to_end: true,
             plan: PlanState::AwaitingApproval,
         };
-        let alive = Signs { liveness: Liveness::Alive, ..all };
-        let not_ending = Signs { was_asked_to_end: false, ..alive };
-        let approved = Signs { plan: PlanState::Approved, ..not_ending };
-        let idle = Signs { is_at_work: false, liveness: Liveness::Unknown, ..approved };
+        let silent = Signs { standing: Some(Standing::Silent), ..all.clone() };
+        let alive = Signs { standing: Some(Standing::Lives), ..all.clone() };
+        let not_ending = Signs { was_asked_to_end: false, ..alive.clone() };
+        let approved = Signs { plan: PlanState::Approved, ..not_ending.clone() };
+        let idle = Signs { is_at_work: false, standing: None, ..approved.clone() };
         for (signs, state) in [
             (all, MemberState::Ghost),
+            (silent, MemberState::Ghost),
             (alive, MemberState::Stopping),
-            (not_ending, MemberState::AwaitingApproval),
+            (not_ending.clone(), MemberState::AwaitingApproval),
             (approved, MemberState::Running),
             (idle, MemberState::Idle),
         ] {
-            assert_eq!(judge_member(&member, signs), state, "{signs:?}");
+            assert_eq!(judge_member(&member, &signs), state, "{signs:?}");
         }
         let free = Member { plan_mode_required: false, ..member };
-        assert_eq!(judge_member(&free, not_ending), MemberState::Running);
+        assert_eq!(judge_member(&free, &not_ending), MemberState::Running);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod job_fate;
 pub mod leasing;
 pub mod list_choice;
 pub mod listing;
+pub mod liveness;
 pub mod mailing;
 pub mod membership;
 pub mod mending;

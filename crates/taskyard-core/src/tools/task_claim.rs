@@ -115,9 +115,13 @@ pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, ar
     let next = || format!("{} Call TaskClaim without taskId to take the best.", around.instead());
     let text = match refusal {
         ClaimRefusal::TaskNotFound => format!("{named} not found. TaskList shows every task. {}", next()),
-        ClaimRefusal::AlreadyClaimed { by } => {
+        ClaimRefusal::AlreadyClaimed { by, free_at: None } => {
             let by = escaping::one_line(by);
             format!("{named} is not yours: {by} has it. Leave it to {by}. {}", next())
+        }
+        ClaimRefusal::AlreadyClaimed { by, free_at: Some(at) } => {
+            let by = escaping::one_line(by);
+            format!("{named} is not yours yet: {by} has it, but its server has ended. It is free at {at}. {}", next())
         }
         ClaimRefusal::AlreadyResolved => format!("{named} is already completed. {}", next()),
         ClaimRefusal::Blocked { by } => {
@@ -159,8 +163,11 @@ fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
     let mut told = Map::new();
     told.insert("claimed".to_owned(), false.into());
     told.insert("reason".to_owned(), refusal.as_str().into());
+    if let ClaimRefusal::AlreadyClaimed { free_at: Some(at), .. } = refusal {
+        told.insert("freeAt".to_owned(), at.to_string().into());
+    }
     let more = match refusal {
-        ClaimRefusal::AlreadyClaimed { by } => Some(("owner", json!(by))),
+        ClaimRefusal::AlreadyClaimed { by, .. } => Some(("owner", json!(by))),
         ClaimRefusal::Blocked { by } => Some(("blockedBy", ids(by))),
         ClaimRefusal::AgentBusy { with } => Some(("busyWith", ids(with))),
         ClaimRefusal::NotAllowed { only_for } => {
@@ -239,7 +246,7 @@ mod tests {
             Task { owner: Some("ben".into()), ..Task::new(TaskId::number(7), "Write") },
             Task::new(TaskId::number(8), "Test"),
         ];
-        let answer = refused(Some(7), &ClaimRefusal::AlreadyClaimed { by: "ben".into() }, &tasks);
+        let answer = refused(Some(7), &ClaimRefusal::AlreadyClaimed { by: "ben".into(), free_at: None }, &tasks);
         assert_eq!(
             answer.text,
             "Task #7 is not yours: ben has it. Leave it to ben. Ready instead: #8 Test. Call TaskClaim without taskId to take \

@@ -76,6 +76,15 @@ pub(super) enum LeaseStep {
     Restart {
         sixteenths: u8,
     },
+    /// Whoever acts and judges stands in another container, or on another machine.
+    Stand {
+        place: u8,
+    },
+    /// The process table is hidden from it, or shown.
+    Hide {
+        is_hidden: bool,
+    },
+    LeaveSigns,
 }
 
 /// What a lease is to live with.
@@ -121,5 +130,8 @@ fn step() -> impl Strategy<Value = LeaseStep> {
         2 => (-30_i8..30).prop_map(|hours| LeaseStep::SetWallClock { hours }),
         3 => pick().prop_map(|process| LeaseStep::EndProcess { process }),
         1 => (0_u8..40).prop_map(|sixteenths| LeaseStep::Restart { sixteenths }),
+        5 => (0_u8..4).prop_map(|place| LeaseStep::Stand { place }),
+        1 => any::<bool>().prop_map(|is_hidden| LeaseStep::Hide { is_hidden }),
+        4 => Just(LeaseStep::LeaveSigns),
     ]
 }

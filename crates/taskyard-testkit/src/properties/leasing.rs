@@ -14,6 +14,7 @@ use taskyard::store::HistoryQuery;
 
 use super::invariants::Replay;
 use super::lease_acting::{AGENTS, Given};
+use super::lease_standing::stands_as_it_should;
 use super::lease_steps::{LeaseStep, lease_sequences};
 use crate::{Opened, Scale, TurnedWorld};
 
@@ -28,7 +29,8 @@ pub type Outside = Box<dyn Fn(&ListId, &Task)>;
 ///
 /// at most one lease per task; tokens only grow; a token counts exactly while its lease is alive and its task is its agent's, and
 /// is refused otherwise; what an ended lease held is pending and nobody's in the journal after the next write; a lease lives for
-/// its time whatever the wall clock is set to; every owner has a reason in the journal, and the journal replays to the list.
+/// its time whatever the wall clock is set to, and with its process whoever looks from whichever machine or container, or by the
+/// signs of life of that process where it cannot be seen; every owner has a reason in the journal, and the journal replays to the list.
 pub fn leases_keep_their_promises<T: Into<Opened>>(factory: impl Fn() -> (T, Outside), cases: usize) {
     let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -143,7 +145,8 @@ impl LeasePlayer {
                 given.is_changed_outside || task.is_some_and(|task| holds(lease, task)),
                 "{lease:?} after {step:?}"
             );
-            given.lives_as_it_should(lease, *state, &self.world.now(), step);
+            given.lives_as_it_should(lease, state, &self.world.now(), step);
+            stands_as_it_should(lease, state, &self.world, step);
         }
     }
 

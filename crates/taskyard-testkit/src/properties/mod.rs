@@ -3,6 +3,7 @@
 mod grounds;
 mod invariants;
 mod lease_acting;
+mod lease_standing;
 mod lease_steps;
 mod leasing;
 mod missing;

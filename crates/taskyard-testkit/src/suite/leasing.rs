@@ -55,11 +55,19 @@ fn revision(opened: &Opened) -> Revision {
 /// Nothing of a lease is lost, whatever it lives with.
 pub fn a_lease_is_kept_as_it_was_given(open: &Open) {
     let opened = open(Rules::Strict);
-    let process = ProcessMark { pid: 77, started: u64::MAX - 1, boot: "a boot".into() };
+    let process = ProcessMark {
+        machine: "a machine".into(),
+        pid_space: "pid:[1]".into(),
+        boot: "a boot".into(),
+        pid: 77,
+        started: u64::MAX - 1,
+    };
     let holders = [
         None,
         Some(Holder::Process(process.clone())),
-        Some(Holder::Connection { process, grace: Duration::from_millis(1234) }),
+        Some(Holder::Connection { process: process.clone(), grace: Duration::from_millis(1234) }),
+        // As older releases wrote it.
+        Some(Holder::Process(ProcessMark { machine: String::new(), pid_space: String::new(), ..process })),
     ];
     let mut given = Vec::new();
     for (number, holder) in (1..).zip(holders) {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 use taskyard_core::Lease;
+use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::tools::{Answer, task_list};
 
 use crate::Yard;
@@ -41,14 +42,16 @@ impl LastListing {
     pub(super) fn keep<E>(
         &self,
         yard: &Yard,
-        make: impl FnOnce() -> Result<(Answer, Vec<Lease>), E>,
+        make: impl FnOnce() -> Result<(Answer, Vec<(Lease, LeaseState)>), E>,
     ) -> Result<Answer, E> {
         let now = Instant::now();
         let sighting = || yard.store().sighting(yard.list_id());
         let before = sighting();
         let (answer, leases) = make()?;
-        let kept = before.filter(|before| sighting() == Some(*before)).map(|sighting| {
-            let until = leases.iter().filter_map(|lease| lease.ttl).min().map(|shortest| now + shortest / 4);
+        // One whose process is gone or cannot be seen ends without a change that could be sighted.
+        let is_steady = leases.iter().all(|(_, state)| *state == LeaseState::Live);
+        let kept = before.filter(|before| is_steady && sighting() == Some(*before)).map(|sighting| {
+            let until = leases.iter().filter_map(|(lease, _)| lease.ttl).min().map(|shortest| now + shortest / 4);
             Kept { sighting, until, answer: Arc::new(answer.clone()) }
         });
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = kept;

@@ -14,7 +14,7 @@ use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, Timestamp}
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::clock;
-use crate::teams::{Judged, Letter, Liveness, Seat, Sent, TeamRefusal, Teams};
+use crate::teams::{Judged, Letter, Seat, Sent, TeamRefusal, Teams};
 
 /// The directory the client uses where it knows of no team.
 const NO_TEAM: &str = "default";
@@ -75,7 +75,7 @@ impl Post<'_> {
     /// Tells whether somebody no longer lives. The client does not say so.
     fn is_ghost(&self, seat: &Seat, name: &str) -> Result<bool, NoAnswer> {
         let Some(member) = seat.team.member(name).filter(|_| !self.rules.is_client()) else { return Ok(false) };
-        Ok(self.teams.liveness(&seat.team, member)? == Liveness::Dead)
+        Ok(self.teams.is_gone(&seat.team, member)?)
     }
 
     /// Sends from a seat in a team.

@@ -20,7 +20,7 @@ use super::ending_all::{Family, adopt_orphans};
 use super::trampoline::READ;
 use super::wakeup::{Wakeup, wait_for};
 use super::{JobPlace, processes};
-use crate::leases::ThisMachine;
+use crate::liveness::mark_of;
 use crate::process::{Cancel, Ending, Word, read_input};
 
 /// How soon is looked again whether everybody has ended.
@@ -42,7 +42,7 @@ pub fn attend(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> io::Resu
     let input = read_input(&mut line)?;
     let (child, telling) = start(place, words, &input)?;
     let mut attended = Attended { line, telling: Some(telling), family: Family::of_this_process(&place.data) };
-    let handle = ThisMachine::mark(child.id()).as_ref().and_then(processes::handle);
+    let handle = mark_of(child.id()).as_ref().and_then(processes::handle);
     let mut status = None;
     let mut is_asked = false;
     loop {

@@ -13,7 +13,7 @@ use taskyard_core::{ClientVersion, ProcessMark};
 use super::record::Record;
 use super::trampoline::{GO, JOB, TOKEN};
 use super::{JobPlace, processes};
-use crate::leases::ThisMachine;
+use crate::liveness::mark_of;
 
 /// A command that waits for its word to begin.
 #[derive(Debug)]
@@ -45,11 +45,11 @@ impl Started {
         };
         let child = spawn(place, record, stdin, writes, writes_errors)?;
         let pid = child.id();
-        let mark = ThisMachine::mark(pid);
+        let mark = mark_of(pid);
         Ok(Self {
             handle: mark.as_ref().and_then(processes::handle),
             // One that has ended already is noticed when it is reaped.
-            mark: mark.unwrap_or_else(|| ProcessMark { pid, started: 0, boot: record.world.boot.clone() }),
+            mark: mark.unwrap_or_else(|| ProcessMark { pid, started: 0, ..record.starter.clone() }),
             pipe,
             stdout: Some(without_waiting(stdout)?),
             stderr: stderr.map(without_waiting).transpose()?,

@@ -3,9 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use taskyard_core::JobId;
+use taskyard_core::{JobId, ProcessMark};
 
 use super::output_writer::SMALLEST;
+use crate::liveness::standpoint;
 use crate::machine::MachineError;
 
 /// Why a job could not be started, found, read or stopped.
@@ -66,6 +67,14 @@ pub enum JobError {
         /// What it said.
         why: String,
     },
+    /// The job runs where its processes cannot be seen from here.
+    #[error("job {job} runs {}, where its processes cannot be reached from here", place_of(.by))]
+    RunsElsewhere {
+        /// The job.
+        job: JobId,
+        /// The process that looks after it.
+        by: Box<ProcessMark>,
+    },
     /// The job's processes could not be ended.
     #[error("job {job} was stopped, but {} of its processes would not end", .pids.len())]
     Unstoppable {
@@ -74,6 +83,18 @@ pub enum JobError {
         /// The processes.
         pids: Vec<u32>,
     },
+}
+
+/// Says where a process runs that cannot be seen.
+fn place_of(process: &ProcessMark) -> String {
+    let here = standpoint();
+    if !process.machine.is_empty() && process.machine != here.machine {
+        return format!("on the machine {}", process.machine);
+    }
+    if !process.pid_space.is_empty() && process.pid_space != here.pid_space {
+        return format!("in another container ({})", process.pid_space);
+    }
+    "as a process that is hidden from us".to_owned()
 }
 
 impl JobError {

@@ -4,40 +4,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, Signal};
 use taskyard_core::ProcessMark;
-use taskyard_core::rules::job_fate::JobWorld;
 
-use crate::clock;
-
-/// A process, as it was when we looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: u32,
-    pub(super) parent: u32,
-    pub(super) session: u32,
-    pub(super) started: u64,
-}
-
-/// Returns where the processes live that we see.
-pub(super) fn world() -> JobWorld {
-    let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
-    let namespace = namespace.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
-    JobWorld { boot: clock::boot_id(), namespace }
-}
-
-/// Returns a living process; none where it has ended, whether or not its parent has noticed.
-pub(super) fn look_at(pid: u32) -> Option<Process> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the command stands in parentheses and may hold anything, more parentheses included.
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    let mut fields = text.split_ascii_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
-    // The session is the sixth field of the line, the start time the 22nd.
-    let started = fields.nth(15)?.parse().ok()?;
-    (!matches!(state, "Z" | "X" | "x")).then_some(Process { pid, parent, session, started })
-}
+pub(super) use crate::liveness::{Process, look_at};
 
 /// Returns every living process, the newest first, each looked at when it is asked for: who hands on to a child and ends is
 /// mostly among the newest, and gone a moment later.
@@ -140,7 +108,8 @@ mod tests {
 
     use rustix::process::Signal;
 
-    use super::{Process, descendants, look_at, signal};
+    use super::{descendants, signal};
+    use crate::liveness::{Process, look_at};
 
     #[test]
     fn a_process_is_found_below_the_one_that_started_it() {

@@ -1,13 +1,14 @@
 //! Putting right what is recorded of jobs that nobody looks after any more.
 
-use taskyard_core::rules::job_fate::{JobWorld, Verdict, judge_job};
+use taskyard_core::rules::job_fate::{Verdict, judge_job};
+use taskyard_core::rules::liveness::Liveness;
 use taskyard_core::{Farewell, Job, JobEnding, JobFate, JobUsage};
 
 use super::record::Record;
 use super::starting::take_notice_of_ends;
-use super::{JobError, Jobs, leftovers, processes};
+use super::{JobError, Jobs, leftovers, output_map};
 use crate::clock;
-use crate::leases::{ThisMachine, World as _};
+use crate::liveness::Signs;
 use crate::machine::{JobRows, Machine};
 
 impl Jobs {
@@ -29,23 +30,27 @@ impl Jobs {
 
     /// Returns the jobs that are recorded as living and whose process is gone. Nothing is put right.
     pub fn without_process(&self) -> Result<Vec<Job>, JobError> {
-        let here = processes::world();
         let records = self.records(&JobRows::Living)?.into_iter();
-        Ok(records.filter(|record| self.judge(record, &here).is_some()).map(|record| record.job).collect())
+        Ok(records.filter(|record| self.judge(record).is_some()).map(|record| record.job).collect())
     }
 
     /// Judges a record; none where it stands.
-    pub(super) fn judge(&self, record: &Record, here: &JobWorld) -> Option<Verdict> {
+    pub(super) fn judge(&self, record: &Record) -> Option<Verdict> {
         let living = record.living()?;
-        let verdict = judge_job(&living, &record.world, here, |process| ThisMachine.is_running(process));
+        let seen = Signs::in_data(&self.place.data).see(living.guardian());
+        // Only where it cannot be seen does it matter when it last was.
+        let touched = (seen.liveness == Liveness::Unknown)
+            .then(|| output_map::last_touched(&self.place.map_file(&record.job.id)))
+            .flatten();
+        let last_seen = touched.map_or(record.job.last_seen, |touched| touched.max(record.job.last_seen));
+        let verdict = judge_job(&living, last_seen, &clock::moment(), seen);
         (verdict != Verdict::Stands).then_some(verdict)
     }
 
     /// Ends what is left of those among these whose supervisor is gone, records that they are lost, and returns them.
     pub(super) fn put_right(&self, records: &[Record]) -> Result<Vec<Job>, JobError> {
-        let here = processes::world();
         let judged: Vec<(&Record, Verdict)> =
-            records.iter().filter_map(|record| Some((record, self.judge(record, &here)?))).collect();
+            records.iter().filter_map(|record| Some((record, self.judge(record)?))).collect();
         if judged.is_empty() {
             return Ok(Vec::new());
         }

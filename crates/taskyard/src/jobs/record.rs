@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use taskyard_core::rules::job_fate::{JobWorld, LivingRecord};
+use taskyard_core::rules::job_fate::LivingRecord;
 use taskyard_core::{
     AgentName, ClientVersion, Farewell, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage,
     ListId, ProcessMark, TaskId, Timestamp,
@@ -23,9 +23,7 @@ pub(super) struct Record {
     pub(super) job: Job,
     /// What its processes carry in their environment, so that they are told from all others.
     pub(super) token: String,
-    /// Where its processes live.
-    pub(super) world: JobWorld,
-    /// The process that started it.
+    /// The process that started it, on the machine and in the pid namespace that all its processes live in.
     pub(super) starter: ProcessMark,
     /// The pipe its output comes through.
     pub(super) pipe: Option<u64>,
@@ -43,9 +41,9 @@ pub(super) struct Record {
 
 impl Record {
     /// Returns the first record of a job.
-    pub(super) fn new(job: Job, token: String, world: JobWorld, starter: ProcessMark, grace: Duration) -> Self {
+    pub(super) fn new(job: Job, token: String, starter: ProcessMark, grace: Duration) -> Self {
         let (file_size, extra) = (super::quota::first_room(job.max_output), Map::new());
-        Self { job, token, world, starter, pipe: None, grace, is_stop_asked: false, identity: None, file_size, extra }
+        Self { job, token, starter, pipe: None, grace, is_stop_asked: false, identity: None, file_size, extra }
     }
 
     /// Returns what is needed to judge whether it is alive; none where it has ended.
@@ -104,6 +102,9 @@ struct Wire {
     output_file: Bytes,
     form: String,
     token: String,
+    /// Empty in records of older releases.
+    #[serde(default)]
+    machine: String,
     boot: String,
     namespace: String,
     starter: (u32, u64),
@@ -195,8 +196,9 @@ impl Wire {
             output_file: Bytes::of(&job.output_file),
             form: job.form.as_str().to_owned(),
             token: record.token.clone(),
-            boot: record.world.boot.clone(),
-            namespace: record.world.namespace.clone(),
+            machine: record.starter.machine.clone(),
+            boot: record.starter.boot.clone(),
+            namespace: record.starter.pid_space.clone(),
             starter: (record.starter.pid, record.starter.started),
             supervisor,
             pid,
@@ -224,7 +226,13 @@ impl Wire {
     }
 
     fn into_record(self, row: &JobRow) -> Result<Record, String> {
-        let mark = |(pid, started)| ProcessMark { pid, started, boot: self.boot.clone() };
+        let of_all = ProcessMark {
+            machine: self.machine.clone(),
+            pid_space: self.namespace.clone(),
+            boot: self.boot.clone(),
+            ..ProcessMark::default()
+        };
+        let mark = |(pid, started)| ProcessMark { pid, started, ..of_all.clone() };
         let fate = self.fate(row, mark)?;
         let notified = row.is_delivered || matches!(&fate, JobFate::Ended { how: JobEnding::Stopped(_), .. });
         let starter = mark(self.starter);
@@ -259,7 +267,6 @@ impl Wire {
         Ok(Record {
             job,
             token: self.token,
-            world: JobWorld { boot: self.boot, namespace: self.namespace },
             starter,
             pipe: self.pipe,
             grace: Duration::from_millis(self.grace_ms),

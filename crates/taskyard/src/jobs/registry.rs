@@ -6,7 +6,7 @@ use taskyard_core::{Job, JobId, ListId, TaskId};
 
 use super::record::Record;
 use super::starting::take_notice_of_ends;
-use super::{JobError, JobPlace, OutputReader, output_map, processes};
+use super::{JobError, JobPlace, OutputReader, output_map};
 use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
 
 /// The jobs of this machine. Clones are the same; nothing is kept open.
@@ -91,7 +91,7 @@ impl Jobs {
     /// Returns what is recorded of a job, after what is no longer true was put right.
     pub(super) fn true_record(&self, id: &JobId) -> Result<Option<Record>, JobError> {
         let Some(record) = self.recorded(id)? else { return Ok(None) };
-        if self.judge(&record, &processes::world()).is_none() {
+        if self.judge(&record).is_none() {
             return Ok(Some(record));
         }
         self.put_right(&[record])?;

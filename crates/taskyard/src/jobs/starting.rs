@@ -10,9 +10,9 @@ use taskyard_core::{Job, JobFate, JobId, JobKind, JobOutput};
 use super::inherited_files::without_inherited_files;
 use super::record::Record;
 use super::trampoline::{JOB, TOKEN};
-use super::{JobError, JobSettings, Jobs, NewJob, processes, quota};
+use super::{JobError, JobSettings, Jobs, NewJob, quota};
 use crate::clock;
-use crate::leases::ThisMachine;
+use crate::liveness::own_mark;
 use crate::machine::{Machine, find_job, has_been, insert_job};
 
 /// What the supervisor says when the job runs; anything else is what went wrong.
@@ -87,7 +87,7 @@ impl Jobs {
         let description = if job.description.is_empty() { job.command_line() } else { job.description.clone() };
         let token: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
         let job = Job { description, ..job };
-        Ok(Record::new(job, token, processes::world(), ThisMachine::own_mark(), settings.grace))
+        Ok(Record::new(job, token, own_mark(), settings.grace))
     }
 
     /// Starts the process that looks after the job, and waits until it does.

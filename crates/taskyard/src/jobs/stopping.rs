@@ -4,10 +4,12 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use taskyard_core::rules::liveness::Liveness;
 use taskyard_core::{Job, JobFate, JobId};
 
 use super::wakeup::wait_for;
 use super::{JobError, Jobs, leftovers, processes};
+use crate::liveness::liveness_of;
 use crate::machine::Machine;
 
 /// How much longer than its job a supervisor may take to end.
@@ -33,6 +35,11 @@ impl Jobs {
         if record.job.state().is_over() {
             return Ok(Stopping::WasOver(self.get(id)?));
         }
+        if let Some(living) = record.living()
+            && liveness_of(living.guardian()) == Liveness::Unknown
+        {
+            return Err(JobError::RunsElsewhere { job: id.clone(), by: Box::new(living.guardian().clone()) });
+        }
         let mut machine = Machine::open(&self.place.data)?;
         self.change(&mut machine, id, |record| {
             let is_alive = !record.job.state().is_over();
@@ -47,7 +54,7 @@ impl Jobs {
                 JobFate::Pending => None,
                 JobFate::Running { supervisor, .. } => Some(supervisor),
             };
-            if self.judge(&record, &processes::world()).is_some() {
+            if self.judge(&record).is_some() {
                 // Nobody is left to do it for us.
                 let pids = leftovers::kill(&[&record]);
                 self.record_loss(&mut machine, &record)?;

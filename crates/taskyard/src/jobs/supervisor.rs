@@ -17,12 +17,12 @@ use super::trailer::trailer;
 use super::wakeup::{Wakeup, wait_for};
 use super::{JobError, JobPlace, Jobs, quota, usage};
 use crate::clock;
-use crate::leases::ThisMachine;
+use crate::liveness::{Signs, longest_silence, own_mark};
 use crate::machine::Machine;
 use crate::process::Cancel;
 
-/// How often a sign of life is left.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How often a sign of life is left while another one is waited for.
+const SIGNS_IN_A_SILENCE: u32 = 6;
 /// How long is waited for more output after the command ended, while something it started keeps the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long what a command left behind has to end when it is asked to.
@@ -65,7 +65,10 @@ pub fn supervise(
         Ok(started) => supervisor.attend(started, cancel)?,
         Err(error) => supervisor.not_started(&error),
     };
-    ending.record(&jobs, id)
+    let recorded = ending.record(&jobs, id);
+    // Nobody waits for signs of a job that is known to have ended.
+    Signs::in_data(&jobs.place.data).take_back();
+    recorded
 }
 
 /// A job that runs, and the file its output goes to.
@@ -142,7 +145,7 @@ impl<'a> Supervisor<'a> {
         let started = Started::start(place, record);
         record.identity = writer.identity().ok();
         record.pipe = started.as_ref().ok().and_then(|started| started.pipe);
-        let own = ThisMachine::own_mark();
+        let own = own_mark();
         let pid = started.as_ref().map_or(own.pid, |started| started.mark.pid);
         record.job.fate = JobFate::Running { pid, supervisor: own };
         let mut machine = Machine::open(&place.data)?;
@@ -175,6 +178,7 @@ impl<'a> Supervisor<'a> {
         let failed = |error| JobError::io("cannot look after", "a job")(error);
         let wakeup = Wakeup::on(cancel).map_err(failed)?;
         let data = self.jobs.place.data.clone();
+        let signs = Signs::in_data(&data);
         let mut family = Family::of_this_process(&data);
         let mut buffer = vec![0; BUFFER];
         let mut machine = None;
@@ -212,8 +216,9 @@ impl<'a> Supervisor<'a> {
             status = status.or(family.reap(started.mark.pid));
             let now = Instant::now();
             if now >= beat {
-                beat = now + HEARTBEAT;
+                beat = now + longest_silence() / SIGNS_IN_A_SILENCE;
                 self.writer.touch();
+                signs.leave_one();
                 peak = usage::peak_memory(&started.mark).or(peak);
             }
             if self.writer.length() >= look {

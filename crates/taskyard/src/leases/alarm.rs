@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use taskyard_core::rules::leasing::CLOCK_MARGIN;
-use taskyard_core::{Event, Lease, Moment, ProcessMark};
+use taskyard_core::rules::leasing::{CLOCK_MARGIN, LeaseState};
+use taskyard_core::{Event, Moment, ProcessMark};
 
 use super::bell::{Bell, Sleeper};
 use crate::store::{StoreError, Subscription};
@@ -53,15 +53,22 @@ impl Alarm {
         let leases = yard.store().read(yard.list_id())?.leases()?;
         let now = yard.world().now();
         let own_end = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // A process that has ended would wake us at once, again and again, where its lease cannot be returned.
-        let (running, ended): (Vec<&ProcessMark>, Vec<&ProcessMark>) = leases
-            .iter()
-            .filter_map(|lease| Some(lease.holder.as_ref()?.process()))
-            .partition(|process| process.boot == now.boot && yard.world().is_running(process));
-        let soon = (!ended.is_empty()).then_some(SOON);
-        let pause = [own_end, first_end(&leases, &now), soon].into_iter().flatten().min().unwrap_or(LONGEST_SLEEP);
-        let processes = running.into_iter();
-        let is_woken = self.sleeper.sleep(processes, pause.min(LONGEST_SLEEP)).map_err(failed)?;
+        let (mut running, mut pause): (Vec<&ProcessMark>, Duration) = (Vec::new(), own_end.unwrap_or(LONGEST_SLEEP));
+        for lease in &leases {
+            let state = yard.world().judge(lease);
+            match (&state, &lease.holder) {
+                (LeaseState::Live, Some(holder)) => running.push(holder.process()),
+                // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be
+                // seen wakes nobody.
+                (LeaseState::Live | LeaseState::Lapsing(_) | LeaseState::Unseen(_), _) => {}
+                (LeaseState::TimeIsOver | LeaseState::ProcessEnded | LeaseState::Silent, _) => pause = pause.min(SOON),
+            }
+            pause = [&lease.ends, &state.ends().cloned()]
+                .into_iter()
+                .flatten()
+                .fold(pause, |pause, end| pause.min(left(end, &now)));
+        }
+        let is_woken = self.sleeper.sleep(running.into_iter(), pause.min(LONGEST_SLEEP)).map_err(failed)?;
         if self.sleeper.bell().is_stopped() {
             return Ok(Woken::Stopped);
         }
@@ -70,15 +77,14 @@ impl Alarm {
     }
 }
 
-/// Returns how long it is until time ends the first of these leases.
-fn first_end(leases: &[Lease], now: &Moment) -> Option<Duration> {
-    let left = |end: &Moment| match end.boot == now.boot {
+/// Returns how long it is until a moment.
+fn left(end: &Moment, now: &Moment) -> Duration {
+    let left = match end.boot == now.boot {
         true => end.since_boot - now.since_boot,
         false => end.after(CLOCK_MARGIN).wall.0 - now.wall.0,
     };
-    let first = leases.iter().filter_map(|lease| lease.ends.as_ref()).map(left).min()?;
     // A little late rather than a little early, to be woken once; and not at once again for one that could not be returned.
-    Some(if first > 0 { Duration::from_millis(first.unsigned_abs() + 1) } else { SOON })
+    if left > 0 { Duration::from_millis(left.unsigned_abs() + 1) } else { SOON }
 }
 
 fn failed(error: std::io::Error) -> Error {
@@ -91,11 +97,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
+    use taskyard_core::rules::liveness::Liveness;
     use taskyard_core::{AgentName, Holder, ListId, Rules, TaskId};
 
     use super::{Alarm, Woken};
     use crate::Yard;
-    use crate::leases::{ThisMachine, World as _};
+    use crate::liveness::{liveness_of, mark_of};
     use crate::operations::{Claim, NewTask};
     use crate::store::MemoryStore;
 
@@ -105,11 +112,11 @@ mod tests {
         let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
         yard.create(NewTask { subject: "one".into(), ..NewTask::default() }).unwrap();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let mark = ThisMachine::mark(child.id()).unwrap();
+        let mark = mark_of(child.id()).unwrap();
         let holder = Some(Holder::Process(mark.clone()));
         yard.claim(&TaskId::number(1), &Claim { holder, ..Claim::default() }).unwrap();
         child.kill().unwrap();
-        while ThisMachine.is_running(&mark) {
+        while liveness_of(&mark) == Liveness::Alive {
             std::thread::yield_now();
         }
         let mut alarm = Alarm::set(&yard).unwrap();

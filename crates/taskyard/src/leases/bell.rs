@@ -116,7 +116,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::Sleeper;
-    use crate::leases::ThisMachine;
+    use crate::liveness::mark_of;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_end_of_a_process_wakes() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let mark = ThisMachine::mark(child.id()).unwrap();
+        let mark = mark_of(child.id()).unwrap();
         let mut sleeper = Sleeper::new().unwrap();
         let started = Instant::now();
         child.kill().unwrap();

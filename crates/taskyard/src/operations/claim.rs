@@ -6,18 +6,16 @@ use std::time::{Duration, Instant};
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::attempts::is_given_up;
 use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
-use taskyard_core::rules::leasing::holds;
+pub use taskyard_core::rules::leasing::DEFAULT_LEASE;
+use taskyard_core::rules::leasing::{LeaseState, holds};
 use taskyard_core::rules::listing::OpenTasks;
-use taskyard_core::{Holder, Lease, Op, ProcessMark, Revision, Status, Task, TaskId};
+use taskyard_core::{Holder, Lease, Op, Revision, Status, Task, TaskId};
 
 use super::leases::lease_on;
 use super::outcome::Outcome;
 use crate::leases::{Alarm, Woken};
 use crate::store::{Lookup, NewLease, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
-
-/// How long a lease lives where nothing else is said.
-pub const DEFAULT_LEASE: Duration = Duration::from_secs(3600);
 
 /// How often the list is looked at without a lock when others were faster with everything that was ready. After that it is
 /// looked at under the lock, where nobody can be faster.
@@ -132,7 +130,8 @@ impl Yard {
         for _ in 0..LOOKS {
             self.return_ended_leases()?;
             let reading = self.look()?;
-            let candidates = match self.candidates(&reading.tasks, &reading.leases, claim) {
+            let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
+            let candidates = match self.candidates(&reading.tasks, &leases, claim) {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
@@ -186,8 +185,13 @@ impl Yard {
             return Ok(outcome);
         };
         let refusal = match task.owner() {
-            Some(owner) if is_same_agent(owner, self.actor().as_str()) => return Ok(outcome),
-            Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned() },
+            Some(owner) if is_same_agent(owner, self.actor().as_str()) => {
+                if let Some(holder) = &claimed.lease.holder {
+                    self.world().holds_now(holder);
+                }
+                return Ok(outcome);
+            }
+            Some(owner) => ClaimRefusal::AlreadyClaimed { by: owner.to_owned(), free_at: None },
             None if task.status == Status::Completed => ClaimRefusal::AlreadyResolved,
             // It was ours for a moment, and was given back since.
             None => return Ok(outcome),
@@ -210,16 +214,15 @@ impl Yard {
         let list = self.store().read(self.list_id())?;
         let Lookup::Found(task, _) = list.find(id)? else { return Ok(Some((ClaimRefusal::TaskNotFound, None))) };
         let is_owned = task.owner().is_some_and(|owner| !is_same_agent(owner, self.actor().as_str()));
-        if is_owned {
-            // Its lease may have ended; then it is about to come back.
-            let lease = list.leases()?.into_iter().find(|lease| lease.task == task.id);
-            if lease.is_some_and(|lease| !self.world().judge(&lease).is_alive()) {
-                return Ok(None);
-            }
+        let lease = if is_owned { list.leases()?.into_iter().find(|lease| lease.task == task.id) } else { None };
+        let state = lease.map(|lease| self.world().judge(&lease));
+        // Its lease may have ended; then it is about to come back.
+        if state.as_ref().is_some_and(|state| !state.is_alive()) {
+            return Ok(None);
         }
         let claimant = self.claimant(claim);
         if let Err(refusal) = judge_claim(&task, &open_blockers(&*list, &task)?, &claimant, self.rules()) {
-            return Ok(Some((refusal, Some(task))));
+            return Ok(Some((until_free(refusal, state.as_ref()), Some(task))));
         }
         if !claim.depends_on_load() {
             return Ok(None);
@@ -242,7 +245,7 @@ impl Yard {
         let mut passed_over = claim.passed_over.clone();
         let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
         let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
-        let held_elsewhere = leases.iter().filter(|lease| is_held_by_another(lease, claim.holder.as_ref()));
+        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref()));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
         passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
         candidates(tasks, &claimant, &passed_over, self.rules())
@@ -269,17 +272,18 @@ impl Yard {
         let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
         let claimant = self.claimant(claim);
         let blockers = open_blockers(txn, &task)?;
+        let present = lease_on(txn, &task)?;
         if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
-            return Ok(Err((refusal, Some(task))));
+            let state = present.map(|lease| self.world().judge(&lease));
+            return Ok(Err((until_free(refusal, state.as_ref()), Some(task))));
         }
         if claim.depends_on_load()
             && let Err(refusal) = judge_load(&txn.tasks()?, &task.id, &claimant, self.rules())
         {
             return Ok(Err((refusal, Some(task))));
         }
-        let present = lease_on(txn, &task)?;
-        if let Some(lease) = present.as_ref().filter(|lease| is_held_by_another(lease, claim.holder.as_ref())) {
-            let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned() };
+        if let Some(lease) = present.as_ref().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref())) {
+            let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned(), free_at: None };
             return Ok(Err((refusal, Some(task))));
         }
         let after = self.taken(&task, claim);
@@ -289,10 +293,14 @@ impl Yard {
         let lease = match present {
             // The same agent asks again: it has the task, and its token goes on counting.
             Some(lease) if claim.holder.is_none() || lease.holder == claim.holder => {
-                // One that outlived its connection has an end but no time of its own to begin anew.
-                let ttl = lease.ttl.or(lease.ends.as_ref().and(claim.ttl));
-                let ends = ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
-                let lease = Lease { ttl, ends, ..lease };
+                let lease = match self.world().judge(&lease) {
+                    // Whoever asks lives, and its server does not: from now on it lives by time.
+                    LeaseState::Lapsing(_) => Lease { holder: None, ttl: claim.ttl, ..lease },
+                    // Older releases gave one that outlived its connection an end, and no time of its own to begin anew.
+                    _ => Lease { ttl: lease.ttl.or(lease.ends.as_ref().and(claim.ttl)), ..lease },
+                };
+                let ends = lease.ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
+                let lease = Lease { ends, ..lease };
                 txn.set_lease(lease.clone())?;
                 lease
             }
@@ -301,6 +309,17 @@ impl Yard {
         let is_resumed = task.owner().is_some();
         let task = txn.find(id)?.task().unwrap_or(*task);
         Ok(Ok(Claimed { task, lease, is_resumed, why: None, revision: None }))
+    }
+
+    /// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
+    /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against
+    /// a new one of the same name.
+    fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>) -> bool {
+        let is_another = match (&lease.holder, asking) {
+            (Some(holding), Some(asking)) => holding.process() != asking.process(),
+            (_, None) | (None, _) => false,
+        };
+        is_another && matches!(self.world().judge(lease), LeaseState::Live | LeaseState::Unseen(_))
     }
 
     /// Returns a task as it is when the agent has it. The client only writes the owner.
@@ -324,13 +343,13 @@ impl Yard {
     }
 }
 
-/// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
-/// working for the one that holds it, as an agent does that `work` has started.
-fn is_held_by_another(lease: &Lease, asking: Option<&Holder>) -> bool {
-    let process = |holder: &Holder| -> ProcessMark { holder.process().clone() };
-    match (lease.holder.as_ref().map(process), asking.map(process)) {
-        (Some(holding), Some(asking)) => holding != asking,
-        (_, None) | (None, _) => false,
+/// Says when a task comes back that somebody has whose server has ended.
+fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal {
+    match (refusal, state) {
+        (ClaimRefusal::AlreadyClaimed { by, .. }, Some(LeaseState::Lapsing(end))) => {
+            ClaimRefusal::AlreadyClaimed { by, free_at: Some(end.wall) }
+        }
+        (refusal, _) => refusal,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::departing::{Departure, departure_notice, given_back};
-use taskyard_core::rules::leasing::{LeaseState, holds, judge_write, renewed};
+use taskyard_core::rules::leasing::{holds, judge_write, renewed};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Op, Remark, Task, TaskId};
 
@@ -22,19 +22,11 @@ pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, world: &dyn World) -> Result
     if leases.is_empty() {
         return Ok(None);
     }
-    let now = world.now();
-    let mut is_changed = false;
     let mut departed: Option<AgentName> = None;
     let mut returned: Vec<Task> = Vec::new();
     for lease in leases {
-        match world.judge(&lease) {
-            LeaseState::Live => continue,
-            LeaseState::Lapsing(grace) => {
-                txn.set_lease(Lease { ends: Some(now.after(grace)), holder: None, ..lease })?;
-                is_changed = true;
-                continue;
-            }
-            LeaseState::TimeIsOver | LeaseState::ProcessEnded => {}
+        if world.judge(&lease).is_alive() {
+            continue;
         }
         if departed.as_ref().is_some_and(|agent| *agent != lease.agent) {
             continue;
@@ -50,12 +42,11 @@ pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, world: &dyn World) -> Result
         }
         txn.end_lease(&lease.task)?;
         departed = Some(lease.agent);
-        is_changed = true;
     }
-    let agent = departed.unwrap_or_else(AgentName::elsewhere);
+    let Some(agent) = departed else { return Ok(None) };
     let notice = departure_notice(&agent, Departure::Terminated, returned.iter());
     let remark = Remark { notice: Some(notice), ..Remark::default() };
-    Ok(is_changed.then(|| Signature { remark, ..Signature::new(agent, Op::Expire) }))
+    Ok(Some(Signature { remark, ..Signature::new(agent, Op::Expire) }))
 }
 
 /// Gives the leases of whoever acts their time again: whatever an agent does shows that it is alive.
@@ -110,7 +101,7 @@ impl Yard {
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.
     pub fn return_ended_leases(&self) -> Result<(), Error> {
         let leases = self.store().read(self.list_id())?.leases()?;
-        if leases.iter().all(|lease| self.world().judge(lease) == LeaseState::Live) {
+        if leases.iter().all(|lease| self.world().judge(lease).is_alive()) {
             return Ok(());
         }
         self.transact(Op::Expire, |_, _| Ok(()))?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::rules::listing::{Filter, Selection, select};
 use taskyard_core::rules::vanishing::Gone;
 use taskyard_core::{Lease, Revision, Task, TaskId};
@@ -21,8 +22,8 @@ pub struct Listing {
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
     /// What lies among the tasks and is none. Where its last state is known, that is among the tasks.
     pub problems: Vec<Problem>,
-    /// The leases on tasks of the list, those that have ended and not yet been recorded included.
-    pub leases: Vec<Lease>,
+    /// The leases on tasks of the list, each with what it is now; those that have ended and not yet been recorded are among them.
+    pub leases: Vec<(Lease, LeaseState)>,
     /// The newest commit shown.
     pub revision: Revision,
     /// Whether the list exists.

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use taskyard_core::rules::departing::given_back;
+use taskyard_core::rules::leasing::{LeaseState, holds};
 use taskyard_core::rules::vanishing::{Gone, KeptIn};
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
@@ -14,8 +16,8 @@ pub(super) struct Reading {
     /// The tasks, by number. Where a file cannot be read at this moment, its last known state stands in its place.
     pub(super) tasks: Vec<Task>,
     pub(super) problems: Vec<Problem>,
-    /// The leases, those that have ended included.
-    pub(super) leases: Vec<Lease>,
+    /// The leases, each with what it is now; those that have ended and whose return nobody could record are among them.
+    pub(super) leases: Vec<(Lease, LeaseState)>,
     pub(super) revision: Revision,
     pub(super) exists: bool,
     /// What is gone, where no task file is left.
@@ -44,6 +46,10 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
+        let judge = |lease: Lease| (self.world().judge(&lease), lease);
+        let leases: Vec<(Lease, LeaseState)> =
+            leases.into_iter().map(judge).map(|(state, lease)| (lease, state)).collect();
+        give_back(&mut tasks, &leases);
         let missing = if counts_missing { missing_blockers(&tasks) } else { HashMap::new() };
         Ok(Reading { tasks, problems, leases, revision, exists, gone, missing })
     }
@@ -67,6 +73,20 @@ impl Yard {
                 tracing::debug!(%error, "what dead leases hold is left for the next writer");
                 false
             })
+    }
+}
+
+/// Shows what leases held that have ended as it will be once somebody has recorded it. Nobody has to write for a lease to end.
+fn give_back(tasks: &mut [Task], leases: &[(Lease, LeaseState)]) {
+    let ended: HashMap<&TaskId, &Lease> =
+        leases.iter().filter(|(_, state)| !state.is_alive()).map(|(lease, _)| (&lease.task, lease)).collect();
+    if ended.is_empty() {
+        return;
+    }
+    for task in tasks {
+        if ended.get(&task.id).is_some_and(|lease| holds(lease, task)) {
+            *task = given_back(task);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use taskyard_core::rules::departing::{Departure, departure_notice, given_back, left_behind};
-use taskyard_core::rules::leasing::stale;
+use taskyard_core::rules::leasing::{DEFAULT_LEASE, LeaseState, stale};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Op, Revision, Status, Task, TaskId, Token};
 
@@ -40,6 +40,11 @@ impl Yard {
             let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
             self.proving(token).respect_lease(txn, &task)?;
             let lease = lease_on(txn, &task)?.ok_or_else(|| stale(&task, token))?;
+            let lease = match self.world().judge(&lease) {
+                // Whoever renews lives, and the server it claimed through does not: from now on it lives by time.
+                LeaseState::Lapsing(_) => Lease { holder: None, ttl: lease.ttl.or(Some(DEFAULT_LEASE)), ..lease },
+                _ => lease,
+            };
             let ttl = ttl.or(lease.ttl);
             let ends = ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
             let lease = Lease { ttl, ends, ..lease };

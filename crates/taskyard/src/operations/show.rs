@@ -1,6 +1,6 @@
 //! Looking at one task and what surrounds it.
 
-use taskyard_core::rules::leasing::holds;
+use taskyard_core::rules::leasing::{LeaseState, holds};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Lease, Task, TaskId};
 
@@ -21,8 +21,8 @@ pub struct Shown {
     pub subtasks: Vec<Task>,
     /// Its newest journal entry.
     pub changed: Option<Entry>,
-    /// The right somebody has to it.
-    pub lease: Option<Lease>,
+    /// The right somebody has to it, and what that is now.
+    pub lease: Option<(Lease, LeaseState)>,
 }
 
 impl Yard {
@@ -50,7 +50,7 @@ impl Yard {
             dependents: those(&|other| other.blocked_by.contains(&key) || task.blocks.contains(&other.id)),
             subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
             changed: self.newest_entry(&query)?,
-            lease: leases.into_iter().find(|lease| holds(lease, &task)),
+            lease: leases.into_iter().find(|(lease, _)| holds(lease, &task)),
             task,
         }))
     }

@@ -8,7 +8,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, ListId, Member, Status, Task, Team};
 
 use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
-use crate::teams::{Letter, Liveness, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
+use crate::teams::{Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
 
 /// How many tasks a teammate has in progress where no limit is set.
@@ -148,7 +148,7 @@ impl Yard {
         let mut team = team.clone();
         let is_looked_at = |member: &Member| !member.is_lead() && member.name != living;
         for member in team.members.clone().into_iter().filter(is_looked_at) {
-            if teams.liveness(&team, &member)? != Liveness::Dead {
+            if !teams.is_gone(&team, &member)? {
                 continue;
             }
             let seat = Seat { team: team.clone(), name: member.name.clone() };

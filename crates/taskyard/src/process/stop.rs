@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(ending, Ending::Cancelled);
         assert!(started.elapsed() < Duration::from_secs(30));
         let pid: u32 = said.text().trim().parse().unwrap();
-        while crate::leases::ThisMachine::mark(pid).is_some() {
+        while crate::liveness::mark_of(pid).is_some() {
             std::thread::yield_now();
         }
     }

@@ -8,7 +8,7 @@ use super::memory::SeatRow;
 use super::random_id::random_id;
 use super::register::Teams;
 use super::seat::Seat;
-use super::{Judged, Liveness, TeamError, TeamRefusal};
+use super::{Judged, TeamError, TeamRefusal};
 use crate::store::failpoint::reach;
 
 /// A team that is to be.
@@ -120,7 +120,7 @@ impl Teams {
     pub fn standing_in_the_way(&self, team: &Team) -> Result<Vec<String>, TeamError> {
         let mut names = Vec::new();
         for member in team.members.iter().filter(|member| !member.is_lead()) {
-            if self.rules().is_client() || self.liveness(team, member)? != Liveness::Dead {
+            if self.rules().is_client() || !self.is_gone(team, member)? {
                 names.push(member.name.clone());
             }
         }

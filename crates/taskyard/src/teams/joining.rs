@@ -1,17 +1,17 @@
 //! Members who come and go.
 
-use std::time::Duration;
-
 use taskyard_core::rules::agents::name_of;
+use taskyard_core::rules::leasing::{DEFAULT_LEASE, by_the_wall_clock};
+use taskyard_core::rules::liveness::{Liveness, Standing, Standpoint, WithoutSigns, judge_holder};
 use taskyard_core::rules::membership::judge_member_name;
-use taskyard_core::{AgentName, Holder, Member, Team};
+use taskyard_core::{AgentName, Holder, LeadProcess, Member, ProcessMark, Team};
 
 use super::memory::SeatRow;
 use super::register::Teams;
 use super::seat::Seat;
-use super::{Judged, Liveness, TeamError, TeamRefusal};
+use super::{Judged, TeamError, TeamRefusal};
 use crate::clock;
-use crate::leases::{ThisMachine, World};
+use crate::liveness::{Signs, liveness_of, mark_of, own_mark, standpoint};
 use crate::store::failpoint::reach;
 
 /// Somebody who is to join.
@@ -65,7 +65,13 @@ impl Teams {
                 row.as_ref().and_then(|row| row.holder.as_ref()).is_some_and(|old| Some(old) != holder.as_ref());
             // Who has no seat of ours is the client's own.
             let is_foreign = row.as_ref().is_none_or(|row| row.agent != new.agent.as_str());
-            if member.is_lead() || ((is_another || is_foreign) && self.liveness(team, member)? == Liveness::Alive) {
+            let is_taken = match self.standing(team, member)? {
+                Some(Standing::Lives | Standing::LivesUnseen(_)) => is_another || is_foreign,
+                // One that was started again takes its own seat.
+                Some(Standing::Lapses(_)) => is_foreign,
+                Some(Standing::Ended | Standing::Silent) | None => false,
+            };
+            if member.is_lead() || is_taken {
                 return Ok(Err(TeamRefusal::NameInUse { name, team: team.name.to_string() }));
             }
         }
@@ -99,6 +105,9 @@ impl Teams {
             stop_request: None,
         };
         self.remember(|memory| memory.sit(&row))?;
+        if row.holder.is_some_and(|holder| *holder.process() == own_mark()) {
+            self.signs().leave_from_now_on();
+        }
         let team = self.file(&team.name).read()?.unwrap_or_else(|| team.clone());
         Ok(Ok(Seat { team, name }))
     }
@@ -136,40 +145,45 @@ impl Teams {
         Ok(own.or_else(|| team.lead_process.as_ref().map(|lead| lead.pid)))
     }
 
-    /// Tells whether a member lives, as far as that can be told from this machine.
-    pub fn liveness(&self, team: &Team, member: &Member) -> Result<Liveness, TeamError> {
+    /// Returns how a member stands with what it lives with; none where nobody said what that is.
+    pub fn standing(&self, team: &Team, member: &Member) -> Result<Option<Standing>, TeamError> {
         let key = self.key(team);
         let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
-        if let Some(row) = &row
-            && let Some(holder) = &row.holder
-        {
-            return Ok(self.held(holder, row.seen.0));
+        if let Some((holder, seen)) = row.as_ref().and_then(|row| Some((row.holder.as_ref()?, row.seen))) {
+            let known_alive = by_the_wall_clock(seen);
+            let unseen_until = known_alive.after(DEFAULT_LEASE);
+            let without_signs = WithoutSigns { known_alive, unseen_until };
+            let process = self.signs().see(holder.process());
+            return Ok(Some(judge_holder(holder, &clock::moment(), process, &without_signs)));
         }
         // The client's own teammates run within the process that leads the team.
         let is_clients = row.is_none_or(|row| row.activity.is_none());
-        let Some(lead) = team.lead_process.as_ref().filter(|_| is_clients) else { return Ok(Liveness::Unknown) };
-        if lead.pid_space.is_some() && lead.pid_space != own_pid_space() {
-            return Ok(Liveness::Unknown);
-        }
-        let running = ThisMachine::mark(lead.pid);
-        let is_it = running.is_some_and(|mark| lead.started.is_none_or(|started| started == mark.started));
-        Ok(if is_it { Liveness::Alive } else { Liveness::Dead })
+        let lead = team.lead_process.as_ref().filter(|_| is_clients);
+        Ok(lead.and_then(|lead| match liveness_of_lead(lead) {
+            Liveness::Alive => Some(Standing::Lives),
+            Liveness::Dead => Some(Standing::Ended),
+            Liveness::Unknown => None,
+        }))
     }
 
-    fn held(&self, holder: &Holder, seen: i64) -> Liveness {
-        let process = holder.process();
-        if process.boot == clock::boot_id() && ThisMachine.is_running(process) {
-            return Liveness::Alive;
-        }
-        match holder {
-            Holder::Connection { grace, .. } if since(seen, self.now().0) < *grace => Liveness::Alive,
-            _ => Liveness::Dead,
-        }
+    /// Tells whether what a member lived with has ended, as far as that can be told from here.
+    pub fn is_gone(&self, team: &Team, member: &Member) -> Result<bool, TeamError> {
+        Ok(matches!(self.standing(team, member)?, Some(Standing::Ended | Standing::Silent)))
+    }
+
+    fn signs(&self) -> Signs {
+        Signs::in_data(&self.options.data)
     }
 }
 
-fn since(then: i64, now: i64) -> Duration {
-    Duration::from_millis(u64::try_from(now.saturating_sub(then)).unwrap_or(0))
+/// Judges the client's process that leads a team. The client writes down where its ids mean something, and no run of the machine.
+fn liveness_of_lead(lead: &LeadProcess) -> Liveness {
+    if lead.pid_space.is_some() && lead.pid_space != own_pid_space() {
+        return Liveness::Unknown;
+    }
+    let Standpoint { machine, pid_space, boot } = standpoint();
+    let started = lead.started.or_else(|| mark_of(lead.pid).map(|mark| mark.started)).unwrap_or_default();
+    liveness_of(&ProcessMark { machine, pid_space, boot, pid: lead.pid, started })
 }
 
 /// Returns what the client calls the place in which process ids mean something: the machine and the namespace.

@@ -7,8 +7,8 @@ use taskyard_core::dialect::inbox::{self, BadInbox};
 use taskyard_core::dialect::team_file::{self, BadTeamFile};
 use taskyard_core::{SpecialFile, Team, inbox_name};
 
+use super::TeamError;
 use super::register::{Teams, TeamsFound};
-use super::{Liveness, TeamError};
 use crate::regular_file;
 use crate::store::{Found, Guarded, StuckLock, end_lock_of, stuck_lock_of};
 use crate::{clock, private};
@@ -153,7 +153,7 @@ impl Teams {
     fn ghosts(&self, team: &Team) -> Result<Vec<TeamTrouble>, TeamError> {
         let mut ghosts = Vec::new();
         for member in team.members.iter().filter(|member| !member.is_lead()) {
-            if self.liveness(team, member)? == Liveness::Dead {
+            if self.is_gone(team, member)? {
                 ghosts.push(TeamTrouble::Ghost {
                     team: team.name.to_string(),
                     name: member.name.clone(),

@@ -38,7 +38,7 @@ pub use seat::Seat;
 pub use sending::{Letter, Sent};
 pub use showing::{MemberShown, TeamShown};
 pub use taskyard_core::rules::mailing::{Delivery, DeliveryState, Unreachable};
-pub use taskyard_core::rules::membership::{BadMemberName, Liveness, MemberState};
+pub use taskyard_core::rules::membership::{BadMemberName, MemberState};
 pub use taskyard_core::rules::plan_approval::PlanState;
 
 /// What came of something that a rule may refuse.

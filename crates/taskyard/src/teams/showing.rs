@@ -1,7 +1,8 @@
 //! What everybody in a team is doing.
 
 use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::membership::{Liveness, MemberState, Signs, judge_member};
+use taskyard_core::rules::liveness::Standing;
+use taskyard_core::rules::membership::{MemberState, Signs, judge_member};
 use taskyard_core::rules::plan_approval::PlanState;
 use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
 
@@ -25,8 +26,8 @@ pub struct MemberShown {
     pub member: Member,
     /// What it is doing.
     pub state: MemberState,
-    /// Whether it lives.
-    pub liveness: Liveness,
+    /// How it stands with what it lives with; none where nobody said what that is.
+    pub standing: Option<Standing>,
     /// The process it lives or lived with, where that is known.
     pub process: Option<u32>,
     /// The tasks it has in progress.
@@ -68,10 +69,10 @@ impl Teams {
         };
         let tasks: Vec<(TaskId, String)> =
             tasks.iter().filter(owns).map(|task| (task.id.clone(), task.subject.clone())).collect();
-        let liveness = self.liveness(team, member)?;
+        let standing = self.standing(team, member)?;
         let plan = self.plan(&seat).unwrap_or_default();
         let signs = Signs {
-            liveness,
+            standing: standing.clone(),
             is_at_work: !tasks.is_empty(),
             was_asked_to_end: row.as_ref().is_some_and(|row| row.stop_request.is_some()),
             plan,
@@ -82,8 +83,8 @@ impl Teams {
         };
         Ok(MemberShown {
             member: member.clone(),
-            state: judge_member(member, signs),
-            liveness,
+            state: judge_member(member, &signs),
+            standing,
             process: self.process_of(team, member)?,
             tasks,
             unread,

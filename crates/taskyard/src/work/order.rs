@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taskyard_core::{AgentName, Holder};
 
-use crate::leases::ThisMachine;
+use crate::liveness::own_mark;
 use crate::operations::Claim;
 use crate::process::{Attendant, Ending, Program, Sink, Stop};
 
@@ -67,7 +67,7 @@ impl Order {
             roles: worker.roles.clone(),
             limit: self.limit,
             ttl: Some(self.ttl),
-            holder: Some(Holder::Process(ThisMachine::own_mark())),
+            holder: Some(Holder::Process(own_mark())),
             retries: Some(self.retries),
             ..Claim::default()
         }

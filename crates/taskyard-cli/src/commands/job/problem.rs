@@ -37,6 +37,11 @@ impl From<JobError> for Problem {
                 .detail("used", used)
                 .detail("quota", quota),
             JobError::NoSupervisor { .. } => Self::new(Exit::CouldNot, "no_supervisor", message),
+            JobError::RunsElsewhere { job, by } => Self::new(Exit::Refused, "runs_elsewhere", message)
+                .hint("stop it where it runs; from here it counts as lost when its signs of life have run out")
+                .detail("job", job.as_str())
+                .detail("machine", by.machine.as_str())
+                .detail("pidSpace", by.pid_space.as_str()),
             JobError::Unstoppable { job, pids } => Self::new(Exit::CouldNot, "unstoppable", message)
                 .hint("they belong to another user, or wait for a device; look at them with `ps`")
                 .detail("job", job.as_str())

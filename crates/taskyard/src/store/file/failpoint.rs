@@ -7,12 +7,12 @@
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, reach, wall_shift};
+pub(crate) use armed::{boot_id, longest_silence, reach, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID|wall:MS`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID|wall:MS|silence:MS`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -57,6 +57,7 @@ mod armed {
         Trace(PathBuf),
         Boot(String),
         Wall(i64),
+        Silence(Duration),
     }
 
     impl FromStr for Plan {
@@ -76,6 +77,7 @@ mod armed {
                 ("trace", path) => Action::Trace(PathBuf::from(path)),
                 ("boot", id) => Action::Boot(id.to_owned()),
                 ("wall", ms) => Action::Wall(ms.parse().map_err(|_| bad())?),
+                ("silence", ms) => Action::Silence(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 _ => return Err(bad()),
             };
             Ok(Self { step: step.to_owned(), count, action, reached: AtomicU64::new(0) })
@@ -105,6 +107,14 @@ mod armed {
         plans().find_map(shift).unwrap_or(0)
     }
 
+    /// Returns how long a plan lets a process count as alive after its last sign of life.
+    pub(crate) fn longest_silence() -> Option<Duration> {
+        plans().find_map(|plan| match plan.action {
+            Action::Silence(span) => Some(span),
+            _ => None,
+        })
+    }
+
     /// Marks a step of a commit, and does there what the plans say.
     pub(crate) fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
@@ -131,7 +141,7 @@ mod armed {
                 Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
                 Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
                 Action::Sleep(pause) => thread::sleep(*pause),
-                Action::Trace(_) | Action::Boot(_) | Action::Wall(_) => {}
+                Action::Trace(_) | Action::Boot(_) | Action::Wall(_) | Action::Silence(_) => {}
             }
             if matches!(self.action, Action::Kill) {
                 // The signal is on its way; nothing more may happen in this process.

@@ -19,7 +19,7 @@ use super::numbers;
 use super::place::{self, OURS, c_name};
 use super::sightings::Sightings;
 use super::stuck_lock::{self, StuckLock};
-use super::turn::is_dead;
+use crate::liveness::is_seen_dead;
 use crate::regular_file::{NotRead, special};
 use crate::store::sidecar::Journal;
 use crate::store::{Litter, StoreError};
@@ -120,7 +120,7 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
 /// Tells whether whoever made something of ours is gone; its process id is in the name. A living one may be waiting for a lock.
 pub(super) fn is_of_the_dead(name: &str) -> bool {
     let process = name.trim_start_matches(OURS).split('-').next().and_then(|word| word.parse().ok());
-    process.is_none_or(is_dead)
+    process.is_none_or(is_seen_dead)
 }
 
 /// Tells whether a name is one of the client's locks.

@@ -42,4 +42,3 @@ pub use held::release_held_locks;
 pub use store::{FileStore, FileStoreOptions};
 pub use stuck_lock::StuckLock;
 pub(crate) use stuck_lock::{end_lock_of, stuck_lock_of};
-pub(in crate::store) use turn::is_dead;

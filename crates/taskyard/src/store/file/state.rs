@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) is_past_queue: bool,
     /// Whose the locks are that are written down behind the words.
     pub(super) holder: u32,
+    /// In which pid namespace of which machine that is, where it went past the queue; 0 otherwise.
+    pub(super) holder_space: u32,
 }
 
 /// A directory that is one of our locks, is about to become one, or was moved aside: its name, and which directory it is. One
@@ -86,7 +88,8 @@ pub(super) fn load(file: &File) -> Option<State> {
         rival_met: word(8).cast_signed(),
         busy: word(9) != 0,
         is_past_queue: word(9) == PAST_THE_QUEUE,
-        holder: u32::try_from(word(10)).unwrap_or(0),
+        holder: word(10) as u32,
+        holder_space: (word(10) >> 32) as u32,
     })
 }
 
@@ -132,7 +135,7 @@ fn words(state: &State) -> [u8; WORDS * 8] {
             (true, false) => AT_THE_HEAD,
             (true, true) => PAST_THE_QUEUE,
         },
-        u64::from(state.holder),
+        u64::from(state.holder_space) << 32 | u64::from(state.holder),
     ];
     let mut bytes = [0; WORDS * 8];
     for (place, word) in words.iter().enumerate() {
@@ -193,6 +196,7 @@ mod tests {
             busy: true,
             is_past_queue: true,
             holder: 4,
+            holder_space: 9,
         };
         let held = vec![HeldName { name: "7.json.lock".into(), inode: 12, born: -3 }];
         save_all(&file, &state, &held).unwrap();
@@ -202,7 +206,7 @@ mod tests {
         assert_eq!(load(&file), Some(State { applied: 10, ..state }));
         assert_eq!(load_held(&file), held);
         save_held(&file, 6, &[]).unwrap();
-        assert_eq!(load(&file), Some(State { applied: 10, holder: 6, ..state }));
+        assert_eq!(load(&file), Some(State { applied: 10, holder: 6, holder_space: 0, ..state }));
         assert_eq!(load_held(&file), []);
     }
 }

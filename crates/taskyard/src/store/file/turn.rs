@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::AtFlags;
-use rustix::process::{Pid, test_kill_process};
 use taskyard_core::TaskId;
 
 use super::failpoint::reach;
@@ -22,6 +21,7 @@ use super::state::{self, HeldName, State};
 use super::waiting::{LockNames, SHORT_SECOND_LOOK, Waiting};
 use super::{gap, held};
 use crate::clock;
+use crate::liveness::{is_seen_dead, space_tag};
 use crate::store::StoreError;
 
 /// How long the locks of single tasks are waited for while the list is locked; then the list is given back first.
@@ -79,7 +79,8 @@ impl Turn {
         let clock_was_set = state.turns > 0 && (offset - state.clock_offset).abs() > CLOCK_WAS_SET;
         // What a living one wrote down must stay; then our own lock, should we be killed, has to go stale by itself. One that was
         // at the head of the queue, where we are now, in the middle of its turn, is dead, whether or not its parent noticed.
-        let has_ended = !state.busy || !state.is_past_queue || is_dead(state.holder);
+        let is_dead = || state.holder_space == space_tag() && is_seen_dead(state.holder);
+        let has_ended = !state.busy || !state.is_past_queue || is_dead();
         let may_write_down = queue.is_head && has_ended;
         reach("list lock: before");
         let second_look = if clock_was_set { LONG_SECOND_LOOK } else { SHORT_SECOND_LOOK };
@@ -101,6 +102,8 @@ impl Turn {
             state.rival_met = taken;
         }
         state.holder = lock::process();
+        // Only the death of one that is past the queue is ever looked for.
+        state.holder_space = if state.is_past_queue { space_tag() } else { 0 };
         let turn = Self {
             place: place.clone(),
             directory,
@@ -332,12 +335,6 @@ fn remove_dead(directory: BorrowedFd<'_>, held: &HeldName, aside: &CStr) {
 fn is_named(held: &HeldName, look: &Look) -> bool {
     let is_the_one = || look.print.inode == held.inode && look.born == held.born && held.born != 0;
     held.name.starts_with(OURS) || (is_the_one() && lock::is_of_ours(look))
-}
-
-/// Tells whether there is no such process any more.
-pub(in crate::store) fn is_dead(process: u32) -> bool {
-    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
-    pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
 #[cfg(test)]

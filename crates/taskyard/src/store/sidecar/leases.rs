@@ -62,15 +62,16 @@ impl Journal {
     }
 
     fn write_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let mut statement = self
-            .prepare("INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")?;
+        let mut statement = self.prepare(
+            "INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        )?;
         let (wall, since_boot, boot) = moment_columns(lease.ends.as_ref());
         let process = lease.holder.as_ref().map(Holder::process);
         let grace = match &lease.holder {
             Some(Holder::Connection { grace, .. }) => Some(milliseconds(*grace)),
             Some(Holder::Process(_)) | None => None,
         };
-        let columns: [&dyn ToSql; 12] = [
+        let columns: [&dyn ToSql; 14] = [
             &Key(&lease.task),
             &lease.agent.as_str(),
             &lease.token.0.cast_signed(),
@@ -83,6 +84,8 @@ impl Journal {
             &process.map(|process| process.started.cast_signed()),
             &process.map(|process| process.boot.as_str()),
             &grace,
+            &process.map(|process| process.machine.as_str()),
+            &process.map(|process| process.pid_space.as_str()),
         ];
         sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
     }
@@ -104,7 +107,14 @@ fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
         _ => None,
     };
     let process = match (row.get(8)?, row.get::<_, Option<i64>>(9)?, row.get(10)?) {
-        (Some(pid), Some(started), Some(boot)) => Some(ProcessMark { pid, started: started.cast_unsigned(), boot }),
+        (Some(pid), Some(started), Some(boot)) => Some(ProcessMark {
+            // Older releases wrote down neither.
+            machine: row.get::<_, Option<String>>(12)?.unwrap_or_default(),
+            pid_space: row.get::<_, Option<String>>(13)?.unwrap_or_default(),
+            boot,
+            pid,
+            started: started.cast_unsigned(),
+        }),
         _ => None,
     };
     let holder = process.map(|process| match duration(row.get(11).unwrap_or(None)) {

@@ -65,6 +65,8 @@ const LEASES: Table = Table {
         "started",
         "process_boot",
         "grace",
+        "machine",
+        "pid_space",
     ],
     order: "task",
     key: "task",

@@ -20,7 +20,8 @@ pub(super) const TABLES: &str = "
         task NOT NULL PRIMARY KEY,
         agent TEXT NOT NULL, token INTEGER NOT NULL, taken INTEGER NOT NULL, ttl INTEGER,
         ends INTEGER, ends_since_boot INTEGER, ends_boot TEXT,
-        pid INTEGER, started INTEGER, process_boot TEXT, grace INTEGER, sum INTEGER) WITHOUT ROWID;
+        pid INTEGER, started INTEGER, process_boot TEXT, grace INTEGER,
+        machine TEXT, pid_space TEXT, sum INTEGER) WITHOUT ROWID;
 ";
 
 /// The table that only lists in other dialects have.
@@ -46,6 +47,8 @@ pub(super) const FROM_SECOND_FORMAT: &str = "
     ALTER TABLE known ADD COLUMN mode INTEGER;
     ALTER TABLE known ADD COLUMN sum INTEGER;
     ALTER TABLE moves ADD COLUMN sum INTEGER;
+    ALTER TABLE leases ADD COLUMN machine TEXT;
+    ALTER TABLE leases ADD COLUMN pid_space TEXT;
     ALTER TABLE leases ADD COLUMN sum INTEGER;
 ";
 
@@ -58,7 +61,7 @@ pub(super) const SECOND_FORMAT_AS_THIRD: &str = "
     CREATE TEMP VIEW entries AS SELECT *, NULL AS mode, NULL AS sum FROM main.entries;
     CREATE TEMP VIEW known AS SELECT *, NULL AS mode, NULL AS sum FROM main.known;
     CREATE TEMP VIEW moves AS SELECT *, NULL AS sum FROM main.moves;
-    CREATE TEMP VIEW leases AS SELECT *, NULL AS sum FROM main.leases;
+    CREATE TEMP VIEW leases AS SELECT *, NULL AS machine, NULL AS pid_space, NULL AS sum FROM main.leases;
 ";
 
 /// Does the same for a database of the first format, which knew no leases.
@@ -68,7 +71,8 @@ pub(super) const FIRST_FORMAT_AS_THIRD: &str = "
     CREATE TEMP VIEW known AS SELECT *, NULL AS mode, NULL AS sum FROM main.known;
     CREATE TEMP VIEW moves AS SELECT *, NULL AS sum FROM main.moves;
     CREATE TEMP TABLE leases (
-        task, agent, token, taken, ttl, ends, ends_since_boot, ends_boot, pid, started, process_boot, grace, sum);
+        task, agent, token, taken, ttl, ends, ends_since_boot, ends_boot, pid, started, process_boot, grace,
+        machine, pid_space, sum);
 ";
 
 /// Does the same for the table that not every database has.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::form::Form;
 use super::handle::Handle;
+use crate::liveness::is_seen_dead;
 use crate::regular_file::special_at;
-use crate::store::file::is_dead;
 use crate::store::{Litter, StoreError};
 
 /// Finds temporary files of the dead.
@@ -88,7 +88,7 @@ fn leftovers(directory: &Path, temporary: &str) -> io::Result<Vec<PathBuf>> {
         let entry = entry?;
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(temporary)?.split('-').next()?.parse().ok());
-        if process.is_some_and(is_dead) {
+        if process.is_some_and(is_seen_dead) {
             left.push(entry.path());
         }
     }

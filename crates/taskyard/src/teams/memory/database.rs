@@ -12,7 +12,7 @@ use crate::teams::TeamError;
 use crate::unchanging::open_unchanging;
 
 /// The format of the database.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// How long we wait for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -21,7 +21,7 @@ const TABLES: &str = "
         team TEXT NOT NULL, member TEXT NOT NULL, agent TEXT NOT NULL,
         pid INTEGER, started INTEGER, boot TEXT, grace INTEGER,
         seen INTEGER NOT NULL, activity TEXT, tool_uses INTEGER NOT NULL DEFAULT 0, tokens INTEGER,
-        stop_request TEXT,
+        stop_request TEXT, machine TEXT, pid_space TEXT,
         PRIMARY KEY (team, member)) WITHOUT ROWID;
     CREATE INDEX seats_by_agent ON seats (agent);
     CREATE TABLE plans (
@@ -34,6 +34,17 @@ const TABLES: &str = "
     CREATE TABLE deliveries (
         inbox TEXT NOT NULL, key TEXT NOT NULL, delivered INTEGER NOT NULL, acknowledged INTEGER,
         PRIMARY KEY (inbox, key)) WITHOUT ROWID;
+";
+
+/// Makes a database of the first format one of the second.
+const FROM_FIRST_FORMAT: &str = "
+    ALTER TABLE seats ADD COLUMN machine TEXT;
+    ALTER TABLE seats ADD COLUMN pid_space TEXT;
+";
+
+/// Lets a database of the first format that may not be written be read as if it were of the second.
+const FIRST_FORMAT_AS_SECOND: &str = "
+    CREATE TEMP VIEW seats AS SELECT *, NULL AS machine, NULL AS pid_space FROM main.seats;
 ";
 
 /// What we remember of teams, open.
@@ -54,7 +65,11 @@ impl Memory {
             Err(TeamError::Memory { path, source, .. }) if is_forbidden(&source) => {
                 let failed = |source| TeamError::Memory { doing: "open", path: path.clone(), source };
                 let connection = open_to_read(&path).map_err(failed)?;
-                Ok(Some(Self { connection, path }))
+                let memory = Self { connection, path: path.clone() };
+                if memory.format()? < FORMAT {
+                    memory.connection.execute_batch(FIRST_FORMAT_AS_SECOND).map_err(failed)?;
+                }
+                Ok(Some(memory))
             }
             opened => opened.map(Some),
         }
@@ -92,7 +107,8 @@ impl Memory {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(failed)?;
         let format: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
         if format < FORMAT {
-            transaction.execute_batch(TABLES).map_err(failed)?;
+            let change = if format == 0 { TABLES } else { FROM_FIRST_FORMAT };
+            transaction.execute_batch(change).map_err(failed)?;
             transaction.execute_batch(&format!("PRAGMA user_version = {FORMAT}")).map_err(failed)?;
         }
         transaction.commit().map_err(failed)

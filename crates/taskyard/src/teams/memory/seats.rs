@@ -35,16 +35,17 @@ pub(in crate::teams) struct PlanRow {
     pub(in crate::teams) state: PlanState,
 }
 
-const COLUMNS: &str = "team, member, agent, pid, started, boot, grace, seen, activity, tool_uses, tokens, stop_request";
+const COLUMNS: &str = "team, member, agent, pid, started, boot, grace, seen, activity, tool_uses, tokens, stop_request, \
+    machine, pid_space";
 
 impl Memory {
     /// Takes a seat, or takes it again; what was counted there stays. Its activity is empty and not absent from then on: so those who
     /// sat down are told from members of the client's of whom something else was remembered.
     pub(in crate::teams) fn sit(&self, seat: &SeatRow) -> Result<(), TeamError> {
-        let query = "INSERT INTO seats (team, member, agent, pid, started, boot, grace, seen, activity)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '')
-            ON CONFLICT DO UPDATE SET agent = ?3, pid = ?4, started = ?5, boot = ?6, grace = ?7, seen = ?8,
-                activity = coalesce(activity, '')";
+        let query = "INSERT INTO seats (team, member, agent, pid, started, boot, grace, seen, machine, pid_space, activity)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, '')
+            ON CONFLICT DO UPDATE SET agent = ?3, pid = ?4, started = ?5, boot = ?6, grace = ?7, seen = ?8, machine = ?9,
+                pid_space = ?10, activity = coalesce(activity, '')";
         let process = seat.holder.as_ref().map(Holder::process);
         let grace = match &seat.holder {
             Some(Holder::Connection { grace, .. }) => i64::try_from(grace.as_millis()).ok(),
@@ -59,6 +60,8 @@ impl Memory {
             process.map(|process| process.boot.as_str()),
             grace,
             seat.seen.0,
+            process.map(|process| process.machine.as_str()),
+            process.map(|process| process.pid_space.as_str()),
         ];
         self.connection.execute(query, values).map(drop).map_err(self.failed("write"))
     }
@@ -145,8 +148,11 @@ fn row(row: &Row<'_>) -> rusqlite::Result<SeatRow> {
     let started: Option<i64> = row.get(4)?;
     let boot: Option<String> = row.get(5)?;
     let grace: Option<i64> = row.get(6)?;
+    // Older releases wrote down neither.
+    let [machine, pid_space] = [row.get::<_, Option<String>>(12)?, row.get(13)?].map(Option::unwrap_or_default);
     let holder = pid.zip(boot).map(|(pid, boot)| {
-        let process = ProcessMark { pid, started: started.unwrap_or(0).unsigned_abs(), boot };
+        let started = started.unwrap_or(0).unsigned_abs();
+        let process = ProcessMark { machine, pid_space, boot, pid, started };
         match grace {
             Some(grace) => Holder::Connection { process, grace: Duration::from_millis(grace.unsigned_abs()) },
             None => Holder::Process(process),

@@ -1,0 +1,124 @@
+//! Servers that are killed, and servers that sleep.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use taskyard::Store as _;
+use taskyard::core::ListId;
+use taskyard_testkit::{Home, Ran};
+
+use crate::side::{SILENCE, on, throughout_a_silence, until};
+
+/// A server through which ana has claimed task 1.
+struct Server {
+    child: Child,
+}
+
+impl Server {
+    fn with_a_claim(home: &Home) -> Self {
+        assert_eq!(here(home, "create One").code, Some(0));
+        let mut child = on(home, "mcp --as ana").stdin(Stdio::piped()).spawn().unwrap();
+        let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let client = json!({ "name": "claude-code", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let claim = json!({ "name": "TaskClaim", "arguments": { "taskId": "1" } });
+        for message in [
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": claim }),
+        ] {
+            writeln!(input, "{message}").unwrap();
+        }
+        loop {
+            let mut line = String::new();
+            assert!(output.read_line(&mut line).unwrap() > 0, "the server has ended");
+            if serde_json::from_str::<Value>(&line).unwrap()["id"] == 2 {
+                break;
+            }
+        }
+        // What the server says from now on is not heard, and its input stays open.
+        std::mem::forget(input);
+        Self { child }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), signal).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn here(home: &Home, words: &str) -> Ran {
+    Ran::from(on(home, words).output().unwrap())
+}
+
+fn json_of(home: &Home, words: &str) -> Value {
+    here(home, &format!("{words} --json")).json()
+}
+
+#[test]
+fn everybody_says_until_when_a_dead_server_holds_a_task_and_nobody_has_to_write() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let server = Server::with_a_claim(&home);
+    assert_eq!(json_of(&home, "show 1")["lease"]["state"], json!("live"));
+    let revision = json_of(&home, "list")["revision"].clone();
+    server.signal(Signal::KILL);
+    let killed = Instant::now();
+    until("the death", || json_of(&home, "show 1")["lease"]["state"] != "live");
+    let lease = json_of(&home, "list")["leases"][0].clone();
+    assert_eq!(lease["state"], json!("lapsing"), "{lease}");
+    assert!(lease["expiresAt"].is_string(), "{lease}");
+    let lost = json_of(&home, "claim 1 --as ben");
+    assert_eq!((&lost["claimed"], &lost["owner"]), (&json!(false), &json!("ana")));
+    assert_eq!(lost["freeAt"], lease["expiresAt"]);
+    let shown = here(&home, "show 1").stdout;
+    assert!(shown.contains("has ended, free ") && !shown.contains("runs"), "{shown}");
+    assert_eq!(json_of(&home, "stats")["counts"]["in_progress"], json!(1));
+    assert_eq!(json_of(&home, "ready")["tasks"], json!([]));
+    assert_eq!(json_of(&home, "list")["revision"], revision, "nothing was written");
+    let won = || json_of(&home, "claim 1 --as ben")["claimed"] == true;
+    until("the end of the lease", won);
+    // It left its last sign no longer before its death than signs lie apart.
+    assert!(killed.elapsed() > SILENCE / 2, "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < SILENCE + Duration::from_secs(30), "{:?}", killed.elapsed());
+}
+
+#[test]
+fn whoever_only_looks_sees_the_task_of_a_dead_server_free() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let server = Server::with_a_claim(&home);
+    server.signal(Signal::KILL);
+    let revision = json_of(&home, "list")["revision"].clone();
+    // Somebody is writing, so that nobody who looks can record anything.
+    let store = home.store();
+    let writing = store.write(&ListId::new("L").unwrap()).unwrap();
+    until("the end of the lease", || json_of(&home, "ready")["tasks"] != json!([]));
+    let listed = json_of(&home, "list");
+    assert_eq!((&listed["tasks"][0]["status"], &listed["revision"]), (&json!("pending"), &revision), "{listed}");
+    assert_eq!(listed["leases"][0]["state"], json!("ended"), "{listed}");
+    let shown = json_of(&home, "show 1");
+    assert_eq!((&shown["task"]["owner"], &shown["lease"]), (&Value::Null, &Value::Null), "{shown}");
+    assert_eq!(json_of(&home, "stats")["counts"], json!({ "pending": 1, "in_progress": 0, "completed": 0 }));
+    drop(writing);
+    assert_eq!(json_of(&home, "claim 1 --as ben")["claimed"], json!(true));
+}
+
+#[test]
+fn a_server_that_is_suspended_keeps_what_it_holds() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let server = Server::with_a_claim(&home);
+    server.signal(Signal::STOP);
+    throughout_a_silence("that ana has it", || {
+        let lost = json_of(&home, "claim 1 --as ben");
+        lost["claimed"] == false && json_of(&home, "show 1")["lease"]["state"] == "live"
+    });
+    server.signal(Signal::CONT);
+}

@@ -1,0 +1,12 @@
+//! Which processes live: the marks they are known by, what the process table says of them, and the signs of life they leave.
+//!
+//! What all of it means is decided in `taskyard_core::rules::liveness`.
+
+mod machine_id;
+mod process_table;
+mod sign_file;
+mod signs;
+
+pub(crate) use process_table::{Process, is_seen_dead, look_at, space_tag, standpoint};
+pub use process_table::{liveness_of, mark_of, own_mark};
+pub use signs::{Signs, longest_silence};

@@ -1,0 +1,116 @@
+//! The file in which a process says that it was alive, and when (`docs/formats/signs.md`).
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use taskyard_core::{Moment, ProcessMark, Timestamp};
+
+use crate::private;
+
+/// A sign is never longer than this.
+const LONGEST: u64 = 4096;
+
+/// What is written in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    machine: String,
+    pid_space: String,
+    boot: String,
+    pid: u32,
+    started: u64,
+    at: i64,
+    since_boot: i64,
+}
+
+/// A sign of life: whose, and when it was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sign {
+    pub(super) process: ProcessMark,
+    pub(super) left: Moment,
+}
+
+/// Returns the name of the file in which a process leaves its signs. Marks come out of databases; nothing in them can lead
+/// elsewhere.
+pub(super) fn name_of(process: &ProcessMark) -> String {
+    let ProcessMark { machine, pid_space, boot, pid, started } = process;
+    let plain = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).take(64).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    format!("{}-{}-{}-{pid}-{started}", plain(machine), plain(pid_space), plain(boot))
+}
+
+/// Writes a sign over the one before. The file keeps its name and its inode, so that nobody who follows a list is woken.
+pub(super) fn write(file: &File, sign: &Sign) -> io::Result<()> {
+    let Sign { process, left } = sign.clone();
+    let wire = Wire {
+        machine: process.machine,
+        pid_space: process.pid_space,
+        boot: process.boot,
+        pid: process.pid,
+        started: process.started,
+        at: left.wall.0,
+        since_boot: left.since_boot,
+    };
+    let mut text = serde_json::to_vec(&wire)?;
+    text.push(b'\n');
+    file.write_all_at(&text, 0)?;
+    file.set_len(text.len() as u64)
+}
+
+/// Reads a sign. What cannot be read as one was left when the file was last written, by whoever it is named after.
+pub(super) fn read(path: &Path) -> io::Result<Result<Sign, Timestamp>> {
+    let file = private::open_to_read(path)?;
+    let metadata = file.metadata()?;
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text)?;
+    let Ok(wire) = serde_json::from_slice::<Wire>(&text) else {
+        let written = metadata.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        return Ok(Err(Timestamp(i64::try_from(written.as_millis()).unwrap_or(i64::MAX))));
+    };
+    let Wire { machine, pid_space, boot, pid, started, at, since_boot } = wire;
+    let left = Moment { wall: Timestamp(at), boot: boot.clone(), since_boot };
+    Ok(Ok(Sign { process: ProcessMark { machine, pid_space, boot, pid, started }, left }))
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard_core::{Moment, ProcessMark, Timestamp};
+
+    use super::{Sign, name_of, read, write};
+    use crate::private;
+
+    fn sign(since_boot: i64) -> Sign {
+        let process = ProcessMark {
+            machine: "host:a/../b".into(),
+            pid_space: "pid:[4026531836]".into(),
+            boot: "b-1".into(),
+            pid: 7,
+            started: 9,
+        };
+        Sign { left: Moment { wall: Timestamp(5), boot: process.boot.clone(), since_boot }, process }
+    }
+
+    #[test]
+    fn a_sign_is_read_as_it_was_left_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sign");
+        let file = private::open(&path).unwrap();
+        for since_boot in [1_000_000, 7] {
+            write(&file, &sign(since_boot)).unwrap();
+            assert_eq!(read(&path).unwrap(), Ok(sign(since_boot)));
+        }
+        std::fs::write(&path, b"").unwrap();
+        assert!(read(&path).unwrap().is_err_and(|written| written.0 > 1_700_000_000_000));
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        assert!(read(&folder.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn the_name_of_a_sign_leads_nowhere_else() {
+        assert_eq!(name_of(&sign(1).process), "hostab-pid4026531836-b1-7-9");
+    }
+}
