@@ -138,3 +138,44 @@ fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
 fn is_forbidden(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
 }
+
+#[cfg(test)]
+mod tests {
+    use taskyard_core::{Holder, ProcessMark, Timestamp};
+
+    use super::{FIRST_FORMAT_AS_SECOND, Memory};
+    use crate::liveness::own_mark;
+    use crate::teams::memory::SeatRow;
+
+    #[test]
+    fn a_memory_of_the_first_format_is_read_and_made_one_of_the_second() {
+        let data = tempfile::tempdir().unwrap();
+        let memory = Memory::open(data.path()).unwrap();
+        let seat = SeatRow {
+            team: "t".into(),
+            member: "m".into(),
+            agent: "a".into(),
+            holder: Some(Holder::Process(own_mark())),
+            seen: Timestamp(1),
+            activity: Some(String::new()),
+            tool_uses: 0,
+            tokens: None,
+            stop_request: None,
+        };
+        memory.sit(&seat).unwrap();
+        assert_eq!(memory.seat("t", "m").unwrap(), Some(seat.clone()));
+        let first =
+            "ALTER TABLE seats DROP COLUMN machine; ALTER TABLE seats DROP COLUMN pid_space; PRAGMA user_version = 1";
+        memory.connection.execute_batch(first).unwrap();
+        let process = ProcessMark { machine: String::new(), pid_space: String::new(), ..own_mark() };
+        let old = SeatRow { holder: Some(Holder::Process(process)), ..seat.clone() };
+        // As it is read where it may not be written.
+        memory.connection.execute_batch(FIRST_FORMAT_AS_SECOND).unwrap();
+        assert_eq!(memory.seat("t", "m").unwrap(), Some(old.clone()));
+        drop(memory);
+        let memory = Memory::look(data.path()).unwrap().unwrap();
+        assert_eq!(memory.seat("t", "m").unwrap(), Some(old));
+        memory.sit(&seat).unwrap();
+        assert_eq!(memory.seat("t", "m").unwrap(), Some(seat));
+    }
+}
