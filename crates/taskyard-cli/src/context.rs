@@ -1,15 +1,16 @@
 //! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
 
+mod warnings;
+
 use std::cell::{Cell, OnceCell, RefCell};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use taskyard::Yard;
-use taskyard::config::{Config, ConfigNotice, Project, RuleWord};
+use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
-use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
-use taskyard::hooks::{HookSetup, Hooks, Notice, Teammate};
+use taskyard::core::{AgentName, ClientVersion, Rules};
+use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::leases::ThisMachine;
 use taskyard::machine::{Machine, MachineError};
@@ -17,15 +18,14 @@ use taskyard::notices::Notices;
 use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, JournalDamage, MemoryStore, Store, TeachingOptions,
-    TeachingPlace, open_documents, open_teaching,
+    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
+    open_documents, open_teaching,
 };
 use taskyard::teams::{Teams, TeamsOptions};
 use taskyard::todos::{TodoList, TodoLists};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
-use crate::output::Output;
 use crate::problem::Problem;
 use crate::reopening::settle_list;
 use crate::store_address::StoreAddress;
@@ -374,50 +374,6 @@ impl Context {
         }
         let hooks = Arc::new(Hooks::new(self.hook_setup()?, self.cancel.clone()));
         Ok(self.hooks.get_or_init(|| hooks))
-    }
-
-    /// Tells on stderr, once for each list, that tasks were read without the journal or with a new one.
-    pub(crate) fn warn_of_journals(&self, output: &mut Output) -> io::Result<()> {
-        let mut damaged: Vec<(ListId, JournalDamage)> = Vec::new();
-        for (list, damage) in self.stores.take().iter().flat_map(|store| store.damaged_journals()) {
-            if !damaged.iter().any(|(told, _)| *told == list) {
-                damaged.push((list, damage));
-            }
-        }
-        for (list, damage) in damaged {
-            output.warn(&format!(
-                "the journal of list {list} is damaged: {damage}; mend it with `taskyard doctor --fix`"
-            ))?;
-        }
-        Ok(())
-    }
-
-    /// Leaves it to the command to tell what is wrong with journals.
-    pub(crate) fn expect_damage(&self) {
-        self.stores.take();
-    }
-
-    /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.
-    pub(crate) fn tell_notices(&self, output: &mut Output) -> io::Result<()> {
-        let is_told = self.config_is_told.replace(true);
-        for notice in self.config.get().filter(|_| !is_told).into_iter().flat_map(|config| &config.notices) {
-            output.warn(&config_warning(notice))?;
-        }
-        for notice in self.hooks.get().map(|hooks| hooks.take_notices()).into_iter().flatten() {
-            match notice {
-                Notice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
-                notice => output.warn(&notice.to_string())?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Says what of the configuration does not count, and what to do about it.
-fn config_warning(notice: &ConfigNotice) -> String {
-    match notice {
-        ConfigNotice::Untrusted { .. } => format!("{notice}; run `taskyard trust` there to let it count"),
-        notice => notice.to_string(),
     }
 }
 

@@ -144,7 +144,7 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 16] = [
     ("taskyard/src/interchange/writing.rs", "an export is the user's"),
     ("taskyard/src/replacement.rs", "what takes the place of another's file"),
     ("taskyard/src/setup/applying.rs", "the settings of other agents"),
-    ("taskyard/src/store/document/files.rs", "a document and its old version"),
+    ("taskyard/src/store/document/held.rs", "a document and its old version"),
     ("taskyard/src/store/file/failpoint.rs", "the trace of a test"),
     ("taskyard/src/store/file/files.rs", "task files"),
     ("taskyard/src/store/file/guarded.rs", "inboxes and team files"),

@@ -1,7 +1,8 @@
 //! Saving what ordinary reads still give of a damaged journal, row by row, into a new one.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use rusqlite::types::Value;
@@ -17,8 +18,8 @@ use super::leases::TOKEN;
 use super::opening::{BEGUN, DATABASE};
 use super::stamp::Marks;
 use super::sums;
-use crate::clock;
 use crate::store::{Signature, StoreError};
+use crate::{clock, private};
 
 /// A table, its columns without the checksum, and how its rows are found: in the order of a key, and one by one by keys that an
 /// index or another table still has.
@@ -224,7 +225,8 @@ impl<'a> Copy<'a> {
         copy.remove();
         for part in ["", "-wal"] {
             let from = sidecar.join(format!("{DATABASE}{part}"));
-            if from.is_file() && fs::copy(&from, copy.path(part)).is_err() && part.is_empty() {
+            let copied = || io::copy(&mut File::open(&from)?, &mut private::create(&copy.path(part))?);
+            if from.is_file() && copied().is_err() && part.is_empty() {
                 return None;
             }
         }

@@ -1,0 +1,57 @@
+//! What a command tells on stderr besides its answer: journals that are damaged, and what of the configuration does not count.
+
+use std::io;
+
+use taskyard::config::ConfigNotice;
+use taskyard::core::ListId;
+use taskyard::hooks::Notice;
+use taskyard::store::JournalDamage;
+
+use super::Context;
+use crate::output::Output;
+
+impl Context {
+    /// Tells on stderr, once for each list, that tasks were read without the journal or with a new one.
+    pub(crate) fn warn_of_journals(&self, output: &mut Output) -> io::Result<()> {
+        let mut damaged: Vec<(ListId, JournalDamage)> = Vec::new();
+        for (list, damage) in self.stores.take().iter().flat_map(|store| store.damaged_journals()) {
+            if !damaged.iter().any(|(told, _)| *told == list) {
+                damaged.push((list, damage));
+            }
+        }
+        for (list, damage) in damaged {
+            output.warn(&format!(
+                "the journal of list {list} is damaged: {damage}; mend it with `taskyard doctor --fix`"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Leaves it to the command to tell what is wrong with journals.
+    pub(crate) fn expect_damage(&self) {
+        self.stores.take();
+    }
+
+    /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.
+    pub(crate) fn tell_notices(&self, output: &mut Output) -> io::Result<()> {
+        let is_told = self.config_is_told.replace(true);
+        for notice in self.config.get().filter(|_| !is_told).into_iter().flat_map(|config| &config.notices) {
+            output.warn(&config_warning(notice))?;
+        }
+        for notice in self.hooks.get().map(|hooks| hooks.take_notices()).into_iter().flatten() {
+            match notice {
+                Notice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
+                notice => output.warn(&notice.to_string())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says what of the configuration does not count, and what to do about it.
+fn config_warning(notice: &ConfigNotice) -> String {
+    match notice {
+        ConfigNotice::Untrusted { .. } => format!("{notice}; run `taskyard trust` there to let it count"),
+        notice => notice.to_string(),
+    }
+}
