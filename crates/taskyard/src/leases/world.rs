@@ -23,7 +23,12 @@ pub trait World: Debug + Send + Sync {
 
     /// Judges a lease by both.
     fn judge(&self, lease: &Lease) -> LeaseState {
-        judge_lease(lease, &self.now(), |process| self.see(process))
+        self.judge_at(lease, &self.now())
+    }
+
+    /// Judges one of many leases that are looked at in the same moment.
+    fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
+        judge_lease(lease, now, |process| self.see(process))
     }
 }
 

@@ -272,16 +272,15 @@ impl Yard {
         let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
         let claimant = self.claimant(claim);
         let blockers = open_blockers(txn, &task)?;
-        let present = lease_on(txn, &task)?;
         if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
-            let state = present.map(|lease| self.world().judge(&lease));
-            return Ok(Err((until_free(refusal, state.as_ref()), Some(task))));
+            return Ok(Err((refusal, Some(task))));
         }
         if claim.depends_on_load()
             && let Err(refusal) = judge_load(&txn.tasks()?, &task.id, &claimant, self.rules())
         {
             return Ok(Err((refusal, Some(task))));
         }
+        let present = lease_on(txn, &task)?;
         if let Some(lease) = present.as_ref().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref())) {
             let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned(), free_at: None };
             return Ok(Err((refusal, Some(task))));

@@ -22,10 +22,11 @@ pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, world: &dyn World) -> Result
     if leases.is_empty() {
         return Ok(None);
     }
+    let now = world.now();
     let mut departed: Option<AgentName> = None;
     let mut returned: Vec<Task> = Vec::new();
     for lease in leases {
-        if world.judge(&lease).is_alive() {
+        if world.judge_at(&lease, &now).is_alive() {
             continue;
         }
         if departed.as_ref().is_some_and(|agent| *agent != lease.agent) {
@@ -101,7 +102,8 @@ impl Yard {
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.
     pub fn return_ended_leases(&self) -> Result<(), Error> {
         let leases = self.store().read(self.list_id())?.leases()?;
-        if leases.iter().all(|lease| self.world().judge(lease).is_alive()) {
+        let now = self.world().now();
+        if leases.iter().all(|lease| self.world().judge_at(lease, &now).is_alive()) {
             return Ok(());
         }
         self.transact(Op::Expire, |_, _| Ok(()))?;

@@ -46,9 +46,12 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
-        let judge = |lease: Lease| (self.world().judge(&lease), lease);
-        let leases: Vec<(Lease, LeaseState)> =
-            leases.into_iter().map(judge).map(|(state, lease)| (lease, state)).collect();
+        let now = self.world().now();
+        let judge = |lease: Lease| {
+            let state = self.world().judge_at(&lease, &now);
+            (lease, state)
+        };
+        let leases: Vec<(Lease, LeaseState)> = leases.into_iter().map(judge).collect();
         give_back(&mut tasks, &leases);
         let missing = if counts_missing { missing_blockers(&tasks) } else { HashMap::new() };
         Ok(Reading { tasks, problems, leases, revision, exists, gone, missing })
@@ -67,7 +70,8 @@ impl Yard {
         {
             tracing::debug!(%error, "leases are not renewed by looking");
         }
-        let is_dead = |lease: &Lease| !self.world().judge(lease).is_alive();
+        let now = self.world().now();
+        let is_dead = |lease: &Lease| !self.world().judge_at(lease, &now).is_alive();
         leases.iter().any(is_dead)
             && self.try_return_ended_leases().unwrap_or_else(|error| {
                 tracing::debug!(%error, "what dead leases hold is left for the next writer");
