@@ -111,16 +111,23 @@ fn absence(past: &[&Entry]) -> Absence {
             Op::Merge => Some(Absence::Moved),
             // A mending takes away what is no task, and the number of a task that gets another.
             Op::Mend if is_task(entry) => Some(Absence::Renumbered),
-            // An undo leaves things as they were before the oldest revision that it took back.
-            Op::Undo => {
-                let undone = before_each.iter().find(|(revision, _)| entry.undoes.contains(revision));
-                Some(undone.and_then(|(_, absence)| *absence).unwrap_or(Absence::Missing))
-            }
+            Op::Undo => Some(after_undo(entry, &before_each, now)),
             _ => Some(Absence::Missing),
         };
     }
     // A removal by another program may not be in the journal yet; then the last entry still has the task in it.
     now.unwrap_or(Absence::Missing)
+}
+
+/// Tells why a task is not there after an undo: for what it was before the oldest revision that was taken back. Where those
+/// revisions changed nothing about that, neither does the undo: somebody may have deleted the task on purpose since.
+fn after_undo(undo: &Entry, before_each: &[(Revision, Option<Absence>)], now: Option<Absence>) -> Absence {
+    let is_undone = |(revision, _): &(Revision, Option<Absence>)| undo.undoes.contains(revision);
+    let oldest = before_each.iter().find(|before| is_undone(before)).and_then(|(_, absence)| *absence);
+    // The undo itself stands last, so something follows every revision that it took back.
+    let newest = before_each.iter().rposition(is_undone).and_then(|place| before_each.get(place + 1)?.1);
+    let absence = if oldest == newest { now } else { oldest };
+    absence.unwrap_or(Absence::Missing)
 }
 
 /// Tells whether a task stood there before.
@@ -208,6 +215,8 @@ mod tests {
 
     #[test]
     fn an_undo_leaves_a_task_as_absent_as_it_was_before() {
+        // The fifth revision changed nothing about it, so taking it back does not either.
+        assert_eq!(absence_after("create rm delete undo3 undo3 restore delete undo5"), Absence::Deleted);
         assert_eq!(absence_after("create rm restore undo3"), Absence::Missing);
         assert_eq!(absence_after("create rm restore undo3 undo4 undo5"), Absence::Missing);
         assert_eq!(absence_after("create delete restore undo3"), Absence::Deleted);
