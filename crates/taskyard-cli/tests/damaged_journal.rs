@@ -7,7 +7,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use taskyard_testkit::{Home, JournalDump, Ran, Random, Scale, copy_log, dump_journal};
@@ -352,4 +352,19 @@ fn flip_in_text(sidecar: &Path, text: &[u8]) {
         bytes[start] ^= 1;
     }
     fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn those_who_begin_a_journal_at_once_find_no_damage() {
+    for _ in 0..Scale::from_environment(0.1).of(100) {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let beginners: Vec<_> = (0..8)
+            .map(|number| home.command(&format!("create Task{number} --quiet")).stderr(Stdio::piped()).spawn().unwrap())
+            .collect();
+        for beginner in beginners {
+            let ended = beginner.wait_with_output().unwrap();
+            assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        }
+        assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 8);
+    }
 }

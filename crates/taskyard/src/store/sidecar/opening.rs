@@ -107,6 +107,8 @@ impl Journal {
     /// Fails where the journal does not go as far as its stamp says.
     fn hold_against(&mut self, stamped: Stamped) -> Result<(), StoreError> {
         let sidecar = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        // Whoever made the journal since we looked made its stamp first.
+        let stamped = if stamped.is_some() { stamped } else { refuse_damaged(&sidecar)? };
         let Some((file, stamp)) = stamped else { return Err(damaged(&sidecar, JournalDamage::NoStamp)) };
         // One moment for all the questions: each by itself would lock the database.
         let moment = self.begin_to_read()?;
