@@ -38,7 +38,7 @@ fn a_new_task_at_the_end_happened_or_did_not() {
 
 #[test]
 fn what_a_program_took_away_that_took_a_torn_document_for_an_empty_one_can_be_restored() {
-    let place = Place::new();
+    let place = DocumentSite::new();
     let before = place.tasks().len();
     let command = "update task-000 --subject Changed --store document:tasks.json";
     assert!(place.home.run_with("document: a part written=kill", command).was_killed());
@@ -56,13 +56,13 @@ fn what_a_program_took_away_that_took_a_torn_document_for_an_empty_one_can_be_re
 }
 
 /// A home with a document in it that we know, and a copy of both to go back to.
-struct Place {
+struct DocumentSite {
     home: Home,
     saved: PathBuf,
 }
 
 fn check(command: &str) {
-    let place = Place::new();
+    let place = DocumentSite::new();
     let command = format!("{command} --store document:tasks.json");
     let before = place.tasks();
     let steps = place.home.steps(&command);
@@ -97,7 +97,7 @@ fn check(command: &str) {
     }
 }
 
-impl Place {
+impl DocumentSite {
     fn new() -> Self {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         let task = |number: usize| {

@@ -17,12 +17,12 @@ pub(super) struct JournalPool(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<Connections>,
     freed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Connections {
     idle: Vec<Journal>,
     /// The threads that were lent the connections in use.
     borrowers: Vec<ThreadId>,
@@ -82,7 +82,7 @@ impl Shared {
         (Seat { pool: Arc::clone(self), borrower }, idle)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Connections> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
