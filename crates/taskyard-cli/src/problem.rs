@@ -1,6 +1,7 @@
 //! What went wrong, as people and programs learn of it: a code word, a message, advice, and an exit code.
 
 use std::io;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use taskyard::config::ConfigError;
@@ -8,6 +9,7 @@ use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
 use taskyard::machine::MachineError;
+use taskyard::store::Occupant;
 use taskyard::todos::TodoError;
 use taskyard::work::WorkError;
 use taskyard::{Error, StoreError};
@@ -142,34 +144,13 @@ impl From<StoreError> for Problem {
                     None => problem,
                 }
             }
-            StoreError::Locked { path, age, waited } => Self::new(Exit::GaveUp, "locked", message)
-                .hint(format!(
-                    "another program is working there: try again; if none is, `taskyard doctor --fix` takes `{}` away",
-                    path.display()
-                ))
-                .detail("path", path.display().to_string())
-                .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
-                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
-            StoreError::Busy { path, age } => Self::new(Exit::GaveUp, "locked", message)
-                .hint(format!(
-                    "another program is working on this task: try again; if none is, `taskyard doctor --fix` takes `{}` away",
-                    path.display()
-                ))
-                .detail("path", path.display().to_string())
-                .detail("ageMs", u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+            StoreError::Unavailable { .. } => Self::new(Exit::CouldNot, "unavailable", message)
+                .hint("look before you try again: a change that was under way may have been made"),
+            StoreError::Failed { .. } => Self::new(Exit::CouldNot, "store_failed", message),
+            StoreError::Busy { by, waited } => busy(message, by, waited),
             StoreError::NoLock { path, .. } => Self::new(Exit::GaveUp, "locked", message)
                 .hint(format!("no program can write here until it is gone: `taskyard doctor --fix` takes `{}` away", path.display()))
                 .detail("path", path.display().to_string()),
-            StoreError::Stuck { path, holder, waited } => Self::new(Exit::GaveUp, "locked", message)
-                .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
-                .detail("path", path.display().to_string())
-                .detail("process", holder)
-                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
-            StoreError::Held { path, holder, waited } => Self::new(Exit::GaveUp, "locked", message)
-                .hint("if that process is suspended or hangs, resume or end it; then try again")
-                .detail("path", path.display().to_string())
-                .detail("process", holder)
-                .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)),
             StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
                 .hint("use the newer taskyard")
                 .detail("path", path.display().to_string())
@@ -199,6 +180,30 @@ impl From<StoreError> for Problem {
                 .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")
                 .detail("path", path.display().to_string()),
         }
+    }
+}
+
+/// Says who is in the way, and what to do about it.
+fn busy(message: String, by: Occupant, waited: Duration) -> Problem {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let problem = Problem::new(Exit::GaveUp, "locked", message).detail("waitedMs", milliseconds(waited));
+    match by {
+        Occupant::LockHolder { lock, age } => problem
+            .hint(format!(
+                "another program is working there: try again; if none is, `taskyard doctor --fix` takes `{}` away",
+                lock.display()
+            ))
+            .detail("path", lock.display().to_string())
+            .detail("ageMs", milliseconds(age)),
+        Occupant::FileLocker { file, process } => problem
+            .hint("if that process is suspended or hangs, resume or end it; then try again")
+            .detail("path", file.display().to_string())
+            .detail("process", process),
+        Occupant::JournalWriter { journal, process } => problem
+            .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
+            .detail("path", journal.display().to_string())
+            .detail("process", process),
+        Occupant::Elsewhere { .. } => problem.hint("try again"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{AgentName, Image, ListId, Revision, TaskId, Timestamp};
+use crate::{AgentName, AttemptId, Image, ListId, Revision, TaskId, Timestamp};
 
 /// The verb of a journal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,6 +126,8 @@ pub struct Entry {
     pub undoes: Vec<Revision>,
     /// What there is to say of the whole commit; on its first entry only.
     pub remark: Remark,
+    /// The attempt that the commit was; on its first entry only, and on none that an older release or another program made.
+    pub attempt: Option<AttemptId>,
 }
 
 /// What a commit means for others than the one who made it.

@@ -23,6 +23,7 @@ pub mod tools;
 
 mod agent;
 mod assignee;
+mod attempt;
 mod entry;
 mod image;
 mod job;
@@ -45,6 +46,7 @@ mod todo;
 
 pub use agent::AgentName;
 pub use assignee::Assignee;
+pub use attempt::AttemptId;
 pub use entry::{Entry, Event, Op, Remark};
 pub use image::Image;
 pub use job::{Farewell, Gap, Job, JobEnding, JobFate, JobKind, JobOutput, JobState, JobUsage, UnknownJobKind};

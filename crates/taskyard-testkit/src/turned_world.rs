@@ -1,12 +1,13 @@
 //! A world whose clocks, machines and processes a test moves by hand.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use taskyard::core::rules::liveness::{LONGEST_SILENCE, ProcessSeen, Sight, Standpoint, judge_process};
 use taskyard::core::{Holder, Moment, ProcessMark, Timestamp};
 use taskyard::leases::World;
+use taskyard::store::StoreClock;
 
 /// How many machines there are.
 const MACHINES: usize = 2;
@@ -64,6 +65,19 @@ impl Default for TurnedWorld {
 }
 
 impl TurnedWorld {
+    /// Returns the moment it is where whoever judges stands.
+    pub fn now(&self) -> Moment {
+        let inner = self.inner();
+        let boot = inner.standpoint().boot;
+        Moment { wall: Timestamp(inner.wall), boot, since_boot: inner.machines[inner.stands.0].since_boot }
+    }
+
+    /// Returns the clock of this world, for a store.
+    pub fn clock(self: &Arc<Self>) -> StoreClock {
+        let world = Arc::clone(self);
+        StoreClock::new(move || world.now())
+    }
+
     /// Lets time pass, by all clocks.
     pub fn pass(&self, time: Duration) {
         self.inner().pass(time);
@@ -177,12 +191,6 @@ impl Inner {
 }
 
 impl World for TurnedWorld {
-    fn now(&self) -> Moment {
-        let inner = self.inner();
-        let boot = inner.standpoint().boot;
-        Moment { wall: Timestamp(inner.wall), boot, since_boot: inner.machines[inner.stands.0].since_boot }
-    }
-
     fn see(&self, process: &ProcessMark) -> ProcessSeen {
         let inner = self.inner();
         let here = inner.standpoint();

@@ -1,15 +1,17 @@
 //! The thing every operation is called on.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard_core::{AgentName, Event, ListId, Op, Proof, Rules, Token};
+use taskyard_core::rules::leasing::LeaseState;
+use taskyard_core::{AgentName, AttemptId, Event, Lease, ListId, Moment, Op, Proof, Rules, Token};
 
 use crate::events::EventBus;
 use crate::hooks::Hooks;
 use crate::leases::{ThisMachine, World};
 use crate::operations::{Halt, show_life, stage_ended_leases};
-use crate::store::{Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::store::{HistoryQuery, Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
 use crate::teams::Teams;
 use crate::{Error, Outcome};
 
@@ -17,6 +19,9 @@ use crate::{Error, Outcome};
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
+
+/// A store whose answer was lost is asked again after this long, then after twice that, and so on.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// What a transaction on two lists did to each.
 type Events = [Option<Event>; 2];
@@ -69,7 +74,7 @@ impl Yard {
         Self { teams: Some(teams), ..self }
     }
 
-    /// Lets another world than this machine's clocks and processes decide which leases have ended.
+    /// Lets another world than this machine's processes decide which leases have ended.
     #[must_use]
     pub fn in_world(self, world: Arc<dyn World>) -> Self {
         Self { world, ..self }
@@ -134,6 +139,16 @@ impl Yard {
         &*self.world
     }
 
+    /// Returns the moment it is, by the clock of the store.
+    pub(crate) fn now(&self) -> Result<Moment, StoreError> {
+        self.store.now()
+    }
+
+    /// Judges a lease at this moment.
+    pub fn judge(&self, lease: &Lease) -> Result<LeaseState, StoreError> {
+        Ok(self.world.judge_at(lease, &self.now()?))
+    }
+
     /// Returns what the writes of this yard bring against leases.
     pub(crate) fn proof(&self) -> Proof {
         self.proof
@@ -167,12 +182,19 @@ impl Yard {
         op: Op,
         mut change: impl FnMut(&mut dyn Txn, &mut Signature) -> Result<T, Halt>,
     ) -> Result<Outcome<(T, Option<Event>)>, Error> {
-        let attempt = || {
+        let attempt = || loop {
             let mut txn = self.open(&self.list)?;
             let mut signature = Signature::new(self.actor.clone(), op);
             let answer = change(&mut *txn, &mut signature)?;
-            show_life(&mut *txn, &self.actor, self.world())?;
-            Ok((answer, txn.commit(&signature)?))
+            show_life(&mut *txn, self)?;
+            match txn.commit(&signature) {
+                Err(lost @ StoreError::Unavailable { .. }) => {
+                    if let Some(event) = self.commit_of(signature.attempt, lost)? {
+                        return Ok((answer, Some(event)));
+                    }
+                }
+                committed => return Ok((answer, committed?)),
+            }
         };
         let outcome = persist(attempt)?;
         if let Outcome::Done((_, event)) = &outcome {
@@ -181,11 +203,32 @@ impl Yard {
         Ok(outcome)
     }
 
+    /// Returns what came of an attempt at a commit whose answer was lost; none where it did not happen. Fails as the commit did where
+    /// the store stays out of reach.
+    fn commit_of(&self, attempt: AttemptId, lost: StoreError) -> Result<Option<Event>, StoreError> {
+        for breath in 1..=ATTEMPTS {
+            tracing::warn!(error = %lost, "the answer to a commit was lost");
+            thread::sleep(BREATH * breath);
+            // Whoever has the turn knows: what was under way before has ended.
+            match self.store.write(&self.list) {
+                Err(StoreError::Unavailable { .. }) => {}
+                turn => {
+                    let _turn = turn?;
+                    let query = HistoryQuery { attempt: Some(attempt), ..HistoryQuery::default() };
+                    let entries = self.store.history(&self.list, &query)?;
+                    let event = |revision| Event { list: self.list.clone(), revision, entries: entries.clone() };
+                    return Ok(entries.first().map(|first| event(first.revision)));
+                }
+            }
+        }
+        Err(lost)
+    }
+
     /// Opens a transaction in which every lease counts: what dead ones held has come back before.
     fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         loop {
             let mut txn = self.store.write(list)?;
-            let Some(signature) = stage_ended_leases(&mut *txn, self.world())? else { return Ok(txn) };
+            let Some(signature) = stage_ended_leases(&mut *txn, self)? else { return Ok(txn) };
             self.publish(txn.commit(&signature)?.as_ref());
         }
     }
@@ -194,7 +237,7 @@ impl Yard {
     pub(crate) fn try_return_ended_leases(&self) -> Result<bool, StoreError> {
         let mut came_back = false;
         while let Some(mut txn) = self.store.try_write(&self.list)? {
-            let Some(signature) = stage_ended_leases(&mut *txn, self.world())? else { break };
+            let Some(signature) = stage_ended_leases(&mut *txn, self)? else { break };
             self.publish(txn.commit(&signature)?.as_ref());
             came_back = true;
         }
@@ -236,11 +279,11 @@ fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>
             Err(Halt::Failed(StoreError::Conflict { task })) => {
                 tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
             }
-            Err(Halt::Failed(StoreError::Busy { path, age })) if started.elapsed() > PATIENCE => {
-                return Err(StoreError::Locked { path, age, waited: started.elapsed() }.into());
-            }
-            Err(Halt::Failed(StoreError::Busy { path, .. })) => {
-                tracing::debug!(lock = %path.display(), "held by another process, starting over");
+            Err(Halt::Failed(StoreError::Busy { by, waited })) if waited.is_zero() => {
+                if started.elapsed() > PATIENCE {
+                    return Err(StoreError::Busy { by, waited: started.elapsed() }.into());
+                }
+                tracing::debug!(%by, "starting over");
                 attempts -= 1;
             }
             Err(Halt::Failed(error)) => return Err(error.into()),

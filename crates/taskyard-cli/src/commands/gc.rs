@@ -25,11 +25,12 @@ impl Gc {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let store = context.store()?;
         let mut removed: Vec<(ListId, Litter)> = Vec::new();
-        for info in store.lists()? {
-            let mut litter = store.litter(&info.list)?;
+        // Only where lists are files does anything lie about.
+        for (info, care) in store.lists()?.into_iter().filter_map(|info| Some((info, store.care()?))) {
+            let mut litter = care.litter(&info.list)?;
             // What serves somebody, and is only wrong, is left to `doctor`.
             litter.retain(|litter| described(litter).is_some());
-            let swept = if self.dry_run { litter } else { store.sweep(&info.list, &litter)? };
+            let swept = if self.dry_run { litter } else { care.sweep(&info.list, &litter)? };
             removed.extend(swept.into_iter().map(|litter| (info.list.clone(), litter)));
         }
         if output.is_json() {

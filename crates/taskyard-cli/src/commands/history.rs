@@ -46,6 +46,7 @@ impl History {
             since: self.since.unwrap_or_default(),
             until: None,
             newest: self.number.or(shown),
+            attempt: None,
         };
         let entries = context.yard()?.history(&query)?;
         if output.is_json() {

@@ -51,7 +51,7 @@ impl Renew {
             output.document(Answer { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;
         } else {
             let mut line = did("Renewed", &task);
-            line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease, &yard.world().judge(&lease))));
+            line.push(Tone::Dim, &format!(", yours {}", output.look().lease(&lease, &yard.judge(&lease)?)));
             output.say(&line)?;
         }
         Ok(Exit::Done)

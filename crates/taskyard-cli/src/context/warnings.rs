@@ -5,7 +5,7 @@ use std::io;
 use taskyard::config::ConfigNotice;
 use taskyard::core::ListId;
 use taskyard::hooks::Notice;
-use taskyard::store::JournalDamage;
+use taskyard::store::{FileCare, JournalDamage};
 
 use super::Context;
 use crate::output::Output;
@@ -14,7 +14,9 @@ impl Context {
     /// Tells on stderr, once for each list, that tasks were read without the journal or with a new one.
     pub(crate) fn warn_of_journals(&self, output: &mut Output) -> io::Result<()> {
         let mut damaged: Vec<(ListId, JournalDamage)> = Vec::new();
-        for (list, damage) in self.stores.take().iter().flat_map(|store| store.damaged_journals()) {
+        let stores = self.stores.take();
+        let cares = stores.iter().filter_map(|store| store.care());
+        for (list, damage) in cares.flat_map(FileCare::damaged_journals) {
             if !damaged.iter().any(|(told, _)| *told == list) {
                 damaged.push((list, damage));
             }

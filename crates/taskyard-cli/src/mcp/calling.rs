@@ -13,6 +13,7 @@ use taskyard::core::ListId;
 use taskyard::core::tools::{Answer, catalogue, todo_write};
 use taskyard::hooks::Notice;
 use taskyard::process::Cancel;
+use taskyard::store::FileCare;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::MissedTickBehavior;
 
@@ -158,7 +159,8 @@ fn make_now(
 /// Says, once for each list, that its journal is damaged.
 fn tell_of_journals(answer: &mut Answer, place: &Place) {
     static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
-    for (list, damage) in place.yard().store().damaged_journals() {
+    let care = place.yard().store().care();
+    for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
         let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
         if told.contains(&list) {
             continue;

@@ -151,6 +151,7 @@ mod tests {
             after: Some(after),
             undoes: Vec::new(),
             remark: Remark::default(),
+            attempt: None,
         }
     }
 

@@ -97,6 +97,7 @@ mod tests {
             after: image(after),
             undoes: Vec::new(),
             remark: Remark::default(),
+            attempt: None,
         }
     }
 

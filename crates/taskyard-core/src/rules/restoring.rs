@@ -159,6 +159,7 @@ mod tests {
             after,
             undoes: Vec::new(),
             remark: Remark::default(),
+            attempt: None,
         }
     }
 

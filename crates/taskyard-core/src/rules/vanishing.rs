@@ -72,6 +72,7 @@ mod tests {
             after,
             undoes: Vec::new(),
             remark: Remark::default(),
+            attempt: None,
         }
     }
 

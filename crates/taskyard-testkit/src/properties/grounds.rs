@@ -267,7 +267,8 @@ impl Ground for Memory {
         let ids = ids.chain(list.problems().unwrap().into_iter().map(|problem| problem.task));
         let image = |id: &TaskId| match list.find(id).unwrap() {
             Lookup::Found(_, image) => image,
-            _ => list.broken(id).unwrap().unwrap(),
+            Lookup::Unreadable(problem) => problem.contents.unwrap(),
+            Lookup::Missing => panic!("{id} was there"),
         };
         let text = |id: &TaskId| String::from_utf8(image(id).bytes().to_vec()).unwrap();
         ids.map(|id| (id.file_stem(), text(&id))).collect()

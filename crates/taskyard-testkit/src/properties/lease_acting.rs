@@ -5,7 +5,6 @@ use taskyard::core::rules::agents::is_same_agent;
 use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Holder, Lease, Moment, Revision, Task, TaskId, Token};
-use taskyard::leases::World;
 use taskyard::operations::{Claim, ClaimOutcome, Departure, Filter, NewTask, UndoRange};
 
 use super::lease_steps::{LeaseStep, Life};

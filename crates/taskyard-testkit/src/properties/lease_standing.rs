@@ -5,7 +5,6 @@ use std::time::Duration;
 use taskyard::core::rules::leasing::{CLOCK_MARGIN, DEFAULT_LEASE, LeaseState};
 use taskyard::core::rules::liveness::LONGEST_SILENCE;
 use taskyard::core::{Holder, Lease};
-use taskyard::leases::World;
 
 use super::lease_steps::LeaseStep;
 use crate::TurnedWorld;

@@ -11,6 +11,7 @@ use taskyard::core::rules::leasing::{LeaseState, holds};
 use taskyard::core::{AgentName, Entry, Lease, ListId, Op, Revision, Rules, Status, Task, TaskId, Token};
 use taskyard::leases::World;
 use taskyard::store::HistoryQuery;
+use taskyard::store::StoreClock;
 
 use super::invariants::Replay;
 use super::lease_acting::{AGENTS, Given};
@@ -31,12 +32,13 @@ pub type Outside = Box<dyn Fn(&ListId, &Task)>;
 /// is refused otherwise; what an ended lease held is pending and nobody's in the journal after the next write; a lease lives for
 /// its time whatever the wall clock is set to, and with its process whoever looks from whichever machine or container, or by the
 /// signs of life of that process where it cannot be seen; every owner has a reason in the journal, and the journal replays to the list.
-pub fn leases_keep_their_promises<T: Into<Opened>>(factory: impl Fn() -> (T, Outside), cases: usize) {
+pub fn leases_keep_their_promises<T: Into<Opened>>(factory: impl Fn(StoreClock) -> (T, Outside), cases: usize) {
     let cases = u32::try_from(Scale::from_environment(0.1).of(cases)).unwrap_or(u32::MAX);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let played = TestRunner::new(config).run(&lease_sequences(), |steps| {
-        let (opened, outside) = factory();
-        let mut player = LeasePlayer::new(opened.into(), outside);
+        let world = Arc::new(TurnedWorld::default());
+        let (opened, outside) = factory(world.clock());
+        let mut player = LeasePlayer::new(world, opened.into(), outside);
         for step in std::iter::repeat_n(&LeaseStep::Create { waits_for: None }, 4).chain(&steps) {
             player.play(step);
         }
@@ -91,9 +93,8 @@ impl Before {
 }
 
 impl LeasePlayer {
-    fn new(opened: Opened, outside: Outside) -> Self {
+    fn new(world: Arc<TurnedWorld>, opened: Opened, outside: Outside) -> Self {
         let list = ListId::new("home").unwrap();
-        let world = Arc::new(TurnedWorld::default());
         let actor = AgentName::new("player").unwrap();
         let yard = Yard::new(Arc::clone(&opened.store), list.clone(), actor);
         let yard = yard.with_rules(Rules::Strict).in_world(Arc::clone(&world) as Arc<dyn World>);
@@ -125,8 +126,10 @@ impl LeasePlayer {
     fn before(&self) -> Before {
         let list = self.yard.store().read(self.yard.list_id()).unwrap();
         let leases = list.leases().unwrap();
-        let leases =
-            leases.into_iter().map(|lease| (self.world.judge(&lease), lease)).map(|(state, lease)| (lease, state));
+        let leases = leases
+            .into_iter()
+            .map(|lease| (self.world.judge_at(&lease, &self.world.now()), lease))
+            .map(|(state, lease)| (lease, state));
         let tasks = list.tasks().unwrap().into_iter().map(|task| (task.id.clone(), task));
         Before { leases: leases.collect(), tasks: tasks.collect(), revision: list.revision() }
     }

@@ -4,11 +4,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use taskyard::core::dialect::native::LARGEST;
-use taskyard::core::rules::numbering::next_id;
 use taskyard::core::{Op, Rules, Task};
 use taskyard::store::{HistoryQuery, Lookup, StoreError};
 
-use super::samples::{CLIENT, Open, id, list, subjects, task};
+use super::samples::{CLIENT, Open, id, list, next_is, subjects, task};
 use crate::{PATIENCE, build, commit, images, signature};
 
 /// Dropped without a commit, nothing has happened: no task, no number, no entry, no list.
@@ -25,8 +24,7 @@ pub fn a_transaction_that_is_dropped_has_done_nothing(open: &Open) {
         drop(txn);
         assert_eq!(images(&*opened.store.read(&list()).unwrap()), before);
         assert_eq!(opened.store.history(&list(), &HistoryQuery::default()).unwrap().len(), 2);
-        let numbers = opened.store.write(&list()).unwrap().numbers().unwrap();
-        assert_eq!(next_id(numbers, rules), id(3));
+        next_is(&*opened.store, 3);
     }
 }
 

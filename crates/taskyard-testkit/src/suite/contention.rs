@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::json;
-use taskyard::core::rules::numbering::next_id;
 use taskyard::core::{Rules, Task};
 
-use super::samples::{Open, id, list, task};
+use super::samples::{Open, id, list, next_is, task};
 use crate::{Opened, Scale, commit};
 
 const THREADS: usize = 8;
@@ -31,7 +30,7 @@ pub fn eight_threads_get_different_numbers(open: &Open) {
     together(&opened, |opened| {
         for _ in 0..rounds() {
             commit(&*opened.store, &list(), |txn| {
-                let id = next_id(txn.numbers().unwrap(), Rules::Strict);
+                let id = txn.new_id().unwrap();
                 txn.put(Task { id, ..task(0, "x") }).unwrap();
             });
         }
@@ -39,7 +38,7 @@ pub fn eight_threads_get_different_numbers(open: &Open) {
     let tasks = opened.store.read(&list()).unwrap().tasks().unwrap();
     let made = THREADS as u64 * rounds();
     assert_eq!(tasks.iter().map(|task| task.id.clone()).collect::<HashSet<_>>().len() as u64, made);
-    assert_eq!(tasks.last().unwrap().id, id(made));
+    next_is(&*opened.store, made + 1);
 }
 
 /// What was read in a transaction is still so when it commits.

@@ -103,3 +103,26 @@ pub fn the_journal_replays_to_the_present(open: &Open) {
         assert_eq!(played, images(&*opened.store.read(&list()).unwrap()));
     }
 }
+
+/// Whoever lost the answer to a commit finds by its attempt whether it happened.
+pub fn a_commit_is_found_by_its_attempt(open: &Open) {
+    for rules in [Rules::Strict, CLIENT] {
+        let opened = open(rules);
+        let mut attempts = Vec::new();
+        for number in [1, 3, 5] {
+            let mut txn = opened.store.write(&list()).unwrap();
+            txn.put(task(number, "one")).unwrap();
+            txn.put(task(number + 1, "two")).unwrap();
+            let signature = signature(Op::Create);
+            attempts.push((signature.attempt, txn.commit(&signature).unwrap().unwrap()));
+        }
+        let of = |attempt| {
+            let query = HistoryQuery { attempt: Some(attempt), ..HistoryQuery::default() };
+            opened.store.history(&list(), &query).unwrap()
+        };
+        for (attempt, event) in &attempts {
+            assert_eq!(of(*attempt), event.entries);
+        }
+        assert_eq!(of(signature(Op::Create).attempt), [], "an attempt that was never made");
+    }
+}

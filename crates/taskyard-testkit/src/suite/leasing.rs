@@ -16,14 +16,7 @@ use crate::{Opened, PATIENCE, build, commit, finishes, signature};
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn new_lease(number: u64) -> NewLease {
-    NewLease {
-        task: id(number),
-        agent: AgentName::new("ana").unwrap(),
-        taken: Timestamp(1),
-        ttl: Some(HOUR),
-        ends: Some(moment(1000)),
-        holder: None,
-    }
+    NewLease { task: id(number), agent: AgentName::new("ana").unwrap(), ttl: Some(HOUR), holder: None }
 }
 
 fn moment(milliseconds: i64) -> Moment {
@@ -71,15 +64,27 @@ pub fn a_lease_is_kept_as_it_was_given(open: &Open) {
     ];
     let mut given = Vec::new();
     for (number, holder) in (1..).zip(holders) {
-        let time = [(None, None), (Some(HOUR), Some(moment(5)))][usize::from(number != 2)].clone();
         commit(&*opened.store, &list(), |txn| {
             txn.put(taken(number)).unwrap();
-            let new = NewLease { holder: holder.clone(), ttl: time.0, ends: time.1.clone(), ..new_lease(number) };
+            let new = NewLease { holder: holder.clone(), ttl: (number != 2).then_some(HOUR), ..new_lease(number) };
             given.push(txn.grant(new).unwrap());
         });
     }
     assert_eq!(leases(&opened), given);
-    assert_eq!((&given[2].agent, given[2].taken), (&AgentName::new("ana").unwrap(), Timestamp(1)));
+    assert_eq!((&given[2].agent, &given[1].ends), (&AgentName::new("ana").unwrap(), &None));
+}
+
+/// When a lease is taken, and when it ends, is told by the clock of the store.
+pub fn a_lease_is_given_by_the_stores_clock(open: &Open) {
+    let opened = open(Rules::Strict);
+    let before = opened.store.now().unwrap();
+    let lease = take(&opened, 1);
+    let after = opened.store.now().unwrap();
+    assert!((before.wall..=after.wall).contains(&lease.taken));
+    let ends = lease.ends.unwrap();
+    assert_eq!(ends.boot, after.boot);
+    assert!((before.after(HOUR).wall..=after.after(HOUR).wall).contains(&ends.wall));
+    assert!((before.after(HOUR).since_boot..=after.after(HOUR).since_boot).contains(&ends.since_boot));
 }
 
 /// Every token is greater than all before it, also those of leases that have ended.

@@ -1,27 +1,21 @@
 //! Numbers, and that none is used twice.
 
-use taskyard::Store;
-use taskyard::core::rules::numbering::next_id;
 use taskyard::core::{Image, Op, Rules, Task, TaskId};
 use taskyard::store::StoreError;
 
-use super::samples::{CLIENT, Open, id, list, task};
+use super::samples::{CLIENT, Open, id, list, next_is, task};
 use crate::{build, commit, images, signature};
-
-fn next(store: &dyn Store, rules: Rules) -> TaskId {
-    next_id(store.write(&list()).unwrap().numbers().unwrap(), rules)
-}
 
 /// A removed task leaves its number behind, in both rules.
 pub fn the_number_of_a_removed_task_is_not_given_out_again(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        assert_eq!(next(&*opened.store, rules), id(1));
+        next_is(&*opened.store, 1);
         build::fill(&*opened.store, &list(), "1 pending; 2 pending; 3 pending");
         commit(&*opened.store, &list(), |txn| txn.remove(&id(3)).unwrap());
-        assert_eq!(next(&*opened.store, rules), id(4));
+        next_is(&*opened.store, 4);
         commit(&*opened.store, &list(), |txn| txn.remove(&id(1)).unwrap());
-        assert_eq!(next(&*opened.store, rules), id(4));
+        next_is(&*opened.store, 4);
     }
 }
 
@@ -31,7 +25,7 @@ pub fn clear_keeps_the_high_water_mark(open: &Open) {
         let opened = open(rules);
         build::fill(&*opened.store, &list(), "1 pending; 7 pending");
         commit(&*opened.store, &list(), |txn| txn.clear().unwrap());
-        assert_eq!(next(&*opened.store, rules), id(8));
+        next_is(&*opened.store, 8);
     }
 }
 
@@ -40,7 +34,7 @@ pub fn a_name_that_begins_with_a_number_counts_as_that_number(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
         build::fill(&*opened.store, &list(), "3 pending; 12x pending; abc pending");
-        assert_eq!(next(&*opened.store, rules), id(13));
+        next_is(&*opened.store, 13);
     }
 }
 
@@ -49,20 +43,25 @@ pub fn the_journal_remembers_every_number(open: &Open) {
     let opened = open(Rules::Strict);
     build::fill(&*opened.store, &list(), "1 pending; 30 pending");
     commit(&*opened.store, &list(), |txn| txn.remove(&id(30)).unwrap());
-    let numbers = opened.store.write(&list()).unwrap().numbers().unwrap();
-    assert_eq!((numbers.highest_file, numbers.journaled), (1.0, 30.0));
+    commit(&*opened.store, &list(), |txn| txn.remove(&id(1)).unwrap());
+    next_is(&*opened.store, 31);
 }
 
 /// Two tasks made in one transaction get two numbers.
 pub fn a_number_staged_counts_before_the_commit(open: &Open) {
     let opened = open(Rules::Strict);
     commit(&*opened.store, &list(), |txn| {
+        let mut given = Vec::new();
         for _ in 0..3 {
-            let id = next_id(txn.numbers().unwrap(), Rules::Strict);
+            let id = txn.new_id().unwrap();
+            assert!(!given.contains(&id));
+            given.push(id.clone());
             txn.put(Task { id, ..task(0, "x") }).unwrap();
         }
+        let more = txn.new_ids(5).unwrap();
+        assert!(more.len() == 5 && more.iter().all(|id| !given.contains(id)));
     });
-    assert_eq!(next(&*opened.store, Rules::Strict), id(4));
+    next_is(&*opened.store, 4);
 }
 
 /// What nobody can count on from is left out before the highest number is looked for, in the list and in the journal.
@@ -70,12 +69,12 @@ pub fn a_number_too_large_to_count_on_from_does_not_count(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
         build::fill(&*opened.store, &list(), "3 pending; 1794754403000000000 pending; 9007199254740991 pending");
-        assert_eq!(next(&*opened.store, rules), id(4));
+        next_is(&*opened.store, 4);
         commit(&*opened.store, &list(), |txn| {
             txn.remove(&id(1_794_754_403_000_000_000)).unwrap();
             txn.remove(&id(3)).unwrap();
         });
-        assert_eq!(next(&*opened.store, rules), id(4));
+        next_is(&*opened.store, 4);
         assert!(opened.store.read(&list()).unwrap().find(&id(9_007_199_254_740_991)).unwrap().task().is_some());
     }
 }

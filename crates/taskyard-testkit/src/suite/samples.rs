@@ -2,6 +2,7 @@
 
 use taskyard::Store;
 use taskyard::core::{ClientVersion, ListId, Rules, Task, TaskId};
+use taskyard::store::{FileLayout, HistoryQuery};
 
 use crate::Opened;
 
@@ -24,4 +25,15 @@ pub(super) fn task(number: u64, subject: &str) -> Task {
 
 pub(super) fn subjects(store: &dyn Store) -> Vec<String> {
     store.read(&list()).unwrap().tasks().unwrap().into_iter().map(|task| task.subject).collect()
+}
+
+/// Fails unless a new task gets this number next; where the store names tasks otherwise, a name that nothing ever had.
+pub(super) fn next_is(store: &dyn Store, number: u64) {
+    let next = store.write(&list()).unwrap().new_id().unwrap();
+    let layout = store.care().map_or(FileLayout::Numbered, |care| care.layout());
+    if layout == FileLayout::Numbered {
+        return assert_eq!(next, id(number));
+    }
+    let known = store.history(&list(), &HistoryQuery { task: Some(next), ..HistoryQuery::default() }).unwrap();
+    assert_eq!(known, []);
 }

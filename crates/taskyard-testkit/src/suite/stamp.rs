@@ -64,6 +64,7 @@ macro_rules! store_suite {
             the_journal_is_asked_for_a_range
             the_journal_is_asked_for_the_newest_revisions
             the_journal_replays_to_the_present
+            a_commit_is_found_by_its_attempt
         }
         $crate::store_tests! { watching
             past_commits_come_first_and_then_new_ones
@@ -85,6 +86,7 @@ macro_rules! store_suite {
         }
         $crate::store_tests! { leasing
             a_lease_is_kept_as_it_was_given
+            a_lease_is_given_by_the_stores_clock
             tokens_only_grow
             the_token_of_a_lease_that_ended_at_once_is_used_up
             the_newest_lease_of_a_task_is_the_only_one

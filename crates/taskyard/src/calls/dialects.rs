@@ -216,7 +216,8 @@ impl Toolbox {
     }
 
     fn elements(&self) -> Result<Vec<Value>, NoAnswer> {
-        Ok(self.yard.store().elements(self.yard.list_id()).map_err(crate::Error::from)?)
+        let care = self.yard.store().care();
+        Ok(care.map_or(Ok(Vec::new()), |care| care.elements(self.yard.list_id())).map_err(crate::Error::from)?)
     }
 
     fn forbidden(&self, refusal: &Refusal) -> Result<Answer, NoAnswer> {

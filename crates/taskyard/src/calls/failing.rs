@@ -7,16 +7,7 @@ use crate::{Error, StoreError};
 
 /// Returns the answer to a call that ended with an error.
 pub fn failed(error: &Error, rules: Rules) -> Answer {
-    let is_locked = matches!(
-        error,
-        Error::Store(
-            StoreError::Locked { .. }
-                | StoreError::NoLock { .. }
-                | StoreError::Held { .. }
-                | StoreError::Busy { .. }
-                | StoreError::Stuck { .. }
-        )
-    );
+    let is_locked = matches!(error, Error::Store(StoreError::Busy { .. } | StoreError::NoLock { .. }));
     if is_locked && rules.is_client() {
         // The client's own words, which its models know.
         return Answer::error("Lock file is already being held");
@@ -26,14 +17,12 @@ pub fn failed(error: &Error, rules: Rules) -> Answer {
 
 fn advice(error: &Error) -> &'static str {
     match error {
-        Error::Store(
-            StoreError::Locked { .. }
-            | StoreError::Held { .. }
-            | StoreError::Busy { .. }
-            | StoreError::Stuck { .. }
-            | StoreError::Conflict { .. },
-        )
-        | Error::TooManyConflicts { .. } => "Nothing was changed: call again.",
+        Error::Store(StoreError::Busy { .. } | StoreError::Conflict { .. }) | Error::TooManyConflicts { .. } => {
+            "Nothing was changed: call again."
+        }
+        Error::Store(StoreError::Unavailable { .. }) => {
+            "The change may or may not have been made: look before you call again."
+        }
         Error::Store(StoreError::Unfinished { .. }) => "Do not repeat the call: the change is not lost.",
         Error::Store(StoreError::TooLarge { .. }) => {
             "Nothing was changed: keep long texts in a file and name the file in the task."
@@ -48,6 +37,7 @@ fn advice(error: &Error) -> &'static str {
             | StoreError::NoLock { .. }
             | StoreError::Taken { .. }
             | StoreError::NoNumberLeft
+            | StoreError::Failed { .. }
             | StoreError::Journal { .. }
             | StoreError::NewerJournal { .. },
         )
@@ -64,12 +54,14 @@ mod tests {
     use taskyard_core::{ClientVersion, Rules, TaskId};
 
     use super::failed;
+    use crate::store::Occupant;
     use crate::{Error, StoreError};
 
     #[test]
     fn a_held_lock_is_told_in_the_clients_words_to_its_own_models_alone() {
         let waited = Duration::from_secs(12);
-        let error = Error::Store(StoreError::Locked { path: "L/.lock".into(), age: waited, waited });
+        let error =
+            Error::Store(StoreError::Busy { by: Occupant::LockHolder { lock: "L/.lock".into(), age: waited }, waited });
         let client = failed(&error, Rules::Client(ClientVersion::V2_1_34));
         assert_eq!((client.text.as_str(), client.is_error), ("Lock file is already being held", true));
         let ours = failed(&error, Rules::Strict).text;

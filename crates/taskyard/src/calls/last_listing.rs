@@ -32,7 +32,7 @@ impl LastListing {
     /// Returns the answer to a call where it is the same as the last one. Waits for nobody.
     pub fn again(&self, yard: &Yard, tool: &str, input: &Value) -> Option<Arc<Answer>> {
         let asks_for_all = tool == task_list::TOOL.name && input.as_object().is_some_and(serde_json::Map::is_empty);
-        let sighting = asks_for_all.then(|| yard.store().sighting(yard.list_id())).flatten()?;
+        let sighting = sighting(yard).filter(|_| asks_for_all)?;
         let kept = self.kept.try_lock().ok()?;
         let counts = |kept: &&Kept| kept.sighting == sighting && kept.until.is_none_or(|until| Instant::now() < until);
         kept.as_ref().filter(counts).map(|kept| Arc::clone(&kept.answer))
@@ -45,16 +45,20 @@ impl LastListing {
         make: impl FnOnce() -> Result<(Answer, Vec<(Lease, LeaseState)>), E>,
     ) -> Result<Answer, E> {
         let now = Instant::now();
-        let sighting = || yard.store().sighting(yard.list_id());
-        let before = sighting();
+        let before = sighting(yard);
         let (answer, leases) = make()?;
         // One whose process is gone or cannot be seen ends without a change that could be sighted.
         let is_steady = leases.iter().all(|(_, state)| *state == LeaseState::Live);
-        let kept = before.filter(|before| is_steady && sighting() == Some(*before)).map(|sighting| {
+        let kept = before.filter(|before| is_steady && sighting(yard) == Some(*before)).map(|sighting| {
             let until = leases.iter().filter_map(|(lease, _)| lease.ttl).min().map(|shortest| now + shortest / 4);
             Kept { sighting, until, answer: Arc::new(answer.clone()) }
         });
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = kept;
         Ok(answer)
     }
+}
+
+/// Tells what was last seen of the yard's list from what will be seen later, where its store can.
+fn sighting(yard: &Yard) -> Option<Sighting> {
+    yard.store().care()?.sighting(yard.list_id())
 }

@@ -51,11 +51,11 @@ impl Alarm {
     /// Sleeps until the list changes, a lease may have ended, or the time is over.
     pub fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
         let leases = yard.store().read(yard.list_id())?.leases()?;
-        let now = yard.world().now();
+        let now = yard.now()?;
         let own_end = until.map(|until| until.saturating_duration_since(Instant::now()));
         let (mut running, mut pause): (Vec<&ProcessMark>, Duration) = (Vec::new(), own_end.unwrap_or(LONGEST_SLEEP));
         for lease in &leases {
-            let state = yard.world().judge(lease);
+            let state = yard.world().judge_at(lease, &now);
             match (&state, &lease.holder) {
                 (LeaseState::Live, Some(holder)) => running.push(holder.process()),
                 // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be

@@ -1,4 +1,4 @@
-//! The time, and which processes run.
+//! Which processes run.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -7,26 +7,17 @@ use taskyard_core::rules::leasing::{LeaseState, judge_lease};
 use taskyard_core::rules::liveness::ProcessSeen;
 use taskyard_core::{Holder, Lease, Moment, ProcessMark};
 
-use crate::clock;
 use crate::liveness::{Signs, liveness_of, longest_silence, own_mark};
 
-/// Where leases live and end. Tests bring one whose time they turn themselves.
+/// Where those live who hold leases. Tests bring one whose processes they start and end themselves.
 pub trait World: Debug + Send + Sync {
-    /// Returns the moment it is.
-    fn now(&self) -> Moment;
-
     /// Returns what is known of a process.
     fn see(&self, process: &ProcessMark) -> ProcessSeen;
 
     /// Takes note that something was given to a holder. Where that is this process, it leaves signs of life from now on.
     fn holds_now(&self, holder: &Holder);
 
-    /// Judges a lease by both.
-    fn judge(&self, lease: &Lease) -> LeaseState {
-        self.judge_at(lease, &self.now())
-    }
-
-    /// Judges one of many leases that are looked at in the same moment.
+    /// Judges a lease at a moment of its store's clock.
     fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
         judge_lease(lease, now, |process| self.see(process))
     }
@@ -47,10 +38,6 @@ impl ThisMachine {
 }
 
 impl World for ThisMachine {
-    fn now(&self) -> Moment {
-        clock::moment()
-    }
-
     fn see(&self, process: &ProcessMark) -> ProcessSeen {
         let unsigned = || {
             let (liveness, longest_silence) = (liveness_of(process), longest_silence());

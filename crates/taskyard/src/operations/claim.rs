@@ -9,7 +9,7 @@ use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidat
 pub use taskyard_core::rules::leasing::DEFAULT_LEASE;
 use taskyard_core::rules::leasing::{LeaseState, holds};
 use taskyard_core::rules::listing::OpenTasks;
-use taskyard_core::{Holder, Lease, Op, Revision, Status, Task, TaskId};
+use taskyard_core::{Holder, Lease, Moment, Op, Revision, Status, Task, TaskId};
 
 use super::leases::lease_on;
 use super::outcome::Outcome;
@@ -131,7 +131,7 @@ impl Yard {
             self.return_ended_leases()?;
             let reading = self.look()?;
             let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
-            let candidates = match self.candidates(&reading.tasks, &leases, claim) {
+            let candidates = match self.candidates(&reading.tasks, &leases, claim, &self.now()?) {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
@@ -148,11 +148,12 @@ impl Yard {
                 answer => return Ok(answer),
             }
         }
-        let outcome =
-            self.transact(Op::Claim, |txn, _| match self.candidates(&txn.tasks()?, &txn.leases()?, claim) {
+        let outcome = self.transact(Op::Claim, |txn, _| {
+            match self.candidates(&txn.tasks()?, &txn.leases()?, claim, &self.now()?) {
                 Ok(candidates) => Ok(self.attempt_first(txn, &candidates, claim)?),
                 Err(refusal) => Ok(Err((refusal, None))),
-            })?;
+            }
+        })?;
         self.confirmed(concluded(outcome))
     }
 
@@ -215,7 +216,7 @@ impl Yard {
         let Lookup::Found(task, _) = list.find(id)? else { return Ok(Some((ClaimRefusal::TaskNotFound, None))) };
         let is_owned = task.owner().is_some_and(|owner| !is_same_agent(owner, self.actor().as_str()));
         let lease = if is_owned { list.leases()?.into_iter().find(|lease| lease.task == task.id) } else { None };
-        let state = lease.map(|lease| self.world().judge(&lease));
+        let state = lease.map(|lease| self.judge(&lease)).transpose()?;
         // Its lease may have ended; then it is about to come back.
         if state.as_ref().is_some_and(|state| !state.is_alive()) {
             return Ok(None);
@@ -237,7 +238,13 @@ impl Yard {
     }
 
     /// Returns what the agent could take next of a list as it was read.
-    fn candidates(&self, tasks: &[Task], leases: &[Lease], claim: &Claim) -> Result<Vec<Candidate>, ClaimRefusal> {
+    fn candidates(
+        &self,
+        tasks: &[Task],
+        leases: &[Lease],
+        claim: &Claim,
+        now: &Moment,
+    ) -> Result<Vec<Candidate>, ClaimRefusal> {
         let claimant = self.claimant(claim);
         if claim.only_when_idle {
             judge_load(tasks, &TaskId::stored(""), &claimant, self.rules())?;
@@ -245,7 +252,7 @@ impl Yard {
         let mut passed_over = claim.passed_over.clone();
         let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
         let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
-        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref()));
+        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
         passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
         candidates(tasks, &claimant, &passed_over, self.rules())
@@ -280,8 +287,9 @@ impl Yard {
         {
             return Ok(Err((refusal, Some(task))));
         }
-        let present = lease_on(txn, &task)?;
-        if let Some(lease) = present.as_ref().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref())) {
+        let (present, now) = (lease_on(txn, &task)?, self.now()?);
+        let is_taken = |lease: &&Lease| self.is_held_by_another(lease, claim.holder.as_ref(), &now);
+        if let Some(lease) = present.as_ref().filter(is_taken) {
             let refusal = ClaimRefusal::AlreadyClaimed { by: lease.agent.as_str().to_owned(), free_at: None };
             return Ok(Err((refusal, Some(task))));
         }
@@ -292,18 +300,23 @@ impl Yard {
         let lease = match present {
             // The same agent asks again: it has the task, and its token goes on counting.
             Some(lease) if claim.holder.is_none() || lease.holder == claim.holder => {
-                let lease = match self.world().judge(&lease) {
+                let lease = match self.world().judge_at(&lease, &now) {
                     // Whoever asks lives, and its server does not: from now on it lives by time.
                     LeaseState::Lapsing(_) => Lease { holder: None, ttl: claim.ttl, ..lease },
                     // Older releases gave one that outlived its connection an end, and no time of its own to begin anew.
                     _ => Lease { ttl: lease.ttl.or(lease.ends.as_ref().and(claim.ttl)), ..lease },
                 };
-                let ends = lease.ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
+                let ends = lease.ttl.map(|ttl| now.after(ttl)).or(lease.ends);
                 let lease = Lease { ends, ..lease };
                 txn.set_lease(lease.clone())?;
                 lease
             }
-            Some(_) | None => txn.grant(self.new_lease(&task, claim))?,
+            Some(_) | None => txn.grant(NewLease {
+                task: task.id.clone(),
+                agent: self.actor().clone(),
+                ttl: claim.ttl,
+                holder: claim.holder.clone(),
+            })?,
         };
         let is_resumed = task.owner().is_some();
         let task = txn.find(id)?.task().unwrap_or(*task);
@@ -313,12 +326,12 @@ impl Yard {
     /// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
     /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against
     /// a new one of the same name.
-    fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>) -> bool {
+    fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>, now: &Moment) -> bool {
         let is_another = match (&lease.holder, asking) {
             (Some(holding), Some(asking)) => holding.process() != asking.process(),
             (_, None) | (None, _) => false,
         };
-        is_another && matches!(self.world().judge(lease), LeaseState::Live | LeaseState::Unseen(_))
+        is_another && matches!(self.world().judge_at(lease, now), LeaseState::Live | LeaseState::Unseen(_))
     }
 
     /// Returns a task as it is when the agent has it. The client only writes the owner.
@@ -327,18 +340,6 @@ impl Yard {
         let begins = !claim.reserve && !self.rules().is_client();
         let status = if begins { Status::InProgress } else { task.status };
         Task { owner: Some(owner), status, ..task.clone() }
-    }
-
-    fn new_lease(&self, task: &Task, claim: &Claim) -> NewLease {
-        let now = self.world().now();
-        NewLease {
-            task: task.id.clone(),
-            agent: self.actor().clone(),
-            taken: now.wall,
-            ttl: claim.ttl,
-            ends: claim.ttl.map(|ttl| now.after(ttl)),
-            holder: claim.holder.clone(),
-        }
     }
 }
 

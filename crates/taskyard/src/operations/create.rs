@@ -73,7 +73,7 @@ impl Yard {
             let id = match &new.id {
                 Some(id) if matches!(txn.find(id)?, Lookup::Missing) => TaskId::stored(id.file_stem()),
                 Some(id) => return Err(Refusal::TaskExists { task: id.clone() }.into()),
-                None => txn.new_id(self.rules())?,
+                None => txn.new_id()?,
             };
             let mut task = new.clone().into_task(id.clone());
             // What stands before the title is to lead somewhere.

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use taskyard_core::ListId;
 use taskyard_core::rules::vanishing::{Gone, KeptIn, gone};
+use taskyard_core::{ListId, Task};
 
 use crate::clock;
-use crate::{Error, Yard};
+use crate::store::FileCare;
+use crate::{Error, StoreError, Yard};
 
 /// A list that lost its open tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +31,11 @@ impl Yard {
         let mut candidates = Vec::new();
         for info in self.lists()?.into_iter().filter(|info| info.counts == [0; 3]) {
             // A list that nobody of ours ever worked on is looked at without remembering anything of it.
-            if self.store().glance(&info.list)?.is_empty() {
+            if self.glance(&info.list)?.is_empty() {
                 candidates.push((info.list, info.path));
             }
         }
-        let without_a_place = self.store().lists_without_a_place()?.into_iter();
+        let without_a_place = self.store().care().map_or(Ok(Vec::new()), FileCare::lists_without_a_place)?.into_iter();
         candidates.extend(without_a_place.map(|(list, path)| (list, Some(path))));
         let mut lists = Vec::new();
         for (list, path) in candidates {
@@ -54,6 +55,15 @@ impl Yard {
         if missing.is_empty() {
             return None;
         }
-        gone(&missing, with, self.store().last_look(self.list_id()), clock::now())
+        let last_look = self.store().care().and_then(|care| care.last_look(self.list_id()));
+        gone(&missing, with, last_look, clock::now())
+    }
+
+    /// Returns the readable tasks of a list, for looking through many: nothing of the look is remembered, where the store can do so.
+    pub(super) fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        match self.store().care() {
+            Some(care) => care.glance(list),
+            None => self.store().read(list)?.tasks(),
+        }
     }
 }

@@ -66,7 +66,7 @@ impl Yard {
             return Err(problem.into_refusal().into());
         }
         let tasks = txn.tasks()?;
-        let new_ids = txn.new_ids(imported.tasks.len(), self.rules())?;
+        let new_ids = txn.new_ids(imported.tasks.len())?;
         let plan = plan_import(&tasks, imported, source, &new_ids);
         let here: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
         let changing: Vec<Task> =

@@ -9,7 +9,6 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Op, Remark, Task, TaskId};
 
 use super::halt::Halt;
-use crate::leases::World;
 use crate::store::{Lookup, Signature, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
 
@@ -17,16 +16,16 @@ use crate::{Error, Yard};
 /// with; none where nothing is to be done.
 ///
 /// What such a lease held goes back: pending, and nobody's. A task that another program has changed since stays as it is.
-pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, world: &dyn World) -> Result<Option<Signature>, StoreError> {
+pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, yard: &Yard) -> Result<Option<Signature>, StoreError> {
     let leases = txn.leases()?;
     if leases.is_empty() {
         return Ok(None);
     }
-    let now = world.now();
+    let now = yard.now()?;
     let mut departed: Option<AgentName> = None;
     let mut returned: Vec<Task> = Vec::new();
     for lease in leases {
-        if world.judge_at(&lease, &now).is_alive() {
+        if yard.world().judge_at(&lease, &now).is_alive() {
             continue;
         }
         if departed.as_ref().is_some_and(|agent| *agent != lease.agent) {
@@ -51,23 +50,24 @@ pub(crate) fn stage_ended_leases(txn: &mut dyn Txn, world: &dyn World) -> Result
 }
 
 /// Gives the leases of whoever acts their time again: whatever an agent does shows that it is alive.
-pub(crate) fn show_life(txn: &mut dyn Txn, actor: &AgentName, world: &dyn World) -> Result<(), StoreError> {
-    for lease in own_renewals(txn.leases()?, actor, world) {
+pub(crate) fn show_life(txn: &mut dyn Txn, yard: &Yard) -> Result<(), StoreError> {
+    for lease in own_renewals(txn.leases()?, yard)? {
         txn.set_lease(lease)?;
     }
     Ok(())
 }
 
 /// Returns the leases of an agent that are alive and worth renewing, renewed. A lease that has ended stays so, whoever asks.
-pub(super) fn own_renewals(leases: Vec<Lease>, actor: &AgentName, world: &dyn World) -> Vec<Lease> {
+pub(super) fn own_renewals(leases: Vec<Lease>, yard: &Yard) -> Result<Vec<Lease>, StoreError> {
     if leases.is_empty() {
-        return leases;
+        return Ok(leases);
     }
-    let now = world.now();
+    let (now, actor) = (yard.now()?, yard.actor());
     // A lease that lives with a process is renewed by that process: another of the same name says nothing of it.
     let is_own = |lease: &Lease| is_same_agent(lease.agent.as_str(), actor.as_str()) && lease.holder.is_none();
     let own = leases.into_iter().filter(is_own);
-    own.filter(|lease| world.judge(lease).is_alive()).filter_map(|lease| renewed(&lease, &now)).collect()
+    let alive = own.filter(|lease| yard.world().judge_at(lease, &now).is_alive());
+    Ok(alive.filter_map(|lease| renewed(&lease, &now)).collect())
 }
 
 /// Returns the lease on a task that counts, in a transaction whose dead leases have ended.
@@ -94,7 +94,8 @@ impl Yard {
 
     /// Looks without a lock whether a lease forbids a change of a task.
     pub(super) fn forbidden_by_lease(&self, list: &dyn Snapshot, task: &Task) -> Result<Option<Refusal>, StoreError> {
-        let counts = |lease: &Lease| holds(lease, task) && self.world().judge(lease).is_alive();
+        let now = self.now()?;
+        let counts = |lease: &Lease| holds(lease, task) && self.world().judge_at(lease, &now).is_alive();
         let lease = list.leases()?.into_iter().find(counts);
         Ok(judge_write(task, lease.as_ref(), self.actor(), self.proof(), self.rules()).err())
     }
@@ -102,7 +103,7 @@ impl Yard {
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.
     pub fn return_ended_leases(&self) -> Result<(), Error> {
         let leases = self.store().read(self.list_id())?.leases()?;
-        let now = self.world().now();
+        let now = self.now()?;
         if leases.iter().all(|lease| self.world().judge_at(lease, &now).is_alive()) {
             return Ok(());
         }
@@ -113,7 +114,8 @@ impl Yard {
     /// Returns the leases that count, each with the task it is on.
     pub fn live_leases(&self) -> Result<Vec<Lease>, Error> {
         let leases = self.store().read(self.list_id())?.leases()?;
-        Ok(leases.into_iter().filter(|lease| self.world().judge(lease).is_alive()).collect())
+        let now = self.now()?;
+        Ok(leases.into_iter().filter(|lease| self.world().judge_at(lease, &now).is_alive()).collect())
     }
 
     /// Returns the lease on a task, whether or not it still counts.

@@ -43,7 +43,7 @@ impl Yard {
             // Numbers change with the list: nobody's work is moved away under their hands.
             let moving: Vec<Task> = tasks.iter().filter(|task| which.moves(task)).cloned().collect();
             self.respect_leases(pair.source(), &moving)?;
-            let new_ids = pair.target().new_ids(moving.len(), self.rules())?;
+            let new_ids = pair.target().new_ids(moving.len())?;
             let plan = plan_move(&tasks, which, new_ids.into_iter(), self.rules());
             let mut arrived = Vec::with_capacity(plan.arriving.len());
             for (task, (old, new)) in plan.arriving.into_iter().zip(&plan.mapping) {

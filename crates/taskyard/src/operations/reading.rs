@@ -8,7 +8,7 @@ use taskyard_core::rules::vanishing::{Gone, KeptIn};
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
 use super::leases::own_renewals;
-use crate::store::{Problem, Unpacked};
+use crate::store::{FileLayout, Problem, StoreError, Unpacked};
 use crate::{Error, Yard};
 
 /// A list as it was read.
@@ -30,15 +30,14 @@ impl Yard {
     /// Reads the whole list.
     pub(super) fn look(&self) -> Result<Reading, Error> {
         let list = self.store().read(self.list_id())?;
-        let (counts_missing, is_one_file) = (list.counts_missing(), list.is_one_file());
+        let counts_missing = list.counts_missing();
         let mut unpacked = list.unpack()?;
-        if self.let_leases_end_or_live(&unpacked.leases) {
+        if self.let_leases_end_or_live(&unpacked.leases)? {
             unpacked = self.store().read(self.list_id())?.unpack()?;
         }
         let Unpacked { mut tasks, problems, leases, revision, exists } = unpacked;
-        let kept_in = if is_one_file { KeptIn::File } else { KeptIn::Directory };
         let is_bare = tasks.is_empty() && problems.is_empty();
-        let gone = if is_bare { self.gone_with((!exists).then_some(kept_in)) } else { None };
+        let gone = if is_bare { self.gone_with((!exists).then(|| self.kept_in())) } else { None };
         // To the client a file it cannot read is not there.
         if !self.rules().is_client() && problems.iter().any(|problem| problem.last_known.is_some()) {
             let there: HashSet<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
@@ -46,7 +45,7 @@ impl Yard {
             tasks.extend(last_known.filter(|task| !there.contains(&task.id)).cloned());
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
-        let now = self.world().now();
+        let now = self.now()?;
         let judge = |lease: Lease| {
             let state = self.world().judge_at(&lease, &now);
             (lease, state)
@@ -60,23 +59,29 @@ impl Yard {
     /// Lets dead leases end and keeps our own alive, as far as that takes no waiting; returns whether tasks came back.
     ///
     /// Whoever only looks is not troubled by a journal that cannot be written.
-    fn let_leases_end_or_live(&self, leases: &[Lease]) -> bool {
+    fn let_leases_end_or_live(&self, leases: &[Lease]) -> Result<bool, StoreError> {
         if leases.is_empty() {
-            return false;
+            return Ok(false);
         }
-        let own = own_renewals(leases.to_vec(), self.actor(), self.world());
+        let own = own_renewals(leases.to_vec(), self)?;
         if !own.is_empty()
             && let Err(error) = self.store().renew(self.list_id(), &own)
         {
             tracing::debug!(%error, "leases are not renewed by looking");
         }
-        let now = self.world().now();
+        let now = self.now()?;
         let is_dead = |lease: &Lease| !self.world().judge_at(lease, &now).is_alive();
-        leases.iter().any(is_dead)
+        Ok(leases.iter().any(is_dead)
             && self.try_return_ended_leases().unwrap_or_else(|error| {
                 tracing::debug!(%error, "what dead leases hold is left for the next writer");
                 false
-            })
+            }))
+    }
+
+    /// Returns what the list is kept in, for those who are told that it is gone.
+    fn kept_in(&self) -> KeptIn {
+        let is_one_file = self.store().care().is_some_and(|care| care.layout() == FileLayout::OneFile);
+        if is_one_file { KeptIn::File } else { KeptIn::Directory }
     }
 }
 

@@ -40,13 +40,14 @@ impl Yard {
             let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
             self.proving(token).respect_lease(txn, &task)?;
             let lease = lease_on(txn, &task)?.ok_or_else(|| stale(&task, token))?;
-            let lease = match self.world().judge(&lease) {
+            let now = self.now()?;
+            let lease = match self.world().judge_at(&lease, &now) {
                 // Whoever renews lives, and the server it claimed through does not: from now on it lives by time.
                 LeaseState::Lapsing(_) => Lease { holder: None, ttl: lease.ttl.or(Some(DEFAULT_LEASE)), ..lease },
                 _ => lease,
             };
             let ttl = ttl.or(lease.ttl);
-            let ends = ttl.map(|ttl| self.world().now().after(ttl)).or(lease.ends);
+            let ends = ttl.map(|ttl| now.after(ttl)).or(lease.ends);
             let lease = Lease { ttl, ends, ..lease };
             txn.set_lease(lease.clone())?;
             Ok((task, lease))

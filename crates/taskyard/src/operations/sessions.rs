@@ -37,7 +37,7 @@ impl Yard {
                 if list == *self.list_id() || left.iter().any(|known| known.list == list) {
                     continue;
                 }
-                let mut open = self.store().glance(&list)?;
+                let mut open = self.glance(&list)?;
                 open.retain(|task| MergeWhich::Open.moves(task));
                 if !open.is_empty() {
                     left.push(SessionList { session: session.clone(), list, open, last_used });

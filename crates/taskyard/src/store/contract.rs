@@ -4,13 +4,13 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::Value;
-use taskyard_core::rules::numbering::{Numbers, next_ids};
 use taskyard_core::{
-    AgentName, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Rules, Task, TaskId, Timestamp,
+    AgentName, AttemptId, Entry, Event, Holder, Image, Lease, ListId, Moment, Op, Remark, Revision, Task, TaskId,
+    Timestamp,
 };
 
-use super::{JournalDamage, Listener, Litter, Lookup, Problem, StoreError, Subscription};
+use super::attempt::new_attempt;
+use super::{FileCare, Listener, Lookup, Problem, StoreError, Subscription};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -20,25 +20,18 @@ use super::{JournalDamage, Listener, Litter, Lookup, Problem, StoreError, Subscr
 /// survives the death of the process and of the machine.
 ///
 /// **Implementers** may answer [`StoreError::Conflict`] from a commit when somebody else changed what the transaction read:
-/// nothing has happened then, and the caller starts over. They may keep lists that hold things no task can be read from;
+/// nothing has happened then, and the caller starts over. Where they answer [`StoreError::Unavailable`] from a commit nobody can
+/// tell whether it happened: the caller opens the list again and asks the journal for its attempt. They may keep lists that hold things no task can be read from;
 /// those are [`Problem`]s, and are never overwritten by a commit.
 pub trait Store: Debug + Send + Sync {
+    /// Returns the moment it is by the clock that leases are given and end by.
+    fn now(&self) -> Result<Moment, StoreError>;
+
     /// Returns every list there is, by name.
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError>;
 
-    /// Returns the lists whose place is gone while our memory of them is there, each with that place, by name.
-    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        Ok(Vec::new())
-    }
-
     /// Looks at a list without a lock. A list that does not exist reads as an empty one.
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
-
-    /// Returns the readable tasks of a list nobody of ours may ever have worked on, and remembers nothing of the look: for looking
-    /// through many lists.
-    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
-        self.read(list)?.tasks()
-    }
 
     /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError>;
@@ -56,55 +49,15 @@ pub trait Store: Debug + Send + Sync {
     /// subscription is dropped. Changes by other programs are commits too.
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError>;
 
-    /// Tells what was last seen of a list from what will be seen later, where the store knows that without looking; it takes a few
-    /// microseconds and waits for nobody. Two equal sightings mean that nobody has changed a task in between.
-    fn sighting(&self, list: &ListId) -> Option<Sighting> {
-        let _ = list;
-        None
-    }
-
-    /// Returns when a look that is on record last found tasks in a list of which none is left; none where no look is.
-    fn last_look(&self, list: &ListId) -> Option<Timestamp> {
-        let _ = list;
-        None
-    }
-
     /// Gives leases the ends they carry here, each only while it is still there with the same token. It waits for no
     /// transaction and is no commit.
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError>;
 
-    /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
-    fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
-        Ok(Vec::new())
+    /// Returns what this store knows besides because its lists are files; none where they are not.
+    fn care(&self) -> Option<&dyn FileCare> {
+        None
     }
-
-    /// Looks the list's journal over from end to end, and returns what is wrong with it. A store that has none on disk finds nothing.
-    fn examine_journal(&self, _list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
-        Ok(None)
-    }
-
-    /// Puts a whole journal in the place of a damaged one: the old one is kept aside, and what can be read of it is in the new one,
-    /// which goes on above it. The tasks stay as they are.
-    fn mend_journal(&self, _list: &ListId) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Returns the journals that turned out to be damaged while this store was used, and what is wrong with each. Tasks were read
-    /// without them.
-    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
-        Vec::new()
-    }
-
-    /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
-    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
-
-    /// Removes that litter, as far as it is still the same, and returns what was removed.
-    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError>;
 }
-
-/// What a store has seen of a list, as [`Store::sighting`] tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sighting(pub(crate) u64);
 
 /// A list at one moment.
 pub trait Snapshot: Debug {
@@ -128,18 +81,8 @@ pub trait Snapshot: Debug {
         Ok(tasks)
     }
 
-    /// Returns the name of the file that a task is in, or would be.
-    fn file_name(&self, id: &TaskId) -> String {
-        format!("{}.json", id.file_stem())
-    }
-
     /// Returns what lies among the tasks and is none, by name.
     fn problems(&self) -> Result<Vec<Problem>, StoreError>;
-
-    /// Returns the exact contents of something that no task can be read from, where they can be had.
-    fn broken(&self, _id: &TaskId) -> Result<Option<Image>, StoreError> {
-        Ok(None)
-    }
 
     /// Returns every lease there is, by task, whether or not it still counts.
     fn leases(&self) -> Result<Vec<Lease>, StoreError>;
@@ -147,16 +90,6 @@ pub trait Snapshot: Debug {
     /// Tells whether a task waits also for tasks that do not exist.
     fn counts_missing(&self) -> bool {
         false
-    }
-
-    /// Tells whether all tasks of the list are in one file.
-    fn is_one_file(&self) -> bool {
-        false
-    }
-
-    /// Tells whether new tasks get the next number, so that one that is too large is in the way.
-    fn gives_numbers(&self) -> bool {
-        true
     }
 
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
@@ -183,27 +116,13 @@ pub struct Unpacked {
 
 /// A list while it is being changed. Reads see what was already put.
 pub trait Txn: Snapshot {
-    /// Returns what is known of the numbers this list has used.
-    fn numbers(&self) -> Result<Numbers, StoreError>;
+    /// Returns ids for new tasks, as many as are asked for: the next numbers, where the store has no ids of another kind. Nothing
+    /// stands under any of them.
+    fn new_ids(&self, count: usize) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Returns an id for a new task: the next number, where the store has no ids of another kind.
-    fn new_id(&self, rules: Rules) -> Result<TaskId, StoreError> {
-        self.new_ids(1, rules)?.pop().ok_or(StoreError::NoNumberLeft)
-    }
-
-    /// Returns ids for many new tasks that come at once, as many as are asked for. Nothing stands under any of them.
-    fn new_ids(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
-        let mut ids = Vec::with_capacity(count);
-        for id in next_ids(self.numbers()?, rules) {
-            if ids.len() == count {
-                break;
-            }
-            // The last of all numbers does not count, and in client rules no hidden file does: they may be taken.
-            if self.is_free(&id)? {
-                ids.push(id);
-            }
-        }
-        if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
+    /// Returns an id for one new task.
+    fn new_id(&self) -> Result<TaskId, StoreError> {
+        self.new_ids(1)?.pop().ok_or(StoreError::NoNumberLeft)
     }
 
     /// Tells whether nothing at all stands under a task's name, with what is staged.
@@ -251,7 +170,8 @@ pub trait Txn: Snapshot {
     /// Stages the removal of every task; in client rules also of every file that looks like one.
     fn clear(&mut self) -> Result<(), StoreError>;
 
-    /// Stages a new lease on a task, in the place of any other, with a token greater than every one before.
+    /// Stages a new lease on a task, in the place of any other, with a token greater than every one before. It is taken now, and
+    /// ends by time when its `ttl` is over, both by the store's clock.
     fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError>;
 
     /// Stages a change of a lease that is there.
@@ -285,12 +205,8 @@ pub struct NewLease {
     pub task: TaskId,
     /// Who gets it.
     pub agent: AgentName,
-    /// When.
-    pub taken: Timestamp,
     /// How long it lives without a sign of life.
     pub ttl: Option<Duration>,
-    /// When it ends by time.
-    pub ends: Option<Moment>,
     /// What it lives with.
     pub holder: Option<Holder>,
 }
@@ -306,12 +222,14 @@ pub struct Signature {
     pub undoes: Vec<Revision>,
     /// What it means for others.
     pub remark: Remark,
+    /// What tells this attempt at a commit from every other one, should its answer be lost.
+    pub attempt: AttemptId,
 }
 
 impl Signature {
-    /// Returns the signature of a plain change.
+    /// Returns the signature of a plain change, and of a new attempt.
     pub fn new(actor: AgentName, op: Op) -> Self {
-        Self { actor, op, undoes: Vec::new(), remark: Remark::default() }
+        Self { actor, op, undoes: Vec::new(), remark: Remark::default(), attempt: new_attempt() }
     }
 }
 
@@ -339,4 +257,6 @@ pub struct HistoryQuery {
     pub until: Option<Revision>,
     /// At most so many revisions, the newest.
     pub newest: Option<usize>,
+    /// Only the commit of this attempt.
+    pub attempt: Option<AttemptId>,
 }

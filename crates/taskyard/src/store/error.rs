@@ -1,5 +1,6 @@
 //! Why a store could not find out, or could not do it.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,8 +9,12 @@ use taskyard_core::dialect::native::{TooLarge, Unreadable};
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::{SpecialFile, TaskId};
 
+use super::Occupant;
 use super::sidecar::JournalDamage;
 use crate::regular_file::NotRead;
+
+/// What is behind an error, whatever store it comes from.
+pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
 #[derive(Debug, thiserror::Error)]
@@ -24,15 +29,29 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// Another process kept the lock longer than we wait.
-    #[error("lock `{}` is held by another process ({}); gave up after {} s", .path.display(), age_in_words(*.age), .waited.as_secs())]
-    Locked {
-        /// The lock.
-        path: PathBuf,
-        /// How long ago its holder last showed a sign of life.
-        age: Duration,
-        /// How long we waited.
+    /// The store cannot be reached. Where a commit ends so, it may have happened: its attempt tells.
+    #[error("{store} cannot be reached: {source}")]
+    Unavailable {
+        /// The store, in words that hold no secret.
+        store: String,
+        /// What came of trying.
+        source: Cause,
+    },
+    /// Somebody else is at it, and nothing has happened.
+    #[error("{by}{}", gave_up(*.waited))]
+    Busy {
+        /// Who, as far as that can be told.
+        by: Occupant,
+        /// How long we waited; nothing where waiting is left to the caller.
         waited: Duration,
+    },
+    /// A store of another kind failed.
+    #[error("cannot {doing}: {source}")]
+    Failed {
+        /// What we tried: "read the list `api`".
+        doing: String,
+        /// What came of it.
+        source: Cause,
     },
     /// Something stands in the place of a lock that is none; nothing has happened.
     #[error("`{}` is {}, and no lock can be taken there", .path.display(), kind_in_words(*.found))]
@@ -41,24 +60,6 @@ pub enum StoreError {
         path: PathBuf,
         /// What it is; none for a regular file.
         found: Option<SpecialFile>,
-    },
-    /// Another process kept a file locked longer than we wait, and nothing has happened.
-    #[error("`{}` is locked by {}; gave up after {} s", .path.display(), process_in_words(*.holder), .waited.as_secs())]
-    Held {
-        /// The file.
-        path: PathBuf,
-        /// The process, where the system tells.
-        holder: Option<i32>,
-        /// How long we waited.
-        waited: Duration,
-    },
-    /// Another process holds the lock of a task this moment; nothing has happened.
-    #[error("lock `{}` is held by another process ({})", .path.display(), age_in_words(*.age))]
-    Busy {
-        /// The lock.
-        path: PathBuf,
-        /// How long ago its holder last showed a sign of life.
-        age: Duration,
     },
     /// Somebody else changed what the transaction read; nothing has happened.
     #[error("task {task} was changed by another program at the same moment")]
@@ -98,8 +99,8 @@ pub enum StoreError {
         doing: &'static str,
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
+        /// What the database said.
+        source: Cause,
     },
     /// The journal holds what was never written to it, or no longer holds what was.
     #[error("the journal `{}` is damaged: {what}", .path.display())]
@@ -108,16 +109,6 @@ pub enum StoreError {
         path: PathBuf,
         /// What is wrong with it.
         what: JournalDamage,
-    },
-    /// Another process stays in the middle of writing the journal, and nothing has happened.
-    #[error("{} the middle of writing the journal `{}`; gave up after {} s", who_is_in(*.holder), .path.display(), .waited.as_secs())]
-    Stuck {
-        /// The database.
-        path: PathBuf,
-        /// The process, where the system tells.
-        holder: Option<i32>,
-        /// How long we waited.
-        waited: Duration,
     },
     /// The journal was written by a newer Taskyard.
     #[error("the journal `{}` was written by a newer taskyard (format {format})", .path.display())]
@@ -146,6 +137,11 @@ impl StoreError {
         move |source| Self::Io { doing, path, source }
     }
 
+    /// Says that two lists were wanted and one was named twice.
+    pub(crate) fn one_list() -> Self {
+        Self::Failed { doing: "change two lists at once".to_owned(), source: "it is one list, not two".into() }
+    }
+
     /// Says why the file of a list was not read.
     pub(crate) fn not_read(path: &Path, why: NotRead) -> Self {
         match why.of_a_task() {
@@ -159,14 +155,6 @@ fn kind_in_words(found: Option<SpecialFile>) -> String {
     found.map_or_else(|| "a file".to_owned(), |found| found.to_string())
 }
 
-fn age_in_words(age: Duration) -> String {
-    format!("{}.{} s old", age.as_secs(), age.subsec_millis() / 100)
-}
-
-fn process_in_words(holder: Option<i32>) -> String {
-    holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {holder}"))
-}
-
-fn who_is_in(holder: Option<i32>) -> String {
-    holder.map_or_else(|| "another process stays in".to_owned(), |process| format!("process {process} stays in"))
+fn gave_up(waited: Duration) -> String {
+    if waited.is_zero() { String::new() } else { format!("; gave up after {} s", waited.as_secs()) }
 }

@@ -38,6 +38,8 @@ pub struct Problem {
     pub why: Unreadable,
     /// The last state we knew, shown in its place where there is one.
     pub last_known: Option<Box<Task>>,
+    /// Its exact contents, where it was looked up by its name and they can be had.
+    pub contents: Option<Image>,
 }
 
 impl Problem {

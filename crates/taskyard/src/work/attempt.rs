@@ -220,12 +220,7 @@ fn insist<T>(write: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match write() {
             Err(
                 error @ (Error::TooManyConflicts { .. }
-                | Error::Store(
-                    StoreError::Locked { .. }
-                    | StoreError::Held { .. }
-                    | StoreError::Busy { .. }
-                    | StoreError::Conflict { .. },
-                )),
+                | Error::Store(StoreError::Busy { .. } | StoreError::Conflict { .. })),
             ) => tracing::warn!(%error, "trying again"),
             answer => return answer,
         }

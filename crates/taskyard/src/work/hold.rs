@@ -26,7 +26,7 @@ impl Hold {
         let list = self.yard.store().read(self.yard.list_id())?;
         let Some(lease) = list.leases()?.into_iter().find(|lease| lease.task == self.task) else { return Ok(false) };
         let is_held = list.find(&self.task)?.task().is_some_and(|task| holds(&lease, &task));
-        Ok(is_held && lease.token == self.token && self.yard.world().judge(&lease).is_alive())
+        Ok(is_held && lease.token == self.token && self.yard.judge(&lease)?.is_alive())
     }
 
     /// Gives the lease its time again; returns what became of the task where that is refused.

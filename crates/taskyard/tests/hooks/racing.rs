@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use taskyard::core::{Entry, Lease, ListId, Op, Revision, Status};
+use taskyard::core::{Entry, Lease, ListId, Moment, Op, Revision, Status};
 use taskyard::store::{
-    HistoryQuery, ListInfo, Listener, Litter, MemoryStore, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+    HistoryQuery, ListInfo, Listener, MemoryStore, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
 };
 use taskyard_testkit::signature;
 
@@ -26,6 +26,10 @@ impl fmt::Debug for Interrupted {
 }
 
 impl Store for Interrupted {
+    fn now(&self) -> Result<Moment, StoreError> {
+        self.store.now()
+    }
+
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
         self.store.lists()
     }
@@ -60,14 +64,6 @@ impl Store for Interrupted {
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
         self.store.watch(list, since, to)
-    }
-
-    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
-        self.store.litter(list)
-    }
-
-    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
-        self.store.sweep(list, litter)
     }
 }
 

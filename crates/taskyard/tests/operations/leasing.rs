@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use taskyard::Yard;
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Status, Task, Token};
+use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Rules, Status, Task, Token};
 use taskyard::leases::World;
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Claimed, MergeWhich, UndoRange};
+use taskyard::store::MemoryStore;
 use taskyard_testkit::TurnedWorld;
 
-use super::{done, elsewhere, id, refused, task, yard};
+use super::{done, elsewhere, id, refused, task, yard, yard_on};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn in_a_world(line: &str) -> (Yard, Arc<TurnedWorld>) {
     let world = Arc::new(TurnedWorld::default());
-    (yard(line).in_world(Arc::clone(&world) as Arc<dyn World>), world)
+    let store = MemoryStore::new(Rules::Strict).with_clock(world.clock());
+    (yard_on(store, Rules::Strict, line).in_world(Arc::clone(&world) as Arc<dyn World>), world)
 }
 
 fn for_a_minute() -> Claim {
@@ -109,9 +111,7 @@ fn a_task_another_program_freed_is_next_although_its_old_holder_lives() {
         txn.grant(taskyard::store::NewLease {
             task: lease.task.clone(),
             agent: lease.agent.clone(),
-            taken: lease.taken,
             ttl: lease.ttl,
-            ends: lease.ends.clone(),
             holder: lease.holder.clone(),
         })
         .unwrap();

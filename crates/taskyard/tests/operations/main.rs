@@ -8,6 +8,7 @@ mod doctoring;
 mod interchanging;
 mod leasing;
 mod looking;
+mod lost_answers;
 mod merging;
 mod moving;
 mod restoring;
@@ -33,12 +34,15 @@ fn yard(line: &str) -> Yard {
 }
 
 fn yard_in(rules: Rules, line: &str) -> Yard {
-    let store = Arc::new(MemoryStore::new(rules));
+    yard_on(MemoryStore::new(rules), rules, line)
+}
+
+fn yard_on(store: MemoryStore, rules: Rules, line: &str) -> Yard {
     let list = ListId::new("L").unwrap();
     if !line.is_empty() {
-        build::fill(&*store, &list, line);
+        build::fill(&store, &list, line);
     }
-    Yard::new(store, list, AgentName::new("ana").unwrap()).with_rules(rules)
+    Yard::new(Arc::new(store), list, AgentName::new("ana").unwrap()).with_rules(rules)
 }
 
 fn id(number: u64) -> TaskId {

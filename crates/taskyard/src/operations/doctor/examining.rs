@@ -9,13 +9,13 @@ use taskyard_core::rules::restoring::Removed;
 use taskyard_core::{Image, Op, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
-use crate::store::{HistoryQuery, Litter, Problem, Snapshot, StoreError};
+use crate::store::{FileCare, FileLayout, HistoryQuery, JournalDamage, Litter, Lookup, Problem, Snapshot, StoreError};
 use crate::{Error, Yard};
 
 impl Yard {
     /// Looks the list over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
-        let damage = self.store().examine_journal(self.list_id())?;
+        let damage = self.journal_damage()?;
         let mut findings: Vec<Finding> = damage.iter().map(Finding::of_journal).collect();
         let list = match self.store().read(self.list_id()) {
             Ok(list) => list,
@@ -30,8 +30,19 @@ impl Yard {
         if damage.is_none() {
             findings.extend(self.lost(&list.tasks()?, &list.problems()?)?);
         }
-        findings.extend(self.store().litter(self.list_id())?.into_iter().map(Finding::of_litter));
+        let litter = self.store().care().map_or(Ok(Vec::new()), |care| care.litter(self.list_id()))?;
+        findings.extend(litter.into_iter().map(Finding::of_litter));
         Ok(findings)
+    }
+
+    /// Looks the list's journal over, where it is on disk, and returns what is wrong with it.
+    pub(super) fn journal_damage(&self) -> Result<Option<JournalDamage>, StoreError> {
+        self.store().care().map_or(Ok(None), |care| care.examine_journal(self.list_id()))
+    }
+
+    /// Returns the name of the file that a task is in, or would be.
+    fn file_name(&self, task: &TaskId) -> String {
+        self.store().care().map_or_else(|| file_of(task), |care| care.file_name(self.list_id(), task))
     }
 
     /// Returns what is wrong with the tasks of a list and with what lies among them.
@@ -63,13 +74,14 @@ impl Yard {
         let defects = health::examine(&tasks, &hopeless).into_iter();
         let mut findings: Vec<Finding> = defects
             .map(|defect| {
-                let file = list.file_name(&defect.task);
+                let file = self.file_name(&defect.task);
                 Finding::of_task(defect, file)
             })
             .collect();
-        if list.gives_numbers() {
+        let layout = self.store().care().map_or(FileLayout::Numbered, FileCare::layout);
+        if layout == FileLayout::Numbered {
             let too_large = tasks.iter().map(|task| &task.id).filter(|id| is_beyond_counting(id.as_str()));
-            findings.extend(too_large.map(|id| Finding::of_large_number(id.clone(), list.file_name(id))));
+            findings.extend(too_large.map(|id| Finding::of_large_number(id.clone(), self.file_name(id))));
         }
         findings.extend(broken);
         Ok(findings)
@@ -82,7 +94,9 @@ impl Yard {
             let fix = Fix::Sweep(Litter::SpecialFile { path: problem.path.clone(), found });
             return Ok((FindingCode::Unreadable, Some(fix)));
         }
-        let Some(broken) = list.broken(&problem.task)? else { return Ok((FindingCode::Unreadable, None)) };
+        let Lookup::Unreadable(Problem { contents: Some(broken), .. }) = list.find(&problem.task)? else {
+            return Ok((FindingCode::Unreadable, None));
+        };
         let task = problem.task.clone();
         if let Some(repair) = repair(&task, broken.bytes()) {
             let doing = repair.changes.join("; ");

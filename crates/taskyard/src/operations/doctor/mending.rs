@@ -36,7 +36,7 @@ impl Yard {
         let (of_journal, findings): (Vec<&Finding>, Vec<&Finding>) =
             findings.iter().partition(|finding| matches!(finding.fix, Some(Fix::MendJournal)));
         if !of_journal.is_empty() {
-            self.store().mend_journal(self.list_id())?;
+            self.store().care().map_or(Ok(()), |care| care.mend_journal(self.list_id()))?;
         }
         let mut mended = Mended::default();
         let changes_tasks = |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. } | Fix::Renumber(_));
@@ -49,10 +49,13 @@ impl Yard {
             }
         }
         for finding in of_journal {
-            mended.note(finding, self.store().examine_journal(self.list_id())?.is_none());
+            mended.note(finding, self.journal_damage()?.is_none());
         }
         let litter: Vec<Litter> = others.iter().filter_map(|finding| finding.litter()).cloned().collect();
-        let swept = if litter.is_empty() { litter } else { self.store().sweep(self.list_id(), &litter)? };
+        let swept = match self.store().care().filter(|_| !litter.is_empty()) {
+            Some(care) => care.sweep(self.list_id(), &litter)?,
+            None => Vec::new(),
+        };
         // All in one revision.
         let missing: Vec<TaskId> = others.iter().flat_map(|finding| finding.missing()).cloned().collect();
         let is_back = !missing.is_empty() && self.bring_back(RestoreWhich::Some(missing), &mut mended)?;
@@ -133,7 +136,7 @@ impl Yard {
         tasks: &mut BTreeMap<TaskId, Task>,
         from: &TaskId,
     ) -> Result<Option<BTreeSet<TaskId>>, StoreError> {
-        let to = match txn.new_id(self.rules()) {
+        let to = match txn.new_id() {
             Err(StoreError::NoNumberLeft) => return Ok(None),
             id => id?,
         };
@@ -147,7 +150,8 @@ impl Yard {
             put_exact_texts(txn, &to, &origin)?;
         }
         if let Some(Lease { agent, taken, ttl, ends, holder, .. }) = lease {
-            txn.grant(NewLease { task: to, agent, taken, ttl, ends, holder })?;
+            let given = txn.grant(NewLease { task: to, agent, ttl, holder })?;
+            txn.set_lease(Lease { taken, ends, ..given })?;
         }
         Ok(Some(changed))
     }

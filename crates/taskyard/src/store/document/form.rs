@@ -17,10 +17,10 @@ use super::held::{self, Held};
 use super::rewrite::Rewrite;
 use crate::clock;
 use crate::store::directories::{list_directories, named, only_list};
+use crate::store::kit::Home;
 use crate::store::remembered_places::files_gone;
-use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, Loaded, TranslatedStore, chance};
-use crate::store::{Store, StoreError};
+use crate::store::{FileLayout, Store, StoreError};
 
 /// The name of the file.
 const FILE: &str = "tasks.json";
@@ -59,6 +59,8 @@ pub(super) struct DocumentForm {
 impl Form for DocumentForm {
     type Raw = Raw;
     type Held = Held;
+
+    const LAYOUT: FileLayout = FileLayout::OneFile;
 
     fn path(&self, list: &ListId) -> PathBuf {
         match &self.place {

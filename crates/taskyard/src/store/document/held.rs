@@ -18,9 +18,9 @@ use super::overwriting::{overwrite, reserve};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
-use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 use crate::store::translated::{chance, clear_away, lock_in_time};
+use crate::store::{Occupant, StoreError};
 
 /// How long the lock of a document is waited for that is not one of our lists.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -73,7 +73,8 @@ pub(crate) fn replace_document(path: &Path, text: &str) -> Result<(), StoreError
     fs::metadata(directory).map_err(StoreError::io("cannot find", directory))?;
     loop {
         let Some(mut held) = hold(path, PATIENCE)? else {
-            return Err(StoreError::Held { path: path.to_owned(), holder: None, waited: PATIENCE });
+            let by = Occupant::FileLocker { file: path.to_owned(), process: None };
+            return Err(StoreError::Busy { by, waited: PATIENCE });
         };
         let is_replaced = match held.file.is_some() {
             true => held.overwrite_all(path, text.as_bytes())?,

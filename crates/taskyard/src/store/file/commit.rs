@@ -213,6 +213,7 @@ fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signatur
         after: write.after.as_ref().map(|after| after.image.clone()),
         undoes: signature.undoes.clone(),
         remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
+        attempt: (place == 0).then_some(signature.attempt),
     });
     Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
 }

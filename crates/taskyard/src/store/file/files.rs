@@ -41,14 +41,6 @@ impl Contents {
             Self::Missing | Self::Broken(_, None) => None,
         }
     }
-
-    /// Returns the bytes that no task can be read from.
-    pub(super) fn broken(self) -> Option<Image> {
-        match self {
-            Self::Broken(_, contents) => contents.map(|(image, _)| image),
-            Self::Missing | Self::Task(..) => None,
-        }
-    }
 }
 
 /// Reads a task file. One that seems to be half written at this instant is looked at again for a while.

@@ -16,7 +16,7 @@ use super::{observe, power, repair};
 use crate::regular_file;
 use crate::store::following::Followed;
 use crate::store::sidecar::{Journal, Journals, is_same_boot};
-use crate::store::{HistoryQuery, StoreError};
+use crate::store::{HistoryQuery, StoreClock, StoreError};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
@@ -24,6 +24,7 @@ pub(super) struct Handle {
     pub(super) list: ListId,
     pub(super) place: Place,
     pub(super) rules: Rules,
+    pub(super) clock: StoreClock,
     pub(super) highest_file: Mutex<HighestFile>,
     pub(super) present: Mutex<Present>,
     pub(super) journals: Journals,
@@ -62,12 +63,13 @@ impl Followed for Handle {
 
 impl Handle {
     /// Finds the list; nothing is opened yet.
-    pub(super) fn new(list: ListId, place: Place, rules: Rules) -> Self {
+    pub(super) fn new(list: ListId, place: Place, rules: Rules, clock: StoreClock) -> Self {
         let journals = Journals::of(place.sidecar.clone(), place.directory.clone());
         Self {
             list,
             place,
             rules,
+            clock,
             highest_file: Mutex::default(),
             present: Mutex::default(),
             journals,
@@ -126,7 +128,7 @@ impl Handle {
         let journal = self.journal()?;
         match Turn::try_take(&self.place, &self.queue_file()?) {
             Ok(Some(turn)) => self.settled(turn, journal).map(Some),
-            Ok(None) | Err(StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::NoLock { .. }) => {
+            Ok(None) | Err(StoreError::Busy { .. } | StoreError::NoLock { .. }) => {
                 self.give_back(journal);
                 Ok(None)
             }

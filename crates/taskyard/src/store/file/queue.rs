@@ -17,7 +17,7 @@ use super::lock::LIFE;
 use super::place::Place;
 use super::sightings::Sightings;
 use super::state;
-use crate::store::StoreError;
+use crate::store::{Occupant, StoreError};
 
 /// How often a waiter looks whether the one ahead still moves.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -86,7 +86,8 @@ pub(super) fn enter(path: &Path, place: &Place, watched: Option<BorrowedFd<'_>>)
         match seen.lock {
             _ if dead => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),
             Some(look) if waited > PATIENCE => {
-                return Err(StoreError::Locked { path: place.lock_path(), age: silence(&look), waited });
+                let by = Occupant::LockHolder { lock: place.lock_path(), age: silence(&look) };
+                return Err(StoreError::Busy { by, waited });
             }
             // The one ahead holds no lock and does not move: it was stopped on its way in or out.
             None if waited > LIFE => return Ok(Queue { file: glances, path: path.to_owned(), is_head: false }),

@@ -218,7 +218,13 @@ impl Scan {
                 // A file that is only half written at this instant can be shown as it last was.
                 let last_known = last_known.filter(|_| why.may_be_torn());
                 let path = place.file_in_use(&id);
-                self.problems.push(Problem { task: id, path, why, last_known: last_known.map(Box::new) });
+                self.problems.push(Problem {
+                    task: id,
+                    path,
+                    why,
+                    last_known: last_known.map(Box::new),
+                    contents: None,
+                });
             }
         }
     }
@@ -256,7 +262,7 @@ fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreE
 fn in_the_shadow(place: &Place, task: TaskId) -> Problem {
     let name = format!(".{task}");
     let path = place.directory.join(format!("{name}.json"));
-    Problem { task: TaskId::stored(name), path, why: Unreadable::Shadowed { task }, last_known: None }
+    Problem { task: TaskId::stored(name), path, why: Unreadable::Shadowed { task }, last_known: None, contents: None }
 }
 
 fn remembered(journal: Option<&Journal>) -> Result<(Revision, Vec<KnownTask>), StoreError> {

@@ -182,13 +182,6 @@ impl Snapshot for FileSnapshot {
         Ok(self.scan()?.problems.clone())
     }
 
-    fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
-        let Some(directory) = self.handle.place.open()? else { return Ok(None) };
-        let contents = files::read(&self.handle.place, directory.as_fd(), id)
-            .map_err(StoreError::io("cannot read", self.handle.place.task_file(id)))?;
-        Ok(contents.broken())
-    }
-
     fn unpack(mut self: Box<Self>) -> Result<Unpacked, StoreError> {
         let scan = match self.scan.take() {
             Some(scan) => scan,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Task, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use super::handle::Handle;
 use super::pair::FilePair;
@@ -17,8 +17,8 @@ use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
 use crate::store::{
-    HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, Store, StoreError, Subscription, Txn,
-    TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, Store,
+    StoreClock, StoreError, Subscription, Txn, TxnPair,
 };
 
 /// How a file store is opened.
@@ -36,13 +36,20 @@ pub struct FileStoreOptions {
 #[derive(Debug)]
 pub struct FileStore {
     options: FileStoreOptions,
+    clock: StoreClock,
     handles: Mutex<HashMap<ListId, Arc<Handle>>>,
 }
 
 impl FileStore {
     /// Opens a store. Nothing is read or made until a list is asked for.
     pub fn open(options: FileStoreOptions) -> Self {
-        Self { options, handles: Mutex::default() }
+        Self { options, clock: StoreClock::default(), handles: Mutex::default() }
+    }
+
+    /// Gives leases and ends them by another clock than this machine's.
+    #[must_use]
+    pub fn with_clock(self, clock: StoreClock) -> Self {
+        Self { clock, ..self }
     }
 
     /// Returns where a list's task files are.
@@ -59,13 +66,17 @@ impl FileStore {
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let handle = handles.entry(list.clone()).or_insert_with(|| {
             let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
-            Arc::new(Handle::new(list.clone(), place, self.options.rules))
+            Arc::new(Handle::new(list.clone(), place, self.options.rules, self.clock.clone()))
         });
         Arc::clone(handle)
     }
 }
 
 impl Store for FileStore {
+    fn now(&self) -> Result<Moment, StoreError> {
+        Ok(self.clock.now())
+    }
+
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
         let lists = list_directories(&self.options.tasks)?;
         let mut lists = lists.into_iter().map(|(list, path)| self.info(list, path)).collect::<Result<Vec<_>, _>>()?;
@@ -73,23 +84,8 @@ impl Store for FileStore {
         Ok(lists)
     }
 
-    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let Some(data) = &self.options.data else { return Ok(Vec::new()) };
-        let directories = directories_gone(data, &self.options.tasks).into_iter();
-        let mut lists: Vec<_> = directories.filter_map(|path| Some((named(&path)?, path))).collect();
-        lists.sort();
-        Ok(lists)
-    }
-
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
         Ok(Box::new(FileSnapshot::open(self.handle(list))))
-    }
-
-    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
-        let directory = self.options.tasks.join(list.directory());
-        must_not_be_foreign([&*directory]).map_err(StoreError::io("cannot use", &directory))?;
-        let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
-        Ok(scan::scan(&place, None)?.tasks)
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
@@ -117,6 +113,35 @@ impl Store for FileStore {
         following::watch(handle, since, to)
     }
 
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        let handle = self.handle(list);
+        let journal = handle.journal()?;
+        let renewed = journal.renew(leases);
+        handle.give_back(journal);
+        renewed
+    }
+
+    fn care(&self) -> Option<&dyn FileCare> {
+        Some(self)
+    }
+}
+
+impl FileCare for FileStore {
+    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let Some(data) = &self.options.data else { return Ok(Vec::new()) };
+        let directories = directories_gone(data, &self.options.tasks).into_iter();
+        let mut lists: Vec<_> = directories.filter_map(|path| Some((named(&path)?, path))).collect();
+        lists.sort();
+        Ok(lists)
+    }
+
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        let directory = self.options.tasks.join(list.directory());
+        must_not_be_foreign([&*directory]).map_err(StoreError::io("cannot use", &directory))?;
+        let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
+        Ok(scan::scan(&place, None)?.tasks)
+    }
+
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
         let handle = self.handle(list);
         // Whoever looks at this moment will know more than we do.
@@ -132,12 +157,12 @@ impl Store for FileStore {
         last
     }
 
-    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
-        let handle = self.handle(list);
-        let journal = handle.journal()?;
-        let renewed = journal.renew(leases);
-        handle.give_back(journal);
-        renewed
+    fn layout(&self) -> FileLayout {
+        FileLayout::Numbered
+    }
+
+    fn file_name(&self, _list: &ListId, task: &TaskId) -> String {
+        format!("{}.json", task.file_stem())
     }
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {

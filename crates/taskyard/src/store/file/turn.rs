@@ -160,7 +160,7 @@ impl Turn {
                 Err(error) => {
                     candidates.for_each(|(_, candidate)| candidate.discard());
                     return Err(match error {
-                        StoreError::Locked { path, age, .. } => StoreError::Busy { path, age },
+                        StoreError::Busy { by, .. } => StoreError::Busy { by, waited: Duration::ZERO },
                         other => other,
                     });
                 }

@@ -21,7 +21,7 @@ use super::numbers;
 use super::place;
 use super::scan;
 use super::turn::Turn;
-use crate::store::leases::StagedLeases;
+use crate::store::kit::{StagedLeases, free_numbers};
 use crate::store::sidecar::{Journal, Standing};
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
@@ -145,6 +145,23 @@ impl FileTxn {
         Ok(contents)
     }
 
+    /// Returns what is known of the numbers this list has used.
+    fn numbers(&self) -> Result<Numbers, StoreError> {
+        let directory = &self.turn.place.directory;
+        let highest_file = if self.handle.rules.is_client() {
+            numbers::scan_as_the_client(self.turn.directory.as_fd(), directory)?
+        } else {
+            let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
+            highest.get(self.turn.directory.as_fd(), directory)?
+        };
+        let staged = numbering::highest(self.staged.keys().map(TaskId::as_str));
+        Ok(Numbers {
+            highest_file: highest_file.max(staged),
+            mark: numbers::mark(directory),
+            journaled: self.standing.highest_number as f64,
+        })
+    }
+
     /// Returns what is staged for a file, beginning with what it holds now.
     fn stage(&mut self, id: &TaskId) -> Result<&mut Staged, StoreError> {
         if !self.staged.contains_key(id) {
@@ -224,27 +241,11 @@ impl Snapshot for FileTxn {
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
         Ok(scan::scan(&self.turn.place, Some(self.journal()))?.problems)
     }
-
-    fn broken(&self, id: &TaskId) -> Result<Option<Image>, StoreError> {
-        Ok(self.read(id)?.broken())
-    }
 }
 
 impl Txn for FileTxn {
-    fn numbers(&self) -> Result<Numbers, StoreError> {
-        let directory = &self.turn.place.directory;
-        let highest_file = if self.handle.rules.is_client() {
-            numbers::scan_as_the_client(self.turn.directory.as_fd(), directory)?
-        } else {
-            let mut highest = self.handle.highest_file.lock().unwrap_or_else(PoisonError::into_inner);
-            highest.get(self.turn.directory.as_fd(), directory)?
-        };
-        let staged = numbering::highest(self.staged.keys().map(TaskId::as_str));
-        Ok(Numbers {
-            highest_file: highest_file.max(staged),
-            mark: numbers::mark(directory),
-            journaled: self.standing.highest_number as f64,
-        })
+    fn new_ids(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
+        free_numbers(self.numbers()?, count, self.handle.rules, |id| self.is_free(id))
     }
 
     fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
@@ -316,7 +317,8 @@ impl Txn for FileTxn {
     }
 
     fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
-        Ok(self.leases_to_change()?.grant(lease))
+        let now = self.handle.clock.now();
+        Ok(self.leases_to_change()?.grant(lease, &now))
     }
 
     fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
@@ -341,8 +343,9 @@ pub(super) fn lookup(contents: Contents, id: &TaskId, place: &place::Place) -> L
     match contents {
         Contents::Missing => Lookup::Missing,
         Contents::Task(task, image, _) => Lookup::Found(task, image),
-        Contents::Broken(why, _) => {
-            Lookup::Unreadable(Problem { task: id.clone(), path: place.file_in_use(id), why, last_known: None })
+        Contents::Broken(why, found) => {
+            let (path, contents) = (place.file_in_use(id), found.map(|(image, _)| image));
+            Lookup::Unreadable(Problem { task: id.clone(), path, why, last_known: None, contents })
         }
     }
 }

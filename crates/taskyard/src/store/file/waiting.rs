@@ -16,7 +16,7 @@ use super::lock::{self, Attempt, Candidate, LIFE, Lock, temporary_name};
 use super::sightings::{Sightings, time_ahead};
 use super::state::{self, HeldName};
 use crate::regular_file::special;
-use crate::store::StoreError;
+use crate::store::{Occupant, StoreError};
 
 /// Two looks at a dead lock are at least this far apart.
 pub(super) const SHORT_SECOND_LOOK: Duration = Duration::from_millis(25);
@@ -136,7 +136,8 @@ impl Waiting {
             return Err(StoreError::NoLock { path: self.path.clone(), found: special(look.kind) });
         }
         if waited >= patience {
-            return Err(StoreError::Locked { path: self.path.clone(), age, waited });
+            let by = Occupant::LockHolder { lock: self.path.clone(), age };
+            return Err(StoreError::Busy { by, waited });
         }
         thread::sleep(backoff.next().min(patience - waited));
         Ok(())

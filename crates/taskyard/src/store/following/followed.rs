@@ -7,15 +7,17 @@ use taskyard_core::{Entry, ListId};
 use crate::store::{HistoryQuery, StoreError};
 
 /// A list whose files and journal can be looked at again and again.
-pub(in crate::store) trait Followed: Send + Sync {
+pub trait Followed: Send + Sync {
     /// Returns the list.
     fn list(&self) -> &ListId;
 
     /// Returns the directories in which something moves when the list changes.
     fn places(&self) -> Vec<&Path>;
 
-    /// Records what other programs did. Returns whether nothing is left to record.
-    fn observe(&self) -> Result<bool, StoreError>;
+    /// Records what other programs did, where others write to the list's files. Returns whether nothing is left to record.
+    fn observe(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
 
     /// Returns a part of the journal as it is, without looking at the files.
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;

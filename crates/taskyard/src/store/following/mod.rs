@@ -4,6 +4,6 @@ mod followed;
 mod places_watched;
 mod watch;
 
-pub(in crate::store) use followed::Followed;
+pub use followed::Followed;
 pub(crate) use places_watched::PlacesWatched;
-pub(in crate::store) use watch::watch;
+pub use watch::watch;

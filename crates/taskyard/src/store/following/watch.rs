@@ -56,7 +56,7 @@ impl Words {
 }
 
 /// Calls the listener for every commit after `since`, until the subscription is dropped.
-pub(in crate::store) fn watch<F: Followed + 'static>(
+pub fn watch<F: Followed + 'static>(
     followed: Arc<F>,
     since: Revision,
     to: Listener,

@@ -2,7 +2,6 @@
 
 mod list_cell;
 mod store;
-mod txn;
 mod watching;
 
 pub use store::MemoryStore;

@@ -109,7 +109,7 @@ impl JournalDamage {
 pub(super) fn judge(error: Error, doing: &'static str, path: &Path) -> StoreError {
     match damage(&error).or_else(|| unopenable(&error, path)) {
         Some(what) => damaged(path.parent().unwrap_or(Path::new("")), what),
-        None => StoreError::Journal { doing, path: path.to_owned(), source: error },
+        None => StoreError::Journal { doing, path: path.to_owned(), source: error.into() },
     }
 }
 

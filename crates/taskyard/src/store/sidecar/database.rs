@@ -17,7 +17,7 @@ use super::pool::Seat;
 use super::stamp::{Marks, StampFile};
 use super::stuck::{self, LetGoOn};
 use super::sums;
-use crate::store::StoreError;
+use crate::store::{Occupant, StoreError};
 
 /// Counts how often a turn was taken from a writer that had not ended it.
 pub(super) const OVERTAKEN: &str = "overtaken";
@@ -109,8 +109,9 @@ impl Journal {
             match begun {
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
                     if started.elapsed() > PATIENCE {
-                        let holder = stuck::holder(&self.path).map(|process| process.as_raw_nonzero().get());
-                        return Err(StoreError::Stuck { path: self.path.clone(), holder, waited: started.elapsed() });
+                        let process = stuck::holder(&self.path).map(|process| process.as_raw_nonzero().get());
+                        let by = Occupant::JournalWriter { journal: self.path.clone(), process };
+                        return Err(StoreError::Busy { by, waited: started.elapsed() });
                     }
                     let_go_on.extend(LetGoOn::holder(&self.path));
                 }
@@ -207,7 +208,10 @@ impl Journal {
             .map_err(self.failed("write"))?;
         match busy {
             0 => Ok(()),
-            _ => Err(StoreError::Stuck { path: self.path.clone(), holder: None, waited: Duration::ZERO }),
+            _ => {
+                let by = Occupant::JournalWriter { journal: self.path.clone(), process: None };
+                Err(StoreError::Busy { by, waited: Duration::ZERO })
+            }
         }
     }
 

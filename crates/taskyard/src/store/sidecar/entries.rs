@@ -6,7 +6,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{OptionalExtension, Row, ToSql, params};
 use serde_json::{Value as Json, json};
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
-use taskyard_core::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
+use taskyard_core::{AgentName, AttemptId, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
 use super::damage::JournalDamage;
@@ -137,7 +137,7 @@ impl Journal {
                 &entry.after.map(Image::bytes),
                 &entry.inode.map(u64::cast_signed),
                 &undoes,
-                &(place == 0).then(|| remark_as_text(&signature.remark)).flatten(),
+                &(place == 0).then(|| remark_as_text(signature)),
                 &entry.mode,
             ];
             sums::execute(&mut statement, &columns).map_err(self.failed("write"))?;
@@ -187,6 +187,12 @@ impl Journal {
             Some(count) => from.max(self.nth_newest(query.task.as_ref(), count, to)?),
             None => from,
         };
+        if let Some(attempt) = query.attempt {
+            let entries = self.between(from, to)?;
+            let is_it = |entry: &&Entry| entry.attempt == Some(attempt);
+            let revision = entries.iter().find(is_it).map(|first| first.revision);
+            return Ok(entries.into_iter().filter(|entry| Some(entry.revision) == revision).collect());
+        }
         let collect = |entry: StoredEntry| entry.entry;
         let entries: Result<Vec<Entry>, _> = match &query.task {
             Some(task) => self
@@ -274,6 +280,7 @@ fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
     let id: i64 = row.get(0)?;
     let word: String = row.get(3)?;
     let image = |bytes: Option<Vec<u8>>| bytes.map(Image::new);
+    let (remark, attempt) = row.get::<_, Option<String>>(9)?.map(|text| remark(&text)).unwrap_or_default();
     Ok(StoredEntry {
         entry: Entry {
             revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
@@ -284,7 +291,8 @@ fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
             before: image(row.get(5)?),
             after: image(row.get(6)?),
             undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
-            remark: row.get::<_, Option<String>>(9)?.map(|text| remark(&text)).unwrap_or_default(),
+            remark,
+            attempt,
         },
         inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
         mode: row.get(10)?,
@@ -299,13 +307,20 @@ fn split(text: &str) -> Vec<Revision> {
     text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
 }
 
-fn remark_as_text(remark: &Remark) -> Option<String> {
-    let ready: Vec<&str> = remark.now_ready.iter().map(TaskId::as_str).collect();
-    (!remark.is_empty()).then(|| json!({ "notice": remark.notice, "nowReady": ready }).to_string())
+/// Says of a whole commit what there is to say: what it means for others, and which attempt it was.
+fn remark_as_text(Signature { remark, attempt, .. }: &Signature) -> String {
+    let mut said = json!({ "attempt": attempt.to_string() });
+    if !remark.is_empty() {
+        said["notice"] = json!(remark.notice);
+        said["nowReady"] = remark.now_ready.iter().map(TaskId::as_str).collect();
+    }
+    said.to_string()
 }
 
-fn remark(text: &str) -> Remark {
+fn remark(text: &str) -> (Remark, Option<AttemptId>) {
     let json: Json = serde_json::from_str(text).unwrap_or_default();
     let ready = json["nowReady"].as_array().into_iter().flatten().filter_map(Json::as_str);
-    Remark { notice: json["notice"].as_str().map(str::to_owned), now_ready: ready.map(TaskId::stored).collect() }
+    let notice = json["notice"].as_str().map(str::to_owned);
+    let attempt = json["attempt"].as_str().and_then(|attempt| attempt.parse().ok());
+    (Remark { notice, now_ready: ready.map(TaskId::stored).collect() }, attempt)
 }

@@ -10,7 +10,7 @@ use super::entries::{Key, task_id};
 use super::stamp::Marks;
 use super::sums;
 use crate::store::StoreError;
-use crate::store::leases::StagedLeases;
+use crate::store::kit::StagedLeases;
 
 /// The last token that was given out.
 pub(super) const TOKEN: &str = "token";

@@ -16,10 +16,10 @@ use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
 use super::files::{self, Stamps};
 use crate::store::directories::{list_directories, named, only_list};
+use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::staged::Home;
 use crate::store::translated::{Changes, Form, TranslatedStore, chance, lock_in_time};
-use crate::store::{Litter, Store, StoreError};
+use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Where folders are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,8 @@ impl Raw {
 impl Form for TeachingForm {
     type Raw = Raw;
     type Held = Option<File>;
+
+    const LAYOUT: FileLayout = FileLayout::Named;
 
     const COUNTS_MISSING: bool = true;
 

@@ -7,117 +7,103 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use taskyard_core::{Entry, Event, Image, Remark, Revision, TaskId, Timestamp};
+use taskyard_core::{Event, TaskId};
 
 use super::form::{Changes, Form};
-use super::looking::MARK;
 use super::observe;
 use super::rewriting;
-use super::txn::TranslatedTxn;
+use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::store::file::failpoint::reach;
+use crate::store::kit::{Change, Staging, entries_of};
 use crate::store::sidecar::{Formed, Journal, NewEntry};
-use crate::store::staged::{Kept, number_of};
 use crate::store::{Signature, StoreError};
 
-/// What is to become of one task.
-#[derive(Debug)]
-pub(super) struct Change {
-    pub(super) task: TaskId,
-    before: Option<Image>,
-    pub(super) after: Option<Arc<Kept>>,
-}
-
 /// Makes everything staged happen.
-pub(super) fn commit<F: Form>(mut txn: TranslatedTxn<F>, signature: &Signature) -> Result<Option<Event>, StoreError> {
-    let changes = changes(&txn);
-    if changes.is_empty() {
-        commit_leases(&mut txn)?;
+pub(super) fn commit<F: Form>(
+    mut writer: TranslatedWriter<F>,
+    mut staging: Staging,
+    signature: &Signature,
+) -> Result<Option<Event>, StoreError> {
+    if staging.changes().is_empty() {
+        commit_leases(&mut writer, &staging)?;
         return Ok(None);
     }
-    let (event, raw) = exist(&mut txn, &changes, signature, |_| Ok(()))?;
-    write_out(txn, &event, &raw)?;
+    let (event, raw) = exist(&mut writer, &mut staging, signature, |_| Ok(()))?;
+    write_out(writer, &event, &raw)?;
     Ok(Some(event))
 }
 
-/// Returns what is to become of each task that changes.
-pub(super) fn changes<F: Form>(txn: &TranslatedTxn<F>) -> Vec<Change> {
-    let changes = txn.staging.changes().into_iter();
-    changes.map(|(task, before, after)| Change { task, before, after }).collect()
-}
-
 /// Makes what was staged of leases happen where no task changes.
-pub(super) fn commit_leases<F: Form>(txn: &mut TranslatedTxn<F>) -> Result<(), StoreError> {
-    if txn.staging.leases.changed().is_empty() && !txn.staging.leases.has_granted() {
+fn commit_leases<F: Form>(writer: &mut TranslatedWriter<F>, staging: &Staging) -> Result<(), StoreError> {
+    if staging.leases.changed().is_empty() {
         return Ok(());
     }
-    let transaction = txn.journal().begin()?;
-    txn.journal().write_leases(&txn.staging.leases)?;
-    txn.journal().end(transaction)?;
-    txn.sync()
+    let transaction = writer.journal().begin()?;
+    writer.journal().write_leases(&staging.leases)?;
+    writer.journal().end(transaction)?;
+    writer.sync()
 }
 
 /// Writes a commit into the journal: the moment it exists. `with` is written in the same database transaction. Returns it, and
 /// what the files are to be.
 pub(super) fn exist<F: Form>(
-    txn: &mut TranslatedTxn<F>,
-    changes: &[Change],
+    writer: &mut TranslatedWriter<F>,
+    staging: &mut Staging,
     signature: &Signature,
     with: impl Fn(&Journal) -> Result<(), StoreError>,
 ) -> Result<(Event, F::Raw), StoreError> {
     let at = clock::now();
-    let form = Arc::clone(&txn.handle.form);
-    let raw = form.change(txn.sight.files.raw(), &for_files(changes), at);
+    let changes = staging.changes();
+    let form = Arc::clone(&writer.handle.form);
+    let raw = form.change(writer.files.raw(), &for_files(&changes), at);
     let conflict = || StoreError::Conflict { task: changes[0].task.clone() };
-    let is_same = form.is_still(&txn.handle.path, txn.sight.files.raw())
-        && form.prepare(&txn.handle.path, txn.turn.held(), txn.sight.files.raw(), &raw)?;
+    let is_same = form.is_still(&writer.handle.path, writer.files.raw())
+        && form.prepare(&writer.handle.path, writer.turn.held(), writer.files.raw(), &raw)?;
     if !is_same {
         return Err(conflict());
     }
-    for change in changes {
-        let after = change.after.as_ref().map(|kept| kept.image.clone());
-        txn.staging.leases.settle(&change.task, after.as_ref());
-    }
+    staging.settle_leases(&changes);
     reach("translated: before the journal");
-    let journal = txn.journal();
+    let journal = writer.journal();
     let transaction = journal.begin()?;
-    let newest = txn.staging.base.revision;
+    let newest = staging.base.revision;
     if journal.newest()? != newest {
         return Err(conflict());
     }
-    let seen_elsewhere = !txn.sight.outside.is_empty();
+    let seen_elsewhere = !writer.outside.is_empty();
     if seen_elsewhere {
-        observe::record(journal, &txn.sight.outside, newest.next())?;
+        observe::record(journal, &writer.outside, newest.next())?;
     }
     let revision = if seen_elsewhere { newest.next().next() } else { newest.next() };
-    journal.append(revision, at, signature, &entries(changes, signature))?;
-    remember_forms(txn, journal, changes, &form.forms(&raw))?;
-    rewriting::keep(journal, revision, form.rewrite(txn.sight.files.raw(), &raw))?;
-    journal.write_leases(&txn.staging.leases)?;
-    let removed = changes.iter().filter(|change| change.after.is_none()).map(|change| number_of(&change.task));
-    let mark = removed.fold(txn.staging.mark, f64::max);
-    if mark > txn.staging.base.mark {
-        journal.set_fact(MARK, mark)?;
-    }
+    journal.append(revision, at, signature, &new_entries(&changes, signature))?;
+    remember_forms(writer, staging, &changes, &form.forms(&raw))?;
+    rewriting::keep(journal, revision, form.rewrite(writer.files.raw(), &raw))?;
+    journal.write_leases(&staging.leases)?;
     with(journal)?;
     journal.end(transaction)?;
-    txn.sync()?;
+    writer.sync()?;
     reach("translated: journaled");
-    Ok((event(txn, changes, revision, at, signature), raw))
+    let list = writer.handle.list.clone();
+    Ok((Event { list, revision, entries: entries_of(&changes, revision, at, signature) }, raw))
 }
 
 /// Writes a commit that exists out to the files.
-pub(super) fn write_out<F: Form>(mut txn: TranslatedTxn<F>, event: &Event, raw: &F::Raw) -> Result<(), StoreError> {
-    let handle = Arc::clone(&txn.handle);
-    let saved = handle.form.save(&handle.path, txn.turn.held(), txn.sight.files.raw(), raw);
+pub(super) fn write_out<F: Form>(
+    mut writer: TranslatedWriter<F>,
+    event: &Event,
+    raw: &F::Raw,
+) -> Result<(), StoreError> {
+    let handle = Arc::clone(&writer.handle);
+    let saved = handle.form.save(&handle.path, writer.turn.held(), writer.files.raw(), raw);
     if saved.map_err(|error| unfinished(&handle.path, error))? {
         reach("translated: saved");
-        rewriting::note_applied(txn.journal(), event.revision)?;
+        rewriting::note_applied(writer.journal(), event.revision)?;
     } else {
         // Somebody who knows no lock wrote since we looked, or put another file there: the commit is made over what they wrote.
-        txn.repair().map_err(|error| unfinished(&handle.path, error))?;
+        writer.repair().map_err(|error| unfinished(&handle.path, error))?;
     }
-    txn.journal().copy_log();
+    writer.journal().copy_log();
     Ok(())
 }
 
@@ -129,17 +115,18 @@ fn for_files(changes: &[Change]) -> Changes {
 
 /// Remembers the form of everything whose form changes; that of a task may follow from the change of another.
 fn remember_forms<F: Form>(
-    txn: &TranslatedTxn<F>,
-    journal: &Journal,
+    writer: &TranslatedWriter<F>,
+    staging: &Staging,
     changes: &[Change],
     after: &BTreeMap<TaskId, Vec<u8>>,
 ) -> Result<(), StoreError> {
+    let journal = writer.journal();
     let changed: BTreeMap<&TaskId, &Change> = changes.iter().map(|change| (&change.task, change)).collect();
     for (task, form) in after {
         let image = match changed.get(task) {
-            Some(change) => change.after.as_ref().map(|kept| &kept.image),
-            None if txn.sight.files.forms.get(task) == Some(form) => continue,
-            None => txn.staging.base.tasks.get(task).map(|kept| &kept.image),
+            Some(change) => change.image(),
+            None if writer.files.forms.get(task) == Some(form) => continue,
+            None => staging.base.tasks.get(task).map(|kept| &kept.image),
         };
         if let Some(image) = image {
             journal.set_form(task, &Formed { form: Some(form.clone()), image: image.clone() })?;
@@ -154,37 +141,16 @@ fn remember_forms<F: Form>(
     Ok(())
 }
 
-fn entries<'a>(changes: &'a [Change], signature: &Signature) -> Vec<NewEntry<'a>> {
+fn new_entries<'a>(changes: &'a [Change], signature: &Signature) -> Vec<NewEntry<'a>> {
     let entry = |change: &'a Change| NewEntry {
         task: &change.task,
         op: signature.op,
         before: change.before.as_ref(),
-        after: change.after.as_ref().map(|kept| &kept.image),
+        after: change.image(),
         inode: None,
         mode: None,
     };
     changes.iter().map(entry).collect()
-}
-
-fn event<F: Form>(
-    txn: &TranslatedTxn<F>,
-    changes: &[Change],
-    revision: Revision,
-    at: Timestamp,
-    signature: &Signature,
-) -> Event {
-    let entries = changes.iter().enumerate().map(|(place, change)| Entry {
-        revision,
-        at,
-        actor: signature.actor.clone(),
-        op: signature.op,
-        task: change.task.clone(),
-        before: change.before.clone(),
-        after: change.after.as_ref().map(|kept| kept.image.clone()),
-        undoes: signature.undoes.clone(),
-        remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
-    });
-    Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
 }
 
 /// Says that a commit exists, and what kept it from the files.

@@ -11,8 +11,8 @@ use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{ListId, Task, TaskId, Timestamp};
 
-use crate::store::staged::Home;
-use crate::store::{Litter, StoreError};
+use crate::store::kit::Home;
+use crate::store::{FileLayout, Litter, StoreError};
 
 /// Each changed task as it will be; none where it goes.
 pub(in crate::store) type Changes = BTreeMap<TaskId, Option<Task>>;
@@ -42,6 +42,8 @@ pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
     /// The dialect's own lock, given back when it is dropped.
     type Held: Debug + Send;
 
+    /// How tasks are laid out in the files.
+    const LAYOUT: FileLayout;
     /// Whether a task waits also for tasks that do not exist.
     const COUNTS_MISSING: bool = false;
 

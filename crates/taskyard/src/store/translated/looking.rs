@@ -14,13 +14,11 @@ use super::present::{Outside, present};
 use super::rewriting::Following;
 use crate::clock;
 use crate::store::StoreError;
+use crate::store::kit::{Kept, State};
 use crate::store::sidecar::{Journal, LOOK_IS_OLD};
-use crate::store::staged::{Kept, State};
 
 /// The last commit that is in the files, as far as was written down.
 pub(super) const APPLIED: &str = "applied";
-/// The highest number that was ever removed.
-pub(super) const MARK: &str = "mark";
 
 /// Files that somebody is writing are looked at again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
@@ -87,7 +85,6 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     let standing = journal.standing()?;
     let pending = journal.after(applied)?;
     let leases = journal.leases_to_stage(standing.has_leases)?;
-    state.mark = journal.fact::<f64>(MARK)?.unwrap_or(0.0);
     let commits = pending.iter().filter(|stored| !stored.entry.op.is_elsewhere());
     let is_unsettled = commits.clone().next().is_some();
     let mut outside = Vec::new();
@@ -107,14 +104,10 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
         }
     }
     for entry in commits.map(|stored| &stored.entry).filter(|entry| entry.revision > held) {
-        match &entry.after {
-            Some(image) => drop(state.tasks.insert(entry.task.clone(), Kept::new(entry.task.clone(), image.clone()))),
-            None => drop(state.tasks.remove(&entry.task)),
-        }
+        state.follow(entry);
         state.exists = true;
     }
     state.revision = standing.newest;
-    state.journaled = standing.highest_number as f64;
     state.last_token = leases.last_token();
     state.leases = leases.all().into_iter().map(|lease| (lease.task.clone(), lease)).collect();
     Ok(Sight { state, files, outside, is_unsettled })

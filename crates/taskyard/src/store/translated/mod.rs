@@ -19,7 +19,7 @@ mod repair;
 mod rewriting;
 mod store;
 mod turn;
-mod txn;
+mod writer;
 
 pub(super) use chance::chance;
 pub(super) use form::{Changes, Form, Loaded};

@@ -7,8 +7,8 @@ use super::handle::Handle;
 use super::looking::{APPLIED, look};
 use super::present::Outside;
 use crate::clock;
+use crate::store::kit::State;
 use crate::store::sidecar::{Journal, NewEntry};
-use crate::store::staged::State;
 use crate::store::{Signature, StoreError};
 
 /// Records what other programs did, where nobody is at it. Returns whether nothing is left to record.

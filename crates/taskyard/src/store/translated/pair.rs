@@ -3,108 +3,79 @@
 //! The moment the change exists is one commit in the journal of the list that things come to. The list they leave has a note of
 //! it beforehand, and follows.
 
-use std::io;
 use std::sync::Arc;
 
 use taskyard_core::{Event, Image};
 
-use super::commit::{self, Change};
+use super::commit;
 use super::form::Form;
 use super::handle::Handle;
-use super::txn::TranslatedTxn;
+use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::store::file::failpoint::reach;
+use crate::store::kit::{Change, Staging};
 use crate::store::sidecar::{Formed, Journal, Move, NewEntry};
-use crate::store::{Signature, StoreError, Txn, TxnPair};
+use crate::store::{Signature, StoreError};
 
-/// Two lists while things move between them.
-#[derive(Debug)]
-pub(super) struct TranslatedPair<F: Form> {
-    from: TranslatedTxn<F>,
-    into: TranslatedTxn<F>,
-}
-
-impl<F: Form> TranslatedPair<F> {
-    /// Waits for a turn at both lists, always in the same order, so that two that cross each other do not wait for ever.
-    pub(super) fn open(from: Arc<Handle<F>>, into: Arc<Handle<F>>) -> Result<Self, StoreError> {
-        if from.path == into.path {
-            let source = io::Error::new(io::ErrorKind::InvalidInput, "it is one list, not two");
-            return Err(StoreError::Io { doing: "cannot write twice to", path: from.path.clone(), source });
+/// Makes what was staged on two lists happen, all of it or nothing.
+pub(super) fn commit<F: Form>(
+    (mut from, mut leaving): (TranslatedWriter<F>, Staging),
+    (mut into, mut coming): (TranslatedWriter<F>, Staging),
+    signature: &Signature,
+) -> Result<[Option<Event>; 2], StoreError> {
+    let task = match &coming.changes()[..] {
+        [first, ..] if !leaving.changes().is_empty() => first.task.clone(),
+        _ => {
+            let left = commit::commit(from, leaving, signature)?;
+            return Ok([left, commit::commit(into, coming, signature)?]);
         }
-        if from.path < into.path {
-            let from = TranslatedTxn::open(from)?;
-            Ok(Self { from, into: TranslatedTxn::open(into)? })
-        } else {
-            let into = TranslatedTxn::open(into)?;
-            Ok(Self { from: TranslatedTxn::open(from)?, into })
+    };
+    let token = format!("{}-{:x}", std::process::id(), clock::wall());
+    note(&mut from, &into, &leaving.changes(), signature, &token)?;
+    reach("move: noted");
+    let confirm = |journal: &Journal| match journal.confirm_move(&token)? {
+        true => Ok(()),
+        false => Err(StoreError::Conflict { task: task.clone() }),
+    };
+    let (came, into_files) = match commit::exist(&mut into, &mut coming, signature, confirm) {
+        Ok(existing) => existing,
+        Err(error) => {
+            let _ = from.journal().forget_move(&token);
+            return Err(error);
         }
-    }
-}
-
-impl<F: Form> TxnPair for TranslatedPair<F> {
-    fn source(&mut self) -> &mut dyn Txn {
-        &mut self.from
-    }
-
-    fn target(&mut self) -> &mut dyn Txn {
-        &mut self.into
-    }
-
-    fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError> {
-        let Self { mut from, mut into } = *self;
-        let (leaving, coming) = (commit::changes(&from), commit::changes(&into));
-        if leaving.is_empty() || coming.is_empty() {
-            let left = Box::new(from).commit(signature)?;
-            return Ok([left, Box::new(into).commit(signature)?]);
+    };
+    reach("move: exists");
+    // From here on it has happened; what is left is carried out now, or by the next command on either list.
+    let strike = |journal: &Journal| journal.forget_move(&token);
+    let left = commit::exist(&mut from, &mut leaving, signature, strike);
+    reach("move: followed");
+    commit::write_out(into, &came, &into_files)?;
+    let left = match left {
+        Ok((left, from_files)) => {
+            commit::write_out(from, &left, &from_files)?;
+            left
         }
-        let token = format!("{}-{:x}", std::process::id(), clock::wall());
-        note(&mut from, &into, &leaving, signature, &token)?;
-        reach("move: noted");
-        let task = coming[0].task.clone();
-        let confirm = |journal: &Journal| match journal.confirm_move(&token)? {
-            true => Ok(()),
-            false => Err(StoreError::Conflict { task: task.clone() }),
-        };
-        let (came, into_files) = match commit::exist(&mut into, &coming, signature, confirm) {
-            Ok(existing) => existing,
-            Err(error) => {
-                let _ = from.journal().forget_move(&token);
-                return Err(error);
-            }
-        };
-        reach("move: exists");
-        // From here on it has happened; what is left is carried out now, or by the next command on either list.
-        let strike = |journal: &Journal| journal.forget_move(&token);
-        let left = commit::exist(&mut from, &leaving, signature, strike);
-        reach("move: followed");
-        commit::write_out(into, &came, &into_files)?;
-        let left = match left {
-            Ok((left, from_files)) => {
-                commit::write_out(from, &left, &from_files)?;
-                left
-            }
-            // Somebody wrote to the list that things leave: it follows by its note.
-            Err(_) => {
-                let handle = Arc::clone(&from.handle);
-                drop(from);
-                let (_turn, journal) = handle.take_turn()?;
-                let revision = journal.newest()?;
-                handle.give_back(journal);
-                Event { list: handle.list.clone(), revision, entries: Vec::new() }
-            }
-        };
-        Ok([Some(left), Some(came)])
-    }
+        // Somebody wrote to the list that things leave: it follows by its note.
+        Err(_) => {
+            let handle = Arc::clone(&from.handle);
+            drop(from);
+            let (_turn, journal) = handle.take_turn()?;
+            let revision = journal.newest()?;
+            handle.give_back(journal);
+            Event { list: handle.list.clone(), revision, entries: Vec::new() }
+        }
+    };
+    Ok([Some(left), Some(came)])
 }
 
 fn note<F: Form>(
-    from: &mut TranslatedTxn<F>,
-    into: &TranslatedTxn<F>,
+    from: &mut TranslatedWriter<F>,
+    into: &TranslatedWriter<F>,
     leaving: &[Change],
     signature: &Signature,
     token: &str,
 ) -> Result<(), StoreError> {
-    let image = |change: &Change| change.after.as_ref().map(|kept| kept.image.clone());
+    let image = |change: &Change| change.image().cloned();
     let coming = Move {
         token: token.to_owned(),
         peer: into.handle.sidecar.clone(),

@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use taskyard_core::{Entry, Lease, ListId, Revision, Rules, Status, Timestamp};
+use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId, Timestamp};
 
 use super::form::Form;
 use super::handle::Handle;
-use super::pair::TranslatedPair;
-use super::txn::TranslatedTxn;
+use super::writer::TranslatedWriter;
 use super::{litter, looking, mending};
+use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
-use crate::store::staged::{State, StateSnapshot};
+use crate::store::kit::{StagedPair, StateSnapshot};
 use crate::store::{
-    HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Snapshot, Store, StoreError,
+    Subscription, Txn, TxnPair,
 };
 
 /// Lists in the files of another dialect.
@@ -44,19 +45,18 @@ impl<F: Form> TranslatedStore<F> {
 }
 
 impl<F: Form> Store for TranslatedStore<F> {
+    fn now(&self) -> Result<Moment, StoreError> {
+        Ok(clock::moment())
+    }
+
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
         let mut lists = Vec::new();
         for (list, path) in self.form.lists()? {
             let state = looking::look_and_record(&self.handle(&list))?;
-            lists.push(info(list, path, &state));
+            let changed = changed(&path);
+            lists.push(ListInfo { list, path: Some(path), counts: state.counts(), changed });
         }
         lists.sort_by(|one, two| one.list.cmp(&two.list));
-        Ok(lists)
-    }
-
-    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let mut lists = self.form.lists_without_a_place(&self.data);
-        lists.sort();
         Ok(lists)
     }
 
@@ -65,15 +65,20 @@ impl<F: Form> Store for TranslatedStore<F> {
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        Ok(Box::new(TranslatedTxn::open(self.handle(list))?))
+        Ok(Box::new(TranslatedWriter::begin(self.handle(list))?))
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
-        Ok(TranslatedTxn::try_open(self.handle(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
+        Ok(TranslatedWriter::try_begin(self.handle(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
     }
 
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
-        Ok(Box::new(TranslatedPair::open(self.handle(from), self.handle(into))?))
+        let (from, into) = (self.handle(from), self.handle(into));
+        let open = |path: &PathBuf| {
+            let handle = if *path == from.path { &from } else { &into };
+            TranslatedWriter::begin(Arc::clone(handle))
+        };
+        Ok(Box::new(StagedPair::open((&from.path, &into.path), open)?))
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
@@ -89,6 +94,30 @@ impl<F: Form> Store for TranslatedStore<F> {
         following::watch(handle, since, to)
     }
 
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        let handle = self.handle(list);
+        let journal = handle.journal()?;
+        let renewed = journal.renew(leases);
+        handle.give_back(journal);
+        renewed
+    }
+
+    fn care(&self) -> Option<&dyn FileCare> {
+        Some(self)
+    }
+}
+
+impl<F: Form> FileCare for TranslatedStore<F> {
+    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
+        let mut lists = self.form.lists_without_a_place(&self.data);
+        lists.sort();
+        Ok(lists)
+    }
+
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
+        self.read(list)?.tasks()
+    }
+
     fn last_look(&self, list: &ListId) -> Option<Timestamp> {
         let handle = self.handle(list);
         let journal = handle.journal_to_read()?;
@@ -97,12 +126,13 @@ impl<F: Form> Store for TranslatedStore<F> {
         last
     }
 
-    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
-        let handle = self.handle(list);
-        let journal = handle.journal()?;
-        let renewed = journal.renew(leases);
-        handle.give_back(journal);
-        renewed
+    fn layout(&self) -> FileLayout {
+        F::LAYOUT
+    }
+
+    fn file_name(&self, list: &ListId, task: &TaskId) -> String {
+        let path = self.form.home(&self.handle(list).path).path_of(task);
+        path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
@@ -131,14 +161,4 @@ impl<F: Form> Store for TranslatedStore<F> {
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
         litter::sweep(&self.handle(list), litter)
     }
-}
-
-fn info(list: ListId, path: PathBuf, state: &State) -> ListInfo {
-    let mut counts = [0; Status::ALL.len()];
-    let tasks = state.tasks.values().filter_map(|kept| kept.task.as_ref().ok());
-    for task in tasks.filter(|task| !task.is_internal()) {
-        counts[task.status as usize] += 1;
-    }
-    let changed = changed(&path);
-    ListInfo { list, path: Some(path), counts, changed }
 }

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use super::form::Form;
 use crate::private;
-use crate::store::StoreError;
 use crate::store::lock_table::{flock_holder, is_suspended};
+use crate::store::{Occupant, StoreError};
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -77,8 +77,8 @@ impl<F: Form> Turn<F> {
 }
 
 fn held(path: &Path, waited: Duration) -> StoreError {
-    let holder = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
-    StoreError::Held { path: path.to_owned(), holder, waited }
+    let process = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
+    StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process }, waited }
 }
 
 /// Locks a file, waiting no longer than this; none where others kept it.

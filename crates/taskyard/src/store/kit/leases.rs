@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use taskyard_core::rules::leasing::holds;
-use taskyard_core::{Image, Lease, TaskId, Token};
+use taskyard_core::{Image, Lease, Moment, TaskId, Token};
 
-use super::NewLease;
+use crate::store::NewLease;
 
 /// The leases of a list with what a transaction has staged over them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StagedLeases {
+pub struct StagedLeases {
     leases: BTreeMap<TaskId, Lease>,
     last_token: Token,
     has_granted: bool,
@@ -18,57 +18,58 @@ pub(super) struct StagedLeases {
 
 impl StagedLeases {
     /// Takes the leases there are, and the last token that was given out.
-    pub(super) fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
+    pub fn over(leases: impl IntoIterator<Item = Lease>, last_token: Token) -> Self {
         let leases = leases.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
         Self { leases, last_token, has_granted: false, changed: BTreeMap::new() }
     }
 
     /// Returns the leases as they will be, by task.
-    pub(super) fn all(&self) -> Vec<Lease> {
+    pub fn all(&self) -> Vec<Lease> {
         self.leases.values().cloned().collect()
     }
 
     /// Returns the last token that was given out.
-    pub(super) fn last_token(&self) -> Token {
+    pub fn last_token(&self) -> Token {
         self.last_token
     }
 
     /// Tells whether a token was given out, whatever became of its lease.
-    pub(super) fn has_granted(&self) -> bool {
+    pub fn has_granted(&self) -> bool {
         self.has_granted
     }
 
     /// Returns what changed: each lease as it will be, none where it goes.
-    pub(super) fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
+    pub fn changed(&self) -> &BTreeMap<TaskId, Option<Lease>> {
         &self.changed
     }
 
-    /// Gives a lease out.
-    pub(super) fn grant(&mut self, new: NewLease) -> Lease {
+    /// Gives a lease out, at a moment of the store's clock.
+    pub fn grant(&mut self, new: NewLease, now: &Moment) -> Lease {
         self.last_token = Token(self.last_token.0 + 1);
         self.has_granted = true;
-        let NewLease { task, agent, taken, ttl, ends, holder } = new;
-        let lease = Lease { task, agent, token: self.last_token, taken, ttl, ends, holder };
+        let NewLease { task, agent, ttl, holder } = new;
+        let ends = ttl.map(|ttl| now.after(ttl));
+        let lease = Lease { task, agent, token: self.last_token, taken: now.wall, ttl, ends, holder };
         self.put(lease.clone());
         lease
     }
 
     /// Changes a lease that is there; one that is not stays away.
-    pub(super) fn set(&mut self, lease: Lease) {
+    pub fn set(&mut self, lease: Lease) {
         if self.leases.get(&lease.task).is_some_and(|there| there.token == lease.token) {
             self.put(lease);
         }
     }
 
     /// Ends the lease of a task.
-    pub(super) fn end(&mut self, task: &TaskId) {
+    pub fn end(&mut self, task: &TaskId) {
         if self.leases.remove(task).is_some() {
             self.changed.insert(task.clone(), None);
         }
     }
 
     /// Ends the lease of a task that will be as its image says, where that no longer is the holder's to work on.
-    pub(super) fn settle(&mut self, task: &TaskId, after: Option<&Image>) {
+    pub fn settle(&mut self, task: &TaskId, after: Option<&Image>) {
         let Some(lease) = self.leases.get(task) else { return };
         let still_holds = after.and_then(|image| image.task(task).ok()).is_some_and(|task| holds(lease, &task));
         if !still_holds {
@@ -84,21 +85,31 @@ impl StagedLeases {
 
 #[cfg(test)]
 mod tests {
-    use taskyard_core::{AgentName, Image, TaskId, Timestamp, Token};
+    use std::time::Duration;
+
+    use taskyard_core::{AgentName, Image, Lease, Moment, TaskId, Timestamp, Token};
 
     use super::StagedLeases;
     use crate::store::NewLease;
 
-    fn new(number: u64) -> NewLease {
+    fn grant(leases: &mut StagedLeases, number: u64) -> Lease {
         let agent = AgentName::new("ana").unwrap();
-        NewLease { task: TaskId::number(number), agent, taken: Timestamp(0), ttl: None, ends: None, holder: None }
+        let new = NewLease { task: TaskId::number(number), agent, ttl: Some(Duration::from_secs(1)), holder: None };
+        leases.grant(new, &Moment { wall: Timestamp(5), boot: "a boot".into(), since_boot: 7 })
+    }
+
+    #[test]
+    fn a_lease_is_taken_now_and_ends_when_its_time_is_over() {
+        let lease = grant(&mut StagedLeases::default(), 1);
+        let ends = Moment { wall: Timestamp(1005), boot: "a boot".into(), since_boot: 1007 };
+        assert_eq!((lease.taken, lease.ends), (Timestamp(5), Some(ends)));
     }
 
     #[test]
     fn tokens_only_grow_and_the_newest_lease_of_a_task_counts() {
         let mut leases = StagedLeases::over([], Token(4));
-        let first = leases.grant(new(1));
-        let second = leases.grant(new(1));
+        let first = grant(&mut leases, 1);
+        let second = grant(&mut leases, 1);
         assert_eq!((first.token, second.token), (Token(5), Token(6)));
         leases.set(first);
         assert_eq!(leases.all(), [second]);
@@ -107,7 +118,7 @@ mod tests {
     #[test]
     fn a_lease_ends_with_the_claim_in_the_file() {
         let mut leases = StagedLeases::over([], Token(0));
-        leases.grant(new(1));
+        grant(&mut leases, 1);
         let image = |owner: &str, status: &str| {
             let text = format!(
                 r#"{{"id":"1","subject":"","description":"","owner":"{owner}","status":"{status}","blocks":[],"blockedBy":[]}}"#

@@ -4,32 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use taskyard_core::dialect::native;
-use taskyard_core::rules::numbering::Numbers;
-use taskyard_core::{Image, Lease, Rules, Task, TaskId};
+use taskyard_core::rules::numbering::{Numbers, next_ids};
+use taskyard_core::{Image, Lease, Moment, Rules, Task, TaskId};
 
-use super::kept::{Kept, State, key_of, number_of};
-use crate::store::leases::StagedLeases;
+use super::leases::StagedLeases;
+use super::state::{Home, Kept, State, key_of, number_of};
 use crate::store::{Lookup, NewLease, Problem, StoreError};
+
+/// What is to become of one task.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The task.
+    pub task: TaskId,
+    /// What it was.
+    pub before: Option<Image>,
+    /// What it will be; none where it goes.
+    pub after: Option<Arc<Kept>>,
+}
 
 /// A state with changes that have not happened yet.
 #[derive(Debug)]
-pub(in crate::store) struct Staging {
-    pub(in crate::store) base: Arc<State>,
+pub struct Staging {
+    /// The state that they are staged over.
+    pub base: Arc<State>,
     /// Each changed task as it will be; none where it goes.
-    pub(in crate::store) staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
+    staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
     /// Tasks that are not there, and of which the journal is to say that this is meant.
     noted: BTreeSet<TaskId>,
-    pub(in crate::store) mark: f64,
-    pub(in crate::store) leases: StagedLeases,
+    /// The highest number that was ever removed, with what is staged.
+    pub mark: f64,
+    /// The leases with what is staged over them.
+    pub leases: StagedLeases,
 }
 
 impl Staging {
-    pub(in crate::store) fn over(base: Arc<State>) -> Self {
+    /// Begins with a state as it is.
+    pub fn over(base: Arc<State>) -> Self {
         let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
         Self { mark: base.mark, base, staged: BTreeMap::new(), noted: BTreeSet::new(), leases }
     }
 
-    pub(in crate::store) fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
+    /// Returns what stands under a task's name.
+    pub fn get(&self, id: &TaskId) -> Option<&Arc<Kept>> {
         let key = self.base.name_of(id);
         match self.staged.get(&key) {
             Some(staged) => staged.as_ref(),
@@ -38,21 +54,22 @@ impl Staging {
     }
 
     /// Tells whether the list exists, with what is staged.
-    pub(in crate::store) fn exists(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.base.exists || self.staged.values().any(Option::is_some)
     }
 
-    pub(in crate::store) fn find(&self, id: &TaskId) -> Lookup {
+    /// Looks one task up.
+    pub fn find(&self, id: &TaskId) -> Lookup {
         self.get(id).map_or(Lookup::Missing, |kept| kept.lookup(&self.base.home))
     }
 
     /// Returns every readable task, by rising number.
-    pub(in crate::store) fn tasks(&self) -> Vec<Task> {
+    pub fn tasks(&self) -> Vec<Task> {
         self.all().into_iter().filter_map(|kept| kept.task.as_ref().ok().cloned()).collect()
     }
 
     /// Returns what is no task, by rising number.
-    pub(in crate::store) fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<Problem> {
         self.all().into_iter().filter_map(|kept| kept.as_problem(&self.base.home)).collect()
     }
 
@@ -68,7 +85,7 @@ impl Staging {
     }
 
     /// Returns the tasks that wait for a task, by rising number.
-    pub(in crate::store) fn waiting_for(&self, blocker: &TaskId) -> Vec<Task> {
+    pub fn waiting_for(&self, blocker: &TaskId) -> Vec<Task> {
         let waits = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(|task| task.blocked_by.contains(blocker));
         let unchanged = self.base.tasks.values().filter(waits).filter(|kept| !self.staged.contains_key(&kept.id));
         let staged = self.staged.values().flatten().filter(waits);
@@ -77,7 +94,8 @@ impl Staging {
         tasks
     }
 
-    pub(in crate::store) fn put(&mut self, task: &Task, rules: Rules) -> Result<(), StoreError> {
+    /// Stages a task.
+    pub fn put(&mut self, task: &Task, rules: Rules) -> Result<(), StoreError> {
         let over = self.writable(&task.id)?.map(|kept| &kept.image);
         let image = native::write(over, task, rules)
             .map_err(|source| StoreError::TooLarge { task: task.id.clone(), source })?;
@@ -85,15 +103,17 @@ impl Staging {
         Ok(())
     }
 
-    pub(in crate::store) fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+    /// Stages the exact form of a task.
+    pub fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
         self.writable(id)?;
         self.stage(id, image);
         Ok(())
     }
 
     /// Stages what takes the place of contents that no task can be read from, where they still stand there.
-    pub(in crate::store) fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> bool {
-        let stands = self.get(id).and_then(|kept| kept.broken(&self.base.home)).as_ref() == Some(broken);
+    pub fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> bool {
+        let is_kept = matches!(self.base.home, Home::Images(_));
+        let stands = is_kept && self.get(id).is_some_and(|kept| kept.task.is_err() && kept.image == *broken);
         match by {
             Some(image) if stands => self.stage(id, image),
             None if stands => self.unstage(id),
@@ -102,36 +122,45 @@ impl Staging {
         stands
     }
 
-    pub(in crate::store) fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+    /// Stages the removal of a task.
+    pub fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
         if self.writable(id)?.is_some() {
             self.unstage(id);
         }
         Ok(())
     }
 
-    pub(in crate::store) fn note_absent(&mut self, id: &TaskId) {
+    /// Stages an entry of a task that is not there.
+    pub fn note_absent(&mut self, id: &TaskId) {
         if self.get(id).is_none() {
             self.unstage(id);
             self.noted.insert(self.base.name_of(id));
         }
     }
 
-    /// Returns every task that the journal is to have an entry of, with what it was and what it will be.
-    pub(in crate::store) fn changes(&self) -> Vec<(TaskId, Option<Image>, Option<Arc<Kept>>)> {
+    /// Returns every change that the journal is to have an entry of.
+    pub fn changes(&self) -> Vec<Change> {
         let was = |task: &TaskId| self.base.tasks.get(task).map(|kept| kept.image.clone());
-        let all = self.staged.iter().map(|(task, after)| (task.clone(), was(task), after.clone()));
-        let is_changed = |before: &Option<Image>, after: &Option<Arc<Kept>>| {
-            before.as_ref() != after.as_ref().map(|kept| &kept.image)
+        let change = |(task, after): (&TaskId, &Option<Arc<Kept>>)| Change {
+            task: task.clone(),
+            before: was(task),
+            after: after.clone(),
         };
-        all.filter(|(task, before, after)| is_changed(before, after) || self.is_noted(task, after)).collect()
+        let is_worth_an_entry = |change: &Change| {
+            change.before.as_ref() != change.image() || (change.after.is_none() && self.noted.contains(&change.task))
+        };
+        self.staged.iter().map(change).filter(is_worth_an_entry).collect()
     }
 
-    /// Tells whether all there is to write of a task is that it is not there.
-    fn is_noted(&self, task: &TaskId, after: &Option<Arc<Kept>>) -> bool {
-        after.is_none() && self.noted.contains(task)
+    /// Ends the leases on changed tasks that are no longer their holders' to work on.
+    pub fn settle_leases(&mut self, changes: &[Change]) {
+        for change in changes {
+            self.leases.settle(&change.task, change.image());
+        }
     }
 
-    pub(in crate::store) fn clear(&mut self, rules: Rules) {
+    /// Stages the removal of every task.
+    pub fn clear(&mut self, rules: Rules) {
         let going = |kept: &&&Arc<Kept>| rules.is_client() || kept.task.is_ok();
         let ids: Vec<TaskId> = self.all().iter().filter(going).map(|kept| kept.id.clone()).collect();
         for id in ids {
@@ -139,16 +168,19 @@ impl Staging {
         }
     }
 
-    pub(in crate::store) fn grant(&mut self, lease: NewLease) -> Lease {
-        self.leases.grant(NewLease { task: self.base.name_of(&lease.task), ..lease })
+    /// Stages a new lease, taken at a moment of the store's clock.
+    pub fn grant(&mut self, lease: NewLease, now: &Moment) -> Lease {
+        self.leases.grant(NewLease { task: self.base.name_of(&lease.task), ..lease }, now)
     }
 
-    pub(in crate::store) fn end_lease(&mut self, task: &TaskId) {
+    /// Stages the end of a task's lease.
+    pub fn end_lease(&mut self, task: &TaskId) {
         self.leases.end(&key_of(task));
         self.leases.end(task);
     }
 
-    pub(in crate::store) fn numbers(&self) -> Numbers {
+    /// Returns what is known of the numbers this list has used.
+    pub fn numbers(&self) -> Numbers {
         // Names that are no number sort after the empty name, numbers before it.
         let border = TaskId::stored("");
         let still_there = |(id, _): &(&TaskId, &Arc<Kept>)| !self.staged.contains_key(*id);
@@ -159,6 +191,11 @@ impl Staging {
         let staged = self.staged.iter().filter_map(|(id, kept)| kept.as_ref().map(|_| id));
         let highest_file = unchanged.chain(staged).map(number_of).fold(0.0, f64::max);
         Numbers { highest_file, mark: self.mark, journaled: self.base.journaled }
+    }
+
+    /// Returns the next numbers under which nothing stands, as many as are asked for.
+    pub fn next_numbers(&self, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        free_numbers(self.numbers(), count, rules, |id| Ok(self.get(id).is_none()))
     }
 
     fn writable(&self, id: &TaskId) -> Result<Option<&Arc<Kept>>, StoreError> {
@@ -179,4 +216,24 @@ impl Staging {
         self.mark = self.mark.max(number_of(&key));
         self.staged.insert(key, None);
     }
+}
+
+/// Returns the next numbers that are free, as many as are asked for.
+pub(in crate::store) fn free_numbers(
+    numbers: Numbers,
+    count: usize,
+    rules: Rules,
+    is_free: impl Fn(&TaskId) -> Result<bool, StoreError>,
+) -> Result<Vec<TaskId>, StoreError> {
+    let mut ids = Vec::with_capacity(count);
+    for id in next_ids(numbers, rules) {
+        if ids.len() == count {
+            break;
+        }
+        // The last of all numbers does not count, and in client rules no hidden file does: they may be taken.
+        if is_free(&id)? {
+            ids.push(id);
+        }
+    }
+    if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
 }

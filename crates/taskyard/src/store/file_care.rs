@@ -1,0 +1,74 @@
+//! What only a store in files knows, and what only files need.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use taskyard_core::{ListId, Task, TaskId, Timestamp};
+
+use super::{JournalDamage, Litter, StoreError};
+
+/// The care for lists that are files, beside the [`super::Store`] that keeps them.
+///
+/// Nothing here is part of a change: whoever asks learns what lies about, what other programs left and whether our memory of the
+/// list is whole, and tidies up.
+pub trait FileCare: Debug + Send + Sync {
+    /// Returns the lists whose place is gone while our memory of them is there, each with that place, by name.
+    fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError>;
+
+    /// Returns the readable tasks of a list nobody of ours may ever have worked on, and remembers nothing of the look: for looking
+    /// through many lists.
+    fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError>;
+
+    /// Tells what was last seen of a list from what will be seen later, where the store knows that without looking; it takes a few
+    /// microseconds and waits for nobody. Two equal sightings mean that nobody has changed a task in between.
+    fn sighting(&self, _list: &ListId) -> Option<Sighting> {
+        None
+    }
+
+    /// Returns when a look that is on record last found tasks in a list of which none is left; none where no look is.
+    fn last_look(&self, list: &ListId) -> Option<Timestamp>;
+
+    /// Returns how tasks are laid out in files.
+    fn layout(&self) -> FileLayout;
+
+    /// Returns the name of the file that a task is in, or would be.
+    fn file_name(&self, list: &ListId, task: &TaskId) -> String;
+
+    /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
+    fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Looks the list's journal over from end to end, and returns what is wrong with it.
+    fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError>;
+
+    /// Puts a whole journal in the place of a damaged one: the old one is kept aside, and what can be read of it is in the new one,
+    /// which goes on above it. The tasks stay as they are.
+    fn mend_journal(&self, list: &ListId) -> Result<(), StoreError>;
+
+    /// Returns the journals that turned out to be damaged while this store was used, and what is wrong with each. Tasks were read
+    /// without them.
+    fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)>;
+
+    /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
+    fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
+
+    /// Removes that litter, as far as it is still the same, and returns what was removed.
+    fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError>;
+}
+
+/// How the tasks of a list are laid out in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileLayout {
+    /// Each in a file of its own, named by the next number: one that is too large is in the way.
+    Numbered,
+    /// Each in a file of its own, under a name of another kind.
+    Named,
+    /// All in one file.
+    OneFile,
+}
+
+/// What a store has seen of a list, as [`FileCare::sighting`] tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting(pub(crate) u64);

@@ -1,0 +1,182 @@
+//! What a list holds at one moment.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::rules::numbering::counted;
+use taskyard_core::{Entry, Image, Lease, ListId, Revision, Status, Task, TaskId, Timestamp, Token};
+
+use super::commit::Commit;
+use crate::store::{ListInfo, Lookup, Problem};
+
+/// One task as it is kept.
+#[derive(Debug)]
+pub struct Kept {
+    /// The name it stands under.
+    pub id: TaskId,
+    /// Its exact form.
+    pub image: Image,
+    /// The task that is read from the image, or why none can be.
+    pub task: Result<Task, Unreadable>,
+}
+
+impl Kept {
+    /// Reads a task from its image.
+    pub fn new(id: TaskId, image: Image) -> Arc<Self> {
+        let task = image.task(&id);
+        Arc::new(Self { id, image, task })
+    }
+
+    /// Returns what stands here, as somebody who looks it up learns of it.
+    pub fn lookup(&self, home: &Home) -> Lookup {
+        match &self.task {
+            Ok(task) => Lookup::Found(Box::new(task.clone()), self.image.clone()),
+            Err(why) => Lookup::Unreadable(self.problem(home, why.clone())),
+        }
+    }
+
+    /// Returns what is wrong with it, where no task can be read from it.
+    pub fn as_problem(&self, home: &Home) -> Option<Problem> {
+        self.task.as_ref().err().map(|why| self.problem(home, why.clone()))
+    }
+
+    fn problem(&self, home: &Home, why: Unreadable) -> Problem {
+        let contents = matches!(home, Home::Images(_)).then(|| self.image.clone());
+        Problem { task: self.id.clone(), path: home.path_of(&self.id), why, last_known: None, contents }
+    }
+}
+
+/// Where the tasks of a list are.
+#[derive(Clone, Debug)]
+pub enum Home {
+    /// In a place that keeps images, each under the name of the file it would be in.
+    Images(PathBuf),
+    /// In files of another dialect, each in one of its own.
+    Folder(PathBuf),
+    /// All in one file of another dialect.
+    File(PathBuf),
+}
+
+impl Home {
+    /// Returns where a task is.
+    pub fn path_of(&self, id: &TaskId) -> PathBuf {
+        match self {
+            Self::Images(path) | Self::Folder(path) => path.join(format!("{}.json", id.file_stem())),
+            Self::File(path) => path.clone(),
+        }
+    }
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::Images(PathBuf::new())
+    }
+}
+
+/// A list at one moment. Snapshots share it; the next commit copies what is still shared.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Where the tasks are.
+    pub home: Home,
+    /// Whether a task waits also for tasks that do not exist.
+    pub counts_missing: bool,
+    /// Whether there is such a list.
+    pub exists: bool,
+    /// The newest commit that is in here.
+    pub revision: Revision,
+    /// Everything that is kept, by the name it stands under.
+    pub tasks: BTreeMap<TaskId, Arc<Kept>>,
+    /// Where each task stands among the others, where the files have an order of their own.
+    pub places: HashMap<TaskId, usize>,
+    /// The highest number that was ever removed.
+    pub mark: f64,
+    /// The highest number that the journal ever saw.
+    pub journaled: f64,
+    /// When the last commit happened.
+    pub changed: Option<Timestamp>,
+    /// Every lease, by its task.
+    pub leases: BTreeMap<TaskId, Lease>,
+    /// The last token that was given out.
+    pub last_token: Token,
+}
+
+impl State {
+    /// Moves on by one commit: catching up is this, for every commit that is not in here yet, in order.
+    pub fn apply(&mut self, commit: &Commit) {
+        for (entry, after) in commit.entries.iter().zip(&commit.after) {
+            self.journaled = self.journaled.max(number_of(&entry.task));
+            self.put(&entry.task, after.clone());
+        }
+        self.mark = self.mark.max(commit.mark);
+        self.last_token = self.last_token.max(commit.last_token);
+        for (task, lease) in &commit.leases {
+            match lease {
+                Some(lease) => drop(self.leases.insert(task.clone(), lease.clone())),
+                None => drop(self.leases.remove(task)),
+            }
+        }
+        if let Some(first) = commit.entries.first() {
+            self.exists = true;
+            self.revision = first.revision;
+            self.changed = Some(first.at);
+        }
+    }
+
+    /// Moves one task on by one entry of the journal.
+    pub fn follow(&mut self, entry: &Entry) {
+        self.put(&entry.task, entry.after.as_ref().map(|image| Kept::new(entry.task.clone(), image.clone())));
+    }
+
+    /// Returns the commit that gives leases the ends they carry here, those that are still there with the same token.
+    pub fn renewal(&self, leases: &[Lease]) -> Commit {
+        let renewed = |lease: &Lease| {
+            let there = self.leases.get(&lease.task).filter(|there| there.token == lease.token)?;
+            Some((lease.task.clone(), Some(Lease { ends: lease.ends.clone(), ..there.clone() })))
+        };
+        Commit::new(Vec::new(), leases.iter().filter_map(renewed).collect(), self.last_token, self.mark)
+    }
+
+    /// Returns what there is to say of the list, in a store without places.
+    pub fn info(&self, list: &ListId) -> ListInfo {
+        ListInfo { list: list.clone(), path: None, counts: self.counts(), changed: self.changed }
+    }
+
+    /// Tells how many tasks there are in each state: pending, in progress, completed. Internal ones are not counted.
+    pub fn counts(&self) -> [usize; Status::ALL.len()] {
+        let mut counts = [0; Status::ALL.len()];
+        let tasks = self.tasks.values().filter_map(|kept| kept.task.as_ref().ok());
+        for task in tasks.filter(|task| !task.is_internal()) {
+            counts[task.status as usize] += 1;
+        }
+        counts
+    }
+
+    fn put(&mut self, task: &TaskId, after: Option<Arc<Kept>>) {
+        match after {
+            Some(kept) => drop(self.tasks.insert(task.clone(), kept)),
+            None => drop(self.tasks.remove(task)),
+        }
+    }
+
+    /// Returns where a task stands among the others, before its id is asked; what is new comes last.
+    pub fn place_of(&self, id: &TaskId) -> usize {
+        self.places.get(id).copied().unwrap_or(usize::MAX)
+    }
+
+    /// Returns the name a task is kept under: its own where there is one of that name, else the one that a file of it would have.
+    pub fn name_of(&self, id: &TaskId) -> TaskId {
+        if self.tasks.contains_key(id) { id.clone() } else { key_of(id) }
+    }
+}
+
+/// Returns the name a task is kept under, as a file store would name its file.
+pub fn key_of(id: &TaskId) -> TaskId {
+    TaskId::stored(id.file_stem())
+}
+
+/// Returns the number an id counts as when numbers are given out.
+pub fn number_of(id: &TaskId) -> f64 {
+    counted(id.as_str()).unwrap_or(0.0)
+}

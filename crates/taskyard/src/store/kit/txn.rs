@@ -1,0 +1,183 @@
+//! Transactions of stores that are built on the kit.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use taskyard_core::{Event, Image, Lease, Moment, Revision, Rules, Task, TaskId};
+
+use super::staging::Staging;
+use super::state::State;
+use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
+
+/// The one writer of a list, from the moment it has caught up until it is dropped. No other writes to that list meanwhile.
+pub trait Writer: Debug {
+    /// Returns the moment it is by the store's clock.
+    fn now(&self) -> Result<Moment, StoreError>;
+
+    /// Makes everything staged happen, all of it or nothing, and returns it as its listeners learn of it.
+    fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError>;
+
+    /// Makes everything staged happen on two lists, all of it or nothing.
+    fn commit_both(
+        from: (Self, Staging),
+        into: (Self, Staging),
+        signature: &Signature,
+    ) -> Result<[Option<Event>; 2], StoreError>
+    where
+        Self: Sized;
+
+    /// Returns ids for new tasks: the next numbers, where the store has no others.
+    fn new_ids(&self, staging: &Staging, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+        staging.next_numbers(count, rules)
+    }
+
+    /// Tells whether something that is no task stands where a task of this id would come.
+    fn is_occupied(&self, _id: &TaskId) -> bool {
+        false
+    }
+}
+
+/// A transaction on one list: its writer, and what is staged.
+#[derive(Debug)]
+pub struct StagedTxn<W: Writer> {
+    writer: W,
+    rules: Rules,
+    staging: Staging,
+}
+
+impl<W: Writer> StagedTxn<W> {
+    /// Begins with a writer that has caught up, over the state it found.
+    pub fn new(writer: W, state: Arc<State>, rules: Rules) -> Self {
+        Self { writer, rules, staging: Staging::over(state) }
+    }
+}
+
+impl<W: Writer> Snapshot for StagedTxn<W> {
+    fn exists(&self) -> bool {
+        self.staging.exists()
+    }
+
+    fn revision(&self) -> Revision {
+        self.staging.base.revision
+    }
+
+    fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
+        Ok(self.staging.find(id))
+    }
+
+    fn counts_missing(&self) -> bool {
+        self.staging.base.counts_missing
+    }
+
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.tasks())
+    }
+
+    fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        Ok(self.staging.leases.all())
+    }
+
+    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.waiting_for(blocker))
+    }
+
+    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+        Ok(self.staging.problems())
+    }
+}
+
+impl<W: Writer> Txn for StagedTxn<W> {
+    fn new_ids(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
+        self.writer.new_ids(&self.staging, count, self.rules)
+    }
+
+    fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
+        Ok(self.staging.get(id).is_none() && !self.writer.is_occupied(id))
+    }
+
+    fn put(&mut self, task: Task) -> Result<(), StoreError> {
+        self.staging.put(&task, self.rules)
+    }
+
+    fn put_image(&mut self, id: &TaskId, image: Image) -> Result<(), StoreError> {
+        self.staging.put_image(id, image)
+    }
+
+    fn replace_broken(&mut self, id: &TaskId, broken: &Image, by: Option<Image>) -> Result<bool, StoreError> {
+        Ok(self.staging.replace_broken(id, broken, by))
+    }
+
+    fn remove(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.staging.remove(id)
+    }
+
+    fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError> {
+        self.staging.note_absent(id);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.staging.clear(self.rules);
+        Ok(())
+    }
+
+    fn grant(&mut self, lease: NewLease) -> Result<Lease, StoreError> {
+        Ok(self.staging.grant(lease, &self.writer.now()?))
+    }
+
+    fn set_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        self.staging.leases.set(lease);
+        Ok(())
+    }
+
+    fn end_lease(&mut self, task: &TaskId) -> Result<(), StoreError> {
+        self.staging.end_lease(task);
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        self.writer.commit(self.staging, signature)
+    }
+}
+
+/// A transaction on two lists.
+#[derive(Debug)]
+pub struct StagedPair<W: Writer> {
+    from: StagedTxn<W>,
+    into: StagedTxn<W>,
+}
+
+impl<W: Writer> StagedPair<W> {
+    /// Opens both, in the one order in which everybody does, so that two pairs never wait for each other. `open` is called with
+    /// the lesser of the two keys first. A list is no pair with itself.
+    pub fn open<K: Ord>(
+        (from, into): (&K, &K),
+        open: impl Fn(&K) -> Result<StagedTxn<W>, StoreError>,
+    ) -> Result<Self, StoreError> {
+        if from == into {
+            return Err(StoreError::one_list());
+        }
+        if from < into {
+            let from = open(from)?;
+            Ok(Self { from, into: open(into)? })
+        } else {
+            let into = open(into)?;
+            Ok(Self { from: open(from)?, into })
+        }
+    }
+}
+
+impl<W: Writer> TxnPair for StagedPair<W> {
+    fn source(&mut self) -> &mut dyn Txn {
+        &mut self.from
+    }
+
+    fn target(&mut self) -> &mut dyn Txn {
+        &mut self.into
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError> {
+        let Self { from, into } = *self;
+        W::commit_both((from.writer, from.staging), (into.writer, into.staging), signature)
+    }
+}
