@@ -15,8 +15,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transac
 use super::damage::{self, JournalDamage};
 use super::pool::Seat;
 use super::stamp::{Marks, StampFile};
-use super::stuck::{self, LetGoOn};
 use super::sums;
+use crate::store::lock_table::record_holder;
 use crate::store::{Occupant, StoreError};
 
 /// Counts how often a turn was taken from a writer that had not ended it.
@@ -25,9 +25,9 @@ pub(super) const OVERTAKEN: &str = "overtaken";
 const LONGEST_LOG: i32 = 256;
 /// A log with more pages than this is also cut short.
 const LARGE_LOG: i32 = 1024;
-/// How long another process's commit is waited for before we look at that process.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long it is waited for in all.
+/// The byte of the `-shm` file that a writer locks (SQLite's `WAL_WRITE_LOCK`).
+const WRITE_LOCK: &str = "120";
+/// How long another process's commit is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// For how long a connection is believed to lead to the database of its place.
 const LATELY: Duration = Duration::from_millis(100);
@@ -102,23 +102,16 @@ impl Journal {
     /// Begins a transaction that may write, when nobody else is in one.
     pub(in crate::store) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         let started = Instant::now();
-        // Suspended again when we have the turn.
-        let mut let_go_on = Vec::new();
-        loop {
-            let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate);
-            match begun {
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                    if started.elapsed() > PATIENCE {
-                        let process = stuck::holder(&self.path).map(|process| process.as_raw_nonzero().get());
-                        let by = Occupant::JournalWriter { journal: self.path.clone(), process };
-                        return Err(StoreError::Busy { by, waited: started.elapsed() });
-                    }
-                    let_go_on.extend(LetGoOn::holder(&self.path));
-                }
-                begun => {
-                    self.pending.set(Marks::default());
-                    return begun.map_err(self.failed("write"));
-                }
+        match Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                let holder = record_holder(&self.beside("-shm"), [WRITE_LOCK; 2]);
+                let process = holder.map(|process| process.as_raw_nonzero().get());
+                let by = Occupant::JournalWriter { journal: self.path.clone(), process };
+                Err(StoreError::Busy { by, waited: started.elapsed() })
+            }
+            begun => {
+                self.pending.set(Marks::default());
+                begun.map_err(self.failed("write"))
             }
         }
     }
@@ -168,14 +161,14 @@ impl Journal {
     /// Waits until every commit so far is on the disk.
     pub(in crate::store) fn sync(&mut self) -> Result<(), StoreError> {
         if self.log.is_none() {
-            let path = self.log_path();
+            let path = self.beside("-wal");
             let log =
                 File::options().read(true).write(true).open(&path).map_err(StoreError::io("cannot open", path))?;
             self.log = Some(log);
         }
         let committed = self.committed.get();
         let log = self.log.as_ref().map(File::sync_data);
-        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.log_path()))?;
+        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.beside("-wal")))?;
         // After the flush: a power loss must not leave a stamp that tells of more than there is.
         if let Some(stamp) = &self.stamp {
             stamp.raise_flushed(committed);
@@ -195,7 +188,7 @@ impl Journal {
             // Whoever opens the database next would read a large log from end to end. Nobody waits for this.
             let _ = self.connection.busy_timeout(Duration::ZERO);
             let _ = copy("PRAGMA wal_checkpoint(TRUNCATE)");
-            let _ = self.connection.busy_timeout(BUSY_TIMEOUT);
+            let _ = self.connection.busy_timeout(PATIENCE);
             self.pages.store(0, Ordering::Relaxed);
         }
     }
@@ -256,9 +249,9 @@ impl Journal {
         self.connection.pragma_query_value(None, name, |row| row.get(0)).map_err(self.failed("open"))
     }
 
-    fn log_path(&self) -> PathBuf {
+    fn beside(&self, ending: &str) -> PathBuf {
         let mut path = self.path.clone().into_os_string();
-        path.push("-wal");
+        path.push(ending);
         path.into()
     }
 }

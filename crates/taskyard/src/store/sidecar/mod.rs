@@ -21,7 +21,6 @@ mod pool;
 mod salvage;
 mod schema;
 mod stamp;
-mod stuck;
 mod sums;
 mod verdict;
 

@@ -11,7 +11,6 @@ use super::Journal;
 use super::aside;
 use super::boot::remember_boot;
 use super::damage::JournalDamage;
-use super::database::BUSY_TIMEOUT;
 use super::leases::TOKEN;
 use super::naming::data_of;
 use super::schema::{
@@ -51,7 +50,6 @@ impl Journal {
         }
         let stamped = if format < FORMAT { Some(journal.catch_up(sidecar, list)?) } else { stamped };
         journal.hold_against(stamped)?;
-        journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
         Ok(journal)
     }
 
@@ -163,7 +161,6 @@ impl Journal {
         }
         drop(alone);
         journal.hold_against(Some((file, now)))?;
-        journal.connection.busy_timeout(BUSY_TIMEOUT).map_err(journal.failed("open"))?;
         Ok(journal)
     }
 
