@@ -4,6 +4,7 @@ mod arguments;
 mod candidates;
 mod commands;
 mod context;
+mod database_problem;
 mod environment;
 mod exit;
 mod logging;

@@ -8,12 +8,12 @@ use taskyard::config::ConfigError;
 use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
-use taskyard::machine::MachineError;
 use taskyard::store::Occupant;
 use taskyard::todos::TodoError;
 use taskyard::work::WorkError;
 use taskyard::{Error, StoreError};
 
+use crate::database_problem::stuck;
 use crate::exit::Exit;
 
 /// Why a command ends without having done what was asked. Boxed, so that the way without problems stays light.
@@ -70,6 +70,13 @@ impl Problem {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds advice where there is none yet.
+    #[must_use]
+    pub(crate) fn hint_where_none(mut self, hint: &str) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.to_owned());
         self
     }
 
@@ -199,10 +206,9 @@ fn busy(message: String, by: Occupant, waited: Duration) -> Problem {
             .hint("if that process is suspended or hangs, resume or end it; then try again")
             .detail("path", file.display().to_string())
             .detail("process", process),
-        Occupant::JournalWriter { journal, process } => problem
-            .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
-            .detail("path", journal.display().to_string())
-            .detail("process", process),
+        Occupant::JournalWriter { journal, process } => {
+            stuck(problem.report().message.clone(), &journal, process, waited)
+        }
         Occupant::Elsewhere { .. } => problem.hint("try again"),
     }
 }
@@ -327,16 +333,6 @@ impl From<ConfigError> for Problem {
                 .detail("path", path.display().to_string())
                 .detail("line", line),
         }
-    }
-}
-
-impl From<MachineError> for Problem {
-    fn from(error: MachineError) -> Self {
-        let message = error.to_string();
-        let (MachineError::Io { path, .. } | MachineError::Database { path, .. }) = error;
-        Self::new(Exit::CouldNot, "data_directory", message)
-            .hint("name the list with --list to do without it, or set TASKYARD_HOME to another directory")
-            .detail("path", path.display().to_string())
     }
 }
 

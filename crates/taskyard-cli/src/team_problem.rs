@@ -23,9 +23,9 @@ impl From<TeamError> for Problem {
                 .detail("attempts", attempts),
             TeamError::Unsent { to, source } => Self::from(*source).saying(message).detail("unsentTo", to),
             TeamError::StillInInbox { source } => Self::from(*source).saying(message),
-            TeamError::Memory { path, .. } => Self::new(Exit::CouldNot, "data_directory", message)
-                .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
-                .detail("path", path.display().to_string()),
+            TeamError::Memory(error) => Self::from(error).hint_where_none(
+                "see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory",
+            ),
         }
     }
 }

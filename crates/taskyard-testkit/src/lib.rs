@@ -23,6 +23,7 @@ pub mod graphs;
 pub mod properties;
 pub mod suite;
 
+mod databases;
 mod home;
 mod journal_dump;
 mod listing;
@@ -38,6 +39,7 @@ mod strange_file;
 mod suspended;
 mod turned_world;
 
+pub use databases::{HeldDatabase, set_database_format};
 pub use home::{Home, Ran};
 pub use journal_dump::{JournalDump, copy_log, dump_journal};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
+
+use crate::databases::{connect, set_database_format};
 
 /// What the second format had in the place of today's tables, to the letter.
 const SECOND_FORMAT: &str = "
@@ -84,12 +85,9 @@ pub fn make_second_format(sidecar: &Path) {
 
 /// Lets the journal in a list's sidecar say that it has another format.
 pub fn set_format(sidecar: &Path, format: u32) {
-    open(sidecar).pragma_update(None, "user_version", format).unwrap();
+    set_database_format(&sidecar.join("journal.sqlite"), format);
 }
 
 fn open(sidecar: &Path) -> Connection {
-    let journal = Connection::open(sidecar.join("journal.sqlite")).unwrap();
-    // As every release leaves it: with its log, without which SQLite reads nothing where it may not write.
-    journal.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
-    journal
+    connect(&sidecar.join("journal.sqlite"))
 }

@@ -189,3 +189,72 @@ fn what_is_ours_is_made_by_the_one_module_that_makes_it_private() {
     let needless: Vec<_> = MAKE_FILES_OF_OTHERS.iter().filter(|(path, _)| !seen.contains_key(*path)).collect();
     assert!(needless.is_empty(), "these make no files any more: {needless:?}");
 }
+
+/// Returns the lines of a file's public items in which a type of a crate is named: signatures, fields and variants.
+fn public_lines_naming<'a>(text: &'a str, crate_name: &str) -> Vec<&'a str> {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let path = format!("{crate_name}::");
+    let imports =
+        text.split(';').filter_map(|line| line.trim().split_once(&format!("use {path}")).map(|(_, names)| names));
+    let imported: Vec<&str> = imports
+        .flat_map(|names| names.split(|symbol: char| !symbol.is_alphanumeric() && symbol != '_'))
+        .filter(|name| name.starts_with(char::is_uppercase))
+        .collect();
+    let is_named = |line: &str| {
+        let mut words = line.split(|symbol: char| !symbol.is_alphanumeric() && symbol != '_');
+        line.contains(&path) || words.any(|word| imported.contains(&word))
+    };
+    // What ends the public item that a line is in; inside a struct only fields that are public themselves count.
+    let (mut found, mut end, mut is_struct) = (Vec::new(), None, false);
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        let (code, indent) = (line.trim_start(), line.len() - line.trim_start().len());
+        let is_public = code.starts_with("pub ") && !code.starts_with("pub use");
+        let is_conversion = code.starts_with("impl From<");
+        if (is_public || is_conversion || end.is_some() && !is_struct) && is_named(code) {
+            found.push(code);
+        }
+        let opens = code.ends_with(['{', '(']) && !is_conversion;
+        let is_body = code.contains("fn ") && code.ends_with('{') || code.starts_with(")") && code.ends_with('{');
+        match end {
+            None if is_public && opens && !is_body => (end, is_struct) = (Some(indent), code.contains("struct ")),
+            Some(of_item) if indent == of_item && code.starts_with(['}', ')']) => end = None,
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn no_type_of_the_database_crate_is_public() {
+    let mut files = Vec::new();
+    sources(&root().join("crates/taskyard/src"), &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let found = public_lines_naming(&text, "rusqlite");
+        assert!(found.is_empty(), "{}: who uses the library need not know SQLite: {found:?}", file.display());
+    }
+}
+
+#[test]
+fn a_public_type_of_another_crate_is_noticed() {
+    let notice =
+        |code: &str| public_lines_naming(&format!("use rusqlite::{{Connection, Row}};\n{code}"), "rusqlite").len();
+    for public in [
+        "pub enum Error {\n    Database { source: rusqlite::Error },\n}",
+        "pub struct Machine {\n    pub connection: Connection,\n}",
+        "pub fn read(row: &Row<'_>) -> u8 {",
+        "    pub fn read(\n        &self,\n        row: &Row<'_>,\n    ) -> u8 {",
+        "pub trait Read {\n    fn read(&self, row: &Row<'_>);\n}",
+        "impl From<rusqlite::Error> for Error {",
+    ] {
+        assert_eq!(notice(public), 1, "{public}");
+    }
+    for private in [
+        "pub struct Machine {\n    connection: Connection,\n}",
+        "pub(crate) fn read(row: &Row<'_>) -> u8 {",
+        "pub fn read(&self) -> u8 {\n    let read = |row: &Row<'_>| row.get(0);\n}",
+        "/// Says what rusqlite::Error says.\npub fn say() {",
+    ] {
+        assert_eq!(notice(private), 0, "{private}");
+    }
+}

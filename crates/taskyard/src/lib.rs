@@ -42,6 +42,7 @@ pub mod operations;
 pub mod private;
 pub mod process;
 pub mod setup;
+pub mod sqlite;
 pub mod store;
 pub mod teams;
 pub mod todos;
@@ -49,9 +50,9 @@ pub mod work;
 
 mod clock;
 mod error;
+mod lock_table;
 mod regular_file;
 mod replacement;
-mod unchanging;
 mod yard;
 
 pub use error::Error;

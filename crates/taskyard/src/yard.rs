@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::leasing::LeaseState;
-use taskyard_core::{AgentName, AttemptId, Event, Lease, ListId, Moment, Op, Proof, Rules, Token};
+use taskyard_core::{AgentName, AttemptId, Event, Lease, ListId, Moment, Op, Proof, Revision, Rules, Token};
 
 use crate::events::EventBus;
 use crate::hooks::Hooks;
@@ -184,12 +184,12 @@ impl Yard {
     ) -> Result<Outcome<(T, Option<Event>)>, Error> {
         let attempt = || loop {
             let mut txn = self.open(&self.list)?;
-            let mut signature = Signature::new(self.actor.clone(), op);
+            let (mut signature, since) = (Signature::new(self.actor.clone(), op), txn.revision());
             let answer = change(&mut *txn, &mut signature)?;
             show_life(&mut *txn, self)?;
             match txn.commit(&signature) {
                 Err(lost @ StoreError::Unavailable { .. }) => {
-                    if let Some(event) = self.commit_of(signature.attempt, lost)? {
+                    if let Some(event) = self.commit_of(signature.attempt, since, lost)? {
                         return Ok((answer, Some(event)));
                     }
                 }
@@ -205,7 +205,7 @@ impl Yard {
 
     /// Returns what came of an attempt at a commit whose answer was lost; none where it did not happen. Fails as the commit did where
     /// the store stays out of reach.
-    fn commit_of(&self, attempt: AttemptId, lost: StoreError) -> Result<Option<Event>, StoreError> {
+    fn commit_of(&self, attempt: AttemptId, since: Revision, lost: StoreError) -> Result<Option<Event>, StoreError> {
         for breath in 1..=ATTEMPTS {
             tracing::warn!(error = %lost, "the answer to a commit was lost");
             thread::sleep(BREATH * breath);
@@ -214,7 +214,7 @@ impl Yard {
                 Err(StoreError::Unavailable { .. }) => {}
                 turn => {
                     let _turn = turn?;
-                    let query = HistoryQuery { attempt: Some(attempt), ..HistoryQuery::default() };
+                    let query = HistoryQuery { attempt: Some(attempt), since, ..HistoryQuery::default() };
                     let entries = self.store.history(&self.list, &query)?;
                     let event = |revision| Event { list: self.list.clone(), revision, entries: entries.clone() };
                     return Ok(entries.first().map(|first| event(first.revision)));

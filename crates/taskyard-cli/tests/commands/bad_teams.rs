@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use taskyard_testkit::set_database_format;
+
 use crate::nobody::{give_away, open_up, permit, run_as_nobody, take_back};
 use crate::test::Test;
 
@@ -149,4 +151,14 @@ fn without_a_data_directory_to_write_to_messages_are_read_and_none_is_sent() {
     assert_eq!(contents(&test, BOBS_INBOX), before);
     give_away(&test.path("data"));
     test.run("inbox --as bob").run("team list").snapshot();
+}
+
+#[test]
+fn a_memory_that_a_newer_taskyard_wrote_is_refused_and_no_message_is_sent() {
+    let test = team();
+    let before = contents(&test, BOBS_INBOX);
+    set_database_format(&test.path("data/teams.sqlite"), 3);
+    let test = test.run("send --to bob again").run("send --to bob again --json").run("inbox --as bob");
+    assert_eq!(contents(&test, BOBS_INBOX), before);
+    test.snapshot();
 }

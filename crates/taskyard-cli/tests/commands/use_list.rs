@@ -1,3 +1,8 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use taskyard_testkit::{HeldDatabase, set_database_format};
+
 use crate::test::Test;
 
 #[test]
@@ -48,4 +53,24 @@ fn a_broken_database_is_told_of_and_can_be_done_without() {
         .run("list --list x")
         .run("use y")
         .snapshot();
+}
+
+#[test]
+fn a_database_that_a_newer_taskyard_wrote_is_refused_and_can_be_done_without() {
+    let test = Test::new().run("use y");
+    set_database_format(&test.path("data/machine.sqlite"), 2);
+    test.run("list").run("use z --json").run("list --list x").snapshot();
+}
+
+#[test]
+fn whoever_stays_in_the_middle_of_writing_the_database_is_waited_for_and_named() {
+    let mut test = Test::new().quietly("use y");
+    let held = HeldDatabase::at(&test.path("data/machine.sqlite"));
+    let started = Instant::now();
+    let ran = test.output_of("use z --json");
+    assert!(started.elapsed() >= Duration::from_secs(12), "gave up after {:?}", started.elapsed());
+    drop(held);
+    let error: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!((ran.status.code(), &error["error"]["code"]), (Some(5), &json!("locked")), "{error}");
+    assert_eq!(error["error"]["process"], std::process::id(), "{error}");
 }

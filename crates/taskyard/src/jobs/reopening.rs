@@ -6,13 +6,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rusqlite::Transaction;
 use taskyard_core::rules::job_fate::reopens_its_task;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Job, JobId, Status};
 
 use super::{JobError, Jobs};
 use crate::machine::{Machine, insert_reopening, remove_reopening};
+use crate::sqlite::{Database, DatabaseError};
 use crate::{Error, Outcome, Yard, private};
 
 impl Jobs {
@@ -59,7 +59,7 @@ impl Jobs {
     }
 
     /// Takes note, within the transaction that records a job, that its end may have to open its task again.
-    pub(super) fn expect_reopening(&self, transaction: &Transaction<'_>, id: &JobId) -> rusqlite::Result<()> {
+    pub(super) fn expect_reopening(&self, transaction: &Database, id: &JobId) -> Result<(), DatabaseError> {
         insert_reopening(transaction, id.as_str())?;
         // Where the database can be written, so can this, or the commit that follows will fail as well.
         let _ = self.place.prepare_data().map(|()| private::open(&self.reopening_mark()));

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::OptionalExtension as _;
-
 use super::{Machine, MachineError};
 
 /// A directory whose work belongs to one list.
@@ -18,17 +16,9 @@ pub struct Binding {
 impl Machine {
     /// Returns the binding of a directory, or of the nearest one above it that has one.
     pub fn binding(&self, directory: &Path) -> Result<Option<Binding>, MachineError> {
-        let query = "SELECT list FROM bindings WHERE directory = ?1";
-        let mut statement = match self.connection.prepare(query) {
-            Ok(statement) => statement,
-            // A database from before there were bindings has none.
-            Err(error) if error.to_string().contains("no such table") => return Ok(None),
-            Err(error) => return Err(self.failed("read")(error)),
-        };
         for ancestor in directory.ancestors() {
-            let list =
-                statement.query_row([key(ancestor)], |row| row.get(0)).optional().map_err(self.failed("read"))?;
-            if let Some(list) = list {
+            let query = "SELECT list FROM bindings WHERE directory = ?1";
+            if let Some(list) = self.database.row(query, [key(ancestor)], |row| row.get(0))? {
                 return Ok(Some(Binding { directory: ancestor.to_owned(), list }));
             }
         }
@@ -38,19 +28,18 @@ impl Machine {
     /// Binds a directory, and everything below it, to a list.
     pub fn bind(&self, directory: &Path, list: &str) -> Result<(), MachineError> {
         let query = "INSERT OR REPLACE INTO bindings (directory, list) VALUES (?1, ?2)";
-        self.connection.execute(query, (key(directory), list)).map_err(self.failed("write"))?;
+        self.database.execute(query, (key(directory), list))?;
         Ok(())
     }
 
     /// Takes the binding of exactly this directory away, and returns whether there was one.
     pub fn unbind(&self, directory: &Path) -> Result<bool, MachineError> {
-        let query = "DELETE FROM bindings WHERE directory = ?1";
-        Ok(self.connection.execute(query, [key(directory)]).map_err(self.failed("write"))? > 0)
+        Ok(self.database.execute("DELETE FROM bindings WHERE directory = ?1", [key(directory)])? > 0)
     }
 }
 
 /// Returns the bytes of a path: not every path is text.
-fn key(path: &Path) -> &[u8] {
+pub(super) fn key(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 

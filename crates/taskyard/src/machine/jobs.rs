@@ -1,14 +1,10 @@
 //! The table of jobs. What a record says is the business of [`crate::jobs`].
 
-use std::fs::File;
-use std::path::Path;
-
-use rusqlite::{OptionalExtension as _, Row, Transaction, TransactionBehavior, named_params};
-use rustix::fs::{FlockOperation, flock};
+use rusqlite::{Row, named_params, params_from_iter};
 
 use super::notices::keep_for_notice;
 use super::{Machine, MachineError};
-use crate::private;
+use crate::sqlite::{Database, DatabaseError};
 
 /// One row: what is looked for in columns, the rest as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +55,7 @@ const COLUMNS: &str = "SELECT id, state, jobs.list, task, started, ended, size, 
 impl Machine {
     /// Returns a job's row.
     pub(crate) fn job_row(&self, id: &str) -> Result<Option<JobRow>, MachineError> {
-        let query = format!("{COLUMNS} WHERE id = ?1");
-        match self.connection.prepare_cached(&query) {
-            Ok(mut statement) => statement.query_row([id], read).optional().map_err(self.failed("read")),
-            // A database from before there were jobs knows of none.
-            Err(error) if error.to_string().contains("no such table") => Ok(None),
-            Err(error) => Err(self.failed("read")(error)),
-        }
+        Ok(find_job(&self.database, id)?)
     }
 
     /// Returns rows, the oldest first.
@@ -91,13 +81,7 @@ impl Machine {
             }
         };
         let query = format!("{COLUMNS} {condition}");
-        let mut statement = match self.connection.prepare(&query) {
-            Ok(statement) => statement,
-            Err(error) if error.to_string().contains("no such table") => return Ok(Vec::new()),
-            Err(error) => return Err(self.failed("read")(error)),
-        };
-        let rows = statement.query_map(rusqlite::params_from_iter(values), read).map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        Ok(self.database.rows(&query, params_from_iter(values), read)?)
     }
 
     /// Returns the row of a job, or what was kept of it for a notice that nobody has acknowledged.
@@ -110,73 +94,44 @@ impl Machine {
 
     /// Returns how much room the output of all jobs takes at most.
     pub(crate) fn job_sizes(&self) -> Result<u64, MachineError> {
-        let sum = |row: &Row<'_>| row.get::<_, i64>(0);
-        let size = self.connection.query_row("SELECT coalesce(sum(size), 0) FROM jobs", [], sum);
-        size.map(|size| size.max(0).unsigned_abs()).map_err(self.failed("read"))
-    }
-
-    /// Does something to the tables in one transaction, alone. The processes of many jobs stand in line for it in the kernel
-    /// instead of asking again and again.
-    pub(crate) fn alone<T>(
-        &mut self,
-        data: &Path,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, MachineError> {
-        let _turn = turn(data)?;
-        let failed = self.failed("write");
-        let connection = &mut self.connection;
-        let attempt = move || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let answer = change(&transaction)?;
-            transaction.commit()?;
-            Ok(answer)
-        };
-        attempt().map_err(failed)
-    }
-
-    /// Has commits reach the disk later: after a power loss the last ones may be missing, none is ever half there.
-    pub(crate) fn hurry(&self) -> Result<(), MachineError> {
-        self.connection.pragma_update(None, "synchronous", "NORMAL").map_err(self.failed("write"))
-    }
-
-    /// Has commits reach the disk before anybody is told.
-    pub(crate) fn take_care(&self) -> Result<(), MachineError> {
-        self.connection.pragma_update(None, "synchronous", "FULL").map_err(self.failed("write"))
+        let query = "SELECT coalesce(sum(size), 0) FROM jobs";
+        let size = self.database.one(query, [], |row| row.get::<_, i64>(0))?;
+        Ok(size.max(0).unsigned_abs())
     }
 }
 
 /// Returns a job's row within a transaction.
-pub(crate) fn find_job(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<Option<JobRow>> {
-    transaction.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?.query_row([id], read).optional()
+pub(crate) fn find_job(transaction: &Database, id: &str) -> Result<Option<JobRow>, DatabaseError> {
+    transaction.row(&format!("{COLUMNS} WHERE id = ?1"), [id], read)
 }
 
 /// Tells whether a job has this name, or had it and may still be told of.
-pub(crate) fn has_been(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<bool> {
+pub(crate) fn has_been(transaction: &Database, id: &str) -> Result<bool, DatabaseError> {
     let query = "SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?1 UNION ALL SELECT 1 FROM notices WHERE job = ?1)";
-    transaction.query_row(query, [id], |row| row.get(0))
+    transaction.one(query, [id], |row| row.get(0))
 }
 
 /// Adds a row.
-pub(crate) fn insert_job(transaction: &Transaction<'_>, row: &JobRow) -> rusqlite::Result<()> {
+pub(crate) fn insert_job(transaction: &Database, row: &JobRow) -> Result<(), DatabaseError> {
     let query = "INSERT INTO jobs (id, state, list, task, started, ended, size, record)
         VALUES (:id, :state, :list, :task, :started, :ended, :size, :record)";
     write(transaction, query, row)
 }
 
 /// Replaces a row.
-pub(crate) fn replace_job(transaction: &Transaction<'_>, row: &JobRow) -> rusqlite::Result<()> {
+pub(crate) fn replace_job(transaction: &Database, row: &JobRow) -> Result<(), DatabaseError> {
     let query = "UPDATE jobs SET state = :state, list = :list, task = :task, started = :started, ended = :ended,
         size = :size, record = :record WHERE id = :id";
     write(transaction, query, row)
 }
 
 /// Takes a row away. What there is to tell of it, and nobody has acknowledged, can still be told.
-pub(crate) fn remove_job(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
+pub(crate) fn remove_job(transaction: &Database, id: &str) -> Result<(), DatabaseError> {
     keep_for_notice(transaction, id)?;
     transaction.execute("DELETE FROM jobs WHERE id = ?1", [id]).map(drop)
 }
 
-fn write(transaction: &Transaction<'_>, query: &str, row: &JobRow) -> rusqlite::Result<()> {
+fn write(transaction: &Database, query: &str, row: &JobRow) -> Result<(), DatabaseError> {
     let values = named_params! {
         ":id": row.id, ":state": row.state, ":list": row.list, ":task": row.task,
         ":started": row.started, ":ended": row.ended, ":size": row.size, ":record": row.record,
@@ -197,18 +152,4 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         record: row.get(7)?,
         is_delivered: row.get(8)?,
     })
-}
-
-/// Waits for our turn to write; it ends when what is returned is dropped.
-fn turn(data: &Path) -> Result<File, MachineError> {
-    let path = data.join("machine.turn");
-    let locked = private::open(&path).and_then(|file| {
-        while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
-            if error != rustix::io::Errno::INTR {
-                return Err(error.into());
-            }
-        }
-        Ok(file)
-    });
-    locked.map_err(|source| MachineError::Io { doing: "cannot lock", path, source })
 }

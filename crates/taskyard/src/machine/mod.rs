@@ -6,6 +6,7 @@ mod database;
 mod jobs;
 mod notices;
 mod reopenings;
+mod schema;
 mod setups;
 mod trust;
 

@@ -1,9 +1,10 @@
 //! The table of notices: what there is to tell agents of jobs that have ended.
 
-use rusqlite::{OptionalExtension as _, Row, ToSql, Transaction, params_from_iter};
+use rusqlite::{Row, ToSql, params_from_iter};
 
 use super::jobs::{JobRow, read as read_job};
 use super::{Machine, MachineError};
+use crate::sqlite::{Database, DatabaseError};
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,14 +38,7 @@ impl Machine {
         let query = format!(
             "SELECT job, agent, queued_at, delivered_at FROM notices WHERE list = ?1 {waiting} ORDER BY queued_at, job"
         );
-        let mut statement = match self.connection.prepare(&query) {
-            Ok(statement) => statement,
-            // A database from before there were notices holds none.
-            Err(error) if error.to_string().contains("no such table") => return Ok(Vec::new()),
-            Err(error) => return Err(self.failed("read")(error)),
-        };
-        let rows = statement.query_map([list], read).map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        Ok(self.database.rows(&query, [list], read)?)
     }
 
     /// Records that notices are told, and returns the jobs of those that still wait.
@@ -57,7 +51,7 @@ impl Machine {
         let query = "UPDATE notices SET acknowledged_at = ?1, delivered_at = coalesce(delivered_at, ?1) \
                      WHERE acknowledged_at IS NULL AND job";
         let heard = self.mark(query, jobs, at)?;
-        self.forget_heard().map_err(self.failed("write"))?;
+        self.forget_heard()?;
         Ok(heard)
     }
 
@@ -65,25 +59,18 @@ impl Machine {
     pub(super) fn kept_for_notice(&self, job: &str) -> Result<Option<JobRow>, MachineError> {
         let query = "SELECT id, state, tidied_jobs.list, task, started, ended, size, record, delivered_at IS NOT NULL \
             FROM tidied_jobs JOIN notices ON job = id WHERE id = ?1";
-        match self.connection.prepare_cached(query) {
-            Ok(mut statement) => statement.query_row([job], read_job).optional().map_err(self.failed("read")),
-            // A database from before jobs were kept for that has kept none.
-            Err(error) if error.to_string().contains("no such table") => Ok(None),
-            Err(error) => Err(self.failed("read")(error)),
-        }
+        Ok(self.database.row(query, [job], read_job)?)
     }
 
     /// Forgets what was kept only to be told, once it was heard.
-    fn forget_heard(&self) -> rusqlite::Result<()> {
-        let is_kept = self.connection.query_row("SELECT EXISTS (SELECT 1 FROM tidied_jobs)", [], |row| row.get(0))?;
-        if is_kept {
+    fn forget_heard(&self) -> Result<(), DatabaseError> {
+        if self.database.one("SELECT EXISTS (SELECT 1 FROM tidied_jobs)", [], |row| row.get(0))? {
             let heard = "SELECT job FROM notices WHERE acknowledged_at IS NOT NULL";
-            self.connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE;
-                 DELETE FROM tidied_jobs WHERE id IN ({heard});
-                 DELETE FROM notices WHERE acknowledged_at IS NOT NULL AND job NOT IN (SELECT id FROM jobs);
-                 COMMIT;"
-            ))?;
+            self.database.transact(|database| {
+                database.execute(&format!("DELETE FROM tidied_jobs WHERE id IN ({heard})"), [])?;
+                let told = "DELETE FROM notices WHERE acknowledged_at IS NOT NULL AND job NOT IN (SELECT id FROM jobs)";
+                database.execute(told, [])
+            })?;
         }
         Ok(())
     }
@@ -91,16 +78,13 @@ impl Machine {
     fn mark(&self, query: &str, jobs: &[&str], at: i64) -> Result<Vec<String>, MachineError> {
         let places = vec!["?"; jobs.len()].join(", ");
         let values = std::iter::once(&at as &dyn ToSql).chain(jobs.iter().map(|job| job as &dyn ToSql));
-        let attempt = || -> rusqlite::Result<Vec<String>> {
-            let mut statement = self.connection.prepare(&format!("{query} IN ({places}) RETURNING job"))?;
-            statement.query_map(params_from_iter(values), |row| row.get(0))?.collect()
-        };
-        attempt().map_err(self.failed("write"))
+        let query = format!("{query} IN ({places}) RETURNING job");
+        Ok(self.database.rows(&query, params_from_iter(values), |row| row.get(0))?)
     }
 }
 
 /// Keeps what is recorded of a job that is tidied away for as long as its notice waits; where none waits, forgets the notice.
-pub(super) fn keep_for_notice(transaction: &Transaction<'_>, job: &str) -> rusqlite::Result<()> {
+pub(super) fn keep_for_notice(transaction: &Database, job: &str) -> Result<(), DatabaseError> {
     transaction.execute("DELETE FROM notices WHERE job = ?1 AND acknowledged_at IS NOT NULL", [job])?;
     let columns = "id, state, list, task, started, ended, size, record";
     let keep = format!(

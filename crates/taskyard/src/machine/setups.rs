@@ -2,39 +2,27 @@
 
 use std::path::Path;
 
-use rusqlite::OptionalExtension as _;
-
+use super::bindings::key;
 use super::{Machine, MachineError};
 
 impl Machine {
     /// Returns what is kept of a file.
     pub(crate) fn setup_record(&self, file: &Path) -> Result<Option<String>, MachineError> {
-        let mut statement = match self.connection.prepare("SELECT record FROM setups WHERE file = ?1") {
-            Ok(statement) => statement,
-            // A database from before there were setups knows of none.
-            Err(error) if error.to_string().contains("no such table") => return Ok(None),
-            Err(error) => return Err(self.failed("read")(error)),
-        };
-        statement.query_row([key(file)], |row| row.get(0)).optional().map_err(self.failed("read"))
+        let query = "SELECT record FROM setups WHERE file = ?1";
+        Ok(self.database.row(query, [key(file)], |row| row.get(0))?)
     }
 
     /// Keeps a record of a file in place of the one before.
     pub(crate) fn keep_setup_record(&self, file: &Path, record: &str) -> Result<(), MachineError> {
-        let query = "INSERT OR REPLACE INTO setups (file, record) VALUES (?1, ?2)";
-        self.connection.execute(query, (key(file), record)).map_err(self.failed("write"))?;
+        self.database.execute("INSERT OR REPLACE INTO setups (file, record) VALUES (?1, ?2)", (key(file), record))?;
         Ok(())
     }
 
     /// Forgets a file.
     pub(crate) fn forget_setup_record(&self, file: &Path) -> Result<(), MachineError> {
-        self.connection.execute("DELETE FROM setups WHERE file = ?1", [key(file)]).map_err(self.failed("write"))?;
+        self.database.execute("DELETE FROM setups WHERE file = ?1", [key(file)])?;
         Ok(())
     }
-}
-
-/// Returns the bytes of a path: not every path is text.
-fn key(path: &Path) -> &[u8] {
-    path.as_os_str().as_encoded_bytes()
 }
 
 #[cfg(test)]
@@ -59,8 +47,14 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_setups_knows_of_none() {
         let data = tempfile::tempdir().unwrap();
-        Machine::open(data.path()).unwrap().connection.execute_batch("DROP TABLE setups").unwrap();
+        Machine::open(data.path())
+            .unwrap()
+            .database
+            .batch("write", "DROP TABLE setups; PRAGMA user_version = 0")
+            .unwrap();
         let machine = Machine::look(data.path()).unwrap().unwrap();
         assert_eq!(machine.setup_record(Path::new("/x")).unwrap(), None);
+        let machine = Machine::open(data.path()).unwrap();
+        machine.keep_setup_record(Path::new("/x"), "one").unwrap();
     }
 }

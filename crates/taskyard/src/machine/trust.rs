@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::OptionalExtension as _;
-
+use super::bindings::key;
 use super::{Machine, MachineError};
 
 impl Machine {
@@ -11,21 +10,14 @@ impl Machine {
     pub fn is_trusted(&self, directory: &Path) -> Result<bool, MachineError> {
         let Ok(directory) = resolved(directory) else { return Ok(false) };
         let query = "SELECT 1 FROM trusted WHERE directory = ?1";
-        let mut statement = match self.connection.prepare(query) {
-            Ok(statement) => statement,
-            // A database from before there was trust holds none.
-            Err(error) if error.to_string().contains("no such table") => return Ok(false),
-            Err(error) => return Err(self.failed("read")(error)),
-        };
-        let found = statement.query_row([key(&directory)], |_| Ok(())).optional().map_err(self.failed("read"))?;
-        Ok(found.is_some())
+        Ok(self.database.row(query, [key(&directory)], |_| Ok(()))?.is_some())
     }
 
     /// Trusts a directory from now on, and returns it as it is remembered: with its symbolic links resolved.
     pub fn trust(&self, directory: &Path) -> Result<PathBuf, MachineError> {
         let directory = resolved(directory)?;
         let query = "INSERT OR IGNORE INTO trusted (directory) VALUES (?1)";
-        self.connection.execute(query, [key(&directory)]).map_err(self.failed("write"))?;
+        self.database.execute(query, [key(&directory)])?;
         Ok(directory)
     }
 
@@ -33,7 +25,7 @@ impl Machine {
     pub fn distrust(&self, directory: &Path) -> Result<bool, MachineError> {
         let directory = resolved(directory)?;
         let query = "DELETE FROM trusted WHERE directory = ?1";
-        Ok(self.connection.execute(query, [key(&directory)]).map_err(self.failed("write"))? > 0)
+        Ok(self.database.execute(query, [key(&directory)])? > 0)
     }
 }
 
@@ -43,11 +35,6 @@ fn resolved(directory: &Path) -> Result<PathBuf, MachineError> {
         path: directory.to_owned(),
         source,
     })
-}
-
-/// Returns the bytes of a path: not every path is text.
-fn key(path: &Path) -> &[u8] {
-    path.as_os_str().as_encoded_bytes()
 }
 
 #[cfg(test)]
@@ -87,7 +74,11 @@ mod tests {
     #[test]
     fn a_database_from_before_there_was_trust_holds_none() {
         let data = tempfile::tempdir().unwrap();
-        Machine::open(data.path()).unwrap().connection.execute_batch("DROP TABLE trusted").unwrap();
+        Machine::open(data.path())
+            .unwrap()
+            .database
+            .batch("write", "DROP TABLE trusted; PRAGMA user_version = 0")
+            .unwrap();
         let machine = Machine::look(data.path()).unwrap().unwrap();
         assert!(!machine.is_trusted(data.path()).unwrap());
     }

@@ -12,7 +12,6 @@ mod following;
 mod foreign_link;
 pub mod kit;
 mod litter;
-mod lock_table;
 mod lookup;
 mod memory;
 mod new_name;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use taskyard_core::dialect::inbox::BadInbox;
 use taskyard_core::dialect::team_file::BadTeamFile;
 
+use crate::sqlite::DatabaseError;
 use crate::store::StoreError;
 
 /// Why something about a team could not be found out or done.
@@ -39,15 +40,8 @@ pub enum TeamError {
         attempts: u32,
     },
     /// Our memory of teams gave no answer.
-    #[error("cannot {doing} `{}`: {source}", .path.display())]
-    Memory {
-        /// What we tried: "open", "read", "write".
-        doing: &'static str,
-        /// The database.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    #[error(transparent)]
+    Memory(DatabaseError),
     /// A message does not lie in the inbox of whoever it was for.
     #[error("nothing was sent to {to}: {source}")]
     Unsent {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::opening::DATABASE;
+use super::schema::DATABASE;
 use crate::clock;
 use crate::store::StoreError;
 

@@ -2,21 +2,17 @@
 
 use std::path::Path;
 
-use rusqlite::Row;
 use taskyard_core::Revision;
 
 use super::Journal;
-use super::damage::{JournalDamage, first_unopenable};
+use super::damage::{JournalDamage, first_unopenable, judge};
 use super::entries::{Sequence, first_id};
-use super::opening::{DATABASE, look_at_stamp, older};
-use super::schema::FORMAT;
+use super::opening::{look_at_stamp, older};
+use super::schema::{DATABASE, FORMAT, JOURNAL};
 use super::stamp::{Marks, Standstill};
 use super::sums;
 use super::verdict;
 use crate::store::StoreError;
-
-/// The tables of every journal.
-const TABLES: [&str; 5] = ["entries", "known", "facts", "moves", "leases"];
 
 /// What a look over a journal found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +61,11 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
     let Some(journal) = Journal::open_as_it_is(sidecar)? else {
         return Ok((expected != Marks::default()).then_some(JournalDamage::Gone));
     };
-    let format: i64 = journal.pragma("user_version")?;
+    let format = journal.database.format("open").map_err(judge)?;
     if format > FORMAT {
         let is_newer = stamped.is_none_or(|(_, stamp)| stamp.format > FORMAT.unsigned_abs());
         return match is_newer {
-            true => Err(StoreError::NewerJournal { path: journal.path, format }),
+            true => Err(StoreError::NewerJournal { path: journal.database.path, format }),
             // Whoever is newer raises the format in the stamp before that of the database.
             false => Ok(Some(JournalDamage::Malformed { why: format!("it says that its format is {format}") })),
         };
@@ -86,19 +82,14 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
 impl Journal {
     /// Returns the first thing that is wrong with the database, where something is.
     pub(super) fn first_fault(&self, format: i64, expected: Marks) -> Result<Option<JournalDamage>, StoreError> {
-        let verdict: String = self
-            .connection
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-            .map_err(self.failed("read"))?;
+        let verdict: String = self.one("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
             return Ok(Some(JournalDamage::Malformed { why: verdict }));
         }
         if format == FORMAT {
-            for table in TABLES {
-                self.check_rows(table)?;
-            }
-            if self.has_forms()? {
-                self.check_rows("forms")?;
+            let has_forms = self.has_forms()?;
+            for table in JOURNAL.tables.iter().filter(|table| table.since.is_some() || has_forms) {
+                self.rows(&format!("SELECT * FROM {}", table.name), [], |row| sums::check(row, table.name))?;
             }
         }
         let found = self.marks()?;
@@ -108,27 +99,11 @@ impl Journal {
         self.first_gap()
     }
 
-    fn check_rows(&self, table: &'static str) -> Result<(), StoreError> {
-        let mut statement = self.prepare(&format!("SELECT * FROM {table}"))?;
-        let mut rows = statement.query([]).map_err(self.failed("read"))?;
-        while let Some(row) = rows.next().map_err(self.failed("read"))? {
-            sums::check(row, table).map_err(self.failed("read"))?;
-        }
-        Ok(())
-    }
-
     /// Returns the first entry that is missing, of those since the journal was begun.
     fn first_gap(&self) -> Result<Option<JournalDamage>, StoreError> {
-        let mut statement = self.prepare("SELECT id FROM entries WHERE id >= ?1 ORDER BY id")?;
-        let id = |row: &Row<'_>| row.get::<_, i64>(0);
-        let begun = Revision(self.begun.revision);
-        let ids = statement.query_map([first_id(begun.next())], id).map_err(self.failed("read"))?;
-        let mut sequence = Sequence::from(first_id(begun.next()));
-        for id in ids {
-            if let Some(gap) = sequence.gap_before(id.map_err(self.failed("read"))?) {
-                return Ok(Some(gap));
-            }
-        }
-        Ok(None)
+        let first = first_id(Revision(self.begun.revision).next());
+        let ids = self.rows("SELECT id FROM entries WHERE id >= ?1 ORDER BY id", [first], |row| row.get(0))?;
+        let mut sequence = Sequence::from(first);
+        Ok(ids.into_iter().find_map(|id| sequence.gap_before(id)))
     }
 }

@@ -9,7 +9,8 @@ use taskyard_core::Timestamp;
 
 use super::opening::damaged;
 use super::sums::WrongSum;
-use crate::store::StoreError;
+use crate::sqlite::DatabaseError;
+use crate::store::{Occupant, StoreError};
 
 /// SQLite's code for SQL that does not fit the tables. Ours always does, so the tables are not what they were.
 const SQLITE_ERROR: i32 = 1;
@@ -104,12 +105,21 @@ impl JournalDamage {
     }
 }
 
-/// Returns what an error of SQLite's says of the journal: that it is damaged, which is kept, or only that something could not be
-/// done now.
-pub(super) fn judge(error: Error, doing: &'static str, path: &Path) -> StoreError {
-    match damage(&error).or_else(|| unopenable(&error, path)) {
-        Some(what) => damaged(path.parent().unwrap_or(Path::new("")), what),
-        None => StoreError::Journal { doing, path: path.to_owned(), source: error.into() },
+/// Returns what an error says of the journal: that it is damaged, which is kept, or only that something could not be done now.
+pub(super) fn judge(error: DatabaseError) -> StoreError {
+    match error {
+        DatabaseError::Io { doing, path, source } => StoreError::Io { doing, path, source },
+        DatabaseError::Busy { path, holder, waited } => {
+            StoreError::Busy { by: Occupant::JournalWriter { journal: path, process: holder }, waited }
+        }
+        DatabaseError::Newer { path, format } => StoreError::NewerJournal { path, format },
+        DatabaseError::Refused { doing, path, source } => {
+            let said = source.downcast_ref::<Error>();
+            match said.and_then(|error| damage(error).or_else(|| unopenable(error, &path))) {
+                Some(what) => damaged(path.parent().unwrap_or(Path::new("")), what),
+                None => StoreError::Journal { doing, path, source },
+            }
+        }
     }
 }
 

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Params, Row, ToSql, Transaction};
 
-use super::damage::{self, JournalDamage};
+use super::damage::{JournalDamage, judge};
 use super::pool::Seat;
+use super::schema::JOURNAL;
 use super::stamp::{Marks, StampFile};
 use super::sums;
-use crate::store::lock_table::record_holder;
+use crate::sqlite::{Database, beside};
 use crate::store::{Occupant, StoreError};
 
 /// Counts how often a turn was taken from a writer that had not ended it.
@@ -25,18 +27,13 @@ pub(super) const OVERTAKEN: &str = "overtaken";
 const LONGEST_LOG: i32 = 256;
 /// A log with more pages than this is also cut short.
 const LARGE_LOG: i32 = 1024;
-/// The byte of the `-shm` file that a writer locks (SQLite's `WAL_WRITE_LOCK`).
-const WRITE_LOCK: &str = "120";
-/// How long another process's commit is waited for.
-const PATIENCE: Duration = Duration::from_secs(12);
 /// For how long a connection is believed to lead to the database of its place.
 const LATELY: Duration = Duration::from_millis(100);
 
 /// One open database.
 #[derive(Debug)]
 pub(in crate::store) struct Journal {
-    pub(super) connection: Connection,
-    pub(super) path: PathBuf,
+    pub(super) database: Database,
     log: Option<File>,
     /// How many pages the log held after our last commit.
     pages: Arc<AtomicI32>,
@@ -60,30 +57,27 @@ pub(in crate::store) struct Journal {
 }
 
 impl Journal {
-    /// Opens the database itself.
-    pub(super) fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, StoreError> {
-        let failed = |error| damage::judge(error, "open", &path);
-        let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
-        // The last process to leave must not pay for copying the log; see `copy_log`. (The hook below also turns off SQLite's
-        // own copying, which would happen inside a commit, with the locks held.)
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
-        // Commits are made durable by `sync`, at the moment we choose.
-        connection
-            .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA mmap_size = 268435456;")
-            .and_then(|()| connection.busy_timeout(PATIENCE))
-            .map_err(failed)?;
+    /// Opens a database that is there.
+    pub(super) fn connect(path: PathBuf) -> Result<Self, StoreError> {
+        Database::connect(path, &JOURNAL).map_err(judge).and_then(Self::over)
+    }
+
+    /// Looks after the log of a database that is open.
+    pub(super) fn over(mut database: Database) -> Result<Self, StoreError> {
         let pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&pages);
         let count = move |_: &mut Wal, pages| {
             counted.store(pages, Ordering::Relaxed);
             Ok(())
         };
-        connection.wal_hook(Some(count)).map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(32);
-        let inode = fs::metadata(&path).map(|found| found.ino()).unwrap_or(0);
+        // The last process to leave must not pay for copying the log; see `copy_log`. (The hook also turns off SQLite's own
+        // copying, which would happen inside a commit, with the locks held.)
+        let set = database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        let set = set.and_then(|_| database.connection.wal_hook(Some(count)));
+        set.map_err(|error| judge(database.failed("open")(error)))?;
+        let inode = fs::metadata(&database.path).map(|found| found.ino()).unwrap_or(0);
         Ok(Self {
-            connection,
-            path,
+            database,
             log: None,
             pages,
             stamp: None,
@@ -101,29 +95,18 @@ impl Journal {
 
     /// Begins a transaction that may write, when nobody else is in one.
     pub(in crate::store) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        let started = Instant::now();
-        match Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                let holder = record_holder(&self.beside("-shm"), [WRITE_LOCK; 2]);
-                let process = holder.map(|process| process.as_raw_nonzero().get());
-                let by = Occupant::JournalWriter { journal: self.path.clone(), process };
-                Err(StoreError::Busy { by, waited: started.elapsed() })
-            }
-            begun => {
-                self.pending.set(Marks::default());
-                begun.map_err(self.failed("write"))
-            }
-        }
+        self.pending.set(Marks::default());
+        self.database.begin().map_err(judge)
     }
 
     /// Begins a transaction in which every read sees one state.
     pub(in crate::store) fn begin_to_read(&self) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred).map_err(self.failed("read"))
+        self.database.begin_to_read().map_err(judge)
     }
 
     /// Ends a transaction: from here on it exists for every process. It survives a power loss after the next [`Self::sync`].
     pub(in crate::store) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
-        transaction.commit().map_err(self.failed("write"))?;
+        self.database.end(transaction).map_err(judge)?;
         self.committed.set(self.committed.get().max(self.pending.take()));
         Ok(())
     }
@@ -149,7 +132,7 @@ impl Journal {
         let is_same = stamp.is_some_and(|stamp| stamp.generation == self.generation && !stamp.is_damaged());
         let is_there = |log: &File| log.metadata().is_ok_and(|log| log.nlink() > 0);
         is_same
-            && fs::metadata(&self.path).is_ok_and(|found| found.ino() == self.inode)
+            && fs::metadata(&self.database.path).is_ok_and(|found| found.ino() == self.inode)
             && self.log.as_ref().is_none_or(is_there)
     }
 
@@ -161,14 +144,14 @@ impl Journal {
     /// Waits until every commit so far is on the disk.
     pub(in crate::store) fn sync(&mut self) -> Result<(), StoreError> {
         if self.log.is_none() {
-            let path = self.beside("-wal");
+            let path = self.log_path();
             let log =
                 File::options().read(true).write(true).open(&path).map_err(StoreError::io("cannot open", path))?;
             self.log = Some(log);
         }
         let committed = self.committed.get();
         let log = self.log.as_ref().map(File::sync_data);
-        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.beside("-wal")))?;
+        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.log_path()))?;
         // After the flush: a power loss must not leave a stamp that tells of more than there is.
         if let Some(stamp) = &self.stamp {
             stamp.raise_flushed(committed);
@@ -180,29 +163,23 @@ impl Journal {
     /// Copies the log into the database when it has grown long. Called with no lock held.
     pub(in crate::store) fn copy_log(&self) {
         let pages = self.pages.load(Ordering::Relaxed);
-        let copy = |sql| self.connection.query_row(sql, [], |_| Ok(()));
         if pages > LONGEST_LOG {
-            let _ = copy("PRAGMA wal_checkpoint(PASSIVE)");
+            let _ = self.database.batch("write", "PRAGMA wal_checkpoint(PASSIVE)");
         }
         if pages > LARGE_LOG {
             // Whoever opens the database next would read a large log from end to end. Nobody waits for this.
-            let _ = self.connection.busy_timeout(Duration::ZERO);
-            let _ = copy("PRAGMA wal_checkpoint(TRUNCATE)");
-            let _ = self.connection.busy_timeout(PATIENCE);
+            let copy = |database: &Connection| database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+            let _ = self.database.without_waiting(copy);
             self.pages.store(0, Ordering::Relaxed);
         }
     }
 
     /// Copies the whole log into the database, which then is complete without it.
     pub(super) fn copy_whole_log(&self) -> Result<(), StoreError> {
-        let busy: i64 = self
-            .connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(self.failed("write"))?;
-        match busy {
-            0 => Ok(()),
+        match self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))? {
+            0_i64 => Ok(()),
             _ => {
-                let by = Occupant::JournalWriter { journal: self.path.clone(), process: None };
+                let by = Occupant::JournalWriter { journal: self.database.path.clone(), process: None };
                 Err(StoreError::Busy { by, waited: Duration::ZERO })
             }
         }
@@ -216,42 +193,58 @@ impl Journal {
     }
 
     /// Returns a remembered fact.
-    pub(in crate::store) fn fact<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM facts WHERE key = ?1")?;
+    pub(in crate::store) fn fact<T: FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
         let value = |row: &Row<'_>| sums::check(row, "facts").and_then(|()| row.get(1));
-        statement.query_row([key], value).optional().map_err(self.failed("read"))
+        self.row("SELECT * FROM facts WHERE key = ?1", [key], value)
     }
 
     /// Remembers a fact.
-    pub(in crate::store) fn set_fact(&self, key: &str, value: impl rusqlite::ToSql) -> Result<(), StoreError> {
-        let mut statement = self.prepare("INSERT OR REPLACE INTO facts VALUES (?1, ?2, ?3)")?;
-        sums::execute(&mut statement, &[&key, &value]).map(drop).map_err(self.failed("write"))
+    pub(in crate::store) fn set_fact(&self, key: &str, value: impl ToSql) -> Result<(), StoreError> {
+        self.write("INSERT OR REPLACE INTO facts VALUES (?1, ?2, ?3)", &[&key, &value]).map(drop)
     }
 
-    /// Prepares a statement, once per connection.
-    pub(super) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>, StoreError> {
-        self.connection.prepare_cached(sql).map_err(self.failed("read"))
+    /// Returns every row that a query gives.
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.database.rows(sql, values, read).map_err(judge)
     }
 
-    /// Returns a function that wraps an error of SQLite's, for `map_err`.
-    pub(super) fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
-        let path = self.path.clone();
-        move |error| damage::judge(error, doing, &path)
+    /// Returns the first row that a query gives, where it gives one.
+    pub(super) fn row<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        self.database.row(sql, values, read).map_err(judge)
     }
 
-    /// Runs SQL that has no answer.
-    pub(super) fn batch(&self, doing: &'static str, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(sql).map_err(self.failed(doing))
+    /// Returns the first row of a query that gives one, unless the journal is damaged.
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.database.one(sql, values, read).map_err(judge)
     }
 
-    /// Returns a setting of SQLite's.
-    pub(super) fn pragma<T: rusqlite::types::FromSql>(&self, name: &str) -> Result<T, StoreError> {
-        self.connection.pragma_query_value(None, name, |row| row.get(0)).map_err(self.failed("open"))
+    /// Writes a row, with a checksum after its columns; returns how many were written.
+    pub(super) fn write(&self, sql: &str, columns: &[&dyn ToSql]) -> Result<usize, StoreError> {
+        let written = || sums::execute(&mut self.database.connection.prepare_cached(sql)?, columns);
+        written().map_err(|error| judge(self.database.failed("write")(error)))
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
-        let mut path = self.path.clone().into_os_string();
-        path.push(ending);
-        path.into()
+    /// Removes rows.
+    pub(super) fn remove(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
+        self.database.execute(sql, values).map(drop).map_err(judge)
+    }
+
+    fn log_path(&self) -> PathBuf {
+        beside(&self.database.path, "-wal")
     }
 }

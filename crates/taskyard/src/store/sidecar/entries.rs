@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{OptionalExtension, Row, ToSql, params};
+use rusqlite::{Row, ToSql, params};
 use serde_json::{Value as Json, json};
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::{AgentName, AttemptId, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
@@ -84,32 +84,28 @@ impl Journal {
 
     /// Returns the newest entry. It is read in full, and so checked, for everything that is written builds on it.
     fn last(&self) -> Result<Option<Entry>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM entries ORDER BY id DESC LIMIT 1")?;
-        let last = statement.query_row([], stored_entry).optional().map_err(self.failed("read"))?;
+        let last = self.row("SELECT * FROM entries ORDER BY id DESC LIMIT 1", [], stored_entry)?;
         Ok(last.map(|stored| stored.entry))
     }
 
     /// Returns the highest number that any entry is about, by the index, and by the entry that it leads to.
     fn highest_number(&self) -> Result<u64, StoreError> {
         // Every integer sorts before every text. A number beyond the largest that counts would hide those that do.
-        let mut statement = self.prepare("SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC LIMIT 1")?;
-        let id = statement.query_row([LARGEST_NUMBER.cast_signed()], |row| row.get::<_, i64>(0)).optional();
-        let id = id.map_err(self.failed("read"))?;
+        let query = "SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC LIMIT 1";
+        let id = self.row(query, [LARGEST_NUMBER.cast_signed()], |row| row.get::<_, i64>(0))?;
         let Some(id) = id else { return Ok(self.begun.number) };
-        let mut statement = self.prepare("SELECT * FROM entries WHERE id = ?1")?;
-        let stored = statement.query_row([id], stored_entry).map_err(self.failed("read"))?;
+        let stored = self.one("SELECT * FROM entries WHERE id = ?1", [id], stored_entry)?;
         Ok(stored.entry.task.as_number().unwrap_or(0).max(self.begun.number))
     }
 
     /// Returns how the journal stands, in one look.
     pub(in crate::store) fn standing(&self) -> Result<Standing, StoreError> {
-        let moment = self.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
-        let mut statement = self.prepare("SELECT EXISTS (SELECT 1 FROM leases)")?;
+        let moment = self.database.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
         let standing = Standing {
             newest: self.newest()?,
             highest_number: self.highest_number()?,
             overtaken: self.fact(OVERTAKEN)?.unwrap_or(0),
-            has_leases: statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?,
+            has_leases: self.one("SELECT EXISTS (SELECT 1 FROM leases)", [], |row| row.get(0))?,
         };
         drop(moment);
         Ok(standing)
@@ -124,8 +120,7 @@ impl Journal {
         entries: &[NewEntry<'_>],
     ) -> Result<(), StoreError> {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
-        let mut statement =
-            self.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")?;
+        let sql = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         for (place, entry) in entries.iter().enumerate() {
             let columns: [&dyn ToSql; 11] = [
                 &(first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX)),
@@ -140,7 +135,7 @@ impl Journal {
                 &(place == 0).then(|| remark_as_text(signature)),
                 &entry.mode,
             ];
-            sums::execute(&mut statement, &columns).map_err(self.failed("write"))?;
+            self.write(sql, &columns)?;
             self.reach(Marks { revision: revision.0, token: 0, number: number_that_counts(entry.task) });
         }
         Ok(())
@@ -148,9 +143,7 @@ impl Journal {
 
     /// Returns every entry after a revision, oldest first.
     pub(in crate::store) fn after(&self, since: Revision) -> Result<Vec<StoredEntry>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM entries WHERE id >= ?1 ORDER BY id")?;
-        let rows = statement.query_map([first_id(since.next())], stored_entry).map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        self.rows("SELECT * FROM entries WHERE id >= ?1 ORDER BY id", [first_id(since.next())], stored_entry)
     }
 
     /// Returns the permission bits that a task's file had when they were last seen, before it was changed or removed.
@@ -160,23 +153,19 @@ impl Journal {
             return Ok(Some(mode));
         }
         let query = "SELECT * FROM entries WHERE task = ?1 AND mode IS NOT NULL ORDER BY id DESC LIMIT 1";
-        let found = self.prepare(query)?.query_row([Key(task)], stored_entry).optional();
-        Ok(found.map_err(self.failed("read"))?.and_then(|stored| stored.mode))
+        Ok(self.row(query, [Key(task)], stored_entry)?.and_then(|stored| stored.mode))
     }
 
     /// Returns which tasks have entries after a revision.
     pub(in crate::store) fn tasks_since(&self, since: Revision) -> Result<Vec<TaskId>, StoreError> {
-        let mut statement = self.prepare("SELECT DISTINCT task FROM entries WHERE id >= ?1")?;
-        let rows = statement
-            .query_map([first_id(since.next())], |row| Ok(task_id(row.get_ref(0)?)))
-            .map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        let query = "SELECT DISTINCT task FROM entries WHERE id >= ?1";
+        self.rows(query, [first_id(since.next())], |row| Ok(task_id(row.get_ref(0)?)))
     }
 
     /// Returns when a revision, or the first one after it, happened, in milliseconds.
     pub(in crate::store) fn moment_of(&self, revision: Revision) -> Result<Option<i64>, StoreError> {
-        let mut statement = self.prepare("SELECT at FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1")?;
-        statement.query_row([first_id(revision)], |row| row.get(0)).optional().map_err(self.failed("read"))
+        let query = "SELECT at FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1";
+        self.row(query, [first_id(revision)], |row| row.get(0))
     }
 
     /// Returns the part of the journal that is asked for, oldest first.
@@ -193,52 +182,40 @@ impl Journal {
             let revision = entries.iter().find(is_it).map(|first| first.revision);
             return Ok(entries.into_iter().filter(|entry| Some(entry.revision) == revision).collect());
         }
-        let collect = |entry: StoredEntry| entry.entry;
-        let entries: Result<Vec<Entry>, _> = match &query.task {
-            Some(task) => self
-                .prepare("SELECT * FROM entries WHERE task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id")?
-                .query_map(params![Key(task), from, to], |row| stored_entry(row).map(collect))
-                .and_then(Iterator::collect),
-            None => return self.between(from, to),
-        };
-        entries.map_err(self.failed("read"))
+        let Some(task) = &query.task else { return self.between(from, to) };
+        let sql = "SELECT * FROM entries WHERE task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id";
+        self.rows(sql, params![Key(task), from, to], |row| Ok(stored_entry(row)?.entry))
     }
 
     /// Returns every entry between two ids; fails where one is missing.
     fn between(&self, from: i64, to: i64) -> Result<Vec<Entry>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
-        let rows = statement
-            .query_map([from, to], |row| Ok((row.get(0)?, stored_entry(row)?.entry)))
-            .map_err(self.failed("read"))?;
         let mut sequence = Sequence::from(from.max(first_id(Revision(self.begun.revision).next())));
-        let mut entries = Vec::new();
-        for row in rows {
-            let (id, entry) = row.map_err(self.failed("read"))?;
-            if let Some(what) = sequence.gap_before(id) {
-                return Err(damaged(self.path.parent().unwrap_or(Path::new("")), what));
-            }
-            entries.push(entry);
+        let mut gap = None;
+        let sql = "SELECT * FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+        let entries = self.rows(sql, [from, to], |row| {
+            gap = gap.take().or(sequence.gap_before(row.get(0)?));
+            Ok(stored_entry(row)?.entry)
+        })?;
+        match gap {
+            Some(what) => Err(damaged(self.database.path.parent().unwrap_or(Path::new("")), what)),
+            None => Ok(entries),
         }
-        Ok(entries)
     }
 
     /// Returns the first id of the n-th newest revision up to an id.
     fn nth_newest(&self, task: Option<&TaskId>, count: usize, to: i64) -> Result<i64, StoreError> {
         let skipped = i64::try_from(count).unwrap_or(i64::MAX).saturating_sub(1);
-        let found: Option<i64> = match task {
-            Some(task) => self
-                .prepare(
-                    "SELECT DISTINCT id >> 24 FROM entries WHERE task = ?1 AND id <= ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3",
-                )?
-                .query_row(params![Key(task), to, skipped], |row| row.get(0))
-                .optional(),
-            None => self
-                .prepare("SELECT DISTINCT id >> 24 FROM entries WHERE id <= ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2")?
-                .query_row([to, skipped], |row| row.get(0))
-                .optional(),
-        }
-        .map_err(self.failed("read"))?;
-        Ok(found.map_or(0, |revision| revision << ENTRY_BITS))
+        let revisions = |condition: &str| {
+            format!(
+                "SELECT DISTINCT id >> 24 FROM entries WHERE id <= ?1 {condition} ORDER BY id DESC LIMIT 1 OFFSET ?2"
+            )
+        };
+        let revision = |row: &Row<'_>| row.get::<_, i64>(0);
+        let found = match task {
+            Some(task) => self.row(&revisions("AND task = ?3"), params![to, skipped, Key(task)], revision),
+            None => self.row(&revisions(""), [to, skipped], revision),
+        };
+        Ok(found?.map_or(0, |revision| revision << ENTRY_BITS))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, Row, ToSql};
+use rusqlite::{Row, ToSql};
 use taskyard_core::{Image, TaskId};
 
 use super::Journal;
+use super::damage::judge;
 use super::entries::{Key, task_id};
 use super::schema::FORMS;
 use super::sums;
@@ -25,7 +26,7 @@ impl Journal {
         if self.has_forms()? {
             return Ok(());
         }
-        self.batch("create", FORMS)
+        self.database.batch("create", &FORMS.creation()).map_err(judge)
     }
 
     /// Returns every form.
@@ -33,35 +34,28 @@ impl Journal {
         if !self.has_forms()? {
             return Ok(BTreeMap::new());
         }
-        let mut statement = self.prepare("SELECT * FROM forms")?;
-        let rows = statement.query_map([], formed).map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        Ok(self.rows("SELECT * FROM forms", [], formed)?.into_iter().collect())
     }
 
     /// Returns one form.
     pub(super) fn form(&self, task: &TaskId) -> Result<Option<Formed>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM forms WHERE task = ?1")?;
-        let formed = statement.query_row([Key(task)], |row| formed(row).map(|(_, formed)| formed));
-        formed.optional().map_err(self.failed("read"))
+        self.row("SELECT * FROM forms WHERE task = ?1", [Key(task)], |row| formed(row).map(|(_, formed)| formed))
     }
 
     /// Remembers a form.
     pub(in crate::store) fn set_form(&self, task: &TaskId, formed: &Formed) -> Result<(), StoreError> {
-        let mut statement = self.prepare("INSERT OR REPLACE INTO forms VALUES (?1, ?2, ?3, ?4)")?;
         let columns: [&dyn ToSql; 3] = [&Key(task), &formed.form, &formed.image.bytes()];
-        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
+        self.write("INSERT OR REPLACE INTO forms VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
     }
 
     /// Forgets a form.
     pub(in crate::store) fn forget_form(&self, task: &TaskId) -> Result<(), StoreError> {
-        let mut statement = self.prepare("DELETE FROM forms WHERE task = ?1")?;
-        statement.execute([Key(task)]).map(drop).map_err(self.failed("write"))
+        self.remove("DELETE FROM forms WHERE task = ?1", [Key(task)])
     }
 
     /// Tells whether there is room for forms.
     pub(super) fn has_forms(&self) -> Result<bool, StoreError> {
-        let mut statement = self.prepare("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'forms')")?;
-        statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))
+        self.one("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'forms')", [], |row| row.get(0))
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Journal;
 use super::damage::JournalDamage;
-use super::opening::DATABASE;
 use super::pool::JournalPool;
+use super::schema::DATABASE;
 use crate::store::StoreError;
 
 /// The journal of one list.

@@ -1,6 +1,6 @@
 //! The last known state of every file: what outside changes are told by, and a cache for whoever lists.
 
-use rusqlite::{OptionalExtension, Row, ToSql};
+use rusqlite::{Row, ToSql};
 use taskyard_core::dialect::native::{self, Unreadable};
 use taskyard_core::{Image, Task, TaskId, Timestamp};
 
@@ -53,33 +53,23 @@ pub(in crate::store) struct KnownPrint {
 impl Journal {
     /// Returns the last known state of one file.
     pub(in crate::store) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM known WHERE task = ?1")?;
-        statement
-            .query_row([Key(task)], |row| known(row).map(|(_, known)| known))
-            .optional()
-            .map_err(self.failed("read"))
+        self.row("SELECT * FROM known WHERE task = ?1", [Key(task)], |row| known(row).map(|(_, known)| known))
     }
 
     /// Returns the last known state of every file.
     pub(in crate::store) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM known")?;
-        let rows = statement.query_map([], known).map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        self.rows("SELECT * FROM known", [], known)
     }
 
     /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
     /// for a file that has not changed nobody needs them.
     pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM known")?;
-        let rows = statement
-            .query_map([], |row| {
-                sums::check(row, TABLE)?;
-                let id = task_id(row.get_ref(0)?);
-                let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
-                Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, mode: row.get(6)?, id })
-            })
-            .map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        self.rows("SELECT * FROM known", [], |row| {
+            sums::check(row, TABLE)?;
+            let id = task_id(row.get_ref(0)?);
+            let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
+            Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, mode: row.get(6)?, id })
+        })
     }
 
     /// Returns every known file with its fingerprint, and the task in it where its contents are wanted.
@@ -87,33 +77,26 @@ impl Journal {
         &self,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<KnownPrint>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM known")?;
-        let rows = statement
-            .query_map([], |row| {
-                sums::check(row, TABLE)?;
-                let id = task_id(row.get_ref(0)?);
-                let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
-                let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
-                Ok(KnownPrint { print: print(row)?, seen: row.get(4)?, task, id })
-            })
-            .map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        self.rows("SELECT * FROM known", [], |row| {
+            sums::check(row, TABLE)?;
+            let id = task_id(row.get_ref(0)?);
+            let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
+            let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
+            Ok(KnownPrint { print: print(row)?, seen: row.get(4)?, task, id })
+        })
     }
 
     /// Returns about how many files are known.
     pub(in crate::store) fn known_count(&self) -> Result<usize, StoreError> {
-        let mut statement = self.prepare("SELECT max(rowid) FROM known")?;
-        let count: Option<i64> = statement.query_row([], |row| row.get(0)).map_err(self.failed("read"))?;
+        let count: Option<i64> = self.one("SELECT max(rowid) FROM known", [], |row| row.get(0))?;
         Ok(count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
     /// Remembers the state of a file.
     pub(in crate::store) fn set_known(&self, task: &TaskId, known: &Known) -> Result<(), StoreError> {
-        let mut statement = self.prepare(
-            "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (task) DO UPDATE SET
-             inode = excluded.inode, mtime = excluded.mtime, size = excluded.size, seen = excluded.seen,
-             content = excluded.content, mode = excluded.mode, sum = excluded.sum",
-        )?;
+        let sql = "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (task) DO UPDATE SET
+            inode = excluded.inode, mtime = excluded.mtime, size = excluded.size, seen = excluded.seen,
+            content = excluded.content, mode = excluded.mode, sum = excluded.sum";
         let columns: [&dyn ToSql; 7] = [
             &Key(task),
             &known.print.inode.cast_signed(),
@@ -123,7 +106,7 @@ impl Journal {
             &known.image.bytes(),
             &known.mode,
         ];
-        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
+        self.write(sql, &columns).map(drop)
     }
 
     /// Remembers that a file whose contents are known looks different now.
@@ -152,8 +135,7 @@ impl Journal {
 
     /// Forgets a file.
     pub(in crate::store) fn forget(&self, task: &TaskId) -> Result<(), StoreError> {
-        let mut statement = self.prepare("DELETE FROM known WHERE task = ?1")?;
-        statement.execute([Key(task)]).map(drop).map_err(self.failed("write"))
+        self.remove("DELETE FROM known WHERE task = ?1", [Key(task)])
     }
 }
 

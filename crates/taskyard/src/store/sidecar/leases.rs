@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, Row, ToSql, params};
+use rusqlite::{Row, ToSql, params};
 use taskyard_core::{AgentName, Holder, Lease, Moment, ProcessMark, Timestamp, Token};
 
 use super::Journal;
@@ -18,9 +18,7 @@ pub(super) const TOKEN: &str = "token";
 impl Journal {
     /// Returns every lease, by task.
     pub(in crate::store) fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM leases ORDER BY task")?;
-        let rows = statement.query_map([], lease).map_err(self.failed("read"))?;
-        rows.collect::<Result<_, _>>().map_err(self.failed("read"))
+        self.rows("SELECT * FROM leases ORDER BY task", [], lease)
     }
 
     /// Returns the leases for a transaction to stage over.
@@ -35,10 +33,7 @@ impl Journal {
         for (task, lease) in leases.changed() {
             match lease {
                 Some(lease) => self.write_lease(lease)?,
-                None => {
-                    let mut statement = self.prepare("DELETE FROM leases WHERE task = ?1")?;
-                    statement.execute([Key(task)]).map_err(self.failed("write"))?;
-                }
+                None => self.remove("DELETE FROM leases WHERE task = ?1", [Key(task)])?,
             }
         }
         if leases.has_granted() {
@@ -52,9 +47,8 @@ impl Journal {
     pub(in crate::store) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
         let transaction = self.begin()?;
         for Lease { task, token, ends, .. } in leases {
-            let mut statement = self.prepare("SELECT * FROM leases WHERE task = ?1 AND token = ?2")?;
-            let same = statement.query_row(params![Key(task), token.0.cast_signed()], lease).optional();
-            if let Some(same) = same.map_err(self.failed("read"))? {
+            let query = "SELECT * FROM leases WHERE task = ?1 AND token = ?2";
+            if let Some(same) = self.row(query, params![Key(task), token.0.cast_signed()], lease)? {
                 self.write_lease(&Lease { ends: ends.clone(), ..same })?;
             }
         }
@@ -62,9 +56,6 @@ impl Journal {
     }
 
     fn write_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let mut statement = self.prepare(
-            "INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-        )?;
         let (wall, since_boot, boot) = moment_columns(lease.ends.as_ref());
         let process = lease.holder.as_ref().map(Holder::process);
         let grace = match &lease.holder {
@@ -87,7 +78,9 @@ impl Journal {
             &process.map(|process| process.machine.as_str()),
             &process.map(|process| process.pid_space.as_str()),
         ];
-        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
+        let sql =
+            "INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+        self.write(sql, &columns).map(drop)
     }
 }
 

@@ -7,20 +7,21 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rusqlite::OpenFlags;
 use taskyard_core::Revision;
 
 use super::Journal;
 use super::aside;
 use super::checking::{self, Health};
-use super::damage::JournalDamage;
+use super::damage::{JournalDamage, judge};
 use super::naming::data_of;
-use super::opening::{DATABASE, lock_alone, look_at_stamp, sync_directories};
+use super::opening::{lock_alone, look_at_stamp, sync_directories};
 use super::salvage::{Beside, salvage};
+use super::schema::DATABASE;
 use super::stamp::{Marks, StampFile, Standstill};
 use super::verdict;
 use crate::clock;
 use crate::private::prepare_database;
+use crate::sqlite::Alone;
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 
@@ -38,7 +39,7 @@ pub(in crate::store) fn examine(sidecar: &Path, written: u64) -> Result<Option<J
 
 /// Makes the journal of a sidecar whole. Called within a turn at the list.
 pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Result<(), StoreError> {
-    let _alone = lock_alone(sidecar)?;
+    let alone = lock_alone(sidecar)?;
     let complete = sidecar.join(format!("{DATABASE}.mended"));
     if !complete.exists() {
         give_back_permissions(sidecar);
@@ -52,7 +53,7 @@ pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Re
             Health::Damaged(what) => drop(verdict::keep_as(sidecar, &what, Standstill::Damaged)),
         }
         reach("mending: begun");
-        build(sidecar, list, beside, &complete)?;
+        build(&alone, sidecar, list, beside, &complete)?;
     }
     reach("mending: complete");
     aside::keep(sidecar)?;
@@ -68,12 +69,13 @@ pub(in crate::store) fn mend(sidecar: &Path, list: &Path, beside: &Beside) -> Re
 fn is_whole(sidecar: &Path, beside: &Beside) -> Result<bool, StoreError> {
     let written = Marks { revision: beside.written, ..Marks::default() };
     let Ok(Some(journal)) = Journal::open_as_it_is(sidecar) else { return Ok(false) };
-    let fault = journal.pragma("user_version").and_then(|format| journal.first_fault(format, written));
+    let format = journal.database.format("open").map_err(judge);
+    let fault = format.and_then(|format| journal.first_fault(format, written));
     Ok(matches!(fault, Ok(None)))
 }
 
 /// Builds the new database beside the old one; it counts once it has its last name but one.
-fn build(sidecar: &Path, list: &Path, beside: &Beside, complete: &Path) -> Result<(), StoreError> {
+fn build(alone: &Alone, sidecar: &Path, list: &Path, beside: &Beside, complete: &Path) -> Result<(), StoreError> {
     let path = sidecar.join(format!("{DATABASE}.mending"));
     let parts = |part: &str| -> PathBuf { sidecar.join(format!("{DATABASE}.mending{part}")) };
     for part in ["", "-wal", "-shm"] {
@@ -82,9 +84,8 @@ fn build(sidecar: &Path, list: &Path, beside: &Beside, complete: &Path) -> Resul
     let written = Marks { revision: beside.written, ..Marks::default() };
     let stamped = look_at_stamp(sidecar).ok().flatten().map_or(written, |(_, stamp)| stamp.expected());
     prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot write", &path))?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut new = Journal::connect(path.clone(), flags)?;
-    new.create(list, Marks::default())?;
+    let mut new = Journal::connect(path.clone())?;
+    new.create(alone, list, Marks::default())?;
     if beside.has_forms {
         new.have_forms()?;
     }

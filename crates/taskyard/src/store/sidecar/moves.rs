@@ -40,9 +40,8 @@ impl Journal {
             changes: coming.changes.iter().map(|(id, image)| (id.to_string(), image.as_ref().map(text))).collect(),
         };
         let payload = serde_json::to_string(&wire).unwrap_or_default();
-        let mut statement = self.prepare("INSERT INTO moves VALUES (?1, ?2, ?3, ?4)")?;
         let columns: [&dyn ToSql; 3] = [&coming.token, &coming.peer.to_string_lossy(), &payload];
-        sums::execute(&mut statement, &columns).map(drop).map_err(self.failed("write"))
+        self.write("INSERT INTO moves VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
     }
 
     /// Notes, in the journal of the list that things come to, that a move happens, as part of the commit that makes it so.
@@ -61,32 +60,28 @@ impl Journal {
 
     /// Sets what becomes of a move, where that is open.
     fn set_fate(&self, token: &str, fate: &str) -> Result<bool, StoreError> {
-        let mut statement = self.prepare("INSERT OR IGNORE INTO moves VALUES (?1, ?2, ?3, ?4)")?;
         let columns: [&dyn ToSql; 3] = [&token, &fate, &None::<String>];
-        sums::execute(&mut statement, &columns).map(|rows| rows > 0).map_err(self.failed("write"))
+        Ok(self.write("INSERT OR IGNORE INTO moves VALUES (?1, ?2, ?3, ?4)", &columns)? > 0)
     }
 
     fn fate(&self, token: &str) -> Result<String, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM moves WHERE token = ?1")?;
         let peer = |row: &Row<'_>| sums::check(row, "moves").and_then(|()| row.get(1));
-        statement.query_row([token], peer).map_err(self.failed("read"))
+        self.one("SELECT * FROM moves WHERE token = ?1", [token], peer)
     }
 
     /// Strikes a note off.
     pub(in crate::store) fn forget_move(&self, token: &str) -> Result<(), StoreError> {
-        let mut statement = self.prepare("DELETE FROM moves WHERE token = ?1")?;
-        statement.execute([token]).map(drop).map_err(self.failed("write"))
+        self.remove("DELETE FROM moves WHERE token = ?1", [token])
     }
 
     /// Returns the moves away from this list that were noted and not carried out here.
     pub(in crate::store) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
-        let mut statement = self.prepare("SELECT * FROM moves WHERE payload IS NOT NULL")?;
         let columns = |row: &Row<'_>| {
             sums::check(row, "moves")?;
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         };
-        let rows = statement.query_map([], columns).map_err(self.failed("read"))?;
-        let rows: Vec<(String, String, String)> = rows.collect::<Result<_, _>>().map_err(self.failed("read"))?;
+        let rows: Vec<(String, String, String)> =
+            self.rows("SELECT * FROM moves WHERE payload IS NOT NULL", [], columns)?;
         Ok(rows.into_iter().filter_map(|(token, peer, payload)| noted(token, peer, &payload)).collect())
     }
 }

@@ -4,30 +4,21 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
-use rustix::fs::{FlockOperation, flock};
-
 use super::Journal;
 use super::aside;
 use super::boot::remember_boot;
-use super::damage::JournalDamage;
+use super::damage::{JournalDamage, judge};
 use super::leases::TOKEN;
 use super::naming::data_of;
-use super::schema::{
-    FIRST_FORMAT_AS_THIRD, FORMAT, FORMS_AS_THIRD, FORMS_FROM_SECOND_FORMAT, FROM_FIRST_FORMAT, FROM_SECOND_FORMAT,
-    SECOND_FORMAT_AS_THIRD, TABLES,
-};
+use super::schema::{DATABASE, FORMAT, JOURNAL};
 use super::stamp::{Marks, Stamp, StampFile, Standstill};
 use super::verdict;
 use crate::private::{has_database, make_directory, prepare_database};
+use crate::sqlite::{Alone, Database};
 use crate::store::StoreError;
 
-/// The name of the database.
-pub(super) const DATABASE: &str = "journal.sqlite";
 /// Where a journal was begun whose predecessor is gone: a revision, a space, a number.
 pub(super) const BEGUN: &str = "begun";
-/// The first format with a stamp beside it.
-const WITH_STAMP: i64 = 3;
 
 /// The stamp as it was found, and what it says; nothing where there is none.
 type Stamped = Option<(StampFile, Stamp)>;
@@ -42,13 +33,9 @@ impl Journal {
         }
         let path = sidecar.join(DATABASE);
         has_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut journal = Self::connect(path, flags)?;
-        let format: i64 = journal.pragma("user_version")?;
-        if format > FORMAT {
-            return Err(StoreError::NewerJournal { path: journal.path, format });
-        }
-        let stamped = if format < FORMAT { Some(journal.catch_up(sidecar, list)?) } else { stamped };
+        let mut journal = Self::connect(path)?;
+        let is_of_today = journal.database.known_format("open").map_err(judge)? == FORMAT;
+        let stamped = if is_of_today { stamped } else { Some(journal.catch_up(sidecar, list)?) };
         journal.hold_against(stamped)?;
         Ok(journal)
     }
@@ -59,20 +46,13 @@ impl Journal {
         if !is_there(sidecar, stamped.as_ref())? {
             return Ok(None);
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut journal = Self::connect(sidecar.join(DATABASE), flags)?;
-        let format = journal.pragma::<i64>("user_version")?;
+        let database = Database::connect_to_read(sidecar.join(DATABASE), &JOURNAL).map_err(judge)?;
+        let format = database.known_format("open").map_err(judge)?;
+        let mut journal = Self::over(database)?;
         match format {
-            FORMAT => {}
-            1 => journal.batch("read", FIRST_FORMAT_AS_THIRD)?,
-            2 => journal.batch("read", SECOND_FORMAT_AS_THIRD)?,
-            _ => return Ok(None),
-        }
-        if format < FORMAT && journal.has_forms()? {
-            journal.batch("read", FORMS_AS_THIRD)?;
-        }
-        if format >= WITH_STAMP {
-            journal.hold_against(stamped)?;
+            FORMAT => journal.hold_against(stamped)?,
+            0 => return Ok(None),
+            older => journal.database.read_as_of_today(older).map_err(judge)?,
         }
         Ok(Some(journal))
     }
@@ -84,12 +64,10 @@ impl Journal {
             return Ok(None);
         }
         // Written to only by SQLite itself, which makes the index of the log anew where it is missing.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut journal = Self::connect(sidecar.join(DATABASE), flags)?;
-        match journal.pragma::<i64>("user_version")? {
-            1 => journal.batch("read", FIRST_FORMAT_AS_THIRD)?,
-            2 => journal.batch("read", SECOND_FORMAT_AS_THIRD)?,
-            _ => {}
+        let mut journal = Self::connect(sidecar.join(DATABASE))?;
+        let format = journal.database.format("open").map_err(judge)?;
+        if (1..FORMAT).contains(&format) {
+            journal.database.read_as_of_today(format).map_err(judge)?;
         }
         journal.begun = journal.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
         Ok(Some(journal))
@@ -104,7 +82,7 @@ impl Journal {
 
     /// Fails where the journal does not go as far as its stamp says.
     fn hold_against(&mut self, stamped: Stamped) -> Result<(), StoreError> {
-        let sidecar = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let sidecar = self.database.path.parent().unwrap_or(Path::new("")).to_owned();
         // Whoever made the journal since we looked made its stamp first.
         let stamped = if stamped.is_some() { stamped } else { refuse_damaged(&sidecar)? };
         let Some((file, stamp)) = stamped else { return Err(damaged(&sidecar, JournalDamage::NoStamp)) };
@@ -147,9 +125,8 @@ impl Journal {
         }
         let path = sidecar.join(DATABASE);
         prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut journal = Self::connect(path, flags)?;
-        journal.create(list, expected)?;
+        let mut journal = Self::connect(path)?;
+        journal.create(&alone, list, expected)?;
         remember_boot(sidecar)?;
         sync_directories(sidecar);
         let mut now = stamp;
@@ -165,62 +142,40 @@ impl Journal {
     }
 
     /// Writes the tables of a new database that goes on above these marks.
-    pub(super) fn create(&mut self, list: &Path, above: Marks) -> Result<(), StoreError> {
-        let failed = self.failed("create");
-        self.batch("create", "PRAGMA journal_mode = WAL")?;
-        let transaction =
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
-        self.batch("create", TABLES)?;
+    pub(super) fn create(&mut self, alone: &Alone, list: &Path, above: Marks) -> Result<(), StoreError> {
+        let transaction = self.database.begin_upgrade(alone).map_err(judge)?;
         self.set_fact("path", list.to_string_lossy())?;
         if above != Marks::default() {
             self.set_fact(BEGUN, format!("{} {}", above.revision, above.number))?;
             self.set_fact(TOKEN, above.token.cast_signed())?;
         }
-        self.batch("create", &format!("PRAGMA user_version = {FORMAT}"))?;
-        transaction.commit().map_err(&failed)?;
+        self.end(transaction)?;
         self.sync()
     }
 
     /// Makes a database of an older format, or one that its maker did not finish, one of today's; returns its stamp.
     fn catch_up(&mut self, sidecar: &Path, list: &Path) -> Result<(StampFile, Stamp), StoreError> {
-        // One at a time: SQLite does not wait for its turn to change the journal mode.
-        let _alone = lock_alone(sidecar)?;
+        let alone = lock_alone(sidecar)?;
         // The stamp is there first: a database of today's format without one has lost it.
         let (file, stamp) = match refuse_damaged(sidecar)? {
             Some(stamped) => stamped,
             None => new_stamp(sidecar)?,
         };
-        match self.pragma::<i64>("user_version")? {
+        match self.database.known_format("open").map_err(judge)? {
             0 => {
-                self.create(list, Marks::default())?;
+                self.create(&alone, list, Marks::default())?;
                 remember_boot(sidecar)?;
                 sync_directories(sidecar);
             }
-            older if older < FORMAT => {
-                self.upgrade(older)?;
+            // Somebody was before us.
+            FORMAT => {}
+            _ => {
+                self.end(self.database.begin_upgrade(&alone).map_err(judge)?)?;
+                self.sync()?;
                 file.raise_flushed(self.marks()?);
             }
-            // Somebody was before us.
-            _ => {}
         }
         Ok((file, stamp))
-    }
-
-    /// Gives a database of an older format what is new.
-    fn upgrade(&mut self, from: i64) -> Result<(), StoreError> {
-        let failed = self.failed("upgrade");
-        let transaction =
-            Transaction::new_unchecked(&self.connection, TransactionBehavior::Exclusive).map_err(&failed)?;
-        if from < 2 {
-            self.batch("upgrade", FROM_FIRST_FORMAT)?;
-        }
-        self.batch("upgrade", FROM_SECOND_FORMAT)?;
-        if self.has_forms()? {
-            self.batch("upgrade", FORMS_FROM_SECOND_FORMAT)?;
-        }
-        self.batch("upgrade", &format!("PRAGMA user_version = {FORMAT}"))?;
-        transaction.commit().map_err(&failed)?;
-        self.sync()
     }
 }
 
@@ -291,11 +246,8 @@ fn begun_from(text: &str) -> Marks {
 }
 
 /// Waits until nobody else makes or mends the journal of this sidecar.
-pub(super) fn lock_alone(sidecar: &Path) -> Result<File, StoreError> {
-    let alone = File::open(sidecar).map_err(StoreError::io("cannot open", sidecar))?;
-    flock(&alone, FlockOperation::LockExclusive)
-        .map_err(|error| StoreError::io("cannot lock", sidecar)(error.into()))?;
-    Ok(alone)
+pub(super) fn lock_alone(sidecar: &Path) -> Result<Alone, StoreError> {
+    Alone::in_directory(sidecar).map_err(judge)
 }
 
 /// Makes the names of new files survive a power loss.

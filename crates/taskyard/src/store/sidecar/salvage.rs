@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+use rusqlite::Connection;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags};
 use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
 use super::Journal;
@@ -15,71 +15,45 @@ use super::fingerprint::Fingerprint;
 use super::forms::Formed;
 use super::known::Known;
 use super::leases::TOKEN;
-use super::opening::{BEGUN, DATABASE};
+use super::opening::BEGUN;
+use super::schema::{DATABASE, ENTRIES, FACTS, FORMS, JOURNAL, KNOWN, LEASES, MOVES};
 use super::stamp::Marks;
 use super::sums;
+use crate::sqlite::{Database, Table};
 use crate::store::{Signature, StoreError};
 use crate::{clock, private};
 
-/// A table, its columns without the checksum, and how its rows are found: in the order of a key, and one by one by keys that an
-/// index or another table still has.
-struct Table {
-    name: &'static str,
-    columns: &'static [&'static str],
+/// A table, and how its rows are found: in the order of a key, and one by one by keys that an index or another table still has.
+struct Source {
+    table: &'static Table,
     order: &'static str,
     key: &'static str,
     keys: &'static [&'static str],
 }
 
-const ENTRIES: Table = Table {
-    name: "entries",
-    columns: &["id", "at", "actor", "op", "task", "before", "after", "inode", "undoes", "remark", "mode"],
-    order: "id",
-    key: "id",
-    keys: &[
-        "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task, id",
-        "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task DESC, id DESC",
-    ],
-};
-const KNOWN: Table = Table {
-    name: "known",
-    columns: &["task", "inode", "mtime", "size", "seen", "content", "mode"],
-    order: "rowid",
-    key: "task",
-    keys: &["SELECT task FROM known ORDER BY task", "SELECT DISTINCT task FROM entries"],
-};
-const FACTS: Table = Table { name: "facts", columns: &["key", "value"], order: "key", key: "key", keys: &[] };
-const MOVES: Table =
-    Table { name: "moves", columns: &["token", "peer", "payload"], order: "token", key: "token", keys: &[] };
-const LEASES: Table = Table {
-    name: "leases",
-    columns: &[
-        "task",
-        "agent",
-        "token",
-        "taken",
-        "ttl",
-        "ends",
-        "ends_since_boot",
-        "ends_boot",
-        "pid",
-        "started",
-        "process_boot",
-        "grace",
-        "machine",
-        "pid_space",
-    ],
-    order: "task",
-    key: "task",
-    keys: &["SELECT DISTINCT task FROM entries"],
-};
-const FORMS: Table = Table {
-    name: "forms",
-    columns: &["task", "form", "image"],
-    order: "task",
-    key: "task",
-    keys: &["SELECT DISTINCT task FROM entries"],
-};
+const BY_TASKS_OF_ENTRIES: &str = "SELECT DISTINCT task FROM entries";
+
+const SOURCES: [Source; 6] = [
+    Source {
+        table: &ENTRIES,
+        order: "id",
+        key: "id",
+        keys: &[
+            "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task, id",
+            "SELECT id FROM entries INDEXED BY entries_by_task ORDER BY task DESC, id DESC",
+        ],
+    },
+    Source {
+        table: &KNOWN,
+        order: "rowid",
+        key: "task",
+        keys: &["SELECT task FROM known ORDER BY task", BY_TASKS_OF_ENTRIES],
+    },
+    Source { table: &FACTS, order: "key", key: "key", keys: &[] },
+    Source { table: &MOVES, order: "token", key: "token", keys: &[] },
+    Source { table: &LEASES, order: "task", key: "task", keys: &[BY_TASKS_OF_ENTRIES] },
+    Source { table: &FORMS, order: "task", key: "task", keys: &[BY_TASKS_OF_ENTRIES] },
+];
 
 /// What is known of a list besides its journal.
 #[derive(Clone, Debug, Default)]
@@ -97,11 +71,10 @@ pub(super) fn salvage(sidecar: &Path, new: &Journal, beside: &Beside, stamped: M
     let mut saved = Saved { marks: stamped, ..Saved::default() };
     let copy = Copy::of(sidecar);
     if let Some(old) = copy.as_ref().and_then(Copy::open) {
-        let tables = [&ENTRIES, &KNOWN, &FACTS, &MOVES, &LEASES];
-        for table in tables.into_iter().chain(beside.has_forms.then_some(&FORMS)) {
-            for row in rows(&old, table) {
-                saved.note(table, &row);
-                new.write_row(table, &row);
+        for source in SOURCES.iter().filter(|source| source.table.since.is_some() || beside.has_forms) {
+            for row in rows(&old, source) {
+                saved.note(source.table, &row);
+                new.write_row(source.table, &row);
             }
         }
     }
@@ -152,7 +125,7 @@ impl Journal {
     fn write_row(&self, table: &Table, row: &[Value]) {
         let places: Vec<String> = (1..=row.len() + 1).map(|place| format!("?{place}")).collect();
         let sql = format!("INSERT OR IGNORE INTO {} VALUES ({})", table.name, places.join(", "));
-        let Ok(mut statement) = self.connection.prepare_cached(&sql) else { return };
+        let Ok(mut statement) = self.database.connection.prepare_cached(&sql) else { return };
         let columns: Vec<&dyn rusqlite::ToSql> = row.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
         if let Err(error) = sums::execute(&mut statement, &columns) {
             tracing::debug!(%error, table = table.name, "a row is not saved");
@@ -233,9 +206,8 @@ impl<'a> Copy<'a> {
         Some(copy)
     }
 
-    fn open(&self) -> Option<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Connection::open_with_flags(self.path(""), flags).ok()
+    fn open(&self) -> Option<Database> {
+        Database::connect(self.path(""), &JOURNAL).ok()
     }
 
     fn path(&self, part: &str) -> std::path::PathBuf {
@@ -256,28 +228,27 @@ impl Drop for Copy<'_> {
 }
 
 /// Returns the whole rows of a table, without their checksums: from its beginning, from its end, and one by one.
-fn rows(old: &Connection, table: &Table) -> Vec<Vec<Value>> {
-    let there = columns_of(old, table.name);
-    let columns: Vec<String> = table
-        .columns
-        .iter()
-        .chain(&["sum"])
-        .map(|column| if there.contains(*column) { format!("\"{column}\"") } else { "NULL".to_owned() })
+fn rows(old: &Database, source: &Source) -> Vec<Vec<Value>> {
+    let there = old.columns_of(source.table).unwrap_or_default();
+    let columns: Vec<String> = source
+        .table
+        .column_names()
+        .map(|column| if there.iter().any(|name| name == column) { format!("\"{column}\"") } else { "NULL".to_owned() })
         .collect();
-    let columns = columns.join(", ");
+    let (columns, name) = (columns.join(", "), source.table.name);
     let mut found: HashMap<Vec<u8>, Vec<Value>> = HashMap::new();
-    let key = table.columns.iter().position(|column| *column == table.key).unwrap_or(0);
+    let key = source.table.column_names().position(|column| column == source.key).unwrap_or(0);
     let mut take = |sql: &str, parameter: Option<&Value>| {
-        let _ = each_row(old, sql, parameter, table, &mut |row| {
+        let _ = each_row(&old.connection, sql, parameter, source.table, &mut |row| {
             found.entry(format!("{:?}", row[key]).into_bytes()).or_insert(row);
         });
     };
     for direction in ["ASC", "DESC"] {
-        take(&format!("SELECT {columns} FROM {} ORDER BY {} {direction}", table.name, table.order), None);
+        take(&format!("SELECT {columns} FROM {name} ORDER BY {} {direction}", source.order), None);
     }
-    for sql in table.keys {
-        for key in keys(old, sql) {
-            take(&format!("SELECT {columns} FROM {} WHERE {} = ?1", table.name, table.key), Some(&key));
+    for sql in source.keys {
+        for key in keys(&old.connection, sql) {
+            take(&format!("SELECT {columns} FROM {name} WHERE {} = ?1", source.key), Some(&key));
         }
     }
     found.into_values().collect()
@@ -298,7 +269,9 @@ fn each_row(
     };
     while let Some(row) = rows.next()? {
         if sums::check(row, table.name).is_ok() {
-            take((0..table.columns.len()).map(|place| row.get(place)).collect::<Result<_, _>>()?);
+            // All but the checksum.
+            let columns = 0..table.column_names().count() - 1;
+            take(columns.map(|place| row.get(place)).collect::<Result<_, _>>()?);
         }
     }
     Ok(())
@@ -313,10 +286,4 @@ fn keys(old: &Connection, sql: &str) -> Vec<Value> {
         keys.extend(row.get::<_, Value>(0));
     }
     keys
-}
-
-fn columns_of(old: &Connection, table: &str) -> BTreeSet<String> {
-    let sql = format!("SELECT name FROM pragma_table_info('{table}')");
-    let names = keys(old, &sql).into_iter();
-    names.filter_map(|name| if let Value::Text(name) = name { Some(name) } else { None }).collect()
 }

@@ -11,8 +11,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::form::Form;
+use crate::lock_table::{flock_holder, is_suspended};
 use crate::private;
-use crate::store::lock_table::{flock_holder, is_suspended};
 use crate::store::{Occupant, StoreError};
 
 /// How long a lock is waited for.

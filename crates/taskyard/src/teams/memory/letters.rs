@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::TransactionBehavior;
 use taskyard_core::{MessageKey, Timestamp};
 
 use super::Memory;
@@ -27,20 +26,19 @@ impl Memory {
     /// Remembers a message that lies in an inbox now.
     pub(in crate::teams) fn add_sent(&self, team: &str, sender: &str, row: &SentRow) -> Result<(), TeamError> {
         let query = "INSERT INTO sent (team, key, sender, recipient, at, summary) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("write"))?;
         let values = (team, &row.key, sender, &row.recipient, row.at.0, &row.summary);
-        statement.execute(values).map(drop).map_err(self.failed("write"))
+        self.database.execute(query, values)?;
+        Ok(())
     }
 
     /// Returns the messages a member sent, newest first.
     pub(in crate::teams) fn sent(&self, team: &str, sender: &str, most: usize) -> Result<Vec<SentRow>, TeamError> {
         let query = "SELECT key, recipient, at, summary FROM sent WHERE team = ?1 AND sender = ?2 ORDER BY number DESC LIMIT ?3";
-        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("read"))?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = statement.query_map((team, sender, most), |row| {
+        let rows = self.database.rows(query, (team, sender, most), |row| {
             Ok(SentRow { key: row.get(0)?, recipient: row.get(1)?, at: Timestamp(row.get(2)?), summary: row.get(3)? })
         });
-        rows.and_then(Iterator::collect).map_err(self.failed("read"))
+        Ok(rows?)
     }
 
     /// Remembers that messages were shown to whoever they are for.
@@ -51,7 +49,7 @@ impl Memory {
         now: Timestamp,
     ) -> Result<(), TeamError> {
         let query = "INSERT INTO deliveries (inbox, key, delivered) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-        self.for_each(query, inbox, keys, now).map_err(self.failed("write"))
+        self.for_each(query, inbox, keys, now)
     }
 
     /// Remembers that whoever messages are for has them.
@@ -63,10 +61,11 @@ impl Memory {
     ) -> Result<(), TeamError> {
         let query = "INSERT INTO deliveries (inbox, key, delivered, acknowledged) VALUES (?1, ?2, ?3, ?3)
             ON CONFLICT DO UPDATE SET acknowledged = coalesce(acknowledged, ?3)";
-        self.for_each(query, inbox, keys, now).map_err(self.failed("write"))?;
+        self.for_each(query, inbox, keys, now)?;
         let query = "DELETE FROM deliveries WHERE inbox = ?1 AND acknowledged < ?2";
         let long_ago = now.0.saturating_sub(REMEMBERED);
-        self.connection.execute(query, (inbox, long_ago)).map(drop).map_err(self.failed("write"))
+        self.database.execute(query, (inbox, long_ago))?;
+        Ok(())
     }
 
     /// Writes the same down for several messages, in one transaction.
@@ -76,15 +75,14 @@ impl Memory {
         inbox: &str,
         keys: impl Iterator<Item = &'a MessageKey>,
         now: Timestamp,
-    ) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        {
-            let mut statement = transaction.prepare_cached(query)?;
+    ) -> Result<(), TeamError> {
+        let written = self.database.transact(|database| {
             for key in keys {
-                statement.execute((inbox, key.as_text(), now.0))?;
+                database.execute(query, (inbox, key.as_text(), now.0))?;
             }
-        }
-        transaction.commit()
+            Ok(())
+        });
+        Ok(written?)
     }
 
     /// Returns those messages of an inbox that are acknowledged. What an inbox held once, and does not any more, is not looked at.
@@ -98,10 +96,9 @@ impl Memory {
             return Ok(all.into_iter().filter_map(|(key, is_acknowledged)| is_acknowledged.then_some(key)).collect());
         }
         let query = "SELECT 1 FROM deliveries WHERE inbox = ?1 AND key = ?2 AND acknowledged IS NOT NULL";
-        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("read"))?;
         let mut found = HashSet::new();
         for key in keys.map(MessageKey::as_text) {
-            if statement.exists((inbox, &key)).map_err(self.failed("read"))? {
+            if self.database.row(query, (inbox, &key), |_| Ok(()))?.is_some() {
                 found.insert(key);
             }
         }
@@ -111,8 +108,7 @@ impl Memory {
     /// Returns which messages of an inbox were shown, and whether they are acknowledged.
     pub(in crate::teams) fn deliveries(&self, inbox: &str) -> Result<HashMap<String, bool>, TeamError> {
         let query = "SELECT key, acknowledged IS NOT NULL FROM deliveries WHERE inbox = ?1";
-        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("read"))?;
-        let rows = statement.query_map([inbox], |row| Ok((row.get(0)?, row.get(1)?)));
-        rows.and_then(Iterator::collect).map_err(self.failed("read"))
+        let rows = self.database.rows(query, [inbox], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.into_iter().collect())
     }
 }

@@ -2,6 +2,7 @@
 
 mod database;
 mod letters;
+mod schema;
 mod seats;
 
 pub(super) use database::Memory;

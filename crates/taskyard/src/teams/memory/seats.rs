@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::Row;
 use taskyard_core::rules::plan_approval::PlanState;
 use taskyard_core::{Holder, ProcessMark, Timestamp};
 
@@ -63,7 +63,8 @@ impl Memory {
             process.map(|process| process.machine.as_str()),
             process.map(|process| process.pid_space.as_str()),
         ];
-        self.connection.execute(query, values).map(drop).map_err(self.failed("write"))
+        self.database.execute(query, values)?;
+        Ok(())
     }
 
     /// Writes down a sign of life.
@@ -76,8 +77,8 @@ impl Memory {
     ) -> Result<(), TeamError> {
         let query = "INSERT INTO seats (team, member, agent, seen, activity, tool_uses) VALUES (?1, ?2, ?2, ?3, ?4, 1)
             ON CONFLICT DO UPDATE SET seen = ?3, activity = ?4, tool_uses = tool_uses + 1";
-        let mut statement = self.connection.prepare_cached(query).map_err(self.failed("write"))?;
-        statement.execute((team, member, now.0, activity)).map(drop).map_err(self.failed("write"))
+        self.database.execute(query, (team, member, now.0, activity))?;
+        Ok(())
     }
 
     /// Remembers a request to end, or that it is answered.
@@ -90,7 +91,8 @@ impl Memory {
     ) -> Result<(), TeamError> {
         let query = "INSERT INTO seats (team, member, agent, seen, stop_request) VALUES (?1, ?2, ?2, ?3, ?4)
             ON CONFLICT DO UPDATE SET stop_request = ?4";
-        self.connection.execute(query, (team, member, now.0, request)).map(drop).map_err(self.failed("write"))
+        self.database.execute(query, (team, member, now.0, request))?;
+        Ok(())
     }
 
     /// Gives a seat up, with the plan that was made there.
@@ -98,7 +100,7 @@ impl Memory {
         for query in
             ["DELETE FROM seats WHERE team = ?1 AND member = ?2", "DELETE FROM plans WHERE team = ?1 AND member = ?2"]
         {
-            self.connection.execute(query, (team, member)).map_err(self.failed("write"))?;
+            self.database.execute(query, (team, member))?;
         }
         Ok(())
     }
@@ -106,16 +108,13 @@ impl Memory {
     /// Returns a seat.
     pub(in crate::teams) fn seat(&self, team: &str, member: &str) -> Result<Option<SeatRow>, TeamError> {
         let query = format!("SELECT {COLUMNS} FROM seats WHERE team = ?1 AND member = ?2");
-        let found = self.connection.query_row(&query, (team, member), row).optional();
-        found.map_err(self.failed("read"))
+        Ok(self.database.row(&query, (team, member), row)?)
     }
 
     /// Returns the seats that somebody acting under a name has, in whatever team.
     pub(in crate::teams) fn seats_of(&self, agent: &str) -> Result<Vec<SeatRow>, TeamError> {
         let query = format!("SELECT {COLUMNS} FROM seats WHERE agent = ?1");
-        let mut statement = self.connection.prepare_cached(&query).map_err(self.failed("read"))?;
-        let rows = statement.query_map([agent], row);
-        rows.and_then(Iterator::collect).map_err(self.failed("read"))
+        Ok(self.database.rows(&query, [agent], row)?)
     }
 
     /// Remembers how far a plan came.
@@ -129,17 +128,18 @@ impl Memory {
         let query = "INSERT INTO plans (team, member, request, state, at) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT DO UPDATE SET request = ?3, state = ?4, at = ?5";
         let values = (team, member, &plan.request, plan_word(plan.state), now.0);
-        self.connection.execute(query, values).map(drop).map_err(self.failed("write"))
+        self.database.execute(query, values)?;
+        Ok(())
     }
 
     /// Returns how far a plan came.
     pub(in crate::teams) fn plan(&self, team: &str, member: &str) -> Result<Option<PlanRow>, TeamError> {
         let query = "SELECT request, state FROM plans WHERE team = ?1 AND member = ?2";
-        let found = self.connection.query_row(query, (team, member), |row| {
+        let plan = self.database.row(query, (team, member), |row| {
             let state: String = row.get(1)?;
             Ok(PlanRow { request: row.get(0)?, state: plan_state(&state) })
         });
-        found.optional().map_err(self.failed("read"))
+        Ok(plan?)
     }
 }
 

@@ -13,17 +13,17 @@ use rustix::process::Pid;
 const LOOKS: u32 = 20;
 
 /// Returns the process that holds the flock of a file, where the system tells.
-pub(super) fn flock_holder(path: &Path) -> Option<Pid> {
+pub(crate) fn flock_holder(path: &Path) -> Option<Pid> {
     holder(path, "FLOCK", ["0", "EOF"])
 }
 
 /// Returns the process that holds a record lock on a range of a file, where the system tells.
-pub(super) fn record_holder(path: &Path, range: [&str; 2]) -> Option<Pid> {
+pub(crate) fn record_holder(path: &Path, range: [&str; 2]) -> Option<Pid> {
     holder(path, "POSIX", range)
 }
 
 /// Tells whether a process was suspended (`SIGSTOP`, the terminal's Ctrl-Z).
-pub(super) fn is_suspended(process: Pid) -> bool {
+pub(crate) fn is_suspended(process: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
     // The state follows the name of the command, which may hold parentheses itself. A debugger's stop is a small `t`.
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))

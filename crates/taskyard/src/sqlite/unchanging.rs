@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 ///
 /// Readers of a write-ahead log keep a file beside it. Where nothing can be written, nobody writes the database either, and it is
 /// read as it is.
-pub(crate) fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let mut address = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {

@@ -1,0 +1,48 @@
+//! What went wrong with a database of ours, in words.
+
+use std::path::Path;
+use std::time::Duration;
+
+use taskyard::machine::MachineError;
+use taskyard::sqlite::DatabaseError;
+
+use crate::exit::Exit;
+use crate::problem::Problem;
+
+impl From<MachineError> for Problem {
+    fn from(error: MachineError) -> Self {
+        let message = error.to_string();
+        let problem = match error {
+            MachineError::Io { path, .. } => {
+                Self::new(Exit::CouldNot, "data_directory", message).detail("path", path.display().to_string())
+            }
+            MachineError::Database(error) => error.into(),
+        };
+        problem.hint_where_none("name the list with --list to do without it, or set TASKYARD_HOME to another directory")
+    }
+}
+
+impl From<DatabaseError> for Problem {
+    fn from(error: DatabaseError) -> Self {
+        let message = error.to_string();
+        match error {
+            DatabaseError::Io { path, .. } | DatabaseError::Refused { path, .. } => {
+                Self::new(Exit::CouldNot, "data_directory", message).detail("path", path.display().to_string())
+            }
+            DatabaseError::Busy { path, holder, waited } => stuck(message, &path, holder, waited),
+            DatabaseError::Newer { path, format } => Self::new(Exit::CouldNot, "newer_database", message)
+                .hint("use the newer taskyard")
+                .detail("path", path.display().to_string())
+                .detail("format", format),
+        }
+    }
+}
+
+/// Says that a process stays in the middle of writing a database.
+pub(crate) fn stuck(message: String, path: &Path, holder: Option<i32>, waited: Duration) -> Problem {
+    Problem::new(Exit::GaveUp, "locked", message)
+        .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
+        .detail("path", path.display().to_string())
+        .detail("process", holder)
+        .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,15 @@
+//! The one way to open a SQLite database of ours: private, with a write-ahead log, in the format of today, and waiting for others.
+//!
+//! What tables there are is the business of whoever owns the database, and so is what is wrong with one that is damaged.
+
+mod alone;
+mod database;
+mod error;
+mod formats;
+mod schema;
+mod unchanging;
+
+pub(crate) use alone::Alone;
+pub(crate) use database::{Database, beside};
+pub use error::DatabaseError;
+pub(crate) use schema::{Schema, Table};
