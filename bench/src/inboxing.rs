@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use taskyard::core::{AgentName, Rules, TeamName};
-use taskyard::teams::{Letter, NewTeam, Seat, Teams, TeamsOptions};
+use taskyard::teams::{FileTeamsOptions, Letter, NewTeam, Seat, TeamCaller, Teams};
 
 use crate::Failure;
 use crate::options::Options;
@@ -35,7 +35,7 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
     }
     for _ in 0..rounds {
         // Whoever comes anew has to look the inbox through.
-        let teams = Teams::new(options_of(&home));
+        let teams = teams_of(&home);
         let seat = Seat { team: seat.team.clone(), name: seat.name.clone() };
         afresh.push(send(&teams, &seat)?);
         bare.push(rewrite(&bare_inbox)?);
@@ -68,23 +68,16 @@ fn send(teams: &Teams, seat: &Seat) -> Result<Duration, Failure> {
 }
 
 fn team(home: &Home) -> Result<(Teams, Seat), Failure> {
-    let teams = Teams::new(options_of(home));
+    let teams = teams_of(home);
     let new = NewTeam { name: TeamName::new("bench")?, description: None, agent_type: None };
     let lead = AgentName::new("bench").ok_or("no name")?;
     let seat = teams.create(&new, &lead)?.map_err(|refusal| refusal.to_string())?;
     Ok((teams, seat))
 }
 
-fn options_of(home: &Home) -> TeamsOptions {
-    TeamsOptions {
-        root: home.root().join("teams"),
-        tasks: home.tasks(),
-        data: home.data(),
-        rules: Rules::Strict,
-        session: None,
-        directory: None,
-        model: None,
-    }
+fn teams_of(home: &Home) -> Teams {
+    let (root, tasks, data) = (home.root().join("teams"), home.tasks(), home.data());
+    Teams::new(FileTeamsOptions { root, tasks, data, rules: Rules::Strict }, TeamCaller::default())
 }
 
 fn letter(number: usize) -> Letter {

@@ -21,7 +21,7 @@ use taskyard::store::{
     DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
     open_documents, open_teaching,
 };
-use taskyard::teams::{Teams, TeamsOptions};
+use taskyard::teams::{FileTeamsOptions, MemoryTeams, TeamCaller, Teams};
 use taskyard::todos::{TodoList, TodoLists};
 
 use crate::arguments::Globals;
@@ -41,6 +41,7 @@ pub(crate) struct Context {
     config_is_told: Cell<bool>,
     cancel: Cancel,
     hooks: OnceCell<Arc<Hooks>>,
+    teams: OnceCell<Arc<Teams>>,
     /// The stores that were opened, to be asked what they found out about their journals.
     stores: RefCell<Vec<Arc<dyn Store>>>,
 }
@@ -57,6 +58,7 @@ impl Context {
             config_is_told: Cell::new(false),
             cancel,
             hooks: OnceCell::new(),
+            teams: OnceCell::new(),
             stores: RefCell::default(),
         }
     }
@@ -234,22 +236,26 @@ impl Context {
         Ok(seat.and_then(|seat| teams.list_of(&seat.team.name).ok()).map(|list| list.as_str().to_owned()))
     }
 
-    /// Returns the client's teams.
+    /// Returns the teams that live where the lists do, and else the client's.
     pub(crate) fn teams(&self) -> Result<Arc<Teams>, Problem> {
-        let client = || places::client_config(&self.environment);
-        let root = match self.store_address()? {
-            StoreAddress::File(root) => root,
-            _ => client()?,
-        };
-        Ok(Arc::new(Teams::new(TeamsOptions {
-            tasks: root.join("tasks"),
-            root: root.join("teams"),
-            data: places::data(&self.environment)?,
-            rules: self.rules()?,
+        if let Some(teams) = self.teams.get() {
+            return Ok(Arc::clone(teams));
+        }
+        let (rules, data) = (self.rules()?, places::data(&self.environment)?);
+        let caller = TeamCaller {
             session: self.environment.client_session.clone(),
             directory: self.directory.as_ref().ok().cloned(),
             model: None,
-        })))
+        };
+        let in_files = |root: PathBuf, data: PathBuf, caller| {
+            Teams::new(FileTeamsOptions { root: root.join("teams"), tasks: root.join("tasks"), data, rules }, caller)
+        };
+        let teams = match self.store_address()? {
+            StoreAddress::Memory => Teams::over(Arc::new(MemoryTeams::new()), rules, caller).with_signs_in(&data),
+            StoreAddress::File(root) => in_files(root, data, caller),
+            _ => in_files(places::client_config(&self.environment)?, data, caller),
+        };
+        Ok(Arc::clone(self.teams.get_or_init(|| Arc::new(teams))))
     }
 
     /// Tells whether teams count: in the client's rules where it has them switched on, in ours where they are not off.

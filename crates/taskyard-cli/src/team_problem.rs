@@ -1,7 +1,7 @@
 //! What goes wrong with teams, as people and programs learn of it.
 
 use serde_json::json;
-use taskyard::teams::{BadMemberName, TeamError, TeamRefusal, Unreachable};
+use taskyard::teams::{BadMemberName, TeamError, TeamFileError, TeamRefusal, Unreachable};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -11,19 +11,28 @@ impl From<TeamError> for Problem {
         let message = error.to_string();
         match error {
             TeamError::Store(error) => error.into(),
-            TeamError::BadInbox { path, .. } => Self::new(Exit::CouldNot, "bad_inbox", message)
+            TeamError::Files(error) => error.into(),
+            TeamError::Unsent { to, source } => Self::from(*source).saying(message).detail("unsentTo", to),
+            TeamError::StillInInbox { source } => Self::from(*source).saying(message),
+        }
+    }
+}
+
+impl From<TeamFileError> for Problem {
+    fn from(error: TeamFileError) -> Self {
+        let message = error.to_string();
+        match error {
+            TeamFileError::BadInbox { path, .. } => Self::new(Exit::CouldNot, "bad_inbox", message)
                 .hint("nothing is lost: `taskyard team mend` keeps what can be read and sets the torn file aside")
                 .detail("path", path.display().to_string()),
-            TeamError::BadTeamFile { path, .. } => Self::new(Exit::CouldNot, "bad_team_file", message)
+            TeamFileError::BadTeamFile { path, .. } => Self::new(Exit::CouldNot, "bad_team_file", message)
                 .hint("`taskyard team mend` keeps what can be read and sets the torn file aside")
                 .detail("path", path.display().to_string()),
-            TeamError::TooManyConflicts { path, attempts } => Self::new(Exit::GaveUp, "conflict", message)
+            TeamFileError::TooManyConflicts { path, attempts } => Self::new(Exit::GaveUp, "conflict", message)
                 .hint("wait until the other program is done, then try again")
                 .detail("path", path.display().to_string())
                 .detail("attempts", attempts),
-            TeamError::Unsent { to, source } => Self::from(*source).saying(message).detail("unsentTo", to),
-            TeamError::StillInInbox { source } => Self::from(*source).saying(message),
-            TeamError::Memory(error) => Self::from(error).hint_where_none(
+            TeamFileError::Memory(error) => Self::from(error).hint_where_none(
                 "see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory",
             ),
         }

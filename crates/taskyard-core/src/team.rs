@@ -115,8 +115,12 @@ impl Team {
         self.members.iter().filter(move |member| member.name != name)
     }
 
-    /// Returns the colour for whoever joins next: the first nobody has, else the next in turn.
-    pub fn next_colour(&self) -> &'static str {
+    /// Returns the colour for whoever joins under a name: the one it had, else the first nobody has, else the next in turn.
+    pub fn colour_for(&self, name: &str) -> String {
+        self.member(name).and_then(|member| member.color.clone()).unwrap_or_else(|| self.next_colour().to_owned())
+    }
+
+    fn next_colour(&self) -> &'static str {
         let is_free = |colour: &&&str| !self.members.iter().any(|member| member.colour() == Some(**colour));
         COLOURS.iter().find(is_free).unwrap_or(&COLOURS[self.members.len() % COLOURS.len()])
     }
@@ -207,10 +211,11 @@ mod tests {
 
     #[test]
     fn colours_are_given_in_order_and_those_of_the_departed_again() {
-        assert_eq!(team(&[]).next_colour(), "blue");
-        assert_eq!(team(&["blue", "green"]).next_colour(), "yellow");
-        assert_eq!(team(&["green"]).next_colour(), "blue");
+        assert_eq!(team(&[]).colour_for("ana"), "blue");
+        assert_eq!(team(&["blue", "green"]).colour_for("ana"), "yellow");
+        assert_eq!(team(&["green"]).colour_for("ana"), "blue");
         let all = team(&["blue", "green", "yellow", "purple", "orange", "pink", "cyan"]);
-        assert_eq!(all.next_colour(), "red");
+        assert_eq!(all.colour_for("ana"), "red");
+        assert_eq!(all.colour_for("pink"), "pink");
     }
 }

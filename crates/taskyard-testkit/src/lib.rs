@@ -22,6 +22,7 @@ pub mod contest;
 pub mod graphs;
 pub mod properties;
 pub mod suite;
+pub mod team_suite;
 
 mod databases;
 mod home;
@@ -30,6 +31,7 @@ mod listing;
 mod log_store;
 mod old_journal;
 mod opened;
+mod opened_teams;
 mod patience;
 mod random;
 mod rivals;
@@ -46,6 +48,7 @@ pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_i
 pub use log_store::LogStore;
 pub use old_journal::{make_first_format, make_second_format, set_format};
 pub use opened::Opened;
+pub use opened_teams::OpenedTeams;
 pub use patience::{PATIENCE, finishes};
 pub use random::Random;
 pub use rivals::{

@@ -152,15 +152,15 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 16] = [
     ("taskyard/src/store/file/place.rs", "the directory of a list"),
     ("taskyard/src/store/file/plan.rs", "the file that locks a list"),
     ("taskyard/src/store/teaching/files.rs", "a teaching folder"),
-    ("taskyard/src/teams/creating.rs", "the directories of a team and of its list"),
-    ("taskyard/src/teams/sending.rs", "the directories of inboxes"),
+    ("taskyard/src/teams/files/mailboxes.rs", "the directories of inboxes"),
+    ("taskyard/src/teams/files/roster.rs", "the directories of a team and of its list"),
     ("taskyard/src/todos/file.rs", "the client's todo lists"),
     ("taskyard-cli/src/commands/demo.rs", "the demonstration's own place"),
     ("taskyard-cli/src/commands/man.rs", "pages of the manual"),
 ];
 
 /// The one line of a file that otherwise makes what is ours.
-const MAKES_BOTH: [(&str, &str); 1] = [("taskyard/src/teams/inbox.rs", "fs::create_dir(directory)")];
+const MAKES_BOTH: [(&str, &str); 1] = [("taskyard/src/teams/files/inbox.rs", "fs::create_dir(directory)")];
 
 #[test]
 fn what_is_ours_is_made_by_the_one_module_that_makes_it_private() {

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::Value;
 use taskyard::core::{AgentName, Rules, TeamName};
-use taskyard::teams::{Letter, NewMember, NewTeam, Presence, Teams, TeamsOptions};
+use taskyard::teams::{FileTeamsOptions, Letter, NewMember, NewTeam, Presence, TeamCaller, Teams};
 use taskyard_testkit::{Rival, Scale};
 use tempfile::TempDir;
 
@@ -58,15 +58,15 @@ impl Office {
     }
 
     fn teams(&self) -> Teams {
-        Teams::new(TeamsOptions {
-            root: self.client().join("teams"),
-            tasks: self.client().join("tasks"),
-            data: self.data(),
-            rules: Rules::Strict,
-            session: None,
-            directory: None,
-            model: None,
-        })
+        Teams::new(
+            FileTeamsOptions {
+                root: self.client().join("teams"),
+                tasks: self.client().join("tasks"),
+                data: self.data(),
+                rules: Rules::Strict,
+            },
+            TeamCaller::default(),
+        )
     }
 
     fn start(&self, words: &[&str]) -> Child {

@@ -14,7 +14,7 @@ use taskyard::core::tools::{Answer, catalogue};
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
 use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
-use taskyard::teams::{NewMember, Presence, Teams, TeamsOptions};
+use taskyard::teams::{FileTeamsOptions, NewMember, Presence, TeamCaller, Teams};
 use taskyard::todos::{TodoList, TodoLists};
 
 /// Returns the tools of two agents on one list.
@@ -27,15 +27,15 @@ fn ana_and_ben() -> (Toolbox, Toolbox) {
 
 /// Returns the teams of a directory.
 fn teams_in(folder: &Path) -> Teams {
-    Teams::new(TeamsOptions {
-        root: folder.join("teams"),
-        tasks: folder.join("tasks"),
-        data: folder.join("data"),
-        rules: Rules::Strict,
-        session: None,
-        directory: None,
-        model: None,
-    })
+    Teams::new(
+        FileTeamsOptions {
+            root: folder.join("teams"),
+            tasks: folder.join("tasks"),
+            data: folder.join("data"),
+            rules: Rules::Strict,
+        },
+        TeamCaller::default(),
+    )
 }
 
 fn call(tools: &Toolbox, name: &str, input: Value) -> Answer {

@@ -1,7 +1,7 @@
 //! `taskyard inbox`
 
 use std::collections::HashSet;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl Inbox {
         }
         let jobs = JobNotices::of(context)?;
         if self.follow {
-            return self.follow(&teams, &context.actor()?, &jobs, output);
+            return self.follow(&teams.lasting(), &context.actor()?, &jobs, output);
         }
         let ended = jobs.take(&HashSet::new())?;
         let seat = match seat {
@@ -110,7 +110,7 @@ impl Inbox {
 
     fn follow(
         &self,
-        teams: &Arc<Teams>,
+        teams: &Teams,
         actor: &AgentName,
         jobs: &JobNotices,
         output: &mut Output,
@@ -184,7 +184,7 @@ fn acknowledge(teams: &Teams, seat: &Seat, deliveries: &[Delivery], output: &mut
     let Acknowledged { set_aside, .. } = teams.acknowledge(seat, &keys)?;
     for aside in set_aside {
         let entries = if aside.count == 1 { "entry was" } else { "entries were" };
-        output.warn(&format!("{} {entries} no message, kept in `{}`", aside.count, aside.path.display()))?;
+        output.warn(&format!("{} {entries} no message, kept in `{}`", aside.count, aside.kept_in))?;
     }
     Ok(())
 }

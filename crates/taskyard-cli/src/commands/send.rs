@@ -108,11 +108,8 @@ impl Send {
             }
             (None, None) => {
                 let sent = teams.send(&seat, to, &letter()?)??;
-                if let Some(member) = seat.team.member(&sent.to)
-                    && teams.is_gone(&seat.team, member)?
-                {
-                    let process =
-                        teams.process_of(&seat.team, member)?.map(|pid| format!(" {pid}")).unwrap_or_default();
+                if let Some(ghost) = teams.ghosts(&seat.team)?.into_iter().find(|ghost| ghost.name == sent.to) {
+                    let process = ghost.process.map(|pid| format!(" {pid}")).unwrap_or_default();
                     output.warn(&format!(
                         "process{process} of {} has ended: it has this only when it comes back",
                         sent.to

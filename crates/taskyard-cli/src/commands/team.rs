@@ -131,7 +131,7 @@ fn create(
     let new = NewTeam { name, description, agent_type: None };
     let (seat, list) = yard.create_team(&teams, &new, reset)??;
     if output.is_json() {
-        let path = teams.file_of(&seat.team.name).display().to_string();
+        let path = teams.file_of(&seat.team.name).map(|path| path.display().to_string());
         output.document(json!({
             "team": seat.team.name.as_str(), "list": list.as_str(), "path": path, "agent": seat.name,
         }))?;
@@ -181,8 +181,8 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
 
 fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let TeamsFound { teams, unreadable } = context.teams()?.look_around()?;
-    for (_, error) in &unreadable {
-        output.warn(&error.to_string())?;
+    for team in &unreadable {
+        output.warn(&team.error.to_string())?;
     }
     if output.is_json() {
         let shapes: Vec<_> = teams.iter().map(team_display::summary).collect();

@@ -15,7 +15,7 @@ use std::thread;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
 use taskyard::core::{AgentName, MessageKey, Rules};
-use taskyard::teams::{Letter, Seat, Teams, TeamsOptions};
+use taskyard::teams::{FileTeamsOptions, Letter, Seat, TeamCaller, Teams};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -37,15 +37,15 @@ fn main() {
 
 fn seat(client: &str, data: &str, name: &str) -> (Teams, Seat) {
     let client = PathBuf::from(client);
-    let teams = Teams::new(TeamsOptions {
-        root: client.join("teams"),
-        tasks: client.join("tasks"),
-        data: data.into(),
-        rules: Rules::Strict,
-        session: None,
-        directory: None,
-        model: None,
-    });
+    let teams = Teams::new(
+        FileTeamsOptions {
+            root: client.join("teams"),
+            tasks: client.join("tasks"),
+            data: data.into(),
+            rules: Rules::Strict,
+        },
+        TeamCaller::default(),
+    );
     let seat = teams.only_seat(&AgentName::new(name).unwrap()).unwrap().unwrap();
     (teams, seat)
 }

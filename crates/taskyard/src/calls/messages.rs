@@ -9,14 +9,14 @@ use taskyard_core::rules::departing::Departure;
 use taskyard_core::rules::mailing::recipient;
 use taskyard_core::tools::send_message::{Routed, SendMessage, Unsendable};
 use taskyard_core::tools::{Answer, inbox_read, send_message};
-use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, Timestamp};
+use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, TeamName, Timestamp};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::clock;
-use crate::teams::{Judged, Letter, Seat, Sent, TeamRefusal, Teams};
+use crate::teams::{Delivery, Judged, Letter, Seat, Sent, TeamRefusal, Teams};
 
-/// The directory the client uses where it knows of no team.
+/// The team the client writes to where it knows of none.
 const NO_TEAM: &str = "default";
 /// The name the client gives to whoever answers a request and has none.
 const NAMELESS: &str = "teammate";
@@ -49,18 +49,14 @@ impl Toolbox {
         let ids = inbox_read::read(input, self.yard.rules())?;
         let teams = self.teams("InboxRead")?;
         let Some(seat) = teams.only_seat(self.yard.actor())? else { return Ok(inbox_read::alone()) };
-        let there = teams.look_into(&seat)?;
-        let keys: Vec<MessageKey> = there
-            .deliveries
-            .iter()
-            .filter(|delivery| ids.contains(&inbox_read::id(delivery)))
-            .flat_map(|delivery| delivery.keys.clone())
-            .collect();
-        if !keys.is_empty() || there.malformed > 0 {
+        let received = teams.receive(&seat)?;
+        let is_had = |delivery: &Delivery| ids.contains(&inbox_read::id(delivery));
+        let (had, waiting): (Vec<Delivery>, Vec<Delivery>) = received.deliveries.into_iter().partition(is_had);
+        let keys: Vec<MessageKey> = had.into_iter().flat_map(|delivery| delivery.keys).collect();
+        if !keys.is_empty() || received.malformed > 0 {
             teams.acknowledge(&seat, &keys)?;
         }
-        let received = teams.receive(&seat)?;
-        Ok(inbox_read::shown(&received.deliveries, keys.len()))
+        Ok(inbox_read::shown(&waiting, keys.len()))
     }
 }
 
@@ -74,8 +70,7 @@ struct Post<'a> {
 impl Post<'_> {
     /// Tells whether somebody no longer lives. The client does not say so.
     fn is_ghost(&self, seat: &Seat, name: &str) -> Result<bool, NoAnswer> {
-        let Some(member) = seat.team.member(name).filter(|_| !self.rules.is_client()) else { return Ok(false) };
-        Ok(self.teams.is_gone(&seat.team, member)?)
+        Ok(!self.rules.is_client() && self.teams.ghosts(&seat.team)?.iter().any(|ghost| ghost.name == name))
     }
 
     /// Sends from a seat in a team.
@@ -140,7 +135,8 @@ impl Post<'_> {
     fn without_a_seat(&self, message: &SendMessage) -> Result<Answer, NoAnswer> {
         let now = Timestamp(clock::wall() / 1_000_000);
         let send = |sender: &str, to: &str, letter: &Letter| {
-            self.teams.send_as_the_client(sender, NO_TEAM, name_of(to), letter).map_err(NoAnswer::from)
+            let Ok(nobodys) = TeamName::new(NO_TEAM) else { return Err(NoAnswer::Answer(no_team())) };
+            self.judged(self.teams.send_as_the_client(sender, &nobodys, name_of(to), letter))
         };
         match message {
             SendMessage::Message { to, text, summary } => {
@@ -176,9 +172,7 @@ impl Post<'_> {
             SendMessage::Broadcast { .. }
             | SendMessage::ShutdownRequest { .. }
             | SendMessage::PlanApprovalRequest { .. }
-            | SendMessage::PlanApprovalResponse { .. } => {
-                Ok(Answer::error("Not in a team context. Create a team with TeamCreate first."))
-            }
+            | SendMessage::PlanApprovalResponse { .. } => Ok(no_team()),
         }
     }
 
@@ -230,4 +224,8 @@ impl Post<'_> {
             other => Answer::error(format!("Not sent: {other}.")),
         }
     }
+}
+
+fn no_team() -> Answer {
+    Answer::error("Not in a team context. Create a team with TeamCreate first.")
 }

@@ -21,7 +21,7 @@ impl Toolbox {
         let new = NewTeam { name, description, agent_type };
         Ok(match self.yard.create_team(&teams, &new, false)? {
             Ok((seat, list)) => {
-                let path = teams.file_of(&seat.team.name).display().to_string();
+                let path = teams.file_of(&seat.team.name).unwrap_or_default().display().to_string();
                 team_create::created(&seat.team, &path, list.as_str(), rules)
             }
             Err(TeamRefusal::AlreadyLeading { team }) => team_create::already_leading(&team),

@@ -1,14 +1,15 @@
 //! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when somebody leaves.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use taskyard_core::rules::claiming::ClaimRefusal;
 use taskyard_core::rules::departing::Departure;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, ListId, Member, Status, Task, Team};
+use taskyard_core::{AgentName, ListId, Status, Task, Team};
 
 use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
-use crate::teams::{Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
+use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
 
 /// How many tasks a teammate has in progress where no limit is set.
@@ -57,6 +58,20 @@ impl Yard {
         let seat = teams.only_seat(self.actor())?;
         let is_here = |seat: &Seat| teams.list_of(&seat.team.name).is_ok_and(|list| list == *self.list_id());
         Ok(seat.filter(is_here))
+    }
+
+    /// Returns the same yard for one call: the teams are read at most once in it, unless it changes them itself.
+    #[must_use]
+    pub fn for_one_call(&self) -> Self {
+        let teams = self.teams().map(|teams| Arc::new(teams.for_one_call()));
+        teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
+    }
+
+    /// Returns the same yard for as long as somebody works with it: the teams are read whenever they count.
+    #[must_use]
+    pub fn lasting(&self) -> Self {
+        let teams = self.teams().map(|teams| Arc::new(teams.lasting()));
+        teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
     }
 
     /// Returns the yard on the list of the team that whoever acts is in; the same one where it is in none.
@@ -146,16 +161,15 @@ impl Yard {
     fn prune(&self, teams: &Teams, team: &Team, living: &str) -> Result<Vec<Pruned>, Error> {
         let mut pruned = Vec::new();
         let mut team = team.clone();
-        let is_looked_at = |member: &Member| !member.is_lead() && member.name != living;
-        for member in team.members.clone().into_iter().filter(is_looked_at) {
-            if !teams.is_gone(&team, &member)? {
+        for Ghost { name, .. } in teams.ghosts(&team)? {
+            let seat = Seat { team: team.clone(), name: name.clone() };
+            if seat.is_lead() || name == living {
                 continue;
             }
-            let seat = Seat { team: team.clone(), name: member.name.clone() };
+            team.members.retain(|other| other.name != name);
             if let Ok(departed) = self.leave_team(teams, &seat, Departure::Terminated)? {
-                pruned.push(Pruned { name: member.name.clone(), departed });
+                pruned.push(Pruned { name, departed });
             }
-            team.members.retain(|other| other.name != member.name);
         }
         Ok(pruned)
     }

@@ -3,45 +3,18 @@
 use std::io;
 use std::path::PathBuf;
 
-use taskyard_core::dialect::inbox::BadInbox;
-use taskyard_core::dialect::team_file::BadTeamFile;
-
-use crate::sqlite::DatabaseError;
+use super::files::TeamFileError;
 use crate::store::StoreError;
 
 /// Why something about a team could not be found out or done.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
-    /// A lock or a file gave no answer.
+    /// The place gave no answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An inbox holds something that is none. It is left alone.
-    #[error("inbox `{}` cannot be read and is left alone: {why}", .path.display())]
-    BadInbox {
-        /// The inbox.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: BadInbox,
-    },
-    /// The file of a team holds something that is none. It is left alone.
-    #[error("team file `{}` cannot be read and is left alone: {why}", .path.display())]
-    BadTeamFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: BadTeamFile,
-    },
-    /// Other programs changed a file every time we tried to write it.
-    #[error("`{}` was changed by other programs {attempts} times in a row while we tried to write it", .path.display())]
-    TooManyConflicts {
-        /// The file.
-        path: PathBuf,
-        /// How often we tried.
-        attempts: u32,
-    },
-    /// Our memory of teams gave no answer.
+    /// The files of teams gave no answer, or not a good one.
     #[error(transparent)]
-    Memory(DatabaseError),
+    Files(#[from] TeamFileError),
     /// A message does not lie in the inbox of whoever it was for.
     #[error("nothing was sent to {to}: {source}")]
     Unsent {

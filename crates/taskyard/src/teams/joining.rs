@@ -2,16 +2,16 @@
 
 use taskyard_core::rules::agents::name_of;
 use taskyard_core::rules::leasing::{DEFAULT_LEASE, by_the_wall_clock};
-use taskyard_core::rules::liveness::{Liveness, Standing, Standpoint, WithoutSigns, judge_holder};
+use taskyard_core::rules::liveness::{Liveness, ProcessSeen, Standing, Standpoint, WithoutSigns, judge_holder};
 use taskyard_core::rules::membership::judge_member_name;
 use taskyard_core::{AgentName, Holder, LeadProcess, Member, ProcessMark, Team};
 
-use super::memory::SeatRow;
 use super::register::Teams;
 use super::seat::Seat;
+use super::seat_record::SeatRecord;
 use super::{Judged, TeamError, TeamRefusal};
 use crate::clock;
-use crate::liveness::{Signs, liveness_of, mark_of, own_mark, standpoint};
+use crate::liveness::{liveness_of, longest_silence, mark_of, own_mark, standpoint};
 use crate::store::failpoint::reach;
 
 /// Somebody who is to join.
@@ -39,6 +39,24 @@ pub enum Presence {
     Held(Holder),
 }
 
+/// A member whose process has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ghost {
+    /// Its name.
+    pub name: String,
+    /// The process it lived with, where that is known.
+    pub process: Option<u32>,
+}
+
+impl Presence {
+    fn holder(&self) -> Option<&Holder> {
+        match self {
+            Self::Lasting => None,
+            Self::Held(holder) => Some(holder),
+        }
+    }
+}
+
 impl Teams {
     /// Lets somebody into a team. Whoever is in it already takes the same seat again, unless somebody living sits there.
     pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
@@ -49,131 +67,144 @@ impl Teams {
         if let Err(bad) = judge_member_name(team, name) {
             return Ok(Err(bad.into()));
         }
-        let (name, key) = (name.to_owned(), self.key(team));
-        let lead = self.remembered(|memory| memory.seat(&key, team.lead()))?.flatten();
-        if lead.is_some_and(|lead| lead.agent == new.agent.as_str()) {
+        let before = self.store.seats_in(team)?;
+        if before.get(team.lead()).is_some_and(|lead| lead.agent == new.agent.as_str()) {
             let (agent, team, lead) = (new.agent.to_string(), team.name.to_string(), team.lead().to_owned());
             return Ok(Err(TeamRefusal::LeadsIt { agent, team, lead }));
         }
-        let holder = match &new.presence {
-            Presence::Lasting => None,
-            Presence::Held(holder) => Some(holder.clone()),
-        };
-        if let Some(member) = team.member(&name) {
-            let row = self.remembered(|memory| memory.seat(&key, &name))?.flatten();
-            let is_another =
-                row.as_ref().and_then(|row| row.holder.as_ref()).is_some_and(|old| Some(old) != holder.as_ref());
-            // Who has no seat of ours is the client's own.
-            let is_foreign = row.as_ref().is_none_or(|row| row.agent != new.agent.as_str());
-            let is_taken = match self.standing(team, member)? {
-                Some(Standing::Lives | Standing::LivesUnseen(_)) => is_another || is_foreign,
-                // One that was started again takes its own seat.
-                Some(Standing::Lapses(_)) => is_foreign,
-                Some(Standing::Ended | Standing::Silent) | None => false,
-            };
-            if member.is_lead() || is_taken {
-                return Ok(Err(TeamRefusal::NameInUse { name, team: team.name.to_string() }));
-            }
+        let in_use = || TeamRefusal::NameInUse { name: name.to_owned(), team: team.name.to_string() };
+        let is_there = team.member(name);
+        if is_there.is_some_and(|member| member.is_lead() || self.is_taken(team, before.get(name), new)) {
+            return Ok(Err(in_use()));
         }
+        let now = self.now();
         let member = Member {
-            agent_id: team.name.agent_id(&name),
+            agent_id: team.name.agent_id(name),
             agent_type: new.agent_type.clone().or_else(|| Some("general-purpose".to_owned())),
             model: new.model.clone(),
             prompt: None,
             color: None,
             plan_mode_required: new.plan_mode_required,
-            joined_at: self.now(),
-            cwd: self.options.directory.as_ref().map(|directory| directory.display().to_string()),
+            joined_at: now,
+            cwd: self.caller.directory.as_ref().map(|directory| directory.display().to_string()),
             backend_type: None,
-            name: name.clone(),
+            name: name.to_owned(),
         };
-        if team.member(&name).is_none() {
-            // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's.
-            self.remember(|memory| memory.stand_up(&key, &name))?;
-        }
-        self.file(&team.name).add(&member, self.version())?;
+        let added = self.store.add_member(&team.name, &member)?;
+        self.read_roster_again();
+        let Some(added) = added else { return Ok(Err(self.no_such_team(team.name.as_str())?)) };
         reach("team: joined");
-        let row = SeatRow {
-            team: key,
-            member: name.clone(),
-            agent: new.agent.to_string(),
-            holder,
-            seen: self.now(),
-            activity: None,
-            tool_uses: 0,
-            tokens: None,
-            stop_request: None,
-        };
-        self.remember(|memory| memory.sit(&row))?;
-        if row.holder.is_some_and(|holder| *holder.process() == own_mark()) {
-            self.signs().leave_from_now_on();
+        let mut is_taken = false;
+        self.store.change_seat(&added.team, name, &mut |seat| {
+            let is_as_before = *seat == before.get(name).cloned().unwrap_or_default();
+            let is_left_over = !added.was_there && is_as_before;
+            if is_left_over {
+                // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's.
+                *seat = SeatRecord::default();
+            }
+            // Of those who join under one name at once only one gets the seat.
+            is_taken = !is_left_over && self.is_taken(&added.team, Some(seat), new);
+            if !is_taken {
+                seat.sit(&new.agent, new.presence.holder().cloned(), now);
+            }
+        })?;
+        if is_taken {
+            return Ok(Err(in_use()));
         }
-        let team = self.file(&team.name).read()?.unwrap_or_else(|| team.clone());
-        Ok(Ok(Seat { team, name }))
+        if new.presence.holder().is_some_and(|holder| *holder.process() == own_mark())
+            && let Some(signs) = self.signs()
+        {
+            signs.leave_from_now_on();
+        }
+        Ok(Ok(Seat { team: added.team, name: name.to_owned() }))
     }
 
-    /// Fails where a member could not be taken out of the team's file, before anything else is done that hangs on it.
+    /// Tells whether somebody else sits in a seat who lives.
+    fn is_taken(&self, team: &Team, seat: Option<&SeatRecord>, new: &NewMember) -> bool {
+        let holder = seat.and_then(|seat| seat.holder.as_ref());
+        let is_another = holder.is_some_and(|holder| Some(holder) != new.presence.holder());
+        // Who has no seat of ours is the client's own.
+        let is_foreign = seat.is_none_or(|seat| seat.agent != new.agent.as_str());
+        match self.standing_of(team, seat) {
+            Some(Standing::Lives | Standing::LivesUnseen(_)) => is_another || is_foreign,
+            // One that was started again takes its own seat.
+            Some(Standing::Lapses(_)) => is_foreign,
+            Some(Standing::Ended | Standing::Silent) | None => false,
+        }
+    }
+
+    /// Fails where a member could not be taken out of the team, before anything else is done that hangs on it.
     pub(crate) fn must_be_leavable(&self, team: &Team) -> Result<(), TeamError> {
-        self.file(&team.name).must_be_changeable()
+        self.care().map_or(Ok(()), |care| care.must_be_changeable(&team.name))
     }
 
-    /// Takes a member out of the team's file, and forgets its seat. Returns whether it was there: of several who take out the same one
+    /// Takes a member out of its team, and forgets its seat. Returns whether it was there: of several who take out the same one
     /// only one does.
     pub fn leave(&self, seat: &Seat) -> Judged<bool> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
-        let was_there = self.file(&seat.team.name).remove(&seat.name)?;
+        let was_there = self.store.remove_member(&seat.team.name, &seat.name)?;
+        self.read_roster_again();
         reach("team: left");
-        let key = self.key(&seat.team);
-        self.remember(|memory| memory.stand_up(&key, &seat.name))?;
+        self.store.change_seat(&seat.team, &seat.name, &mut |record| *record = SeatRecord::default())?;
         Ok(Ok(was_there))
     }
 
     /// Writes down that somebody lives, and what it does.
     pub fn show_life(&self, seat: &Seat, activity: &str) -> Result<(), TeamError> {
-        let (key, now) = (self.key(&seat.team), self.now());
-        self.remember(|memory| memory.show_life(&key, &seat.name, activity, now))
+        let now = self.now();
+        self.store.change_seat(&seat.team, &seat.name, &mut |record| {
+            record.note(&seat.name, now);
+            record.seen = Some(now);
+            record.activity = Some(activity.to_owned());
+            record.tool_uses += 1;
+        })
     }
 
-    /// Returns the process that a member lives or lived with, where that is known.
-    pub fn process_of(&self, team: &Team, member: &Member) -> Result<Option<u32>, TeamError> {
-        let key = self.key(team);
-        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
-        let own = row.and_then(|row| row.holder).map(|holder| holder.process().pid);
-        Ok(own.or_else(|| team.lead_process.as_ref().map(|lead| lead.pid)))
+    /// Returns those in a team, the lead included, whose process has ended, as far as that can be told from here.
+    pub fn ghosts(&self, team: &Team) -> Result<Vec<Ghost>, TeamError> {
+        let seats = self.store.seats_in(team)?;
+        let ghost = |member: &Member| {
+            let seat = seats.get(&member.name);
+            let is_gone = matches!(self.standing_of(team, seat), Some(Standing::Ended | Standing::Silent));
+            is_gone.then(|| Ghost { name: member.name.clone(), process: process_of(team, seat) })
+        };
+        Ok(team.members.iter().filter_map(ghost).collect())
     }
 
-    /// Returns how a member stands with what it lives with; none where nobody said what that is.
-    pub fn standing(&self, team: &Team, member: &Member) -> Result<Option<Standing>, TeamError> {
-        let key = self.key(team);
-        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
-        if let Some((holder, seen)) = row.as_ref().and_then(|row| Some((row.holder.as_ref()?, row.seen))) {
+    /// Returns how whoever sits in a seat stands with what it lives with; none where nobody said what that is.
+    pub(super) fn standing_of(&self, team: &Team, seat: Option<&SeatRecord>) -> Option<Standing> {
+        if let Some((holder, seen)) = seat.and_then(|seat| Some((seat.holder.as_ref()?, seat.seen?))) {
             let known_alive = by_the_wall_clock(seen);
             let unseen_until = known_alive.after(DEFAULT_LEASE);
             let without_signs = WithoutSigns { known_alive, unseen_until };
-            let process = self.signs().see(holder.process());
-            return Ok(Some(judge_holder(holder, &clock::moment(), process, &without_signs)));
+            let process = self.signs().map_or_else(
+                || ProcessSeen {
+                    liveness: liveness_of(holder.process()),
+                    last_sign: None,
+                    longest_silence: longest_silence(),
+                },
+                |signs| signs.see(holder.process()),
+            );
+            return Some(judge_holder(holder, &clock::moment(), process, &without_signs));
         }
         // The client's own teammates run within the process that leads the team.
-        let is_clients = row.is_none_or(|row| row.activity.is_none());
-        let lead = team.lead_process.as_ref().filter(|_| is_clients);
-        Ok(lead.and_then(|lead| match liveness_of_lead(lead) {
+        let is_clients = seat.is_none_or(|seat| seat.activity.is_none());
+        let lead = team.lead_process.as_ref().filter(|_| is_clients)?;
+        match liveness_of_lead(lead) {
             Liveness::Alive => Some(Standing::Lives),
             Liveness::Dead => Some(Standing::Ended),
             Liveness::Unknown => None,
-        }))
+        }
     }
+}
 
-    /// Tells whether what a member lived with has ended, as far as that can be told from here.
-    pub fn is_gone(&self, team: &Team, member: &Member) -> Result<bool, TeamError> {
-        Ok(matches!(self.standing(team, member)?, Some(Standing::Ended | Standing::Silent)))
-    }
-
-    fn signs(&self) -> Signs {
-        Signs::in_data(&self.options.data)
-    }
+/// Returns the process that whoever sits in a seat lives or lived with, where that is known.
+pub(super) fn process_of(team: &Team, seat: Option<&SeatRecord>) -> Option<u32> {
+    let own = seat.and_then(|seat| seat.holder.as_ref()).map(|holder| holder.process().pid);
+    own.or_else(|| team.lead_process.as_ref().map(|lead| lead.pid))
 }
 
 /// Judges the client's process that leads a team. The client writes down where its ids mean something, and no run of the machine.

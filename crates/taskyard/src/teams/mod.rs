@@ -1,43 +1,49 @@
-//! Teams and their messages, in the client's own files: who is in a team, and what its members write to each other.
+//! Teams and their messages: who is in a team, and what its members write to each other.
 //!
-//! What the client would forget lives in a database of ours (`memory/`): who has which seat and what it lives with, which
-//! messages were shown and acknowledged, and how far plans came. Why it is done so: `docs/design/teams.md`. What becomes of the
-//! tasks of whoever leaves is an operation (`operations/team.rs`).
+//! What is decided about them is on [`Teams`], once; what a place must be able to do for them to live there is `contract.rs`.
+//! Places are the client's own files (`files/`) and this process (`memory_teams.rs`). Why it is done so: `docs/design/teams.md`.
+//! What becomes of the tasks of whoever leaves is an operation (`operations/team.rs`).
 
+mod care;
+mod contract;
 mod creating;
 mod error;
+mod files;
 mod following;
-mod inbox;
 mod joining;
-mod known_whole;
-mod memory;
-mod mending;
+mod memory_teams;
 mod outbox;
-mod places;
 mod planning;
 mod random_id;
 mod receiving;
 mod refusal;
 mod register;
 mod seat;
+mod seat_record;
 mod sending;
 mod showing;
-mod team_file;
+mod troubles;
 
+pub use care::{Mended, TeamFileCare, TeamTrouble};
+pub use contract::{
+    Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, SetAside, TeamStore,
+    TeamWatch, TeamsFound, Trace, UnreadableTeam,
+};
 pub use creating::NewTeam;
 pub use error::TeamError;
+pub use files::{FileTeams, FileTeamsOptions, TeamFileError};
 pub use following::{AgentListener, FollowedAgents, SeatListener};
-pub use inbox::SetAside;
-pub use joining::{NewMember, Presence};
-pub use mending::{Mended, TeamTrouble};
+pub use joining::{Ghost, NewMember, Presence};
+pub use memory_teams::MemoryTeams;
 pub use outbox::{Outbox, SentMessage};
-pub use receiving::{Acknowledged, Received};
+pub use receiving::Received;
 pub use refusal::TeamRefusal;
-pub use register::{Teams, TeamsFound, TeamsOptions};
+pub use register::{TeamCaller, Teams};
 pub use seat::Seat;
+pub use seat_record::{Plan, SeatRecord, SeatTaken};
 pub use sending::{Letter, Sent};
 pub use showing::{MemberShown, TeamShown};
-pub use taskyard_core::rules::mailing::{Delivery, DeliveryState, Unreachable};
+pub use taskyard_core::rules::mailing::{Delivery, DeliveryState, Traces, Unreachable};
 pub use taskyard_core::rules::membership::{BadMemberName, MemberState};
 pub use taskyard_core::rules::plan_approval::PlanState;
 

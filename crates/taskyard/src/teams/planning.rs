@@ -4,9 +4,10 @@ use taskyard_core::dialect::inbox::{read_protocol, write_protocol};
 use taskyard_core::rules::plan_approval::{PlanState, after_answer, may_start};
 use taskyard_core::{Message, Protocol};
 
-use super::memory::PlanRow;
+use super::contract::Mailbox;
 use super::register::Teams;
 use super::seat::Seat;
+use super::seat_record::Plan;
 use super::sending::{Letter, Sent};
 use super::{Judged, TeamError, TeamRefusal};
 
@@ -21,10 +22,9 @@ impl Teams {
             plan: plan.to_owned(),
             timestamp: now.to_string(),
         };
-        let key = self.key(&from.team);
-        let row = PlanRow { request: request.clone(), state: PlanState::AwaitingApproval };
+        let plan = Plan { request: request.clone(), state: PlanState::AwaitingApproval, at: now };
         // Before it is sent: an answer may come at once.
-        self.remember(|memory| memory.set_plan(&key, &from.name, &row, now))?;
+        self.store.change_seat(&from.team, &from.name, &mut |seat| seat.plan = Some(plan.clone()))?;
         let sent = self.deliver_to(from, from.team.lead(), &Letter::new(write_protocol(&said)))?;
         Ok(sent.map(|sent| Sent { request: Some(request), ..sent }))
     }
@@ -53,14 +53,11 @@ impl Teams {
 
     /// Returns how far a member's plan came: as we remember it, or as an answer in its inbox says.
     pub fn plan(&self, seat: &Seat) -> Result<PlanState, TeamError> {
-        let key = self.key(&seat.team);
-        let known = self.remembered(|memory| memory.plan(&key, &seat.name))?.flatten();
+        let known = self.store.seats_in(&seat.team)?.remove(&seat.name).and_then(|record| record.plan);
         if known.as_ref().is_some_and(|plan| plan.state == PlanState::Approved) {
             return Ok(PlanState::Approved);
         }
-        let (messages, _) = self.contents(seat)?;
-        let answer = messages.iter().rev().find_map(|message| answers(message, seat, known.as_ref()));
-        Ok(answer.or(known.map(|plan| plan.state)).unwrap_or_default())
+        Ok(plan_after(seat, known.as_ref(), &self.store.mailbox(&seat.team, &seat.name)?))
     }
 
     /// Tells whether a member may start a task: whoever has to show a plan first may when it is approved.
@@ -75,20 +72,36 @@ impl Teams {
         seat: &Seat,
         messages: impl Iterator<Item = &'a Message>,
     ) -> Result<(), TeamError> {
-        let key = self.key(&seat.team);
-        for message in messages.filter(|message| message.text.starts_with('{')) {
-            let known = self.remembered(|memory| memory.plan(&key, &seat.name))?.flatten();
-            let Some(state) = answers(message, seat, known.as_ref()) else { continue };
-            let request = known.map(|plan| plan.request).unwrap_or_default();
-            let now = self.now();
-            self.remember(|memory| memory.set_plan(&key, &seat.name, &PlanRow { request, state }, now))?;
+        let answers: Vec<&Message> =
+            messages.filter(|message| after_answer(message, seat.team.lead()).is_some()).collect();
+        if answers.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let now = self.now();
+        self.store.change_seat(&seat.team, &seat.name, &mut |record| {
+            for message in &answers {
+                let Some(state) = answered(message, seat, record.plan.as_ref()) else { continue };
+                let request = record.plan.take().map(|plan| plan.request).unwrap_or_default();
+                record.plan = Some(Plan { request, state, at: now });
+            }
+        })
+    }
+}
+
+/// Returns how far a plan came of which this is remembered, where this is in the mailbox of whoever made it.
+pub(super) fn plan_after(seat: &Seat, known: Option<&Plan>, mailbox: &Mailbox) -> PlanState {
+    // What was acknowledged was received before, and noted then.
+    let is_new = |message: &&Message| !mailbox.acknowledged.contains(&message.key());
+    let state = known.map(|plan| plan.state);
+    let answer = || mailbox.messages.iter().rev().filter(is_new).find_map(|message| answered(message, seat, known));
+    match state {
+        Some(PlanState::Approved) => PlanState::Approved,
+        state => answer().or(state).unwrap_or_default(),
     }
 }
 
 /// Returns what a message says of the plan we know of; where we know of none, of whatever plan.
-fn answers(message: &Message, seat: &Seat, known: Option<&PlanRow>) -> Option<PlanState> {
+fn answered(message: &Message, seat: &Seat, known: Option<&Plan>) -> Option<PlanState> {
     let state = after_answer(message, seat.team.lead())?;
     let is_of_another = match (read_protocol(&message.text), known) {
         (Some(Protocol::PlanApprovalResponse { request, .. }), Some(plan)) => {

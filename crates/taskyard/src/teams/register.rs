@@ -1,33 +1,22 @@
 //! All teams there are, and where somebody sits.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard_core::rules::agents::name_of;
-use taskyard_core::{AgentName, ClientVersion, ListId, Rules, Team, TeamName, Timestamp};
+use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
-use super::inbox::Inbox;
-use super::known_whole::KnownWhole;
-use super::memory::Memory;
-use super::places::{self, Places};
+use super::contract::{TeamStore, TeamsFound};
+use super::files::{FileTeams, FileTeamsOptions};
 use super::seat::Seat;
-use super::team_file::{self, TeamFile};
-use super::{Judged, TeamError, TeamRefusal};
+use super::{Judged, TeamError, TeamFileCare, TeamRefusal};
 use crate::clock;
+use crate::liveness::Signs;
 
-/// Where teams are, and how they are dealt with.
-#[derive(Clone, Debug)]
-pub struct TeamsOptions {
-    /// The client's directory of teams.
-    pub root: PathBuf,
-    /// The client's directory of task lists.
-    pub tasks: PathBuf,
-    /// Our data directory.
-    pub data: PathBuf,
-    /// The rules in force.
-    pub rules: Rules,
+/// Who makes teams and joins them.
+#[derive(Clone, Debug, Default)]
+pub struct TeamCaller {
     /// The client's session, which a new team is led by.
     pub session: Option<String>,
     /// Where whoever acts works.
@@ -36,99 +25,125 @@ pub struct TeamsOptions {
     pub model: Option<String>,
 }
 
-/// The teams there are.
-#[derive(Debug, Default)]
-pub struct TeamsFound {
-    /// Those that can be read.
-    pub teams: Vec<Team>,
-    /// The directories of others, and why their files cannot be read.
-    pub unreadable: Vec<(PathBuf, TeamError)>,
-}
-
-/// The teams of one directory of the client's.
+/// The teams of one place, for one caller. Everything that is decided about them is decided here, wherever they live.
 #[derive(Debug)]
 pub struct Teams {
-    pub(super) options: TeamsOptions,
-    pub(super) places: Places,
-    memory: Mutex<Option<Memory>>,
-    whole: KnownWhole,
+    pub(super) store: Arc<dyn TeamStore>,
+    pub(super) caller: TeamCaller,
+    rules: Rules,
+    signs: Option<Signs>,
+    /// The roster as it was read, for the length of one call; none where it is read every time.
+    roster: Option<Mutex<Option<Arc<TeamsFound>>>>,
 }
 
 impl Teams {
-    /// Returns the teams. Nothing is read or made before it is asked for.
-    pub fn new(options: TeamsOptions) -> Self {
+    /// Returns the teams in the client's files. Nothing is read or made before it is asked for.
+    pub fn new(options: FileTeamsOptions, caller: TeamCaller) -> Self {
+        let (rules, signs) = (options.rules, Signs::in_data(&options.data));
+        Self { signs: Some(signs), ..Self::over(Arc::new(FileTeams::new(options)), rules, caller) }
+    }
+
+    /// Returns the teams of a place. The rules must be the ones it was opened with.
+    pub fn over(store: Arc<dyn TeamStore>, rules: Rules, caller: TeamCaller) -> Self {
+        Self { store, caller, rules, signs: None, roster: None }
+    }
+
+    /// Has processes that cannot be seen known by their signs of life in a data directory, and leaves those of this one there.
+    #[must_use]
+    pub fn with_signs_in(self, data: &Path) -> Self {
+        Self { signs: Some(Signs::in_data(data)), ..self }
+    }
+
+    /// Returns the same teams for one call: the roster is read at most once, and again after this call has changed it. Whoever waits
+    /// within a call takes another one for each look.
+    #[must_use]
+    pub fn for_one_call(&self) -> Self {
+        Self { roster: Some(Mutex::default()), ..self.lasting() }
+    }
+
+    /// Returns the same teams for as long as somebody wants them: the roster is read whenever it is asked for.
+    #[must_use]
+    pub fn lasting(&self) -> Self {
         Self {
-            places: Places { root: options.root.clone() },
-            options,
-            memory: Mutex::default(),
-            whole: KnownWhole::default(),
+            store: Arc::clone(&self.store),
+            caller: self.caller.clone(),
+            rules: self.rules,
+            signs: self.signs.clone(),
+            roster: None,
         }
     }
 
     /// Returns the rules in force.
     pub fn rules(&self) -> Rules {
-        self.options.rules
+        self.rules
     }
 
-    /// Returns every team, by name. Files that hold no team, or cannot be read, are passed over.
+    /// Returns every team, by name. Those that cannot be read are passed over.
     pub fn list(&self) -> Result<Vec<Team>, TeamError> {
-        Ok(self.look_around()?.teams)
+        Ok(self.roster()?.teams.clone())
     }
 
     /// Returns every team, by name, and why others cannot be read.
     pub fn look_around(&self) -> Result<TeamsFound, TeamError> {
-        let directories = match fs::read_dir(&self.options.root) {
-            Ok(directories) => directories,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(TeamsFound::default()),
-            Err(error) => return Err(TeamError::io("cannot list", &self.options.root)(error)),
-        };
-        let mut found = TeamsFound::default();
-        for directory in directories.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')) {
-            match team_file::read(&directory.path().join("config.json")) {
-                Ok(team) => found.teams.extend(team),
-                Err(error) => found.unreadable.push((directory.path(), error)),
-            }
-        }
-        found.teams.sort_by(|one, two| one.name.as_str().cmp(two.name.as_str()));
-        found.unreadable.sort_by(|one, two| one.0.cmp(&two.0));
-        Ok(found)
+        self.store.teams()
     }
 
     /// Tells whether there may be any team at all, at the cost of one look.
     pub fn are_any(&self) -> bool {
-        fs::read_dir(&self.options.root).is_ok_and(|mut teams| teams.next().is_some())
+        self.store.may_be_any()
+    }
+
+    /// Returns the roster, as it was read in this call where that is so.
+    fn roster(&self) -> Result<Arc<TeamsFound>, TeamError> {
+        let Some(roster) = &self.roster else { return Ok(Arc::new(self.store.teams()?)) };
+        let mut roster = roster.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*roster {
+            return Ok(Arc::clone(found));
+        }
+        let found = Arc::new(self.store.teams()?);
+        // What could not be read may be read the next moment.
+        *roster = found.unreadable.is_empty().then(|| Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// Takes it that the roster has changed.
+    pub(super) fn read_roster_again(&self) {
+        if let Some(roster) = &self.roster {
+            *roster.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// Returns a team by name.
     pub fn find(&self, name: &str) -> Judged<Team> {
-        let found = TeamName::new(name).ok().map(|team| self.file(&team).read()).transpose()?.flatten();
+        let found = TeamName::new(name).ok().map(|team| self.store.team(&team)).transpose()?.flatten();
         // A name that only shares the directory is another team, which is not there.
-        if let Some(team) = found.filter(|team| team.name.as_str() == name || self.is_same_name(team, name)) {
+        if let Some(team) = found.filter(|team| team.name.as_str() == name || is_same_name(team, name)) {
             return Ok(Ok(team));
         }
-        let teams = self.list()?.into_iter().map(|team| team.name.to_string()).collect();
-        Ok(Err(TeamRefusal::NoSuchTeam { team: name.to_owned(), teams }))
+        Ok(Err(self.no_such_team(name)?))
     }
 
-    /// A team may be called by the name of its directory.
-    fn is_same_name(&self, team: &Team, name: &str) -> bool {
-        team.name.directory() == name || team.name.as_str().eq_ignore_ascii_case(name)
+    pub(super) fn no_such_team(&self, name: &str) -> Result<TeamRefusal, TeamError> {
+        let teams = self.list()?.into_iter().map(|team| team.name.to_string()).collect();
+        Ok(TeamRefusal::NoSuchTeam { team: name.to_owned(), teams })
     }
 
     /// Returns where somebody sits: in the team that is named, else in the only one. Whoever is found nowhere while there is a team
     /// that cannot be read may be in that one, so that is an error.
     pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Judged<Seat> {
-        let mut found = match team {
+        let found = match team {
             Some(name) => match self.find(name)? {
-                Ok(team) => TeamsFound { teams: vec![team], unreadable: Vec::new() },
+                Ok(team) => Arc::new(TeamsFound { teams: vec![team], unreadable: Vec::new() }),
                 Err(refusal) => return Ok(Err(refusal)),
             },
-            None => self.look_around()?,
+            None => self.roster()?,
         };
         let mut seats = self.seats(agent, &found.teams)?;
         Ok(match seats.len() {
-            0 if !found.unreadable.is_empty() => return Err(found.unreadable.swap_remove(0).1),
-            0 => Err(TeamRefusal::NotInATeam { agent: agent.to_string() }),
+            0 => match first_error(found, |_| true) {
+                Some(error) => return Err(error),
+                None => Err(TeamRefusal::NotInATeam { agent: agent.to_string() }),
+            },
             1 => Ok(seats.remove(0)),
             _ => Err(TeamRefusal::SeveralTeams {
                 agent: agent.to_string(),
@@ -140,32 +155,22 @@ impl Teams {
     /// Returns where somebody sits; none where that is nowhere, or in several teams. That a team cannot be read is an error to
     /// those we know to be in it, and nothing to others.
     pub fn only_seat(&self, agent: &AgentName) -> Result<Option<Seat>, TeamError> {
-        let found = self.look_around()?;
-        let mut seats = self.seats(agent, &found.teams)?;
+        let found = self.roster()?;
+        let seats = self.seats(agent, &found.teams)?;
         if seats.is_empty() && !found.unreadable.is_empty() {
-            let taken = self.remembered(|memory| memory.seats_of(agent.as_str()))?.unwrap_or_default();
-            let is_own = |directory: &Path| {
-                let place = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
-                taken.iter().any(|seat| places::is_key_of(&seat.team, &place))
-            };
-            if let Some((_, error)) = found.unreadable.into_iter().find(|(directory, _)| is_own(directory)) {
+            let taken = self.store.seats_of(agent)?;
+            let is_own = |directory: &str| taken.iter().any(|seat| seat.directory == directory);
+            if let Some(error) = first_error(found, is_own) {
                 return Err(error);
             }
         }
-        Ok(if seats.len() == 1 { seats.pop() } else { None })
+        Ok(<[Seat; 1]>::try_from(seats).ok().map(|[seat]| seat))
     }
 
     /// Returns where each of several agents sits, as [`Self::only_seat`] does for one; the teams are read once.
     pub(super) fn only_seats(&self, agents: &BTreeSet<AgentName>) -> Vec<(AgentName, Result<Option<Seat>, TeamError>)> {
-        let found = if agents.is_empty() { return Vec::new() } else { self.look_around() };
-        let seat_of = |agent: &AgentName| match &found {
-            Ok(found) if found.unreadable.is_empty() => {
-                let seats = self.seats(agent, &found.teams)?;
-                Ok(<[Seat; 1]>::try_from(seats).ok().map(|[seat]| seat))
-            }
-            _ => self.only_seat(agent),
-        };
-        agents.iter().map(|agent| (agent.clone(), seat_of(agent))).collect()
+        let teams = self.for_one_call();
+        agents.iter().map(|agent| (agent.clone(), teams.only_seat(agent))).collect()
     }
 
     /// A seat is a member's of that name, or one taken under another name, or the lead's of a session.
@@ -186,9 +191,9 @@ impl Teams {
         if !seats.is_empty() {
             return Ok(seats);
         }
-        let taken = self.remembered(|memory| memory.seats_of(agent.as_str()))?.unwrap_or_default();
+        let taken = self.store.seats_of(agent)?;
         let by_seat = |team: &Team| {
-            let seat = taken.iter().find(|seat| seat.team == self.key(team))?;
+            let seat = taken.iter().find(|seat| seat.is_in(team))?;
             team.member(&seat.member).map(|member| Seat { team: team.clone(), name: member.name.clone() })
         };
         let seats: Vec<Seat> = teams.iter().filter_map(by_seat).collect();
@@ -207,72 +212,36 @@ impl Teams {
     pub fn list_of(&self, team: &TeamName) -> Result<ListId, taskyard_core::BadListName> {
         let leads = ListId::new(team.directory())?;
         let mates = ListId::new(team.as_str())?;
-        let exists = |list: &ListId| self.options.tasks.join(list.directory()).is_dir();
-        Ok(if leads != mates && exists(&mates) && !exists(&leads) { mates } else { leads })
+        let is_mates = leads != mates && self.store.has_list(&mates) && !self.store.has_list(&leads);
+        Ok(if is_mates { mates } else { leads })
     }
 
-    /// Returns the path of a team's file.
-    pub fn file_of(&self, team: &TeamName) -> PathBuf {
-        self.places.file(team)
+    /// Returns the path of a team's file, where teams have files.
+    pub fn file_of(&self, team: &TeamName) -> Option<PathBuf> {
+        self.care().map(|care| care.file_of(team))
     }
 
-    pub(super) fn version(&self) -> ClientVersion {
-        self.options.rules.client_version()
+    /// Returns what only a place of files can do.
+    pub fn care(&self) -> Option<&dyn TeamFileCare> {
+        self.store.care()
     }
 
-    pub(super) fn file(&self, team: &TeamName) -> TeamFile {
-        TeamFile { path: self.places.file(team), queues: self.queues() }
-    }
-
-    pub(super) fn inbox(&self, path: PathBuf) -> Inbox {
-        Inbox { path, queues: self.queues(), whole: self.whole.clone() }
-    }
-
-    /// Returns the key under which our memory knows a team.
-    pub(super) fn key(&self, team: &Team) -> String {
-        let directory = self.places.team(&team.name);
-        places::key(&fs::canonicalize(&directory).unwrap_or(directory), team.created_at.0)
-    }
-
-    /// Returns the key under which our memory knows an inbox.
-    pub(super) fn inbox_key(&self, seat: &Seat) -> String {
-        format!("{}/{}", self.key(&seat.team), seat.name)
-    }
-
-    /// Returns where entries that are no messages are kept.
-    pub(super) fn set_aside_folder(&self) -> PathBuf {
-        self.options.data.join("set-aside")
-    }
-
-    pub(super) fn queues(&self) -> PathBuf {
-        self.options.data.join("inboxes")
-    }
-
-    /// Does something with our memory, making it where there is none.
-    pub(super) fn remember<T>(&self, work: impl FnOnce(&mut Memory) -> Result<T, TeamError>) -> Result<T, TeamError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.is_none() {
-            *memory = Some(Memory::open(&self.options.data)?);
-        }
-        memory.as_mut().map_or_else(
-            || Err(TeamError::io("cannot open", Path::new("teams.sqlite"))(std::io::ErrorKind::NotFound.into())),
-            work,
-        )
-    }
-
-    /// Looks something up in our memory; none where there is none yet.
-    pub(super) fn remembered<T>(
-        &self,
-        work: impl FnOnce(&mut Memory) -> Result<T, TeamError>,
-    ) -> Result<Option<T>, TeamError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.is_none() {
-            *memory = Memory::look(&self.options.data)?;
-        }
-        memory.as_mut().map(work).transpose()
+    pub(super) fn signs(&self) -> Option<&Signs> {
+        self.signs.as_ref()
     }
 
     pub(super) fn now(&self) -> Timestamp {
         clock::now()
     }
+}
+
+/// A team may be called by the name of its directory.
+fn is_same_name(team: &Team, name: &str) -> bool {
+    team.name.directory() == name || team.name.as_str().eq_ignore_ascii_case(name)
+}
+
+/// Returns why the first of those teams cannot be read. What cannot be read is kept by nobody else.
+fn first_error(found: Arc<TeamsFound>, is_meant: impl Fn(&str) -> bool) -> Option<TeamError> {
+    let unreadable = Arc::into_inner(found)?.unreadable;
+    unreadable.into_iter().find(|team| is_meant(&team.directory)).map(|team| team.error)
 }

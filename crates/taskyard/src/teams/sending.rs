@@ -1,18 +1,15 @@
 //! Writing to members of a team.
 
-use std::fs;
-
 use taskyard_core::dialect::inbox::write_protocol;
 use taskyard_core::render::said_in_words;
 use taskyard_core::rules::mailing::recipient;
-use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task};
+use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task, TeamName};
 
-use super::memory::SentRow;
+use super::contract::{Posted, Trace};
 use super::random_id::random_id;
 use super::register::Teams;
 use super::seat::Seat;
-use super::{Judged, TeamError, TeamRefusal};
-use crate::store::failpoint::reach;
+use super::{Judged, TeamError};
 
 /// What is said to somebody.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,8 +82,10 @@ impl Teams {
         };
         let sent = self.deliver_to(from, &name, &Letter::new(write_protocol(&said)))?;
         if sent.is_ok() {
-            let key = self.key(&from.team);
-            self.remember(|memory| memory.set_stop_request(&key, &name, Some(&request), now))?;
+            self.store.change_seat(&from.team, &name, &mut |seat| {
+                seat.note(&name, now);
+                seat.stop_request = Some(request.clone());
+            })?;
         }
         Ok(sent.map(|sent| Sent { request: Some(request), ..sent }))
     }
@@ -112,8 +111,10 @@ impl Teams {
         };
         let sent = self.deliver_to(from, from.team.lead(), &Letter::new(write_protocol(&said)))?;
         if sent.is_ok() {
-            let key = self.key(&from.team);
-            self.remember(|memory| memory.set_stop_request(&key, &from.name, None, now))?;
+            self.store.change_seat(&from.team, &from.name, &mut |seat| {
+                seat.note(&from.name, now);
+                seat.stop_request = None;
+            })?;
         }
         Ok(sent)
     }
@@ -131,8 +132,8 @@ impl Teams {
         let letter = Letter::new(write_protocol(&said));
         if self.rules().is_client() {
             // The client names this directory after the list, which is the lower-cased one, and other inboxes after the team.
-            let path = self.places.inbox_in(from.team.name.directory(), to);
-            return Ok(Ok(self.write_to(from, to, path, &letter)?));
+            let team = TeamName::new(from.team.name.directory()).unwrap_or_else(|_| from.team.name.clone());
+            return self.post(from, &team, to, &letter);
         }
         match recipient(&from.team, to) {
             Ok(member) => self.deliver_to(from, &member.name.clone(), &letter),
@@ -157,21 +158,13 @@ impl Teams {
         self.send(from, to, &letter)
     }
 
-    /// Writes as the client does where it knows of no team: to anybody, in a directory of that name.
-    pub fn send_as_the_client(
-        &self,
-        sender: &str,
-        directory: &str,
-        to: &str,
-        letter: &Letter,
-    ) -> Result<Sent, TeamError> {
-        let path = self.places.inbox_in(directory, to);
+    /// Writes as the client does where it knows of no team: to anybody, in the mailboxes of a team of that name.
+    pub fn send_as_the_client(&self, sender: &str, team: &TeamName, to: &str, letter: &Letter) -> Judged<Sent> {
         let message = self.message(sender, None, letter);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
+        if !self.store.deliver(&Posted { team, to, message: &message, trace: None })? {
+            return Ok(Err(self.no_such_team(team.as_str())?));
         }
-        self.inbox(path).append(&message, self.version())?;
-        Ok(Sent { to: to.to_owned(), message, request: None })
+        Ok(Ok(Sent { to: to.to_owned(), message, request: None }))
     }
 
     /// Writes to whoever is named, in the team or not, as the older client does.
@@ -181,42 +174,18 @@ impl Teams {
 
     /// Writes to a member that is known to be in the team.
     pub(super) fn deliver_to(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
-        let path = if self.rules().is_client() {
-            self.places.inbox_in(from.team.name.inbox_directory(), to)
-        } else {
-            self.places.inbox_to_write(&from.team.name, to)
-        };
-        match self.write_to(from, to, path, letter) {
-            Ok(sent) => Ok(Ok(sent)),
-            // The team was deleted while we wrote: it must not come to life again by a message.
-            Err(_) if !self.places.file(&from.team.name).exists() && !self.rules().is_client() => {
-                let teams = self.list()?.into_iter().map(|team| team.name.to_string()).collect();
-                Ok(Err(TeamRefusal::NoSuchTeam { team: from.team.name.to_string(), teams }))
-            }
-            Err(error) => Err(TeamError::Unsent { to: to.to_owned(), source: Box::new(error) }),
-        }
+        let unsent = |source| TeamError::Unsent { to: to.to_owned(), source: Box::new(source) };
+        self.post(from, &from.team.name, to, letter).map_err(unsent)
     }
 
-    fn write_to(&self, from: &Seat, to: &str, path: std::path::PathBuf, letter: &Letter) -> Result<Sent, TeamError> {
+    fn post(&self, from: &Seat, team: &TeamName, to: &str, letter: &Letter) -> Judged<Sent> {
         let message = self.message(&from.name, from.message_colour(), letter);
-        if self.rules().is_client()
-            && let Some(folder) = path.parent()
-        {
-            fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
+        let summary = letter.summary.clone().unwrap_or_else(|| in_short(&message));
+        let trace = Trace { team: &from.team, at: self.now(), summary: &summary };
+        if !self.store.deliver(&Posted { team, to, message: &message, trace: Some(trace) })? {
+            return Ok(Err(self.no_such_team(from.team.name.as_str())?));
         }
-        self.inbox(path).append(&message, self.version())?;
-        reach("message: sent");
-        let row = SentRow {
-            key: message.key().as_text(),
-            recipient: to.to_owned(),
-            at: self.now(),
-            summary: letter.summary.clone().unwrap_or_else(|| in_short(&message)),
-        };
-        // The message is there. That its way cannot be followed is worth a word, and no failure.
-        if let Err(error) = self.remember(|memory| memory.add_sent(&self.key(&from.team), &from.name, &row)) {
-            tracing::warn!(%error, "sent, but its delivery cannot be followed");
-        }
-        Ok(Sent { to: to.to_owned(), message, request: None })
+        Ok(Ok(Sent { to: to.to_owned(), message, request: None }))
     }
 
     fn message(&self, sender: &str, color: Option<String>, letter: &Letter) -> Message {
@@ -226,7 +195,7 @@ impl Teams {
             summary: letter.summary.clone(),
             timestamp: self.now().to_string(),
             color,
-            msg_id: (self.version() >= ClientVersion::V2_1_325).then(random_id),
+            msg_id: (self.rules().client_version() >= ClientVersion::V2_1_325).then(random_id),
             read: false,
         }
     }

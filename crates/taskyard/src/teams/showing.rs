@@ -7,8 +7,12 @@ use taskyard_core::rules::plan_approval::PlanState;
 use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
 
 use super::TeamError;
+use super::joining::process_of;
+use super::planning::plan_after;
+use super::receiving::waiting_in;
 use super::register::Teams;
 use super::seat::Seat;
+use super::seat_record::SeatRecord;
 
 /// A team and what its members are doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +55,13 @@ pub struct MemberShown {
 impl Teams {
     /// Returns what everybody in a team is doing, given its tasks.
     pub fn show(&self, team: &Team, tasks: &[Task]) -> Result<TeamShown, TeamError> {
-        let members = team.members.iter().map(|member| self.show_member(team, member, tasks));
-        Ok(TeamShown { team: team.clone(), members: members.collect::<Result<_, _>>()? })
+        let mut seats = self.store.seats_in(team)?;
+        let show = |member: &Member| self.show_member(team, member, seats.remove(&member.name), tasks);
+        Ok(TeamShown { team: team.clone(), members: team.members.iter().map(show).collect() })
     }
 
-    fn show_member(&self, team: &Team, member: &Member, tasks: &[Task]) -> Result<MemberShown, TeamError> {
+    fn show_member(&self, team: &Team, member: &Member, row: Option<SeatRecord>, tasks: &[Task]) -> MemberShown {
         let seat = Seat { team: team.clone(), name: member.name.clone() };
-        let key = self.key(team);
-        let row = self.remembered(|memory| memory.seat(&key, &member.name))?.flatten();
         let owns = |task: &&Task| {
             task.status == Status::InProgress
                 && !task.is_internal()
@@ -69,31 +72,33 @@ impl Teams {
         };
         let tasks: Vec<(TaskId, String)> =
             tasks.iter().filter(owns).map(|task| (task.id.clone(), task.subject.clone())).collect();
-        let standing = self.standing(team, member)?;
-        let plan = self.plan(&seat).unwrap_or_default();
+        let standing = self.standing_of(team, row.as_ref());
+        let (mailbox, inbox_problem) = match self.store.mailbox(&seat.team, &seat.name) {
+            Ok(mailbox) => (Some(mailbox), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let unread = mailbox.as_ref().map(|mailbox| waiting_in(mailbox).len());
+        let known = row.as_ref().and_then(|row| row.plan.as_ref());
+        let plan = plan_after(&seat, known, &mailbox.unwrap_or_default());
         let signs = Signs {
             standing: standing.clone(),
             is_at_work: !tasks.is_empty(),
             was_asked_to_end: row.as_ref().is_some_and(|row| row.stop_request.is_some()),
             plan,
         };
-        let (unread, inbox_problem) = match self.look_into(&seat) {
-            Ok(received) => (Some(received.deliveries.len()), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        Ok(MemberShown {
+        MemberShown {
             member: member.clone(),
             state: judge_member(member, &signs),
             standing,
-            process: self.process_of(team, member)?,
+            process: process_of(team, row.as_ref()),
             tasks,
             unread,
             inbox_problem,
             plan,
-            seen: row.as_ref().map(|row| row.seen),
+            seen: row.as_ref().and_then(|row| row.seen),
             activity: row.as_ref().and_then(|row| row.activity.clone()).filter(|activity| !activity.is_empty()),
             tool_uses: row.as_ref().map(|row| row.tool_uses).filter(|uses| *uses > 0),
             tokens: row.and_then(|row| row.tokens),
-        })
+        }
     }
 }

@@ -18,7 +18,7 @@ use taskyard::core::tools::inbox_read::tagged;
 use taskyard::core::{AgentName, ClientVersion, ListId, Member, Message, Rules, Timestamp};
 use taskyard::operations::NewTask;
 use taskyard::store::{FileStore, FileStoreOptions};
-use taskyard::teams::{Letter, Seat, Teams, TeamsOptions};
+use taskyard::teams::{FileTeamsOptions, Letter, Seat, TeamCaller, Teams};
 use tempfile::TempDir;
 
 use crate::recording::Disk;
@@ -46,15 +46,19 @@ impl Office {
     }
 
     fn teams(&self) -> Teams {
-        Teams::new(TeamsOptions {
-            root: self.config().join("teams"),
-            tasks: self.config().join("tasks"),
-            data: self.folder.path().join("data"),
-            rules: self.rules(),
-            session: Some(SESSION.to_owned()),
-            directory: Some(self.folder.path().join("work")),
-            model: (self.version == ClientVersion::V2_1_34).then(|| MODEL.to_owned()),
-        })
+        Teams::new(
+            FileTeamsOptions {
+                root: self.config().join("teams"),
+                tasks: self.config().join("tasks"),
+                data: self.folder.path().join("data"),
+                rules: self.rules(),
+            },
+            TeamCaller {
+                session: Some(SESSION.to_owned()),
+                directory: Some(self.folder.path().join("work")),
+                model: (self.version == ClientVersion::V2_1_34).then(|| MODEL.to_owned()),
+            },
+        )
     }
 
     /// Returns the yard of `main`, the client itself, or of `agent:NAME`, a teammate.
@@ -90,14 +94,14 @@ impl Office {
     /// Does what the client does when it starts a teammate.
     fn spawn(&self, name: &str, prompt: &str, model: &str) {
         let team = self.seat("main").team;
-        let file = self.teams().file_of(&team.name);
+        let file = self.teams().file_of(&team.name).unwrap();
         let member = Member {
             name: name.to_owned(),
             agent_id: team.name.agent_id(name),
             agent_type: Some("general-purpose".to_owned()),
             model: Some(model.to_owned()),
             prompt: Some(prompt.to_owned()),
-            color: Some(team.next_colour().to_owned()),
+            color: Some(team.colour_for(name)),
             plan_mode_required: false,
             joined_at: Timestamp(1),
             cwd: Some(self.folder.path().join("work").to_str().unwrap().to_owned()),

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taskyard_core::{TeamName, inbox_name};
+use taskyard_core::{TeamName, Timestamp, inbox_name};
 
 /// The directory of all teams.
 #[derive(Clone, Debug)]
@@ -63,13 +63,14 @@ impl Places {
 }
 
 /// Returns the key under which our memory knows a team: where it is, and which one of those that were there.
-pub(super) fn key(directory: &Path, created_at: i64) -> String {
-    format!("{}#{created_at}", directory.display())
+pub(super) fn key(directory: &Path, made: Timestamp) -> String {
+    format!("{}#{}", directory.display(), made.0)
 }
 
-/// Tells whether a key is of a team that is, or was, in a directory.
-pub(super) fn is_key_of(key: &str, directory: &Path) -> bool {
-    key.rsplit_once('#').is_some_and(|(place, _)| Path::new(place) == directory)
+/// Returns where a team is, or was, and when it was made.
+pub(super) fn parse_key(key: &str) -> Option<(&Path, Timestamp)> {
+    let (place, made) = key.rsplit_once('#')?;
+    Some((Path::new(place), Timestamp(made.parse().ok()?)))
 }
 
 #[cfg(test)]

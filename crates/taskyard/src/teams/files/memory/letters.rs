@@ -15,16 +15,16 @@ const MANY: usize = 2_000;
 
 /// A message that was sent from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::teams) struct SentRow {
-    pub(in crate::teams) key: String,
-    pub(in crate::teams) recipient: String,
-    pub(in crate::teams) at: Timestamp,
-    pub(in crate::teams) summary: String,
+pub(in crate::teams::files) struct SentRow {
+    pub(in crate::teams::files) key: String,
+    pub(in crate::teams::files) recipient: String,
+    pub(in crate::teams::files) at: Timestamp,
+    pub(in crate::teams::files) summary: String,
 }
 
 impl Memory {
     /// Remembers a message that lies in an inbox now.
-    pub(in crate::teams) fn add_sent(&self, team: &str, sender: &str, row: &SentRow) -> Result<(), TeamError> {
+    pub(in crate::teams::files) fn add_sent(&self, team: &str, sender: &str, row: &SentRow) -> Result<(), TeamError> {
         let query = "INSERT INTO sent (team, key, sender, recipient, at, summary) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let values = (team, &row.key, sender, &row.recipient, row.at.0, &row.summary);
         self.database.execute(query, values)?;
@@ -32,7 +32,12 @@ impl Memory {
     }
 
     /// Returns the messages a member sent, newest first.
-    pub(in crate::teams) fn sent(&self, team: &str, sender: &str, most: usize) -> Result<Vec<SentRow>, TeamError> {
+    pub(in crate::teams::files) fn sent(
+        &self,
+        team: &str,
+        sender: &str,
+        most: usize,
+    ) -> Result<Vec<SentRow>, TeamError> {
         let query = "SELECT key, recipient, at, summary FROM sent WHERE team = ?1 AND sender = ?2 ORDER BY number DESC LIMIT ?3";
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let rows = self.database.rows(query, (team, sender, most), |row| {
@@ -42,10 +47,10 @@ impl Memory {
     }
 
     /// Remembers that messages were shown to whoever they are for.
-    pub(in crate::teams) fn deliver<'a>(
+    pub(in crate::teams::files) fn deliver(
         &mut self,
         inbox: &str,
-        keys: impl Iterator<Item = &'a MessageKey>,
+        keys: &[MessageKey],
         now: Timestamp,
     ) -> Result<(), TeamError> {
         let query = "INSERT INTO deliveries (inbox, key, delivered) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
@@ -53,10 +58,10 @@ impl Memory {
     }
 
     /// Remembers that whoever messages are for has them.
-    pub(in crate::teams) fn acknowledge<'a>(
+    pub(in crate::teams::files) fn acknowledge(
         &mut self,
         inbox: &str,
-        keys: impl Iterator<Item = &'a MessageKey>,
+        keys: &[MessageKey],
         now: Timestamp,
     ) -> Result<(), TeamError> {
         let query = "INSERT INTO deliveries (inbox, key, delivered, acknowledged) VALUES (?1, ?2, ?3, ?3)
@@ -69,13 +74,7 @@ impl Memory {
     }
 
     /// Writes the same down for several messages, in one transaction.
-    fn for_each<'a>(
-        &mut self,
-        query: &str,
-        inbox: &str,
-        keys: impl Iterator<Item = &'a MessageKey>,
-        now: Timestamp,
-    ) -> Result<(), TeamError> {
+    fn for_each(&mut self, query: &str, inbox: &str, keys: &[MessageKey], now: Timestamp) -> Result<(), TeamError> {
         let written = self.database.transact(|database| {
             for key in keys {
                 database.execute(query, (inbox, key.as_text(), now.0))?;
@@ -85,28 +84,32 @@ impl Memory {
         Ok(written?)
     }
 
-    /// Returns those messages of an inbox that are acknowledged. What an inbox held once, and does not any more, is not looked at.
-    pub(in crate::teams) fn acknowledged_among<'a>(
+    /// Returns those of the messages of an inbox that are acknowledged. What it held once, and does not any more, is not looked at.
+    pub(in crate::teams::files) fn acknowledged_among(
         &self,
         inbox: &str,
-        keys: impl ExactSizeIterator<Item = &'a MessageKey>,
-    ) -> Result<HashSet<String>, TeamError> {
+        mut keys: HashSet<MessageKey>,
+    ) -> Result<HashSet<MessageKey>, TeamError> {
         if keys.len() > MANY {
             let all = self.deliveries(inbox)?;
-            return Ok(all.into_iter().filter_map(|(key, is_acknowledged)| is_acknowledged.then_some(key)).collect());
+            keys.retain(|key| all.get(&key.as_text()) == Some(&true));
+            return Ok(keys);
         }
+        let mut failed = None;
+        keys.retain(|key| {
+            failed.is_none() && self.is_acknowledged(inbox, key).map_err(|error| failed = Some(error)) == Ok(true)
+        });
+        failed.map_or(Ok(keys), Err)
+    }
+
+    /// Tells whether a message of an inbox is acknowledged.
+    pub(in crate::teams::files) fn is_acknowledged(&self, inbox: &str, key: &MessageKey) -> Result<bool, TeamError> {
         let query = "SELECT 1 FROM deliveries WHERE inbox = ?1 AND key = ?2 AND acknowledged IS NOT NULL";
-        let mut found = HashSet::new();
-        for key in keys.map(MessageKey::as_text) {
-            if self.database.row(query, (inbox, &key), |_| Ok(()))?.is_some() {
-                found.insert(key);
-            }
-        }
-        Ok(found)
+        Ok(self.database.row(query, (inbox, key.as_text()), |_| Ok(()))?.is_some())
     }
 
     /// Returns which messages of an inbox were shown, and whether they are acknowledged.
-    pub(in crate::teams) fn deliveries(&self, inbox: &str) -> Result<HashMap<String, bool>, TeamError> {
+    pub(in crate::teams::files) fn deliveries(&self, inbox: &str) -> Result<HashMap<String, bool>, TeamError> {
         let query = "SELECT key, acknowledged IS NOT NULL FROM deliveries WHERE inbox = ?1";
         let rows = self.database.rows(query, [inbox], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.into_iter().collect())

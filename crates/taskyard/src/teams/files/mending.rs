@@ -1,16 +1,17 @@
-//! Teams and inboxes that are not whole: found, and mended without losing anything.
+//! Team files and inboxes that are not whole: found, and mended without losing anything.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use taskyard_core::dialect::inbox::{self, BadInbox};
 use taskyard_core::dialect::team_file::{self, BadTeamFile};
-use taskyard_core::{SpecialFile, Team, inbox_name};
+use taskyard_core::{ListId, TeamName, inbox_name};
 
-use super::TeamError;
-use super::register::{Teams, TeamsFound};
+use super::TeamFileError;
+use super::store::FileTeams;
 use crate::regular_file;
-use crate::store::{Found, Guarded, StuckLock, end_lock_of, stuck_lock_of};
+use crate::store::{Found, Guarded, end_lock_of, stuck_lock_of};
+use crate::teams::{Mended, TeamError, TeamFileCare, TeamTrouble, TeamsFound};
 use crate::{clock, private};
 
 /// How often a change begins again because somebody wrote without the lock.
@@ -18,90 +19,46 @@ const ATTEMPTS: u32 = 16;
 /// So many names are tried for something that is set aside.
 const ASIDE: usize = 1000;
 
-/// Something about a team that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TeamTrouble {
-    /// An inbox cannot be read: nobody can write to its owner.
-    TornInbox {
-        /// The inbox.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The file of a team cannot be read: its members are in no team as far as anybody can tell.
-    TornTeamFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Something that is no regular file in the place of an inbox or of a team's file. It is never opened.
-    SpecialFile {
-        /// Its path.
-        path: PathBuf,
-        /// What it is.
-        found: SpecialFile,
-        /// Whether it is in the place of an inbox.
-        is_inbox: bool,
-    },
-    /// A lock on one of these files that would last for ever, or whose holder is gone.
-    LockInTheWay {
-        /// The lock.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: StuckLock,
-    },
-    /// What a member lived with has ended. `Yard::prune_team` takes it out.
-    Ghost {
-        /// The team.
-        team: String,
-        /// The member.
-        name: String,
-        /// The process it lived with, where that is known.
-        process: Option<u32>,
-    },
-}
+impl TeamFileCare for FileTeams {
+    fn file_of(&self, team: &TeamName) -> PathBuf {
+        self.places.file(team)
+    }
 
-/// What came of mending a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mended {
-    /// It is whole again.
-    Whole {
-        /// Where it is kept as it was.
-        kept: PathBuf,
-        /// How many messages, or members, could be read.
-        saved: usize,
-    },
-    /// It was out of place, and has another name now, or is gone.
-    SetAside,
-    /// It was whole: somebody had been writing it, or has mended it.
-    WasWhole,
-    /// It is too large, no file, or nothing in it makes a team; it is left alone.
-    BeyondMending,
-}
+    fn make_list(&self, list: &ListId) -> Result<(), TeamError> {
+        self.make_directory_of(list)
+    }
 
-impl Teams {
-    /// Looks for inboxes and team files that cannot be read, and for members whose process has ended; by path and name.
-    ///
-    /// Changes nothing. What may not be opened at all is an error of the system's and no trouble of the file: it is not among these.
-    pub fn find_trouble(&self) -> Result<Vec<TeamTrouble>, TeamError> {
-        let TeamsFound { teams, unreadable } = self.look_around()?;
+    fn must_be_changeable(&self, team: &TeamName) -> Result<(), TeamError> {
+        self.file(team).must_be_changeable()
+    }
+
+    fn must_be_removable(&self, team: &TeamName) -> Result<(), TeamError> {
+        let allowed = rustix::fs::access(&self.options.root, rustix::fs::Access::WRITE_OK);
+        allowed.map_err(|error| TeamError::io("cannot write", &self.options.root)(error.into()))?;
+        self.must_be_changeable(team)
+    }
+
+    fn find_trouble(&self, found: TeamsFound) -> Vec<TeamTrouble> {
         let mut troubles = Vec::new();
-        for (_, error) in unreadable {
-            troubles.extend(match error {
-                TeamError::BadTeamFile { path, why: BadTeamFile::NotAFile { found } } => {
+        for unreadable in found.unreadable {
+            troubles.extend(match unreadable.error {
+                TeamError::Files(TeamFileError::BadTeamFile { path, why: BadTeamFile::NotAFile { found } }) => {
                     Some(TeamTrouble::SpecialFile { path, found, is_inbox: false })
                 }
-                TeamError::BadTeamFile { path, why } => Some(TeamTrouble::TornTeamFile { path, why: why.to_string() }),
+                TeamError::Files(TeamFileError::BadTeamFile { path, why }) => {
+                    Some(TeamTrouble::TornTeamFile { path, why: why.to_string() })
+                }
                 _ => None,
             });
         }
         for inbox in self.all_inboxes() {
             troubles.extend(match self.inbox(inbox).read() {
-                Err(TeamError::BadInbox { path, why: BadInbox::NotAFile { found } }) => {
+                Err(TeamError::Files(TeamFileError::BadInbox { path, why: BadInbox::NotAFile { found } })) => {
                     Some(TeamTrouble::SpecialFile { path, found, is_inbox: true })
                 }
-                Err(TeamError::BadInbox { path, why }) => Some(TeamTrouble::TornInbox { path, why: why.to_string() }),
+                Err(TeamError::Files(TeamFileError::BadInbox { path, why })) => {
+                    Some(TeamTrouble::TornInbox { path, why: why.to_string() })
+                }
                 _ => None,
             });
         }
@@ -109,17 +66,10 @@ impl Teams {
             let why = stuck_lock_of(&path.with_extension(""), &self.queues());
             troubles.extend(why.map(|why| TeamTrouble::LockInTheWay { path, why }));
         }
-        for team in &teams {
-            troubles.extend(self.ghosts(team)?);
-        }
-        Ok(troubles)
+        troubles
     }
 
-    /// Makes a torn file whole, under its lock: first it is copied as it is to `set-aside` in the data directory, then replaced by what
-    /// can be read of it. Messages that are there in full stay, each once; of a team everything before the cut.
-    ///
-    /// A ghost is not mended here, because its tasks are to come back: `Yard::prune_team` does that.
-    pub fn mend(&self, trouble: &TeamTrouble) -> Result<Mended, TeamError> {
+    fn mend(&self, trouble: &TeamTrouble) -> Result<Mended, TeamError> {
         match trouble {
             TeamTrouble::TornInbox { path, .. } => self.mend_file(
                 path,
@@ -149,21 +99,9 @@ impl Teams {
             TeamTrouble::Ghost { .. } => Ok(Mended::BeyondMending),
         }
     }
+}
 
-    fn ghosts(&self, team: &Team) -> Result<Vec<TeamTrouble>, TeamError> {
-        let mut ghosts = Vec::new();
-        for member in team.members.iter().filter(|member| !member.is_lead()) {
-            if self.is_gone(team, member)? {
-                ghosts.push(TeamTrouble::Ghost {
-                    team: team.name.to_string(),
-                    name: member.name.clone(),
-                    process: self.process_of(team, member)?,
-                });
-            }
-        }
-        Ok(ghosts)
-    }
-
+impl FileTeams {
     /// Gives something that is no regular file another name, without opening it.
     fn set_aside(&self, path: &Path) -> Result<Mended, TeamError> {
         let failed = || TeamError::io("cannot rename", path);
@@ -226,7 +164,7 @@ impl Teams {
                 return Ok(Mended::Whole { kept, saved });
             }
         }
-        Err(TeamError::TooManyConflicts { path: path.to_owned(), attempts: ATTEMPTS })
+        Err(TeamError::too_many_conflicts(path, ATTEMPTS))
     }
 
     /// Keeps a file as it is.

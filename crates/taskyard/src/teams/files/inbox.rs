@@ -10,9 +10,9 @@ use serde_json::Value;
 use taskyard_core::dialect::inbox::{self, BadInbox, Contents, EMPTY, LARGEST, Manner};
 use taskyard_core::{ClientVersion, Message, MessageKey};
 
-use super::TeamError;
 use super::known_whole::KnownWhole;
 use crate::store::{Found, Guarded, Replaced, StoreError, read_unlocked};
+use crate::teams::{SetAside, TeamError};
 use crate::{clock, private};
 
 /// How often a change begins again because somebody wrote without the lock.
@@ -37,15 +37,6 @@ enum Draft {
     Sure(Vec<u8>),
     /// This, which is whole where the inbox was.
     Unsure(Vec<u8>),
-}
-
-/// What was found in an inbox, was no message, and is kept in a file of ours.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SetAside {
-    /// Where it is kept.
-    pub path: PathBuf,
-    /// How many entries.
-    pub count: usize,
 }
 
 impl Inbox {
@@ -87,7 +78,7 @@ impl Inbox {
                 Ok(())
             },
         )?;
-        let set_aside = kept.map(|path| SetAside { path, count: malformed.len() });
+        let set_aside = kept.map(|path| SetAside { kept_in: path.display().to_string(), count: malformed.len() });
         Ok((taken, set_aside))
     }
 
@@ -103,7 +94,7 @@ impl Inbox {
                 },
             };
             if !why.may_be_torn() || pause > LONGEST_PAUSE {
-                return Err(TeamError::BadInbox { path: self.path.clone(), why });
+                return Err(TeamError::bad_inbox(&self.path, why));
             }
             thread::sleep(pause);
             pause *= 2;
@@ -119,7 +110,7 @@ impl Inbox {
         let mut was_missing = false;
         for _ in 0..ATTEMPTS {
             let mut guarded = Guarded::lock(&self.path, &self.queues, EMPTY.as_bytes())?;
-            let bad = |why| TeamError::BadInbox { path: self.path.clone(), why };
+            let bad = |why| TeamError::bad_inbox(&self.path, why);
             let (draft, is_whole, answer) = match guarded.read(LARGEST)? {
                 // Removed in the instant before we had the lock; or a link that leads nowhere.
                 Found::Nothing => {
@@ -154,7 +145,7 @@ impl Inbox {
         if was_missing {
             return Err(TeamError::io("cannot open", &self.path)(std::io::ErrorKind::NotFound.into()));
         }
-        Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })
+        Err(TeamError::too_many_conflicts(&self.path, ATTEMPTS))
     }
 }
 

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use super::schema::MEMORY;
-use crate::sqlite::{Database, DatabaseError};
+use crate::sqlite::Database;
 use crate::teams::TeamError;
 
 /// What we remember of teams, open.
 #[derive(Debug)]
-pub(in crate::teams) struct Memory {
+pub(in crate::teams::files) struct Memory {
     pub(super) database: Database,
 }
 
 impl Memory {
     /// Opens the database of a data directory to read it, and to write it where that is possible; none where there is none.
-    pub(in crate::teams) fn look(data: &Path) -> Result<Option<Self>, TeamError> {
+    pub(in crate::teams::files) fn look(data: &Path) -> Result<Option<Self>, TeamError> {
         let opened = match Database::open_existing(data, &MEMORY) {
             Err(error) if error.is_forbidden() => Database::look(data, &MEMORY),
             opened => opened,
@@ -23,17 +23,8 @@ impl Memory {
     }
 
     /// Opens the database of a data directory, making both where they are missing.
-    pub(in crate::teams) fn open(data: &Path) -> Result<Self, TeamError> {
+    pub(in crate::teams::files) fn open(data: &Path) -> Result<Self, TeamError> {
         Ok(Self { database: Database::open(data, &MEMORY)? })
-    }
-}
-
-impl From<DatabaseError> for TeamError {
-    fn from(error: DatabaseError) -> Self {
-        match error {
-            DatabaseError::Io { doing, path, source } => Self::io(doing, path)(source),
-            error => Self::Memory(error),
-        }
     }
 }
 
@@ -43,37 +34,35 @@ mod tests {
 
     use super::Memory;
     use crate::liveness::own_mark;
-    use crate::teams::memory::SeatRow;
+    use crate::teams::SeatRecord;
 
     #[test]
     fn a_memory_of_the_first_format_is_read_and_made_one_of_the_second() {
         let data = tempfile::tempdir().unwrap();
-        let memory = Memory::open(data.path()).unwrap();
-        let seat = SeatRow {
-            team: "t".into(),
-            member: "m".into(),
+        let mut memory = Memory::open(data.path()).unwrap();
+        let seat = SeatRecord {
             agent: "a".into(),
             holder: Some(Holder::Process(own_mark())),
-            seen: Timestamp(1),
+            seen: Some(Timestamp(1)),
             activity: Some(String::new()),
-            tool_uses: 0,
-            tokens: None,
-            stop_request: None,
+            ..SeatRecord::default()
         };
-        memory.sit(&seat).unwrap();
-        assert_eq!(memory.seat("t", "m").unwrap(), Some(seat.clone()));
+        let sit = |memory: &mut Memory| memory.change_seat("t", "m", &mut |row| *row = seat.clone()).unwrap();
+        let read = |memory: &Memory| memory.seats("t").unwrap().remove("m").unwrap();
+        sit(&mut memory);
+        assert_eq!(read(&memory), seat);
         let first =
             "ALTER TABLE seats DROP COLUMN machine; ALTER TABLE seats DROP COLUMN pid_space; PRAGMA user_version = 1";
         memory.database.batch("write", first).unwrap();
         let process = ProcessMark { machine: String::new(), pid_space: String::new(), ..own_mark() };
-        let old = SeatRow { holder: Some(Holder::Process(process)), ..seat.clone() };
+        let old = SeatRecord { holder: Some(Holder::Process(process)), ..seat.clone() };
         // As it is read where it may not be written.
         memory.database.read_as_of_today(1).unwrap();
-        assert_eq!(memory.seat("t", "m").unwrap(), Some(old.clone()));
+        assert_eq!(read(&memory), old);
         drop(memory);
-        let memory = Memory::look(data.path()).unwrap().unwrap();
-        assert_eq!(memory.seat("t", "m").unwrap(), Some(old));
-        memory.sit(&seat).unwrap();
-        assert_eq!(memory.seat("t", "m").unwrap(), Some(seat));
+        let mut memory = Memory::look(data.path()).unwrap().unwrap();
+        assert_eq!(read(&memory), old);
+        sit(&mut memory);
+        assert_eq!(read(&memory), seat);
     }
 }

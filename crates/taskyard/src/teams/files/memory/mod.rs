@@ -7,4 +7,3 @@ mod seats;
 
 pub(super) use database::Memory;
 pub(super) use letters::SentRow;
-pub(super) use seats::{PlanRow, SeatRow};

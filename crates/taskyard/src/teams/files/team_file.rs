@@ -1,5 +1,6 @@
 //! The file of one team on disk.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use rustix::io::Errno;
 use taskyard_core::dialect::team_file::{self, BadTeamFile, LARGEST};
 use taskyard_core::{ClientVersion, Member, Team};
 
-use super::TeamError;
 use crate::store::{Found, Guarded, read_unlocked};
+use crate::teams::{Added, TeamError};
 
 const ATTEMPTS: u32 = 16;
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
@@ -52,41 +53,45 @@ impl TeamFile {
         Ok(())
     }
 
-    /// Adds a member, in the colour it had before, or in one that nobody has.
-    pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<(), TeamError> {
-        let changed = self.change(|bytes| {
+    /// Adds a member, in the colour it had before, or in one that nobody has; none where there is no file.
+    pub(super) fn add(&self, member: &Member, version: ClientVersion) -> Result<Option<Added>, TeamError> {
+        self.change(|bytes| {
             // Of those who join at once each must see the colours of the others.
             let there = team_file::read(bytes)?;
-            let before = there.member(&member.name).and_then(|member| member.color.clone());
-            let color = Some(before.unwrap_or_else(|| there.next_colour().to_owned()));
-            team_file::with_member(bytes, &Member { color, ..member.clone() }, version)
-        });
-        changed.map(drop)
+            let color = Some(there.colour_for(&member.name));
+            let changed = team_file::with_member(bytes, &Member { color, ..member.clone() }, version)?;
+            let added = Added { team: team_file::read(&changed)?, was_there: there.member(&member.name).is_some() };
+            Ok((changed, added))
+        })
     }
 
     /// Takes a member out; returns whether it was there.
     pub(super) fn remove(&self, name: &str) -> Result<bool, TeamError> {
-        self.change(|bytes| team_file::without_member(bytes, name))
+        let was_there = self.change(|bytes| {
+            let changed = team_file::without_member(bytes, name)?;
+            let was_there = changed != bytes;
+            Ok((changed, was_there))
+        })?;
+        Ok(was_there.unwrap_or(false))
     }
 
-    /// Returns whether it is different now.
-    fn change(&self, change: impl Fn(&[u8]) -> Result<Vec<u8>, BadTeamFile>) -> Result<bool, TeamError> {
-        let bad = |why| TeamError::BadTeamFile { path: self.path.clone(), why };
+    /// Returns what came of it; none where there is no file.
+    fn change<T>(&self, change: impl Fn(&[u8]) -> Result<(Vec<u8>, T), BadTeamFile>) -> Result<Option<T>, TeamError> {
+        let bad = |why| TeamError::bad_team_file(&self.path, why);
         for _ in 0..ATTEMPTS {
-            if self.path.symlink_metadata().is_err() {
-                return Err(TeamError::io("cannot open", &self.path)(std::io::ErrorKind::NotFound.into()));
+            match self.path.symlink_metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(TeamError::io("cannot open", &self.path)(error)),
+                Ok(_) => {}
             }
             let mut guarded = Guarded::lock(&self.path, &self.queues, b"")?;
             let bytes = bytes_of(guarded.read(LARGEST)?).map_err(bad)?;
-            let changed = change(&bytes).map_err(bad)?;
-            if changed == bytes {
-                return Ok(false);
-            }
-            if guarded.replace(&changed)? {
-                return Ok(true);
+            let (changed, answer) = change(&bytes).map_err(bad)?;
+            if changed == bytes || guarded.replace(&changed)? {
+                return Ok(Some(answer));
             }
         }
-        Err(TeamError::TooManyConflicts { path: self.path.clone(), attempts: ATTEMPTS })
+        Err(TeamError::too_many_conflicts(&self.path, ATTEMPTS))
     }
 }
 
@@ -103,7 +108,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Team>, TeamError> {
         };
         // The client writes in place, so the file may be half written this moment.
         if !matches!(why, BadTeamFile::NotJson { .. }) || pause > LONGEST_PAUSE {
-            return Err(TeamError::BadTeamFile { path: path.to_owned(), why });
+            return Err(TeamError::bad_team_file(path, why));
         }
         thread::sleep(pause);
         pause *= 2;

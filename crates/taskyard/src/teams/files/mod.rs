@@ -1,0 +1,20 @@
+//! Teams in the client's own files: a file for each team, and an inbox for each member.
+//!
+//! What the client would forget lives in a database of ours (`memory/`): who has which seat and what it lives with, which
+//! messages were shown and acknowledged, and how far plans came. The files are described in `docs/formats/teams.md`.
+
+mod error;
+mod inbox;
+mod known_whole;
+mod mailboxes;
+mod memory;
+mod mending;
+mod places;
+mod roster;
+mod seats;
+mod store;
+mod team_file;
+mod watching;
+
+pub use error::TeamFileError;
+pub use store::{FileTeams, FileTeamsOptions};
