@@ -236,7 +236,8 @@ impl Context {
         Ok(seat.and_then(|seat| teams.list_of(&seat.team.name).ok()).map(|list| list.as_str().to_owned()))
     }
 
-    /// Returns the teams that live where the lists do, and else the client's.
+    /// Returns the teams that live where the lists do, and else the client's, for the length of one command: who is in them is read
+    /// once. A command that goes on for longer takes [`Teams::lasting`] or [`Yard::lasting`].
     pub(crate) fn teams(&self) -> Result<Arc<Teams>, Problem> {
         if let Some(teams) = self.teams.get() {
             return Ok(Arc::clone(teams));
@@ -255,7 +256,7 @@ impl Context {
             StoreAddress::File(root) => in_files(root, data, caller),
             _ => in_files(places::client_config(&self.environment)?, data, caller),
         };
-        Ok(Arc::clone(self.teams.get_or_init(|| Arc::new(teams))))
+        Ok(Arc::clone(self.teams.get_or_init(|| Arc::new(teams.for_one_call()))))
     }
 
     /// Tells whether teams count: in the client's rules where it has them switched on, in ours where they are not off.

@@ -24,6 +24,7 @@ pub mod properties;
 pub mod suite;
 pub mod team_suite;
 
+mod counting_teams;
 mod databases;
 mod home;
 mod journal_dump;
@@ -32,6 +33,8 @@ mod log_store;
 mod old_journal;
 mod opened;
 mod opened_teams;
+#[cfg(target_os = "linux")]
+mod opens_counted;
 mod patience;
 mod random;
 mod rivals;
@@ -41,6 +44,7 @@ mod strange_file;
 mod suspended;
 mod turned_world;
 
+pub use counting_teams::CountingTeams;
 pub use databases::{HeldDatabase, set_database_format};
 pub use home::{Home, Ran};
 pub use journal_dump::{JournalDump, copy_log, dump_journal};
@@ -49,6 +53,8 @@ pub use log_store::LogStore;
 pub use old_journal::{make_first_format, make_second_format, set_format};
 pub use opened::Opened;
 pub use opened_teams::OpenedTeams;
+#[cfg(target_os = "linux")]
+pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes};
 pub use random::Random;
 pub use rivals::{

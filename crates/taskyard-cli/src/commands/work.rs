@@ -101,6 +101,7 @@ impl Work {
             Some(team) => join(team, &order, context, output)?,
             None => context.yard()?,
         };
+        let yard = yard.lasting();
         let (after, workers) = (yard.clone(), order.workers.clone());
         let stop = Stop::new();
         signals::stop_in_steps(stop.clone());

@@ -72,7 +72,7 @@ pub(super) struct Bench {
 impl Place {
     /// Looks up what a context leads to.
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
-        let yard = context.yard()?;
+        let yard = context.yard()?.lasting();
         let follows_team = !is_said(context.choice()?.reason);
         let config = context.config()?.clone();
         config.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
@@ -225,7 +225,7 @@ impl Place {
     pub(super) fn bench(&self, caller: &Caller, cancel: &Cancel, seat: &Arc<WorkerSeat>) -> Result<Bench, Error> {
         let workplace = Arc::clone(seat) as Arc<dyn Workplace>;
         let hooks = Arc::new(self.hooks.for_call(cancel.clone()).at(Arc::clone(&workplace)));
-        let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks));
+        let yard = self.yard.acting_as(caller.agent.clone()).with_hooks(Arc::clone(&hooks)).for_one_call();
         let yard = if self.follows_team { yard.in_team_list()? } else { yard };
         let desk = JobDesk {
             tool_use: caller.call.clone(),

@@ -165,3 +165,48 @@ fn while_the_file_of_its_team_is_torn_an_agents_calls_go_to_no_other_list() {
     assert_eq!(home.ask("list --list alpha")["counts"]["pending"], 2);
     assert_eq!(std::fs::read_dir(home.tasks()).unwrap().count(), 1, "there is no other list");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_call_of_a_teammate_reads_its_team_once() {
+    let home = team(&["ana"]);
+    (1..=3).for_each(|number| drop(home.ask(&format!("create task-{number} --as ana"))));
+    let mut server = Piped::start(&home, "--as ana --tools all").initialized();
+    let opens = taskyard_testkit::OpensCounted::of(&home.path().join(".claude/teams/alpha/config.json"));
+    for (tool, arguments) in [
+        ("TaskList", json!({})),
+        ("TaskGet", json!({ "taskId": "1" })),
+        ("TaskClaim", json!({ "taskId": "1" })),
+        ("TaskUpdate", json!({ "taskId": "1", "subject": "other" })),
+        ("InboxRead", json!({})),
+        ("ListAgents", json!({})),
+    ] {
+        // Whoever watches the inboxes of this server may look as well; not every time.
+        let reads = (0..4).map(|_| {
+            opens.take();
+            let answer = server.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+            assert!(answer["result"]["isError"] != json!(true), "{answer}");
+            opens.take()
+        });
+        assert_eq!(reads.min(), Some(1), "{tool}");
+    }
+}
+
+#[test]
+fn teams_of_lists_in_memory_live_in_memory() {
+    let home = team(&["ana"]);
+    let mut server = Piped::start(&home, "--store memory: --as ana --tools all").initialized();
+    let mut call = |tool: &str, arguments: Value| {
+        let answer = server.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let alone = call("ListAgents", json!({}));
+    assert!(!alone.contains("alpha"), "the client's team is none of this store's: {alone}");
+    call("TeamCreate", json!({ "team_name": "beta" }));
+    call("TaskCreate", json!({ "subject": "first", "description": "d" }));
+    let listed = call("ListAgents", json!({}));
+    assert!(listed.starts_with("Team beta:") && listed.contains("team-lead"), "{listed}");
+    assert!(call("SendMessage", json!({ "to": "team-lead", "message": "hello", "summary": "s" })).contains("Sent"));
+    assert!(call("InboxRead", json!({})).contains("hello"));
+    assert!(!home.path().join(".claude/teams/beta").exists());
+}

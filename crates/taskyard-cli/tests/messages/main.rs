@@ -9,3 +9,4 @@ mod large;
 mod mending;
 mod office;
 mod racing;
+mod reading_once;

@@ -167,7 +167,8 @@ impl Yard {
         until: Option<Instant>,
     ) -> Result<ClaimOutcome, Error> {
         loop {
-            let answer = self.claim_next(claim)?;
+            // Who is in the team may change while it waits.
+            let answer = self.for_one_call().claim_next(claim)?;
             let ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { .. }, .. } = answer else {
                 return Ok(answer);
             };

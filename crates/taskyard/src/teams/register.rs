@@ -85,7 +85,9 @@ impl Teams {
 
     /// Returns every team, by name, and why others cannot be read.
     pub fn look_around(&self) -> Result<TeamsFound, TeamError> {
-        self.store.teams()
+        let found = Arc::try_unwrap(self.roster()?);
+        // A roster is only kept where all of it can be read.
+        Ok(found.unwrap_or_else(|kept| TeamsFound { teams: kept.teams.clone(), unreadable: Vec::new() }))
     }
 
     /// Tells whether there may be any team at all, at the cost of one look.
@@ -115,12 +117,25 @@ impl Teams {
 
     /// Returns a team by name.
     pub fn find(&self, name: &str) -> Judged<Team> {
-        let found = TeamName::new(name).ok().map(|team| self.store.team(&team)).transpose()?.flatten();
+        let found = TeamName::new(name).ok().map(|team| self.read(&team)).transpose()?.flatten();
         // A name that only shares the directory is another team, which is not there.
         if let Some(team) = found.filter(|team| team.name.as_str() == name || is_same_name(team, name)) {
             return Ok(Ok(team));
         }
         Ok(Err(self.no_such_team(name)?))
+    }
+
+    /// Reads one team; in a call, with all the others, which it most likely asks for as well.
+    fn read(&self, name: &TeamName) -> Result<Option<Team>, TeamError> {
+        if self.roster.is_none() {
+            return self.store.team(name);
+        }
+        let found = self.roster()?;
+        let team = found.teams.iter().find(|team| team.name == *name).cloned();
+        match first_error(found, |directory| team.is_none() && directory == name.directory()) {
+            Some(error) => Err(error),
+            None => Ok(team),
+        }
     }
 
     pub(super) fn no_such_team(&self, name: &str) -> Result<TeamRefusal, TeamError> {
