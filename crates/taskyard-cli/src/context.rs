@@ -2,7 +2,7 @@
 
 mod warnings;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,20 +15,18 @@ use taskyard::jobs::Jobs;
 use taskyard::leases::ThisMachine;
 use taskyard::machine::{Machine, MachineError};
 use taskyard::notices::Notices;
+use taskyard::opening::{Address, OpenError, Opened, Openers, Places};
 use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
-use taskyard::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
-    open_documents, open_teaching,
-};
-use taskyard::teams::{FileTeamsOptions, MemoryTeams, TeamCaller, Teams};
-use taskyard::todos::{TodoList, TodoLists};
+use taskyard::store::Store;
+use taskyard::teams::Teams;
+use taskyard::todos::{TodoList, TodoLists, Todos};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
+use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::reopening::settle_list;
-use crate::store_address::StoreAddress;
 use crate::{candidates, places};
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
@@ -41,9 +39,12 @@ pub(crate) struct Context {
     config_is_told: Cell<bool>,
     cancel: Cancel,
     hooks: OnceCell<Arc<Hooks>>,
+    address: OnceCell<Address>,
+    places: OnceCell<Places>,
+    opened: OnceCell<Opened>,
     teams: OnceCell<Arc<Teams>>,
-    /// The stores that were opened, to be asked what they found out about their journals.
-    stores: RefCell<Vec<Arc<dyn Store>>>,
+    /// Whether what is wrong with journals was told already.
+    damage_is_told: Cell<bool>,
 }
 
 impl Context {
@@ -58,8 +59,11 @@ impl Context {
             config_is_told: Cell::new(false),
             cancel,
             hooks: OnceCell::new(),
+            address: OnceCell::new(),
+            places: OnceCell::new(),
+            opened: OnceCell::new(),
             teams: OnceCell::new(),
-            stores: RefCell::default(),
+            damage_is_told: Cell::new(false),
         }
     }
 
@@ -105,12 +109,8 @@ impl Context {
     /// Returns the working directory.
     pub(crate) fn directory(&self) -> Result<&Path, Problem> {
         self.directory.as_deref().map_err(|why| {
-            Problem::new(
-                crate::exit::Exit::CouldNot,
-                "no_directory",
-                format!("cannot tell the working directory: {why}"),
-            )
-            .hint("change to a directory that exists")
+            Problem::new(Exit::CouldNot, "no_directory", format!("cannot tell the working directory: {why}"))
+                .hint("change to a directory that exists")
         })
     }
 
@@ -122,15 +122,13 @@ impl Context {
 
     /// Returns the configuration.
     pub(crate) fn config(&self) -> Result<&Config, Problem> {
-        if let Some(config) = self.config.get() {
-            return Ok(config);
-        }
-        let directory = self.project();
-        let names = || candidates::project_names(self.directory.as_deref().ok(), directory);
-        let is_trusted = || self.is_trusted();
-        let project = directory.map(|directory| Project { directory, names: &names, is_trusted: &is_trusted });
-        let config = Config::load(places::user_config(&self.environment).as_deref(), project.as_ref())?;
-        Ok(self.config.get_or_init(|| config))
+        once(&self.config, || {
+            let directory = self.project();
+            let names = || candidates::project_names(self.directory.as_deref().ok(), directory);
+            let is_trusted = || self.is_trusted();
+            let project = directory.map(|directory| Project { directory, names: &names, is_trusted: &is_trusted });
+            Ok(Config::load(places::user_config(&self.environment).as_deref(), project.as_ref())?)
+        })
     }
 
     /// Tells whether the user trusts the project. Where we have no place to remember that, nobody was ever asked.
@@ -171,12 +169,16 @@ impl Context {
 
     /// Returns the todo list of whoever acts, and the name of its agent: in a session of the client that session's, of the agent
     /// that was named, else of the session itself.
-    pub(crate) fn todos(&self) -> Result<(Arc<TodoList>, String), Problem> {
-        let folder = places::client_config(&self.environment)?.join("todos");
+    pub(crate) fn todo_list(&self) -> Result<(Arc<TodoList>, String), Problem> {
         let actor = self.actor()?;
         let session = self.environment.client_session.as_deref().unwrap_or(actor.as_str());
         let agent = self.named_agent().unwrap_or(session);
-        Ok((TodoLists::in_folder(folder, session).of(agent), agent.to_owned()))
+        Ok((TodoLists::new(self.todos()?, session).of(agent), agent.to_owned()))
+    }
+
+    /// Returns where todo lists are kept.
+    pub(crate) fn todos(&self) -> Result<Arc<dyn Todos>, Problem> {
+        self.opened()?.todos.clone().ok_or_else(|| self.no_place())
     }
 
     /// Returns the rules in force.
@@ -199,15 +201,48 @@ impl Context {
     }
 
     /// Returns the address of the store.
-    pub(crate) fn store_address(&self) -> Result<StoreAddress, Problem> {
-        let here = self.directory.as_deref().unwrap_or(Path::new(""));
-        if let Some(address) = self.globals.store.as_ref().or(self.environment.store.as_ref()) {
-            return StoreAddress::parse(address, here);
-        }
-        match self.config()?.store() {
-            Some((address, layer)) => StoreAddress::parse(address, layer.path.parent().unwrap_or(here)),
-            None => Ok(StoreAddress::Claude),
-        }
+    pub(crate) fn address(&self) -> Result<&Address, Problem> {
+        once(&self.address, || {
+            let here = self.directory.as_deref().unwrap_or(Path::new(""));
+            if let Some(written) = self.globals.store.as_ref().or(self.environment.store.as_ref()) {
+                return Ok(Address::parse(written, here, &openers())?);
+            }
+            match self.config()?.store() {
+                Some((written, layer)) => Ok(Address::parse(written, layer.path.parent().unwrap_or(here), &openers())?),
+                None => Ok(Address::Claude),
+            }
+        })
+    }
+
+    /// Returns where things are on this machine.
+    pub(crate) fn places(&self) -> Result<&Places, Problem> {
+        once(&self.places, || {
+            Ok(Places {
+                client: places::client_config(&self.environment).ok(),
+                data: places::data(&self.environment).ok(),
+                directory: self.directory.as_ref().ok().cloned(),
+                session: self.environment.client_session.clone(),
+                rules: self.rules()?,
+            })
+        })
+    }
+
+    /// Returns everything that lives at the address of the store.
+    fn opened(&self) -> Result<&Opened, Problem> {
+        once(&self.opened, || {
+            taskyard::open(self.address()?, self.places()?, &openers()).map_err(|error| match error {
+                OpenError::Address(error) => error.into(),
+                OpenError::Store(error) => error.into(),
+                OpenError::NoClientDirectory | OpenError::NoDataDirectory => self.no_place(),
+            })
+        })
+    }
+
+    /// Says which directory that is needed is nowhere, and why.
+    fn no_place(&self) -> Problem {
+        let missing = places::client_config(&self.environment).and_then(|_| places::data(&self.environment));
+        let unknown = || Problem::new(Exit::CouldNot, "no_place", "this store has no place for that");
+        missing.err().unwrap_or_else(unknown)
     }
 
     /// Returns the list that is meant, and why.
@@ -217,7 +252,7 @@ impl Context {
         if !candidates::is_enough(&candidates) {
             candidates.team = self.team_list(rules)?;
             candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
-            if self.store_address()? == StoreAddress::Documents {
+            if *self.address()? == Address::Documents {
                 candidates = candidates.of_the_project();
             }
         }
@@ -236,27 +271,14 @@ impl Context {
         Ok(seat.and_then(|seat| teams.list_of(&seat.team.name).ok()).map(|list| list.as_str().to_owned()))
     }
 
-    /// Returns the teams that live where the lists do, and else the client's, for the length of one command: who is in them is read
-    /// once. A command that goes on for longer takes [`Teams::lasting`] or [`Yard::lasting`].
+    /// Returns the teams for the length of one command: who is in them is read once. A command that goes on for longer takes
+    /// [`Teams::lasting`] or [`Yard::lasting`].
     pub(crate) fn teams(&self) -> Result<Arc<Teams>, Problem> {
         if let Some(teams) = self.teams.get() {
             return Ok(Arc::clone(teams));
         }
-        let (rules, data) = (self.rules()?, places::data(&self.environment)?);
-        let caller = TeamCaller {
-            session: self.environment.client_session.clone(),
-            directory: self.directory.as_ref().ok().cloned(),
-            model: None,
-        };
-        let in_files = |root: PathBuf, data: PathBuf, caller| {
-            Teams::new(FileTeamsOptions { root: root.join("teams"), tasks: root.join("tasks"), data, rules }, caller)
-        };
-        let teams = match self.store_address()? {
-            StoreAddress::Memory => Teams::over(Arc::new(MemoryTeams::new()), rules, caller).with_signs_in(&data),
-            StoreAddress::File(root) => in_files(root, data, caller),
-            _ => in_files(places::client_config(&self.environment)?, data, caller),
-        };
-        Ok(Arc::clone(self.teams.get_or_init(|| Arc::new(teams.for_one_call()))))
+        let teams = self.opened()?.teams.as_ref().ok_or_else(|| self.no_place())?.for_one_call();
+        Ok(Arc::clone(self.teams.get_or_init(|| Arc::new(teams))))
     }
 
     /// Tells whether teams count: in the client's rules where it has them switched on, in ours where they are not off.
@@ -264,60 +286,21 @@ impl Context {
         self.environment.client_teams.unwrap_or(!rules.is_client())
     }
 
-    /// Returns the directory that holds the lists of a store; none for a store without one.
-    pub(crate) fn tasks_directory(&self, address: &StoreAddress) -> Result<Option<PathBuf>, Problem> {
-        match address {
-            StoreAddress::Claude => Ok(Some(places::client_config(&self.environment)?.join("tasks"))),
-            StoreAddress::File(root) => Ok(Some(root.join("tasks"))),
-            StoreAddress::Documents | StoreAddress::Document(_) | StoreAddress::Teaching(_) | StoreAddress::Memory => {
-                Ok(None)
-            }
-        }
-    }
-
-    /// Opens the store.
+    /// Returns the store.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Problem> {
-        let store = self.new_store()?;
-        self.stores.borrow_mut().push(Arc::clone(&store));
-        Ok(store)
-    }
-
-    fn new_store(&self) -> Result<Arc<dyn Store>, Problem> {
-        let rules = self.rules()?;
-        let address = self.store_address()?;
-        if let Some(tasks) = self.tasks_directory(&address)? {
-            let data = Some(places::data(&self.environment)?);
-            return Ok(Arc::new(FileStore::open(FileStoreOptions { tasks, data, rules })));
-        }
-        let documents = |place| -> Result<Arc<dyn Store>, Problem> {
-            Ok(open_documents(DocumentOptions { place, data: places::data(&self.environment)?, rules }))
-        };
-        match address {
-            StoreAddress::Documents => {
-                documents(DocumentPlace::Lists(places::client_config(&self.environment)?.join("tasks")))
-            }
-            StoreAddress::Document(path) => documents(DocumentPlace::File(path)),
-            StoreAddress::Teaching(path) => Ok(open_teaching(TeachingOptions {
-                place: TeachingPlace::Folder(path),
-                data: places::data(&self.environment)?,
-                rules,
-            })),
-            StoreAddress::Claude | StoreAddress::File(_) | StoreAddress::Memory => {
-                Ok(Arc::new(MemoryStore::new(rules)))
-            }
-        }
+        Ok(Arc::clone(&self.opened()?.store))
     }
 
     /// Returns what agents are told of their jobs.
     pub(crate) fn notices(&self) -> Result<Notices, Problem> {
-        Ok(Notices::in_data(places::data(&self.environment)?).of_store(self.store_address()?.to_string()))
+        self.opened()?.notices.clone().ok_or_else(|| self.no_place())
     }
 
     /// Returns the yard every operation is called on. Whoever looks at its list finds the tasks open again whose jobs were lost.
     pub(crate) fn yard(&self) -> Result<Yard, Problem> {
         let yard = self.yard_as_it_is()?;
         if let Ok(jobs) = self.jobs() {
-            settle_list(&jobs, yard.list_id(), &self.store_address()?.to_string(), &self.environment);
+            settle_list(&jobs, yard.list_id(), &self.address()?.to_string(), &self.environment);
         }
         Ok(yard)
     }
@@ -368,6 +351,7 @@ impl Context {
             directory: self.directory.as_deref().unwrap_or_else(|_| here()).to_owned(),
             config: self.config()?.clone(),
             data: places::data(&self.environment).ok(),
+            environment: self.environment.for_children(),
             session: self.environment.client_session.clone(),
             teammate: team,
             rules,
@@ -376,12 +360,24 @@ impl Context {
 
     /// Returns the hooks and checks that operations ask.
     pub(crate) fn hooks(&self) -> Result<&Arc<Hooks>, Problem> {
-        if let Some(hooks) = self.hooks.get() {
-            return Ok(hooks);
-        }
-        let hooks = Arc::new(Hooks::new(self.hook_setup()?, self.cancel.clone()));
-        Ok(self.hooks.get_or_init(|| hooks))
+        once(&self.hooks, || Ok(Arc::new(Hooks::new(self.hook_setup()?, self.cancel.clone()))))
     }
+}
+
+/// Returns what was found out before, or finds it out now.
+fn once<T>(known: &OnceCell<T>, find_out: impl FnOnce() -> Result<T, Problem>) -> Result<&T, Problem> {
+    match known.get() {
+        Some(known) => Ok(known),
+        None => {
+            let found = find_out()?;
+            Ok(known.get_or_init(|| found))
+        }
+    }
+}
+
+/// Returns the stores of other crates.
+fn openers() -> Openers {
+    Openers::default()
 }
 
 fn rule_word(text: &str) -> Result<RuleWord, Problem> {

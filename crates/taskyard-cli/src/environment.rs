@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use taskyard::opening::WrittenAddress;
+
 /// The address of the store; `--store` beats it.
 pub(crate) const TASKYARD_STORE: &str = "TASKYARD_STORE";
 /// The name of the list; `--list` beats it.
@@ -61,7 +63,7 @@ pub(crate) const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// The environment as it was when the program started. Empty variables count as unset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    pub(crate) store: Option<String>,
+    pub(crate) store: Option<WrittenAddress>,
     pub(crate) list: Option<String>,
     pub(crate) agent: Option<String>,
     pub(crate) data: Option<PathBuf>,
@@ -94,7 +96,7 @@ impl Environment {
     /// Reads the environment.
     pub(crate) fn read() -> Self {
         Self {
-            store: text(TASKYARD_STORE),
+            store: text(TASKYARD_STORE).map(WrittenAddress::new),
             list: text(TASKYARD_LIST),
             agent: text(TASKYARD_AGENT),
             data: path(TASKYARD_HOME),
@@ -122,6 +124,12 @@ impl Environment {
             xdg_data: path(XDG_DATA_HOME),
             xdg_config: path(XDG_CONFIG_HOME),
         }
+    }
+
+    /// Returns the variables that children get in place of ours: the address of the store without its password.
+    pub(crate) fn for_children(&self) -> Vec<(OsString, OsString)> {
+        let secret = self.store.iter().filter(|store| store.holds_secrets());
+        secret.map(|store| (TASKYARD_STORE.into(), store.to_string().into())).collect()
     }
 }
 

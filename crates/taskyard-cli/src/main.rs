@@ -18,7 +18,6 @@ mod response_end;
 mod run;
 mod serve;
 mod signals;
-mod store_address;
 mod team_problem;
 
 use std::process::ExitCode;

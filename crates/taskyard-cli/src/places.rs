@@ -59,6 +59,7 @@ pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<J
         data: absolute(data(environment)?),
         temporary: absolute(temporary),
         program: program.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
+        environment: environment.for_children(),
         settings,
     })
 }

@@ -8,8 +8,9 @@ use taskyard::config::ConfigError;
 use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
+use taskyard::opening::AddressError;
 use taskyard::store::Occupant;
-use taskyard::todos::TodoError;
+use taskyard::todos::TodoFileError;
 use taskyard::work::WorkError;
 use taskyard::{Error, StoreError};
 
@@ -129,9 +130,11 @@ impl From<Error> for Problem {
                 .detail("attempts", attempts),
             Error::Team(error) => error.into(),
             Error::Cancelled => Self::new(Exit::Stopped, "cancelled", message),
-            Error::Todos(TodoError::Io { path, source, .. }) => {
-                let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
-                match advice(&source) {
+            Error::Todos(error) => {
+                let problem = Self::new(Exit::CouldNot, "io", message);
+                let Some(TodoFileError { path, source, .. }) = error.of_file() else { return problem };
+                let problem = problem.detail("path", path.display().to_string());
+                match advice(source) {
                     Some(hint) => problem.hint(hint),
                     None => problem,
                 }
@@ -333,6 +336,26 @@ impl From<ConfigError> for Problem {
                 .detail("path", path.display().to_string())
                 .detail("line", line),
         }
+    }
+}
+
+impl From<AddressError> for Problem {
+    fn from(error: AddressError) -> Self {
+        let hint = match &error {
+            AddressError::Unknown { schemes, .. } => {
+                let ours = "`claude:` (the default), `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY`";
+                let others: String = schemes.iter().map(|scheme| format!(", `{scheme}:…`")).collect();
+                format!("use {ours}{others} or `memory:`")
+            }
+            AddressError::NoDirectory { scheme } if scheme == "teaching" => {
+                "write `teaching:DIRECTORY`, `teaching:.tasks` say".to_owned()
+            }
+            AddressError::NoDirectory { scheme } => format!("write `{scheme}:DIRECTORY`"),
+            AddressError::UnclearPassword { .. } => {
+                "in a password write `@` as %40, `:` as %3A, `/` as %2F, `?` as %3F and `#` as %23".to_owned()
+            }
+        };
+        Self::usage("bad_store", error.to_string()).hint(hint)
     }
 }
 

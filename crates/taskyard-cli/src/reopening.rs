@@ -2,6 +2,7 @@
 
 use taskyard::core::{Job, ListId};
 use taskyard::jobs::Jobs;
+use taskyard::opening::WrittenAddress;
 use taskyard::process::Cancel;
 
 use crate::arguments::Globals;
@@ -13,7 +14,7 @@ use crate::problem::Problem;
 pub(crate) fn reopen_task_of(jobs: &Jobs, job: &Job, environment: &Environment) {
     let globals = Globals {
         list: Some(job.list.as_str().to_owned()),
-        store: Some(job.store.clone()),
+        store: Some(WrittenAddress::new(job.store.clone())),
         agent: Some(job.agent.as_str().to_owned()),
         ..Globals::default()
     };

@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use serde_json::json;
 use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
+use taskyard::opening::hide_passwords;
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
@@ -84,11 +85,11 @@ fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) ->
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand if json => {
             Ok(output.problem(&Problem::usage("usage", "no command was given").hint("see `taskyard help`")))
         }
-        _ if json => {
+        _ if json => Ok(output.problem(&usage_problem(&hide_passwords(&error.render().to_string())))),
+        _ => {
             let text = error.render().to_string();
-            Ok(output.problem(&usage_problem(&text)))
+            output.usage_error(&escaping::many_lines(&hide_passwords(&text))).map(|()| Exit::Usage)
         }
-        _ => output.usage_error(&escaping::many_lines(&error.render().to_string())).map(|()| Exit::Usage),
     };
     let exit = written.unwrap_or_else(|error| output.problem(&Problem::from(error)));
     (exit, output)

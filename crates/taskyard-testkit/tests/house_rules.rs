@@ -154,7 +154,7 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 16] = [
     ("taskyard/src/store/teaching/files.rs", "a teaching folder"),
     ("taskyard/src/teams/files/mailboxes.rs", "the directories of inboxes"),
     ("taskyard/src/teams/files/roster.rs", "the directories of a team and of its list"),
-    ("taskyard/src/todos/file.rs", "the client's todo lists"),
+    ("taskyard/src/todos/files.rs", "the client's todo lists"),
     ("taskyard-cli/src/commands/demo.rs", "the demonstration's own place"),
     ("taskyard-cli/src/commands/man.rs", "pages of the manual"),
 ];

@@ -38,6 +38,7 @@ pub mod leases;
 pub mod liveness;
 pub mod machine;
 pub mod notices;
+pub mod opening;
 pub mod operations;
 pub mod private;
 pub mod process;
@@ -56,6 +57,7 @@ mod replacement;
 mod yard;
 
 pub use error::Error;
+pub use opening::{Opened, open};
 pub use operations::Outcome;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -15,7 +15,7 @@ use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
 use taskyard::operations::Claim;
 use taskyard::store::MemoryStore;
 use taskyard::teams::{FileTeamsOptions, NewMember, Presence, TeamCaller, Teams};
-use taskyard::todos::{TodoList, TodoLists};
+use taskyard::todos::{FileTodos, TodoLists};
 
 /// Returns the tools of two agents on one list.
 fn ana_and_ben() -> (Toolbox, Toolbox) {
@@ -167,6 +167,10 @@ fn a_long_list_is_cut_at_a_line_with_a_notice() {
     assert!(notice.starts_with(&format!("[{} more lines (", 120 - lines.lines().count())), "{notice}");
 }
 
+fn in_folder(folder: PathBuf) -> TodoLists {
+    TodoLists::new(Arc::new(FileTodos::in_folder(folder)), "s")
+}
+
 fn todos(contents: &[&str]) -> Vec<Todo> {
     let todo = |content: &&str| Todo {
         content: (*content).into(),
@@ -179,7 +183,7 @@ fn todos(contents: &[&str]) -> Vec<Todo> {
 #[test]
 fn todo_calls_of_one_agent_happen_one_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
-    for lists in [TodoLists::in_memory(), TodoLists::in_folder(folder.path().join("todos"), "s")] {
+    for lists in [TodoLists::in_memory(), in_folder(folder.path().join("todos"))] {
         let replaced: Vec<_> = thread::scope(|scope| {
             let call = |number: usize| {
                 let list = lists.of("ana");
@@ -208,7 +212,7 @@ fn junk_in_the_file_of_a_todo_list_is_an_empty_list_and_is_replaced() {
     let item = r#"{"content":"a","status":"pending","activeForm":"b"}"#;
     for (junk, read) in [("", 0), ("{", 0), ("null", 0), ("{\"todos\":1}", 0), ("\u{0}\u{1}", 0)] {
         fs::write(&path, junk).unwrap();
-        let list = TodoList::in_file(path.clone());
+        let list = in_folder(folder.path().to_owned()).of("a");
         assert_eq!(list.read().unwrap().len(), read, "{junk}");
         list.begin().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), junk, "what is there is left alone until it is replaced");
@@ -216,11 +220,11 @@ fn junk_in_the_file_of_a_todo_list_is_an_empty_list_and_is_replaced() {
         assert_eq!(list.read().unwrap(), todos(&["x"]));
     }
     fs::write(&path, format!("[{item}, {{\"content\": 5}}, {item}]")).unwrap();
-    assert_eq!(TodoList::in_file(path.clone()).read().unwrap().len(), 2);
+    assert_eq!(in_folder(folder.path().to_owned()).of("a").read().unwrap().len(), 2);
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(TodoList::in_file(path.clone()).read().is_err());
-    assert!(TodoList::in_file(path).replace(&[]).is_err());
+    assert!(in_folder(folder.path().to_owned()).of("a").read().is_err());
+    assert!(in_folder(folder.path().to_owned()).of("a").replace(&[]).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use taskyard::config::RuleWord;
 use taskyard::core::ClientVersion;
+use taskyard::opening::WrittenAddress;
 
 use crate::output::ColorChoice;
 
@@ -16,7 +17,7 @@ pub(crate) struct Globals {
 
     /// The store: `claude:`, `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY` or `memory:` [env: TASKYARD_STORE]
     #[arg(long, global = true, value_name = "ADDRESS")]
-    pub(crate) store: Option<String>,
+    pub(crate) store: Option<WrittenAddress>,
 
     /// Who acts [env: TASKYARD_AGENT]
     #[arg(long = "as", global = true, value_name = "AGENT")]

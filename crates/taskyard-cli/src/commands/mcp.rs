@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 use clap::{Args, ValueEnum};
 use taskyard::core::rules::gate::{System, system_when_interactive};
 use taskyard::core::tools::ToolSet;
+use taskyard::opening::Address;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -12,7 +13,6 @@ use crate::mcp::{Hub, Leases, Options, serve_stdio};
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::signals;
-use crate::store_address::StoreAddress;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
 ///
@@ -85,11 +85,11 @@ impl Offer {
         };
         // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
         let client = system_when_interactive(context.environment().client_enables_tasks.as_deref());
-        let system = match (self.dialect, context.store_address()?) {
+        let system = match (self.dialect, context.address()?) {
             (Some(Dialect::Native), _) => System::Tasks,
             (Some(Dialect::Export), _) => System::Export,
-            (None, StoreAddress::Documents | StoreAddress::Document(_)) => System::Document,
-            (None, StoreAddress::Teaching(_)) => System::Teaching,
+            (None, Address::Documents | Address::Document(_)) => System::Document,
+            (None, Address::Teaching(_)) => System::Teaching,
             (None, _) => client,
         };
         Ok(Options { tools, system, structured: self.structured, leases, runs_commands: self.allow_exec })

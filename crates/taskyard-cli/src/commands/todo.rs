@@ -58,7 +58,7 @@ impl Todo {
 
 fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let rules = context.rules()?;
-    let (list, agent) = context.todos()?;
+    let (list, agent) = context.todo_list()?;
     let given = todo_write::read(&list_on_stdin()?, rules).map_err(|error| {
         Problem::usage("bad_input", "what came on stdin is no todo list")
             .hint("`taskyard help todo` says what a list looks like")
@@ -83,7 +83,7 @@ fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
 }
 
 fn read(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-    let (list, agent) = context.todos()?;
+    let (list, agent) = context.todo_list()?;
     let todos = list.read().map_err(Error::from)?;
     if output.is_json() {
         output.document(Answer { todos: shape(&todos), before: None, cleared: false })?;

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use taskyard::config::ConfigNotice;
 use taskyard::core::render::{Line, Tone};
+use taskyard::opening::Address;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -18,8 +19,11 @@ pub(crate) struct Where {}
 impl Where {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let choice = context.choice()?;
-        let address = context.store_address()?;
-        let path = context.tasks_directory(&address)?.map(|tasks| tasks.join(choice.list.directory()));
+        let address = context.address()?;
+        if *address == Address::Claude {
+            places::client_config(context.environment())?;
+        }
+        let path = address.tasks_directory(context.places()?).map(|tasks| tasks.join(choice.list.directory()));
         let data = places::data(context.environment()).ok();
         let notices = &context.config()?.notices;
         if output.is_json() {

@@ -168,7 +168,7 @@ impl Work {
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
             directory: context.directory()?.to_owned(),
-            store_address: context.store_address()?.to_string(),
+            store_address: context.address()?.to_string(),
             attendant: places::attendant(context.environment()),
             workers,
             limit: config.claim_limit(),

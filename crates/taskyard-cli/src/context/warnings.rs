@@ -14,9 +14,10 @@ impl Context {
     /// Tells on stderr, once for each list, that tasks were read without the journal or with a new one.
     pub(crate) fn warn_of_journals(&self, output: &mut Output) -> io::Result<()> {
         let mut damaged: Vec<(ListId, JournalDamage)> = Vec::new();
-        let stores = self.stores.take();
-        let cares = stores.iter().filter_map(|store| store.care());
-        for (list, damage) in cares.flat_map(FileCare::damaged_journals) {
+        let is_told = self.damage_is_told.replace(true);
+        let opened = self.opened.get().filter(|_| !is_told);
+        let care = opened.and_then(|opened| opened.store.care());
+        for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
             if !damaged.iter().any(|(told, _)| *told == list) {
                 damaged.push((list, damage));
             }
@@ -31,7 +32,7 @@ impl Context {
 
     /// Leaves it to the command to tell what is wrong with journals.
     pub(crate) fn expect_damage(&self) {
-        self.stores.take();
+        self.damage_is_told.set(true);
     }
 
     /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.

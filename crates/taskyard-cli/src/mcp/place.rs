@@ -30,7 +30,6 @@ use super::mail::{AgentsTold, FollowingInboxes};
 use super::news::{Following, News};
 use super::workers::WorkerSeat;
 use crate::context::Context;
-use crate::places;
 use crate::problem::Problem;
 
 /// How often is looked whether jobs were lost, at most: agents call often.
@@ -83,7 +82,7 @@ impl Place {
             runs_commands: options.runs_commands,
             longest_output: longest_output(context.environment().longest_output.as_deref()),
             directory: directory.clone().unwrap_or_else(|| PathBuf::from("/")),
-            store: context.store_address()?.to_string(),
+            store: context.address()?.to_string(),
             session: context.environment().client_session.clone().filter(|_| options.leases == Leases::Connection),
             tool_use: None,
             cancel: Cancel::new(),
@@ -298,10 +297,8 @@ fn todo_lists(context: &Context, options: Options) -> Result<TodoLists, Problem>
     if rules == Rules::Client(ClientVersion::V2_1_325) {
         return Ok(TodoLists::in_memory());
     }
-    let (Some(session), Ok(config)) = (session, places::client_config(context.environment())) else {
-        return Ok(TodoLists::in_memory());
-    };
-    let lists = TodoLists::in_folder(config.join("todos"), session);
+    let (Some(session), Ok(todos)) = (session, context.todos()) else { return Ok(TodoLists::in_memory()) };
+    let lists = TodoLists::new(todos, session);
     if rules == Rules::Client(ClientVersion::V2_1_34) && options.system == System::Todos {
         lists.of(context.named_agent().unwrap_or(session)).begin().map_err(Error::from)?;
     }

@@ -42,6 +42,7 @@ mod modes;
 #[cfg(unix)]
 mod nobody;
 mod numbers;
+mod passwords;
 mod prime;
 #[cfg(unix)]
 mod privacy;

@@ -135,6 +135,7 @@ fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
         data: home.data(),
         temporary: home.path().join("cctmp"),
         program: env!("CARGO_BIN_EXE_taskyard").into(),
+        environment: Vec::new(),
         settings,
     };
     let desk = JobDesk {

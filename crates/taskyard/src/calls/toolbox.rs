@@ -10,7 +10,7 @@ use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
 use super::{ClaimedFor, JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::teams::TeamError;
-use crate::todos::TodoList;
+use crate::todos::{TodoList, TodoLists};
 use crate::{Error, Yard};
 
 /// The tools of one agent: a yard it acts in, how its claims are made, and its todo list.
@@ -32,7 +32,7 @@ impl Toolbox {
             yard,
             claim: Claim::default(),
             system,
-            todos: Arc::new(TodoList::in_memory()),
+            todos: TodoLists::in_memory().of(""),
             desk: None,
             last_listing: Arc::default(),
             claimed_for: Arc::default(),

@@ -9,6 +9,7 @@ use taskyard_core::{AgentName, ClientVersion};
 use super::settings::Hook;
 use super::{ConfigError, ConfigNotice, Ownership, Project, RuleWord, Settings, ownership, reading};
 use crate::jobs::JobSettings;
+use crate::opening::WrittenAddress;
 
 /// The name of the file in a project.
 const FILE_NAME: &str = "taskyard.toml";
@@ -94,8 +95,8 @@ impl Config {
     }
 
     /// Returns the store's address.
-    pub fn store(&self) -> Option<(&str, &Layer)> {
-        self.strongest(|settings| settings.store.as_deref())
+    pub fn store(&self) -> Option<(&WrittenAddress, &Layer)> {
+        self.strongest(|settings| settings.store.as_ref())
     }
 
     /// Returns the list's name.
@@ -205,7 +206,7 @@ mod tests {
         fs::write(place.path().join("taskyard.toml"), "list = \"ours\"\n[[hooks.Stop]]\ncommand = \"b\"").unwrap();
         let config = load(place.path(), true);
         assert_eq!(config.list().unwrap().0, "ours");
-        assert_eq!(config.store().unwrap().0, "claude:");
+        assert_eq!(config.store().unwrap().0.to_string(), "claude:");
         let hooks: Vec<_> = config.hooks("Stop").map(|(origin, hook)| (origin, hook.command.as_str())).collect();
         assert_eq!(hooks, [(Origin::User, "a"), (Origin::Project, "b")]);
         assert_eq!(config.notices, []);

@@ -7,6 +7,7 @@ use taskyard_core::rules::own_list::is_own_list;
 
 use super::{Claims, Jobs, Settings};
 use crate::machine::MachineError;
+use crate::opening::WrittenAddress;
 
 /// The project whose file is read.
 pub struct Project<'a> {
@@ -26,7 +27,7 @@ impl Project<'_> {
         let Claims { lease, limit, roles } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
         let needs = [
-            ("store", store.as_deref().is_some_and(|store| !self.is_own_store(store))),
+            ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
             ("list", list.as_deref().is_some_and(|list| !is_own_list(list, &(self.names)()))),
             ("rules", rules.is_some()),
             ("client_version", client_version.is_some()),
@@ -59,8 +60,8 @@ impl Project<'_> {
     }
 
     /// Tells whether a store is inside the project's directory, whatever links lead there.
-    fn is_own_store(&self, address: &str) -> bool {
-        let Some(("file" | "document" | "teaching", path)) = address.split_once(':') else { return false };
+    fn is_own_store(&self, address: &WrittenAddress) -> bool {
+        let Some(("file" | "document" | "teaching", path)) = address.as_written().split_once(':') else { return false };
         let path = Path::new(path);
         if path.as_os_str().is_empty() || path.components().any(|part| part == Component::ParentDir) {
             return false;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::string::FromUtf8Error;
 
 use super::{ConfigError, Layer, Origin, Settings};
+use crate::opening::hide_passwords;
 use crate::regular_file::{self, NotRead};
 
 /// A file larger than this is none that people wrote.
@@ -45,7 +46,11 @@ fn parse(path: &Path, text: &str, origin: Origin) -> Result<Layer, ConfigError> 
     let wrong = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start).min(text.len());
         let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-        ConfigError::Wrong { path: path.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
+        ConfigError::Wrong {
+            path: path.to_owned(),
+            line,
+            message: hide_passwords(error.message().trim()).replace('\n', "; "),
+        }
     };
     let settings: Settings = toml::from_str(text).map_err(wrong)?;
     let table: toml::Table = toml::from_str(text).map_err(wrong)?;

@@ -8,13 +8,14 @@ use serde::de::{Deserializer, Error as _};
 use taskyard_core::ClientVersion;
 
 use super::quantity::{parse_duration, parse_size};
+use crate::opening::WrittenAddress;
 
 /// What one file sets; what is none is left to others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// The store's address.
-    pub store: Option<String>,
+    pub store: Option<WrittenAddress>,
     /// The list's name.
     pub list: Option<String>,
     /// The rules in force.

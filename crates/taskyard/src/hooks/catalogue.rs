@@ -195,6 +195,7 @@ mod tests {
                 directory: self.path().join("project"),
                 config: Config::load(Some(&self.path().join("user.toml")), Some(&project)).unwrap(),
                 data: Some(self.path().join("data")),
+                environment: Vec::new(),
                 session: None,
                 teammate: None,
                 rules: Rules::Strict,

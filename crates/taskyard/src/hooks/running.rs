@@ -60,9 +60,11 @@ impl HookSetup {
         }
     }
 
-    /// Returns the variables that hooks and checks get beside ours.
+    /// Returns the variables that hooks and checks get beside ours, or in place of them.
     pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
-        vec![("CLAUDE_PROJECT_DIR".into(), self.project.clone().into_os_string())]
+        let mut environment = self.environment.clone();
+        environment.push(("CLAUDE_PROJECT_DIR".into(), self.project.clone().into_os_string()));
+        environment
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where hooks are found, and what they are told of the place they run in.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use taskyard_core::Rules;
@@ -21,6 +22,8 @@ pub struct HookSetup {
     pub config: Config,
     /// Our data directory, which remembers the directories the user trusts.
     pub data: Option<PathBuf>,
+    /// The variables that hooks and checks get in place of ours.
+    pub environment: Vec<(OsString, OsString)>,
     /// The client's session.
     pub session: Option<String>,
     /// Who acts, where that is a member of a team.

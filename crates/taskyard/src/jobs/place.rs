@@ -1,5 +1,6 @@
 //! Where jobs leave their traces.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -21,6 +22,8 @@ pub struct JobPlace {
     pub temporary: PathBuf,
     /// The program whose `job supervise` looks after a job.
     pub program: PathBuf,
+    /// The variables that jobs get in place of ours.
+    pub environment: Vec<(OsString, OsString)>,
     /// What is configured.
     pub settings: JobSettings,
 }
@@ -139,6 +142,7 @@ mod tests {
             data: "/data".into(),
             temporary: "/tmp".into(),
             program: "/bin/taskyard".into(),
+            environment: Vec::new(),
             settings: JobSettings { output_form: form, ..JobSettings::default() },
         };
         let list = ListId::new("rocket").unwrap();

@@ -95,7 +95,8 @@ impl Jobs {
         let mut command = without_inherited_files(&self.place.program);
         command.args(["job", "supervise"]).arg(&self.place.data).arg(id.as_str());
         command.arg(self.place.settings.quota.to_string());
-        command.envs(new.environment.iter().map(|(name, value)| (name, value)));
+        let environment = self.place.environment.iter().chain(&new.environment);
+        command.envs(environment.map(|(name, value)| (name, value)));
         // A job started from within a job stands for itself.
         command.env_remove(JOB).env_remove(TOKEN);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");

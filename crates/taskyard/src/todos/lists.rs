@@ -1,35 +1,27 @@
 //! The todo lists of all agents of one session.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::Todo;
-
-use super::list::TodoList;
+use super::{MemoryTodos, TodoList, TodoOwner, Todos};
 
 /// The todo lists of all agents of one session, made when they are first asked for.
 #[derive(Debug)]
 pub struct TodoLists {
-    place: Option<Place>,
+    todos: Arc<dyn Todos>,
+    session: String,
     lists: Mutex<HashMap<String, Arc<TodoList>>>,
 }
 
-#[derive(Debug)]
-struct Place {
-    folder: PathBuf,
-    session: String,
-}
-
 impl TodoLists {
-    /// Returns lists that live as long as the process, as those of 2.1.325 do.
-    pub fn in_memory() -> Self {
-        Self { place: None, lists: Mutex::default() }
+    /// Returns the lists of a session, wherever they are kept.
+    pub fn new(todos: Arc<dyn Todos>, session: impl Into<String>) -> Self {
+        Self { todos, session: session.into(), lists: Mutex::default() }
     }
 
-    /// Returns lists that are kept in a folder, as 2.1.34 keeps them in `<config>/todos`.
-    pub fn in_folder(folder: PathBuf, session: impl Into<String>) -> Self {
-        Self { place: Some(Place { folder, session: session.into() }), lists: Mutex::default() }
+    /// Returns lists that live as long as the process.
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(MemoryTodos::default()), "")
     }
 
     /// Returns the list of an agent; always the same one for the same name.
@@ -38,15 +30,18 @@ impl TodoLists {
         if let Some(list) = lists.get(agent) {
             return Arc::clone(list);
         }
-        let list = Arc::new(match &self.place {
-            None => TodoList::in_memory(),
-            Some(place) => TodoList::in_file(place.folder.join(Todo::file_name(&place.session, agent))),
-        });
+        let list = Arc::new(TodoList::new(Arc::clone(&self.todos), self.owner(agent)));
         lists.insert(agent.to_owned(), Arc::clone(&list));
         list
     }
+
     /// Forgets the list of an agent that will not call again. What is in a file stays there.
     pub fn forget(&self, agent: &str) {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
+        self.todos.forget(&self.owner(agent));
+    }
+
+    fn owner(&self, agent: &str) -> TodoOwner {
+        TodoOwner { session: self.session.clone(), agent: agent.to_owned() }
     }
 }

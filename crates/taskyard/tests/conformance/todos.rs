@@ -10,7 +10,7 @@ use taskyard::calls::Toolbox;
 use taskyard::core::rules::gate::System;
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::store::MemoryStore;
-use taskyard::todos::TodoLists;
+use taskyard::todos::{FileTodos, TodoLists};
 
 use crate::recording::{Disk, Recording};
 use crate::tools::{call_with, compare};
@@ -48,7 +48,7 @@ fn todos_of_2_1_34_are_kept_in_a_file_from_the_beginning() {
     let name = before.keys().next().unwrap().strip_prefix("todos/").unwrap();
     let session = name.strip_suffix(".json").unwrap().split_once("-agent-").unwrap().0;
     let config = tempfile::tempdir().unwrap();
-    let todos = TodoLists::in_folder(config.path().join("todos"), session);
+    let todos = TodoLists::new(Arc::new(FileTodos::in_folder(config.path().join("todos"))), session);
     todos.of(session).begin().unwrap();
     replay(contents, &todos, session, config.path());
 }

@@ -67,7 +67,7 @@ impl Run {
             kind: self.kind,
             description: self.description,
             name: self.name,
-            store: context.store_address()?.to_string(),
+            store: context.address()?.to_string(),
             task: self.task,
             reopens_task: self.reopen_on_failure,
             session: context.environment().client_session.clone(),

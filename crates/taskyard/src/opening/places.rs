@@ -1,0 +1,20 @@
+//! Where things are on this machine.
+
+use std::path::PathBuf;
+
+use taskyard_core::Rules;
+
+/// Where things are on this machine, and the rules in force there. Whoever reads flags and the environment says so.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The client's directory, `~/.claude` say.
+    pub client: Option<PathBuf>,
+    /// Our own data directory.
+    pub data: Option<PathBuf>,
+    /// The working directory.
+    pub directory: Option<PathBuf>,
+    /// The client's session, where we are in one.
+    pub session: Option<String>,
+    /// The rules in force.
+    pub rules: Rules,
+}
