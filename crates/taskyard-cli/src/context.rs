@@ -26,7 +26,6 @@ use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::reopening::settle_list;
 use crate::{candidates, places};
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
@@ -296,17 +295,8 @@ impl Context {
         self.opened()?.notices.clone().ok_or_else(|| self.no_place())
     }
 
-    /// Returns the yard every operation is called on. Whoever looks at its list finds the tasks open again whose jobs were lost.
+    /// Returns the yard every operation is called on.
     pub(crate) fn yard(&self) -> Result<Yard, Problem> {
-        let yard = self.yard_as_it_is()?;
-        if let Ok(jobs) = self.jobs() {
-            settle_list(&jobs, yard.list_id(), &self.address()?.to_string(), &self.environment);
-        }
-        Ok(yard)
-    }
-
-    /// Returns the yard, and puts nothing right in it.
-    pub(crate) fn yard_as_it_is(&self) -> Result<Yard, Problem> {
         // The list before the store: a bad name is the user's to mend, whatever the store has to say.
         let choice = self.choice()?;
         let rules = self.rules()?;

@@ -1,6 +1,6 @@
-//! Opening the tasks of jobs again that did not complete.
+//! Opening the tasks of jobs again that did not complete. What keeps us from that is for the log alone.
 
-use taskyard::core::{Job, ListId};
+use taskyard::core::Job;
 use taskyard::jobs::Jobs;
 use taskyard::opening::WrittenAddress;
 use taskyard::process::Cancel;
@@ -10,7 +10,22 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::problem::Problem;
 
-/// Opens the task of a job again, where that is to be; what keeps it from that is for the log alone.
+/// Opens the tasks again whose jobs failed or were lost, on the lists of the store that a command is about to work on.
+pub(crate) fn reopen_tasks(context: &Context) {
+    // Without a place for jobs there are none.
+    let Ok(jobs) = context.jobs() else { return };
+    if jobs.may_reopen_tasks() {
+        tell_failure(attempt(&jobs, context));
+    }
+}
+
+/// Does the same for every store that jobs were started for.
+pub(crate) fn reopen_tasks_everywhere(jobs: &Jobs, environment: &Environment) -> Result<(), Problem> {
+    jobs.to_be_reopened()?.iter().for_each(|job| reopen_task_of(jobs, job, environment));
+    Ok(())
+}
+
+/// Does the same for the store that a job was started for.
 pub(crate) fn reopen_task_of(jobs: &Jobs, job: &Job, environment: &Environment) {
     let globals = Globals {
         list: Some(job.list.as_str().to_owned()),
@@ -18,37 +33,16 @@ pub(crate) fn reopen_task_of(jobs: &Jobs, job: &Job, environment: &Environment) 
         agent: Some(job.agent.as_str().to_owned()),
         ..Globals::default()
     };
-    let context = Context::new(globals, environment.clone(), Cancel::new());
-    let attempt = || -> Result<(), Problem> {
-        let yard = context.at(Some(&job.directory)).yard_as_it_is()?;
-        match jobs.reopen_task_of(job, &yard)? {
-            None => Ok(()),
-            Some(refusal) => Err(refusal.into()),
-        }
-    };
-    if let Err(problem) = attempt() {
-        tracing::warn!(job = %job.id, why = problem.report().message, "its task was not opened again");
-    }
+    let context = Context::new(globals, environment.clone(), Cancel::new()).at(Some(&job.directory));
+    tell_failure(attempt(jobs, &context));
 }
 
-/// Opens the tasks again whose jobs failed or were lost, where that was wished and nobody has done it.
-pub(crate) fn settle(jobs: &Jobs, context: &Context) -> Result<(), Problem> {
-    for job in jobs.to_be_reopened()? {
-        reopen_task_of(jobs, &job, context.environment());
-    }
-    Ok(())
+fn attempt(jobs: &Jobs, context: &Context) -> Result<(), Problem> {
+    Ok(context.yard()?.reopen_tasks_of_jobs(jobs, context.address()?)?)
 }
 
-/// Does the same for the tasks of one list, as far as that can be found out: whoever looks at a task wants to know no more.
-pub(crate) fn settle_list(jobs: &Jobs, list: &ListId, store: &str, environment: &Environment) {
-    if !jobs.may_reopen_tasks() {
-        return;
-    }
-    match jobs.to_be_reopened() {
-        Ok(due) => due
-            .iter()
-            .filter(|job| job.list == *list && job.store == store)
-            .for_each(|job| reopen_task_of(jobs, job, environment)),
-        Err(error) => tracing::warn!(%error, "tasks of jobs that were lost are not opened again"),
+fn tell_failure(attempted: Result<(), Problem>) {
+    if let Err(problem) = attempted {
+        tracing::warn!(why = problem.report().message, "tasks of jobs that were lost are not opened again");
     }
 }

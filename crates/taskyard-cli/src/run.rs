@@ -18,6 +18,7 @@ use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Terminal};
 use crate::problem::Problem;
+use crate::reopening::reopen_tasks;
 use crate::{logging, signals};
 
 /// Runs the command that was typed.
@@ -55,6 +56,9 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let mut output = Output::new(terminal, globals.json, globals.quiet);
     let armed = arm_failpoints(&environment);
     let context = Context::new(globals, environment, cancel);
+    if command.may_hold_locks() && armed.is_ok() {
+        reopen_tasks(&context);
+    }
     let result = armed.and_then(|()| command.run(&context, &mut output));
     let warned = context.tell_notices(&mut output).map_err(Problem::from);
     // A command that failed because of it has told of it.

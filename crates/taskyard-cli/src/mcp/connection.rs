@@ -79,7 +79,11 @@ impl Connection {
         look: impl FnOnce(&Yard) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let place = self.hub.place().await.map_err(|problem| ErrorData::internal_error(told(&problem), None))?;
-        let looked = self.hub.workers.look(move || look(place.yard())).await;
+        let looked = self.hub.workers.look(move || {
+            place.reopen_tasks();
+            look(place.yard())
+        });
+        let looked = looked.await;
         let looked = looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }

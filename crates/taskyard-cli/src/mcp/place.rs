@@ -13,7 +13,7 @@ use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
-use taskyard::core::{AgentName, ClientVersion, Holder, Job, Rules};
+use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::Warden;
 use taskyard::liveness::{longest_silence, own_mark};
@@ -82,7 +82,7 @@ impl Place {
             runs_commands: options.runs_commands,
             longest_output: longest_output(context.environment().longest_output.as_deref()),
             directory: directory.clone().unwrap_or_else(|| PathBuf::from("/")),
-            store: context.address()?.to_string(),
+            store: context.address()?.clone(),
             session: context.environment().client_session.clone().filter(|_| options.leases == Leases::Connection),
             tool_use: None,
             cancel: Cancel::new(),
@@ -232,7 +232,7 @@ impl Place {
             workplace: Some(workplace),
             ..self.desk.clone()
         };
-        reopen_tasks(&desk, &yard);
+        self.reopen_tasks();
         let is_here = yard.list_id() == self.yard.list_id();
         let toolbox = Toolbox::new(yard, self.options.system);
         // What is remembered is of the list of this place, and an agent may work on its team's.
@@ -245,6 +245,13 @@ impl Place {
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
         Ok(Bench { toolbox, hooks })
+    }
+
+    /// Opens the tasks again whose jobs failed or were lost: before every look at the list, and every change.
+    pub(super) fn reopen_tasks(&self) {
+        if let Err(error) = self.yard.reopen_tasks_of_jobs(&self.desk.jobs, &self.desk.store) {
+            tracing::warn!(%error, "tasks of jobs that were lost are not opened again");
+        }
     }
 
     /// Returns what the calls on one todo list take their turns by, in the order in which they came.
@@ -261,22 +268,6 @@ impl Place {
 /// Tells whether somebody said in so many words which list it is.
 fn is_said(reason: Reason) -> bool {
     matches!(reason, Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config)
-}
-
-/// Opens the tasks of a list again whose jobs failed or were lost, where that was wished and nobody has done it.
-fn reopen_tasks(desk: &JobDesk, yard: &Yard) {
-    let is_here = |job: &&Job| job.list == *yard.list_id() && job.store == desk.store;
-    let attempt = || -> Result<(), Error> {
-        for job in desk.jobs.to_be_reopened()?.iter().filter(is_here) {
-            if let Some(refusal) = desk.jobs.reopen_task_of(job, yard)? {
-                tracing::warn!(job = %job.id, ?refusal, "its task was not opened again");
-            }
-        }
-        Ok(())
-    };
-    if let Err(error) = attempt() {
-        tracing::warn!(%error, "tasks of jobs that were lost are not opened again");
-    }
 }
 
 /// Returns how tasks are claimed, whoever does.

@@ -82,3 +82,38 @@ fn a_job_that_completes_or_is_stopped_leaves_its_task_as_it_is() {
     // Nothing is left to look after.
     assert!(!std::fs::exists(site.home.data().join("jobs/reopening")).unwrap());
 }
+
+#[test]
+fn what_another_agent_has_begun_since_is_left_alone_and_its_own_work_is_put_back() {
+    for (agent, status) in [("ben", "in_progress"), ("tester", "pending")] {
+        let site = Site::new();
+        site.ask("create one");
+        let id = site.start("--task 1 --reopen-on-failure", "sleep 600");
+        site.ask(&format!("claim 1 --as {agent}"));
+        let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
+        kill(supervisor);
+        await_that("the supervisor to end", || !is_alive(supervisor));
+        assert_eq!(site.ask("show 1")["task"]["status"], status, "{agent}");
+        assert!(!std::fs::exists(site.home.data().join("jobs/reopening")).unwrap());
+    }
+}
+
+#[test]
+fn lost_jobs_of_every_list_of_the_store_open_their_tasks() {
+    let (site, _) = with_a_lost_job();
+    assert_eq!(site.ask("list --list another")["tasks"].as_array().unwrap().len(), 0);
+    assert!(!std::fs::exists(site.home.data().join("jobs/reopening")).unwrap());
+    assert_eq!(site.ask("show 1")["task"]["status"], "pending");
+}
+
+#[test]
+fn commands_at_the_same_moment_open_a_task_once() {
+    let (site, _) = with_a_lost_job();
+    let commands: Vec<_> = (0..6).map(|_| site.home.command("list --json").spawn().unwrap()).collect();
+    for command in commands {
+        assert_eq!(command.wait_with_output().unwrap().status.code(), Some(0));
+    }
+    let history = site.ask("history 1");
+    let reopenings = history["entries"].as_array().unwrap().iter().filter(|entry| entry["op"] == "reopen").count();
+    assert_eq!(reopenings, 1, "{history}");
+}

@@ -18,6 +18,7 @@ use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::jobs::{JobPlace, JobSettings, Jobs};
 use taskyard::notices::Notices;
+use taskyard::opening::Address;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
 use taskyard_testkit::{Home, PATIENCE};
@@ -144,7 +145,7 @@ fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
         runs_commands: true,
         longest_output: longest_output(None),
         directory: home.path().join("work"),
-        store: "memory:".to_owned(),
+        store: Address::Memory,
         session: Some(SESSION.to_owned()),
         tool_use: None,
         cancel: Cancel::new(),

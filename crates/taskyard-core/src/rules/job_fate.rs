@@ -1,8 +1,9 @@
 //! Whether a job that is recorded as alive still can be.
 
+use super::agents::is_same_agent;
 use super::leasing::by_the_wall_clock;
 use super::liveness::{ProcessSeen, Standing, WithoutSigns, judge_holder};
-use crate::{Holder, Job, JobEnding, JobState, Moment, ProcessMark, Timestamp};
+use crate::{Holder, Job, JobEnding, JobState, Moment, ProcessMark, Status, Task, Timestamp};
 
 /// What is recorded of a job that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,14 +67,27 @@ pub fn reopens_its_task(job: &Job) -> bool {
     job.reopens_task && job.task.is_some() && has_failed
 }
 
+/// Tells whether the failure of a job opens its task again as that stands now. What is open needs no opening, and what another agent
+/// has in progress since is that agent's.
+pub fn reopens(job: &Job, task: &Task) -> bool {
+    let is_theirs = |owner: &String| is_same_agent(owner, job.agent.as_str());
+    reopens_its_task(job)
+        && match task.status {
+            Status::Pending => false,
+            Status::InProgress => task.owner.as_ref().is_none_or(is_theirs),
+            Status::Completed => true,
+        }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{LivingRecord, Verdict, judge_job};
+    use super::{LivingRecord, Verdict, judge_job, reopens};
+    use crate::job_samples::ended;
     use crate::rules::leasing::CLOCK_MARGIN;
     use crate::rules::liveness::{Liveness, ProcessSeen};
-    use crate::{Moment, ProcessMark, Timestamp};
+    use crate::{Job, JobEnding, Moment, ProcessMark, Status, Task, Timestamp};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -113,5 +127,33 @@ mod tests {
         let margin = i64::try_from(CLOCK_MARGIN.as_millis()).unwrap();
         assert_eq!(verdict(&at("one", 59_999 + margin), Liveness::Unknown, None), Verdict::Stands);
         assert_eq!(verdict(&at("one", 60_000 + margin), Liveness::Unknown, None), Verdict::LostElsewhere);
+    }
+
+    #[test]
+    fn a_failed_job_opens_its_task_unless_that_is_open_or_anothers() {
+        let failed = Job {
+            task: Some("1".parse().unwrap()),
+            reopens_task: true,
+            agent: crate::AgentName::new("ana").unwrap(),
+            ..ended(JobEnding::Exited(1))
+        };
+        let fine = Job { fate: ended(JobEnding::Exited(0)).fate, ..failed.clone() };
+        let task = |status, owner: Option<&str>| Task {
+            status,
+            owner: owner.map(str::to_owned),
+            ..Task::new("1".parse().unwrap(), "one")
+        };
+        for (task, is_opened) in [
+            (task(Status::Completed, None), true),
+            (task(Status::Completed, Some("ben")), true),
+            (task(Status::InProgress, None), true),
+            (task(Status::InProgress, Some("ana")), true),
+            (task(Status::InProgress, Some("ana@crew")), true),
+            (task(Status::InProgress, Some("ben")), false),
+            (task(Status::Pending, Some("ana")), false),
+        ] {
+            assert_eq!(reopens(&failed, &task), is_opened, "{task:?}");
+            assert!(!reopens(&fine, &task), "{task:?}");
+        }
     }
 }

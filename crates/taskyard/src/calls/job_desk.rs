@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::jobs::Jobs;
 use crate::notices::Notices;
+use crate::opening::Address;
 use crate::process::{Cancel, Workplace, wait_aside};
 
 /// What the tools for jobs work with, for one call.
@@ -21,7 +22,7 @@ pub struct JobDesk {
     /// Where commands run.
     pub directory: PathBuf,
     /// The address of the list's store.
-    pub store: String,
+    pub store: Address,
     /// The client's session.
     pub session: Option<String>,
     /// The id of the call, as the client gave it.

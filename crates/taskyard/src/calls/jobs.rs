@@ -35,7 +35,7 @@ impl Toolbox {
             description,
             task,
             time_limit,
-            store: desk.store.clone(),
+            store: desk.store.to_string(),
             session: desk.session.clone(),
             tool_use: desk.tool_use.clone(),
             ..NewJob::command(words, desk.directory.clone(), self.yard.actor().clone(), list)

@@ -3,17 +3,26 @@
 //! That a task may have to be opened is recorded with the start of its job and forgotten when it was, or need not be. So it
 //! happens though whoever should have done it was killed: the next one who looks does it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use taskyard_core::rules::job_fate::reopens_its_task;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Job, JobId, Status};
+use taskyard_core::{Job, JobId};
 
 use super::{JobError, Jobs};
 use crate::machine::{Machine, insert_reopening, remove_reopening};
 use crate::sqlite::{Database, DatabaseError};
-use crate::{Error, Outcome, Yard, private};
+use crate::{Error, private};
+
+/// How long another process is waited for that opens tasks again.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How soon is looked again whether it is done.
+const SOON: Duration = Duration::from_millis(5);
 
 impl Jobs {
     /// Tells whether the end of a job may have to open a task again; costs next to nothing.
@@ -40,22 +49,42 @@ impl Jobs {
         Ok(found)
     }
 
-    /// Opens the task of a job again, on the list of a yard, and takes note of it. A task that is gone, or that may not be opened,
-    /// stays as it is.
-    pub fn reopen_task_of(&self, job: &Job, yard: &Yard) -> Result<Option<Refusal>, Error> {
-        let Some(task) = job.task.as_ref().filter(|_| reopens_its_task(job)) else { return Ok(None) };
-        let yard = yard.acting_as(job.agent.clone()).overruling();
-        let refusal = match yard.show(task)? {
-            Outcome::Refused(refusal) => Some(refusal),
-            // One that is open needs no opening.
-            Outcome::Done(shown) if shown.task.status == Status::Pending => None,
-            Outcome::Done(_) => match yard.reopen(task)? {
-                Outcome::Done(_) => None,
-                Outcome::Refused(refusal) => Some(refusal),
-            },
+    /// Has the tasks opened again of those jobs that were started for lists of a store, each once: whoever comes while another
+    /// process is at it waits, and finds nothing left to do.
+    pub(crate) fn settle_reopenings(
+        &self,
+        store: &str,
+        reopen: impl Fn(&Job) -> Result<Option<Refusal>, Error>,
+    ) -> Result<(), Error> {
+        let is_due = |job: &Job| job.store == store;
+        if !self.to_be_reopened()?.iter().any(is_due) {
+            return Ok(());
+        }
+        let _turn = self.settling_turn()?;
+        for job in self.to_be_reopened()?.iter().filter(|job| is_due(job)) {
+            if let Some(refusal) = reopen(job)? {
+                tracing::warn!(job = %job.id, ?refusal, "its task was not opened again");
+            }
+            self.settle_reopening(&job.id)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no other process opens tasks again.
+    fn settling_turn(&self) -> Result<File, JobError> {
+        let path = self.place.data.join("jobs");
+        let started = Instant::now();
+        let attempt = || -> io::Result<File> {
+            let file = File::open(&path)?;
+            loop {
+                match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => return Ok(file),
+                    Err(Errno::WOULDBLOCK | Errno::INTR) if started.elapsed() < PATIENCE => thread::sleep(SOON),
+                    Err(error) => return Err(error.into()),
+                }
+            }
         };
-        self.settle_reopening(&job.id)?;
-        Ok(refusal)
+        attempt().map_err(JobError::io("cannot lock", &path))
     }
 
     /// Takes note, within the transaction that records a job, that its end may have to open its task again.
@@ -86,5 +115,94 @@ impl Jobs {
     /// Returns the file that is there while the table of jobs that may reopen tasks is not empty.
     fn reopening_mark(&self) -> PathBuf {
         self.place.data.join("jobs").join("reopening")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use taskyard_core::{AgentName, ClientVersion, Job, JobFate, JobKind, JobOutput, ListId, Timestamp};
+
+    use crate::jobs::record::Record;
+    use crate::jobs::{JobPlace, JobSettings, Jobs};
+    use crate::liveness::own_mark;
+    use crate::machine::{Machine, insert_job};
+
+    /// Returns jobs with one among them that was lost.
+    fn with_a_lost_job(data: &std::path::Path) -> Jobs {
+        let place = JobPlace {
+            data: data.to_owned(),
+            temporary: data.to_owned(),
+            program: "/bin/false".into(),
+            environment: Vec::new(),
+            settings: JobSettings::default(),
+        };
+        let jobs = Jobs::new(place);
+        let job = Job {
+            id: "b000001".parse().unwrap(),
+            kind: JobKind::LocalBash,
+            description: "a job".into(),
+            name: None,
+            fate: JobFate::Lost { at: Timestamp(2) },
+            started: Timestamp(1),
+            output_file: data.join("output"),
+            form: ClientVersion::default(),
+            output: JobOutput::default(),
+            output_offset: 0,
+            notified: false,
+            task: Some("1".parse().unwrap()),
+            reopens_task: true,
+            command: vec!["true".into()],
+            directory: data.to_owned(),
+            agent: AgentName::new("ana").unwrap(),
+            list: ListId::new("L").unwrap(),
+            store: "memory:".into(),
+            tool_use: None,
+            time_limit: None,
+            max_output: 1,
+            last_seen: Timestamp(1),
+        };
+        let record = Record::new(job, String::new(), own_mark(), Duration::ZERO);
+        let recorded = Machine::open(data).unwrap().alone(data, |transaction| {
+            jobs.expect_reopening(transaction, &record.job.id)?;
+            insert_job(transaction, &record.to_row())
+        });
+        recorded.unwrap();
+        jobs
+    }
+
+    #[test]
+    fn of_two_who_find_a_lost_job_at_the_same_moment_one_opens_its_task() {
+        let data = tempfile::tempdir().unwrap();
+        let jobs = with_a_lost_job(data.path());
+        let (begun, begins) = channel();
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                jobs.settle_reopenings("memory:", |_| {
+                    begun.send(()).unwrap();
+                    // Long enough for the other one to have looked.
+                    std::thread::sleep(Duration::from_millis(200));
+                    Ok(None)
+                })
+            });
+            begins.recv().unwrap();
+            assert_eq!(jobs.to_be_reopened().unwrap().len(), 1, "it is due still");
+            jobs.settle_reopenings("memory:", |job| panic!("{} was opened twice", job.id)).unwrap();
+            first.join().unwrap().unwrap();
+        });
+        assert!(!jobs.may_reopen_tasks());
+    }
+
+    #[test]
+    fn what_could_not_be_opened_is_tried_again_and_other_stores_are_left_alone() {
+        let data = tempfile::tempdir().unwrap();
+        let jobs = with_a_lost_job(data.path());
+        jobs.settle_reopenings("claude:", |job| panic!("{} is of another store", job.id)).unwrap();
+        assert!(jobs.settle_reopenings("memory:", |_| Err(crate::Error::Cancelled)).is_err());
+        assert_eq!(jobs.to_be_reopened().unwrap().len(), 1);
+        jobs.settle_reopenings("memory:", |_| Ok(None)).unwrap();
+        assert_eq!(jobs.to_be_reopened().unwrap(), []);
     }
 }

@@ -22,6 +22,7 @@ mod import;
 mod leases;
 mod list;
 mod lists;
+mod lost_jobs;
 mod merge;
 mod moves;
 mod noting;

@@ -25,8 +25,13 @@ impl Yard {
 
     /// Makes a task pending again, cancelled or not.
     pub fn reopen(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        self.change(id, |task| to(Status::Pending, no_longer_cancelled(task)))
+        self.change(id, to_pending)
     }
+}
+
+/// Returns what makes a task pending again.
+pub(super) fn to_pending(task: &Task) -> Update {
+    to(Status::Pending, no_longer_cancelled(task))
 }
 
 fn to(status: Status, metadata: Option<Metadata>) -> Update {

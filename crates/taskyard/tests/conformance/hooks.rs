@@ -88,6 +88,7 @@ fn with_hooks(yard: Yard, folder: &Path, settings: &str, session: &str) -> Yard 
         directory: work,
         config: Config::default(),
         data: None,
+        environment: Vec::new(),
         session: Some(session.to_owned()),
         teammate: None,
         rules: yard.rules(),

@@ -79,6 +79,7 @@ impl Place {
             directory: self.path("project"),
             config: Config::load(Some(&user), Some(&project)).unwrap(),
             data: Some(self.path("data")),
+            environment: Vec::new(),
             session: Some("s-1".to_owned()),
             teammate: None,
             rules: self.rules,

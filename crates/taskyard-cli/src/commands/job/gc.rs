@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
-use crate::reopening::settle;
+use crate::reopening::reopen_tasks_everywhere;
 
 /// Tidy away the jobs that ended long ago, with their output
 ///
@@ -33,7 +33,7 @@ impl Gc {
         let jobs = context.jobs()?;
         // What a job still has to do for its task is done before it is forgotten.
         jobs.reconcile()?;
-        settle(&jobs, context)?;
+        reopen_tasks_everywhere(&jobs, context.environment())?;
         let age = self.older_than.unwrap_or(jobs.place().settings.keep);
         let (removed, bytes, foreign) = if self.dry_run {
             (jobs.ended_before(age)?, 0, Vec::new())

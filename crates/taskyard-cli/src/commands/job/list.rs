@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
-use crate::reopening::settle;
+use crate::reopening::reopen_tasks_everywhere;
 
 /// Show the jobs of this machine, the newest last
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ impl List {
             (Some(list), Some(task)) => jobs.of_task(list, task)?,
             _ => jobs.list()?,
         };
-        settle(&jobs, context)?;
+        reopen_tasks_everywhere(&jobs, context.environment())?;
         found.retain(|job| !self.running || !job.state().is_over());
         found.retain(|job| list.as_ref().is_none_or(|list| job.list == *list));
         if output.is_json() {

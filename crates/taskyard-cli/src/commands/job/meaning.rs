@@ -6,7 +6,7 @@ use taskyard::jobs::Jobs;
 
 use crate::context::Context;
 use crate::problem::Problem;
-use crate::reopening::settle;
+use crate::reopening::reopen_tasks_everywhere;
 
 /// The job a command is about.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ impl Meant {
     pub(super) fn find(&self, context: &Context) -> Result<(Jobs, Job), Problem> {
         let jobs = context.jobs()?;
         let job = jobs.find(self.id.trim())?;
-        settle(&jobs, context)?;
+        reopen_tasks_everywhere(&jobs, context.environment())?;
         Ok((jobs, job))
     }
 }

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
 use crate::problem::Problem;
-use crate::reopening::settle;
+use crate::reopening::reopen_tasks_everywhere;
 
 /// Start a command in the background
 ///
@@ -57,7 +57,7 @@ impl Run {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let jobs = context.jobs()?;
         jobs.reconcile_few()?;
-        settle(&jobs, context)?;
+        reopen_tasks_everywhere(&jobs, context.environment())?;
         if let Some(task) = &self.task {
             // A job for a task that is not there is a mistake, and the best time to say so is now.
             context.yard()?.show(task)?.done()?;

@@ -1,0 +1,34 @@
+//! Opening the tasks of jobs again that failed or were lost.
+
+use taskyard_core::Job;
+use taskyard_core::rules::job_fate::reopens;
+use taskyard_core::rules::refusal::Refusal;
+
+use super::Update;
+use super::moves::to_pending;
+use crate::jobs::Jobs;
+use crate::opening::Address;
+use crate::{Error, Outcome, Yard};
+
+impl Yard {
+    /// Opens the tasks again whose jobs failed, ran out of time or were lost, where that was wished and nobody has done it: on every
+    /// list of the store, whose address this is. Whoever is about to look at a list or to change it calls this before.
+    pub fn reopen_tasks_of_jobs(&self, jobs: &Jobs, address: &Address) -> Result<(), Error> {
+        if !jobs.may_reopen_tasks() {
+            return Ok(());
+        }
+        jobs.settle_reopenings(&address.to_string(), |job| self.reopen_task_of(job))
+    }
+
+    /// Opens the task of a job again, if the task as it stands in the transaction that writes it is to be opened.
+    fn reopen_task_of(&self, job: &Job) -> Result<Option<Refusal>, Error> {
+        let Some(task) = &job.task else { return Ok(None) };
+        let yard = self.on(job.list.clone()).acting_as(job.agent.clone()).overruling();
+        let reopened =
+            yard.change(task, |task| if reopens(job, task) { to_pending(task) } else { Update::default() })?;
+        Ok(match reopened {
+            Outcome::Done(_) => None,
+            Outcome::Refused(refusal) => Some(refusal),
+        })
+    }
+}
