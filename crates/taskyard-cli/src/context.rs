@@ -291,7 +291,7 @@ impl Context {
     }
 
     /// Returns what agents are told of their jobs.
-    pub(crate) fn notices(&self) -> Result<Notices, Problem> {
+    pub(crate) fn notices(&self) -> Result<Arc<dyn Notices>, Problem> {
         self.opened()?.notices.clone().ok_or_else(|| self.no_place())
     }
 

@@ -1,5 +1,6 @@
 //! The binary `taskyard`: reads what was typed, calls one operation of the `taskyard` library, and shows what came of it.
 
+mod address_problem;
 mod arguments;
 mod candidates;
 mod commands;

@@ -8,7 +8,7 @@ use taskyard::config::ConfigError;
 use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
-use taskyard::opening::AddressError;
+use taskyard::notices::NoticeError;
 use taskyard::store::Occupant;
 use taskyard::todos::TodoFileError;
 use taskyard::work::WorkError;
@@ -339,23 +339,12 @@ impl From<ConfigError> for Problem {
     }
 }
 
-impl From<AddressError> for Problem {
-    fn from(error: AddressError) -> Self {
-        let hint = match &error {
-            AddressError::Unknown { schemes, .. } => {
-                let ours = "`claude:` (the default), `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY`";
-                let others: String = schemes.iter().map(|scheme| format!(", `{scheme}:…`")).collect();
-                format!("use {ours}{others} or `memory:`")
-            }
-            AddressError::NoDirectory { scheme } if scheme == "teaching" => {
-                "write `teaching:DIRECTORY`, `teaching:.tasks` say".to_owned()
-            }
-            AddressError::NoDirectory { scheme } => format!("write `{scheme}:DIRECTORY`"),
-            AddressError::UnclearPassword { .. } => {
-                "in a password write `@` as %40, `:` as %3A, `/` as %2F, `?` as %3F and `#` as %23".to_owned()
-            }
-        };
-        Self::usage("bad_store", error.to_string()).hint(hint)
+impl From<NoticeError> for Problem {
+    fn from(error: NoticeError) -> Self {
+        match error.into_machine() {
+            Ok(error) => error.into(),
+            Err(error) => Self::new(Exit::CouldNot, "notices", error.to_string()),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Opening the tasks of jobs again that did not complete. What keeps us from that is for the log alone.
+//! What the end of jobs means for their tasks and agents. What keeps us from settling it is for the log alone.
 
 use taskyard::core::Job;
+use taskyard::core::rules::job_fate::reopens_its_task;
 use taskyard::jobs::Jobs;
-use taskyard::opening::WrittenAddress;
+use taskyard::opening::{Address, WrittenAddress};
 use taskyard::process::Cancel;
 
 use crate::arguments::Globals;
@@ -21,20 +22,30 @@ pub(crate) fn reopen_tasks(context: &Context) {
 
 /// Does the same for every store that jobs were started for.
 pub(crate) fn reopen_tasks_everywhere(jobs: &Jobs, environment: &Environment) -> Result<(), Problem> {
-    jobs.to_be_reopened()?.iter().for_each(|job| reopen_task_of(jobs, job, environment));
+    jobs.to_be_reopened()?.iter().for_each(|job| tell_failure(attempt(jobs, &context_of(job, environment))));
     Ok(())
 }
 
-/// Does the same for the store that a job was started for.
-pub(crate) fn reopen_task_of(jobs: &Jobs, job: &Job, environment: &Environment) {
+/// Does what the end of a job means where its list lives: its agent is told, and its task opened again.
+pub(crate) fn settle_end_of(jobs: &Jobs, job: &Job, environment: &Environment) {
+    let context = context_of(job, environment);
+    // On this machine it was told with its end.
+    if matches!(context.address(), Ok(Address::Remote(_))) {
+        tell_failure(context.notices().and_then(|notices| Ok(notices.queue(job)?)));
+    }
+    if reopens_its_task(job) {
+        tell_failure(attempt(jobs, &context));
+    }
+}
+
+fn context_of(job: &Job, environment: &Environment) -> Context {
     let globals = Globals {
         list: Some(job.list.as_str().to_owned()),
         store: Some(WrittenAddress::new(job.store.clone())),
         agent: Some(job.agent.as_str().to_owned()),
         ..Globals::default()
     };
-    let context = Context::new(globals, environment.clone(), Cancel::new()).at(Some(&job.directory));
-    tell_failure(attempt(jobs, &context));
+    Context::new(globals, environment.clone(), Cancel::new()).at(Some(&job.directory))
 }
 
 fn attempt(jobs: &Jobs, context: &Context) -> Result<(), Problem> {
@@ -43,6 +54,6 @@ fn attempt(jobs: &Jobs, context: &Context) -> Result<(), Problem> {
 
 fn tell_failure(attempted: Result<(), Problem>) {
     if let Err(problem) = attempted {
-        tracing::warn!(why = problem.report().message, "tasks of jobs that were lost are not opened again");
+        tracing::warn!(why = problem.report().message, "what the end of jobs means is not settled yet");
     }
 }

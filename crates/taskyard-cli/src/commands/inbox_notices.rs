@@ -1,6 +1,7 @@
 //! The notifications among what waits for an agent: which of its jobs have ended.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::core::dialect::task_notification::block;
@@ -15,7 +16,7 @@ use crate::problem::Problem;
 
 /// What waits for one agent on one list.
 pub(super) struct JobNotices {
-    notices: Notices,
+    notices: Arc<dyn Notices>,
     agent: AgentName,
     list: ListId,
     version: ClientVersion,
@@ -38,8 +39,8 @@ impl JobNotices {
 
     /// Returns what waits, oldest first, and records that it is told.
     pub(super) fn take(&self, known: &HashSet<JobId>) -> Result<Vec<Notice>, Problem> {
-        let mut waiting = self.notices.pending(&self.agent, &self.list)?;
-        waiting.retain(|notice| !known.contains(&notice.job.id));
+        let mut waiting = self.notices.waiting(&self.list)?;
+        waiting.retain(|notice| notice.agent == self.agent && !known.contains(&notice.job.id));
         self.notices.deliver(&mut waiting)?;
         Ok(waiting)
     }

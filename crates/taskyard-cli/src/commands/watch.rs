@@ -78,7 +78,7 @@ impl Watch {
             tracing::warn!(%error, "jobs that were lost are not told of");
         }
         // After following began, so that none falls between them; those that come both ways are told once.
-        let again = if self.since.is_some() { notices.pending_on(yard.list_id())? } else { Vec::new() };
+        let again = if self.since.is_some() { notices.waiting(yard.list_id())? } else { Vec::new() };
         let told: HashSet<JobId> = again.iter().map(|notice| notice.job.id.clone()).collect();
         if output.is_terminal() && !output.is_quiet() {
             let mut line = Line::new().with(Tone::Dim, "watching ").with(Tone::Strong, yard.list_id().as_str());

@@ -81,7 +81,7 @@ impl News {
 
 impl Following {
     /// Begins to follow a yard's list, where that has not begun.
-    pub(super) fn begin(&self, yard: &Yard, notices: &Notices, news: &News) -> Result<(), Error> {
+    pub(super) fn begin(&self, yard: &Yard, notices: &dyn Notices, news: &News) -> Result<(), Error> {
         let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if following.is_some() {
             return Ok(());

@@ -9,8 +9,7 @@ use taskyard::core::AgentName;
 use taskyard::core::dialect::task_notification::{HEADING, block};
 use taskyard::core::rules::notifying::Told;
 use taskyard::core::tools::Answer;
-use taskyard::jobs::JobError;
-use taskyard::notices::Notice;
+use taskyard::notices::{Notice, NoticeError};
 
 use super::calling::Call;
 use super::hub::Hub;
@@ -85,7 +84,7 @@ impl Hub {
         let waiting = self.workers.look(move || {
             place.look_at_jobs();
             let waiting = place.notice_board().waiting(&agent)?;
-            Ok::<_, JobError>((!waiting.is_empty()).then(|| text(&waiting, &place)))
+            Ok::<_, NoticeError>((!waiting.is_empty()).then(|| text(&waiting, &place)))
         });
         waiting.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }

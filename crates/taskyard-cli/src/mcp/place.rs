@@ -101,7 +101,7 @@ impl Place {
             claimed_for: Arc::default(),
             following: Following::default(),
             following_inboxes: FollowingInboxes::default(),
-            board: NoticeBoard::new(desk.notices.clone(), yard.list_id().clone()),
+            board: NoticeBoard::new(Arc::clone(&desk.notices), yard.list_id().clone()),
             desk,
             looked_at_jobs: Mutex::new(None),
             warden: OnceLock::new(),
@@ -150,7 +150,7 @@ impl Place {
     }
 
     /// Returns what agents are told of their jobs.
-    pub(super) fn notices(&self) -> &Notices {
+    pub(super) fn notices(&self) -> &dyn Notices {
         self.board.notices()
     }
 

@@ -17,7 +17,7 @@ use taskyard::core::rules::gate::System;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::jobs::{JobPlace, JobSettings, Jobs};
-use taskyard::notices::Notices;
+use taskyard::notices::MachineNotices;
 use taskyard::opening::Address;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
@@ -141,7 +141,7 @@ fn replay_in_the_library(recording: &Recording, home: &Home) -> usize {
     };
     let desk = JobDesk {
         jobs: Jobs::new(place),
-        notices: Notices::in_data(home.data()),
+        notices: Arc::new(MachineNotices::in_data(home.data())),
         runs_commands: true,
         longest_output: longest_output(None),
         directory: home.path().join("work"),

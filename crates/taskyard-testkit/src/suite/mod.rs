@@ -1,13 +1,16 @@
-//! The contract of a store, one function per promise. [`crate::store_suite`] makes a test of each.
+//! The contract of a store and of what lives beside it, one function per promise. [`crate::store_suite`], [`crate::notices_suite`]
+//! and [`crate::todos_suite`] make a test of each.
 
 pub mod committing;
 pub mod contention;
 pub mod history;
 pub mod images;
 pub mod leasing;
+pub mod notices;
 pub mod numbering;
 pub mod pairs;
 pub mod reading;
+pub mod todos;
 pub mod watching;
 
 mod samples;

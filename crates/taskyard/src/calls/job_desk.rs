@@ -14,7 +14,7 @@ pub struct JobDesk {
     /// The jobs of this machine.
     pub jobs: Jobs,
     /// What agents are told of them.
-    pub notices: Notices,
+    pub notices: Arc<dyn Notices>,
     /// Whether the agent may run commands.
     pub runs_commands: bool,
     /// So many characters of output are shown at once, counted as JavaScript counts them.

@@ -47,4 +47,4 @@ pub use stopping::Stopping;
 pub use supervisor::supervise;
 pub use trampoline::trampoline;
 
-pub(crate) use record::job_in;
+pub(crate) use record::{job_in, row_of};

@@ -14,6 +14,7 @@ use taskyard_core::{
 };
 
 use super::JobError;
+use crate::liveness::own_mark;
 use crate::machine::JobRow;
 
 /// Everything that is kept of a job: what others may know of it, and what we need to find and end it.
@@ -331,4 +332,9 @@ fn milliseconds(span: Duration) -> u64 {
 /// Reads the job in a row.
 pub(crate) fn job_in(row: &JobRow) -> Result<Job, JobError> {
     Record::from_row(row).map(|record| record.job)
+}
+
+/// Returns the row of a job that another machine has recorded.
+pub(crate) fn row_of(job: &Job) -> JobRow {
+    Record::new(job.clone(), String::new(), own_mark(), Duration::ZERO).to_row()
 }

@@ -13,5 +13,5 @@ mod trust;
 pub use bindings::Binding;
 pub use database::{Machine, MachineError};
 pub(crate) use jobs::{JobRow, JobRows, find_job, has_been, insert_job, remove_job, replace_job};
-pub(crate) use notices::{NoticeRow, NoticeRows};
+pub(crate) use notices::{NoticeRow, NoticeRows, keep_foreign};
 pub(crate) use reopenings::{insert_reopening, remove_reopening};

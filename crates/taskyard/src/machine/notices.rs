@@ -94,6 +94,14 @@ pub(super) fn keep_for_notice(transaction: &Database, job: &str) -> Result<(), D
     transaction.execute(&keep, [job]).map(drop)
 }
 
+/// Keeps what is known of a job of another machine for as long as its notice waits.
+pub(crate) fn keep_foreign(transaction: &Database, row: &JobRow) -> Result<(), DatabaseError> {
+    let query = "INSERT OR IGNORE INTO tidied_jobs (id, state, list, task, started, ended, size, record) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let JobRow { id, state, list, task, started, ended, size, record, .. } = row;
+    transaction.execute(query, (id, state, list, task, started, ended, size, record)).map(drop)
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<NoticeRow> {
     Ok(NoticeRow { job: row.get(0)?, agent: row.get(1)?, queued: row.get(2)?, delivered: row.get(3)? })
 }

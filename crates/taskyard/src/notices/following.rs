@@ -9,7 +9,7 @@ use notify::{RecursiveMode, Watcher as _};
 use taskyard_core::ListId;
 
 use super::stamp::{GRAIN, Stamp};
-use super::{Notice, Notices};
+use super::{MachineNotices, NoticeListener};
 use crate::machine::{Machine, MachineError};
 use crate::store::Subscription;
 
@@ -18,58 +18,56 @@ const UNTOLD: Duration = Duration::from_secs(1);
 /// Where it does, we look this often all the same, should it have lost count.
 const TOLD: Duration = Duration::from_secs(60);
 
-/// Hears of a notice.
-pub type NoticeListener = Box<dyn Fn(&Notice) + Send>;
-
 enum Word {
     Moved,
     End,
 }
 
-impl Notices {
-    /// Calls a listener for every notice that is queued on a list from now on, whoever it is for, until the subscription is
-    /// dropped.
-    pub fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, MachineError> {
-        let (sender, receiver) = channel();
-        let moved = sender.clone();
-        let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
-            if !matches!(&event, Ok(event) if event.kind.is_access()) {
-                let _ = moved.send(Word::Moved);
-            }
-        });
-        // There is nothing to watch before there is a directory. Where it cannot be made, nothing will be queued either.
-        if let Err(error) = Machine::open(self.data()) {
-            tracing::debug!(%error, "no notices can be queued");
+/// Calls a listener for every notice that is queued on a list from now on, until the subscription is dropped.
+pub(super) fn follow(
+    notices: &MachineNotices,
+    list: &ListId,
+    to: NoticeListener,
+) -> Result<Subscription, MachineError> {
+    let (sender, receiver) = channel();
+    let moved = sender.clone();
+    let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
+        if !matches!(&event, Ok(event) if event.kind.is_access()) {
+            let _ = moved.send(Word::Moved);
         }
-        // Watching begins before the first look, so that nothing falls between them.
-        let watcher = watcher.and_then(|mut watcher| {
-            watcher.watch(self.data(), RecursiveMode::NonRecursive)?;
-            Ok(watcher)
-        });
-        let watcher =
-            watcher.inspect_err(|error| tracing::warn!(%error, "notices are looked for instead of being told")).ok();
-        let known = self.jobs_told_of(list)?;
-        let (notices, list) = (self.clone(), list.clone());
-        let thread = thread::Builder::new()
-            .name("taskyard-notices".to_owned())
-            .spawn(move || {
-                let pause = if watcher.is_some() { TOLD } else { UNTOLD };
-                follow(&notices, &list, known, &receiver, pause, &to);
-                drop(watcher);
-            })
-            .map_err(|source| MachineError::Io { doing: "cannot watch", path: self.data().to_owned(), source })?;
-        Ok(Subscription::new(move || {
-            let _ = sender.send(Word::End);
-            // A listener may end its own subscription; it cannot wait for itself.
-            if thread.thread().id() != thread::current().id() {
-                let _ = thread.join();
-            }
-        }))
+    });
+    // There is nothing to watch before there is a directory. Where it cannot be made, nothing will be queued either.
+    if let Err(error) = Machine::open(notices.data()) {
+        tracing::debug!(%error, "no notices can be queued");
     }
+    // Watching begins before the first look, so that nothing falls between them.
+    let watcher = watcher.and_then(|mut watcher| {
+        watcher.watch(notices.data(), RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    });
+    let watcher =
+        watcher.inspect_err(|error| tracing::warn!(%error, "notices are looked for instead of being told")).ok();
+    let known = notices.jobs_told_of(list)?;
+    let (followed, list) = (notices.clone(), list.clone());
+    let thread = thread::Builder::new()
+        .name("taskyard-notices".to_owned())
+        .spawn(move || {
+            let pause = if watcher.is_some() { TOLD } else { UNTOLD };
+            tell_what_comes(&followed, &list, known, &receiver, pause, &to);
+            drop(watcher);
+        })
+        .map_err(|source| MachineError::Io { doing: "cannot watch", path: notices.data().to_owned(), source })?;
+    Ok(Subscription::new(move || {
+        let _ = sender.send(Word::End);
+        // A listener may end its own subscription; it cannot wait for itself.
+        if thread.thread().id() != thread::current().id() {
+            let _ = thread.join();
+        }
+    }))
 }
 
-fn follow(
-    notices: &Notices,
+fn tell_what_comes(
+    notices: &MachineNotices,
     list: &ListId,
     mut known: HashSet<String>,
     receiver: &Receiver<Word>,
@@ -95,7 +93,7 @@ fn follow(
 }
 
 /// Waits until the database may hold more than was seen; returns whether anybody still wants to know.
-fn is_to_look_again(notices: &Notices, seen: &Stamp, receiver: &Receiver<Word>, pause: Duration) -> bool {
+fn is_to_look_again(notices: &MachineNotices, seen: &Stamp, receiver: &Receiver<Word>, pause: Duration) -> bool {
     let longest = if seen.is_settled() { pause } else { GRAIN };
     loop {
         match receiver.recv_timeout(longest) {

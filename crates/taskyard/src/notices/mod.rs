@@ -1,17 +1,25 @@
 //! What there is to tell an agent of the jobs it started, until it has heard it.
 //!
-//! Whoever records the end of a job queues its notice in the same transaction. [`Notices`] says which wait and records which were
-//! heard; how they are told is not known here, and why it is done so is `docs/design/notifications.md`.
+//! Whoever records the end of a job queues its notice on its machine in the same transaction. [`Notices`] says which wait and records
+//! which were heard, where the lists live; [`ForwardedNotices`] passes on to them what jobs left on their machine. How they are told is
+//! not known here, and why it is done so is `docs/design/notifications.md`.
 
 mod board;
+mod contract;
+mod error;
 mod following;
-mod keeping;
+mod forwarding;
+mod machine_notices;
+mod memory;
 mod notice;
 mod queue;
 mod stamp;
 
 pub use board::NoticeBoard;
-pub use following::NoticeListener;
-pub use keeping::Notices;
+pub use contract::{NoticeListener, Notices};
+pub use error::NoticeError;
+pub use forwarding::ForwardedNotices;
+pub use machine_notices::MachineNotices;
+pub use memory::MemoryNotices;
 pub use notice::Notice;
 pub(crate) use queue::queue;

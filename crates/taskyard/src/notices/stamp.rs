@@ -1,5 +1,6 @@
 //! How the machine's database looks from outside, to know whether it has changed without opening it.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,6 +21,13 @@ impl Stamp {
         // Whoever only reads may leave an empty log behind: that is no change.
         let log = look(data.join("machine.sqlite-wal")).filter(|(_, length)| *length > 0);
         Self([look(data.join("machine.sqlite")), log])
+    }
+
+    /// Returns a number for what it looks like, where a later change is certain to look different.
+    pub(super) fn settled(&self) -> Option<u64> {
+        let mut number = DefaultHasher::new();
+        self.0.hash(&mut number);
+        self.is_settled().then(|| number.finish())
     }
 
     /// Tells whether a later change is certain to look different.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Address, AddressError, OpenError, Openers, Places};
-use crate::notices::Notices;
+use crate::notices::{ForwardedNotices, MachineNotices, MemoryNotices, Notices};
 use crate::store::{
     DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
     open_documents, open_teaching,
@@ -20,7 +20,7 @@ pub struct Opened {
     /// The teams that work on them; none without a place for their files.
     pub teams: Option<Arc<Teams>>,
     /// What agents are told of their jobs; none without a place to remember it.
-    pub notices: Option<Notices>,
+    pub notices: Option<Arc<dyn Notices>>,
     /// The todo lists of agents; none without a place for their files.
     pub todos: Option<Arc<dyn Todos>>,
 }
@@ -31,7 +31,7 @@ impl Opened {
         Self {
             store,
             teams: teams(address, places),
-            notices: places.data.as_ref().map(|data| Notices::in_data(data).of_store(address.to_string())),
+            notices: left_by_jobs(address, places).map(|notices| -> Arc<dyn Notices> { Arc::new(notices) }),
             todos: places
                 .client
                 .as_ref()
@@ -60,8 +60,16 @@ pub fn open(address: &Address, places: &Places, openers: &Openers) -> Result<Ope
             Ok(open_teaching(TeachingOptions { place, data: data()?, rules }))
         }
         Address::Memory => {
-            let opened = Opened::with_this_machines(Arc::new(MemoryStore::new(rules)), address, places);
-            return Ok(Opened { todos: Some(Arc::new(MemoryTodos::default())), ..opened });
+            let notices: Arc<dyn Notices> = Arc::new(MemoryNotices::default());
+            return Ok(Opened {
+                store: Arc::new(MemoryStore::new(rules)),
+                teams: teams(address, places),
+                notices: Some(match left_by_jobs(address, places) {
+                    Some(here) => Arc::new(ForwardedNotices::keeping(here, notices)),
+                    None => notices,
+                }),
+                todos: Some(Arc::new(MemoryTodos::default())),
+            });
         }
         Address::Remote(remote) => {
             let opener = openers.find(remote.scheme());
@@ -70,6 +78,11 @@ pub fn open(address: &Address, places: &Places, openers: &Openers) -> Result<Ope
         }
     };
     Ok(Opened::with_this_machines(store?, address, places))
+}
+
+/// Returns what jobs of this machine leave for the agents of a store.
+fn left_by_jobs(address: &Address, places: &Places) -> Option<MachineNotices> {
+    Some(MachineNotices::in_data(places.data.as_ref()?).of_store(address))
 }
 
 /// Returns the teams of this machine: those under the root of the store, else the client's own; in memory where the store is.

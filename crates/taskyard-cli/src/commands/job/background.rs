@@ -12,7 +12,7 @@ use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
 use crate::environment::Environment;
-use crate::reopening::reopen_task_of;
+use crate::reopening::settle_end_of;
 use crate::{places, signals};
 
 /// Does what a job needs of this program; none where something was typed. The tree of commands is not built for it, because it
@@ -47,7 +47,7 @@ fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCod
     signals::cancel_when_stopped(cancel.clone());
     match supervise(place.clone(), id, &cancel, tell) {
         Ok(job) => {
-            reopen_task_of(&Jobs::new(place), &job, environment);
+            settle_end_of(&Jobs::new(place), &job, environment);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,

@@ -1,0 +1,25 @@
+//! What is said of addresses that lead nowhere.
+
+use taskyard::opening::AddressError;
+
+use crate::problem::Problem;
+
+impl From<AddressError> for Problem {
+    fn from(error: AddressError) -> Self {
+        let hint = match &error {
+            AddressError::Unknown { schemes, .. } => {
+                let ours = "`claude:` (the default), `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY`";
+                let others: String = schemes.iter().map(|scheme| format!(", `{scheme}:…`")).collect();
+                format!("use {ours}{others} or `memory:`")
+            }
+            AddressError::NoDirectory { scheme } if scheme == "teaching" => {
+                "write `teaching:DIRECTORY`, `teaching:.tasks` say".to_owned()
+            }
+            AddressError::NoDirectory { scheme } => format!("write `{scheme}:DIRECTORY`"),
+            AddressError::UnclearPassword { .. } => {
+                "in a password write `@` as %40, `:` as %3A, `/` as %2F, `?` as %3F and `#` as %23".to_owned()
+            }
+        };
+        Self::usage("bad_store", error.to_string()).hint(hint)
+    }
+}

@@ -1,0 +1,28 @@
+//! Why notices could not be read or written.
+
+use std::error::Error;
+
+use crate::machine::MachineError;
+
+/// Why notices could not be read or written: what the place that keeps them said.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct NoticeError(Box<dyn Error + Send + Sync>);
+
+impl NoticeError {
+    /// Returns an error with its cause.
+    pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(cause.into())
+    }
+
+    /// Returns what this machine's database said, where that keeps them.
+    pub fn into_machine(self) -> Result<MachineError, Self> {
+        self.0.downcast().map(|error| *error).map_err(Self)
+    }
+}
+
+impl From<MachineError> for NoticeError {
+    fn from(error: MachineError) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,114 @@
+//! The notices of a machine: which wait, which were told, which were heard.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use taskyard_core::{AgentName, Job, JobId, ListId, Timestamp};
+
+use super::stamp::Stamp;
+use super::{Notice, NoticeError, NoticeListener, Notices, following, queue};
+use crate::clock;
+use crate::jobs::{job_in, row_of};
+use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows, has_been, keep_foreign};
+use crate::opening::Address;
+use crate::store::Subscription;
+
+/// The notices of a machine. They are queued where jobs end, and wait here until they are acknowledged.
+#[derive(Clone, Debug)]
+pub struct MachineNotices {
+    data: PathBuf,
+    store: Option<String>,
+}
+
+impl MachineNotices {
+    /// Returns the notices of a data directory.
+    pub fn in_data(data: impl Into<PathBuf>) -> Self {
+        Self { data: data.into(), store: None }
+    }
+
+    /// Leaves out what belongs to the lists of other stores than the one of this address: theirs may have the same names.
+    #[must_use]
+    pub fn of_store(self, address: &Address) -> Self {
+        Self { store: Some(address.to_string()), ..self }
+    }
+
+    /// Returns the data directory.
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Returns the jobs of a list of which there was ever anything to tell.
+    pub(super) fn jobs_told_of(&self, list: &ListId) -> Result<HashSet<String>, MachineError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(HashSet::new()) };
+        let rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        Ok(rows.into_iter().map(|row| row.job).collect())
+    }
+
+    /// Returns what was queued on a list besides what is known, heard or not.
+    pub(super) fn queued_on(&self, list: &ListId, known: &HashSet<String>) -> Result<Vec<Notice>, MachineError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        let mut rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        rows.retain(|row| !known.contains(&row.job));
+        self.read(&machine, rows)
+    }
+
+    /// Reads the jobs that rows tell of, also those that were tidied away. One that cannot be read keeps nobody from the others.
+    fn read(&self, machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, MachineError> {
+        let mut notices = Vec::with_capacity(rows.len());
+        for NoticeRow { job, agent, queued, delivered } in rows {
+            let (Some(found), Some(agent)) = (machine.told_job_row(&job)?, AgentName::new(agent)) else { continue };
+            match job_in(&found) {
+                Ok(job) if self.store.as_ref().is_some_and(|store| *store != job.store) => {}
+                Ok(job) => {
+                    let (queued, delivered) = (Timestamp(queued), delivered.map(Timestamp));
+                    notices.push(Notice { job, agent, queued, delivered });
+                }
+                Err(error) => tracing::warn!(job, %error, "passed over"),
+            }
+        }
+        Ok(notices)
+    }
+}
+
+impl Notices for MachineNotices {
+    fn queue(&self, job: &Job) -> Result<(), NoticeError> {
+        let mut machine = Machine::open(&self.data)?;
+        Ok(machine.alone(&self.data, |transaction| {
+            if !has_been(transaction, job.id.as_str())? {
+                keep_foreign(transaction, &row_of(job))?;
+            }
+            queue(transaction, job)
+        })?)
+    }
+
+    fn waiting(&self, list: &ListId) -> Result<Vec<Notice>, NoticeError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        Ok(self.read(&machine, machine.notice_rows(list.as_str(), NoticeRows::Waiting)?)?)
+    }
+
+    fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), NoticeError> {
+        if notices.is_empty() {
+            return Ok(());
+        }
+        let jobs: Vec<&str> = notices.iter().map(|notice| notice.job.id.as_str()).collect();
+        let waiting = Machine::open(&self.data)?.deliver_notices(&jobs, clock::now().0)?;
+        notices.retain(|notice| waiting.iter().any(|job| job == notice.job.id.as_str()));
+        Ok(())
+    }
+
+    fn acknowledge(&self, jobs: &[JobId]) -> Result<usize, NoticeError> {
+        if jobs.is_empty() {
+            return Ok(0);
+        }
+        let jobs: Vec<&str> = jobs.iter().map(JobId::as_str).collect();
+        Ok(Machine::open(&self.data)?.acknowledge_notices(&jobs, clock::now().0)?.len())
+    }
+
+    fn version(&self) -> Option<u64> {
+        Stamp::of(&self.data).settled()
+    }
+
+    fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, NoticeError> {
+        Ok(following::follow(self, list, to)?)
+    }
+}
