@@ -63,6 +63,22 @@ pub fn a_plan_goes_with_its_seat(open: &OpenTeams) {
     assert!(!opened.teams().may_start(&ana).unwrap());
 }
 
+/// What is left of a seat that nobody has is nothing to whoever takes it.
+pub fn what_is_left_of_a_seat_nobody_has_counts_for_nobody(open: &OpenTeams) {
+    let opened = open();
+    let team = make(&opened.teams(), &[]);
+    let plan = Plan { request: "plan-1@ana".into(), state: PlanState::Approved, at: Timestamp(8) };
+    let holder = Some(Holder::Process(own_mark()));
+    let left =
+        SeatRecord { agent: "eve".into(), holder, seen: Some(Timestamp(7)), tool_uses: 3, ..SeatRecord::default() };
+    let left = SeatRecord { plan: Some(plan), ..left };
+    opened.store().change_seat(&team, "ana", &mut |seat| *seat = left.clone()).unwrap();
+    let planning = NewMember { plan_mode_required: true, ..new_member("ana") };
+    let ana = opened.teams().join(&team, &planning).unwrap().unwrap();
+    assert!(!opened.teams().may_start(&ana).unwrap());
+    assert_eq!(opened.store().seats_in(&team).unwrap()["ana"].tool_uses, 0);
+}
+
 /// What is remembered is handed out as it was given, and forgotten when it is as at first.
 pub fn a_seat_is_remembered_to_the_letter(open: &OpenTeams) {
     let opened = open();

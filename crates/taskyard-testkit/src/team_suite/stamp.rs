@@ -31,6 +31,7 @@ macro_rules! team_suite {
             the_seat_of_a_living_member_is_not_taken
             the_seat_of_a_dead_member_is_free
             a_plan_goes_with_its_seat
+            what_is_left_of_a_seat_nobody_has_counts_for_nobody
             a_seat_is_remembered_to_the_letter
             a_team_made_anew_begins_without_seats
         }

@@ -90,20 +90,26 @@ impl Teams {
             backend_type: None,
             name: name.to_owned(),
         };
+        if let Some(left_over) = before.get(name).filter(|_| is_there.is_none())
+            && self.store.team(&team.name)?.is_none_or(|team| team.member(name).is_none())
+        {
+            // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's. Whoever
+            // sits down meanwhile was in the team before.
+            self.store.change_seat(team, name, &mut |seat| {
+                if seat == left_over {
+                    *seat = SeatRecord::default();
+                }
+            })?;
+        }
         let added = self.store.add_member(&team.name, &member)?;
         self.read_roster_again();
         let Some(added) = added else { return Ok(Err(self.no_such_team(team.name.as_str())?)) };
         reach("team: joined");
         let mut is_taken = false;
         self.store.change_seat(&added.team, name, &mut |seat| {
-            let is_as_before = *seat == before.get(name).cloned().unwrap_or_default();
-            let is_left_over = !added.was_there && is_as_before;
-            if is_left_over {
-                // What is remembered of a seat nobody has is of one who died while leaving: its plan approves nothing of this one's.
-                *seat = SeatRecord::default();
-            }
             // Of those who join under one name at once only one gets the seat.
-            is_taken = !is_left_over && self.is_taken(&added.team, Some(seat), new);
+            let is_anybody_there = added.was_there || *seat != SeatRecord::default();
+            is_taken = is_anybody_there && self.is_taken(&added.team, Some(seat), new);
             if !is_taken {
                 seat.sit(&new.agent, new.presence.holder().cloned(), now);
             }
