@@ -92,7 +92,7 @@ fn append(
     let whole = &text[root.start()..root.end()];
     let on_one_line = if whole.contains(": ") || whole.contains(", ") { Form::Line } else { Form::Tight };
     let Some(last) = container.items.last() else {
-        let after = container.after(text, container.open + 1);
+        let after = container.after(document, container.open + 1);
         // In a file that is one long line, everything is on that line.
         if !whole.contains('\n') && root.start() != container.open {
             return vec![(after.last_comment, item(on_one_line))];
@@ -104,7 +104,7 @@ fn append(
         let new = item(Form::Lines { end, step: &step, indent: &indent });
         return vec![(after.last_comment, format!("{end}{indent}{new}{closing}"))];
     };
-    let after = container.after(text, last.end);
+    let after = container.after(document, last.end);
     let comma = if after.comma.is_some() { "," } else { "" };
     let mut insertions = Vec::new();
     if inside.contains('\n') && begins_line(text, last.start) {

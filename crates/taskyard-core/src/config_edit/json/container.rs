@@ -1,8 +1,12 @@
 //! An object or array as it is written: where its items stand, and what is between them.
 
+use std::ops::Range;
+
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged as _;
-use std::ops::Range;
+use jsonc_parser::tokens::Token;
+
+use super::document::Document;
 
 /// An object or array as it is written.
 pub(super) struct Container {
@@ -36,32 +40,22 @@ impl Container {
     }
 
     /// Looks at what follows a place, up to the next item or the end of the container.
-    pub(super) fn after(&self, text: &str, place: usize) -> After {
+    pub(super) fn after(&self, document: &Document<'_>, place: usize) -> After {
         let limit = self.items.iter().map(|item| item.start).find(|start| *start >= place).unwrap_or(self.close);
+        let first = document.tokens.partition_point(|token| token.start() < place);
         let mut found = After { comma: None, line: place, last_comment: place };
-        let mut same_line = true;
-        let mut at = place;
-        while at < limit {
-            let rest = &text[at..limit];
-            let (length, is_comment) = match rest.as_bytes() {
-                [b'/', b'/', ..] => {
-                    (rest.find('\n').map_or(rest.len(), |end| rest[..end].trim_end_matches('\r').len()), true)
-                }
-                [b'/', b'*', ..] => (rest[2..].find("*/").map_or(rest.len(), |end| end + 4), true),
-                _ => (rest.chars().next().map_or(1, char::len_utf8), false),
-            };
-            let part = &rest[..length];
-            at += length;
-            if part == "," {
-                // A comma may stand on a line of its own; what belongs to the item goes on there.
-                found = After { comma: Some(at - 1), line: at, last_comment: at };
-                same_line = true;
+        // A comma may stand on a line of its own; what belongs to the item goes on there.
+        let mut line_from = place;
+        for token in document.tokens[first..].iter().take_while(|token| token.start() < limit) {
+            let end = token.end();
+            if token.token == Token::Comma {
+                found = After { comma: Some(token.start()), line: end, last_comment: end };
+                line_from = end;
                 continue;
             }
-            same_line &= !part.contains('\n');
-            if is_comment {
-                found.last_comment = at;
-                found.line = if same_line { at } else { found.line };
+            found.last_comment = end;
+            if !document.text[line_from..end].contains('\n') {
+                found.line = end;
             }
         }
         found

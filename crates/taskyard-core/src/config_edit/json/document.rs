@@ -1,8 +1,9 @@
 //! Reading a JSON file: what it means, and where everything stands in it.
 
-use jsonc_parser::ast::{ObjectPropName, Value as Node};
+use jsonc_parser::ast::{Object, Value as Node};
 use jsonc_parser::common::Ranged as _;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::tokens::TokenAndRange;
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
 use super::super::Unfit;
@@ -19,11 +20,13 @@ pub(super) struct Document<'a> {
     pub(super) mark: usize,
     /// The one value in it; none in an empty file.
     pub(super) root: Option<Node<'a>>,
+    /// Everything that is not space, comments included, in order.
+    pub(super) tokens: Vec<TokenAndRange<'a>>,
 }
 
 /// Returns what a JSON file means; null for an empty one. Of several members of one name the last counts, as for everybody.
 pub fn read(text: &str) -> Result<Value, Unfit> {
-    Ok(Document::parse(text)?.root.as_ref().map_or(Value::Null, meaning))
+    Ok(Document::parse(text)?.root.map_or(Value::Null, Value::from))
 }
 
 impl<'a> Document<'a> {
@@ -41,16 +44,18 @@ impl<'a> Document<'a> {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        let parsed = parse_to_ast(body, &CollectOptions::default(), &options).map_err(|error| Unfit::Unreadable {
+        let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+        let parsed = parse_to_ast(body, &collect, &options).map_err(|error| Unfit::Unreadable {
             line: line_of(body, error.range().start),
             why: in_lower_case(&error.kind().to_string()),
         })?;
-        Ok(Self { text: body, mark: text.len() - body.len(), root: parsed.value })
+        let tokens = parsed.tokens.unwrap_or_default();
+        Ok(Self { text: body, mark: text.len() - body.len(), root: parsed.value, tokens })
     }
 
     /// Returns what the file means; an object without members for an empty one.
     pub(super) fn meaning(&self) -> Value {
-        self.root.as_ref().map_or_else(|| Value::Object(Map::new()), meaning)
+        self.root.clone().map_or_else(|| Value::Object(Map::new()), Value::from)
     }
 
     /// Returns the complaint that something has the wrong type.
@@ -66,31 +71,9 @@ impl<'a> Document<'a> {
 }
 
 /// Returns the member of an object that counts: the last of its name.
-pub(super) fn member<'n, 'a>(object: &'n jsonc_parser::ast::Object<'a>, name: &str) -> Option<(usize, &'n Node<'a>)> {
-    let place = object.properties.iter().rposition(|property| name_of(&property.name) == name)?;
+pub(super) fn member<'n, 'a>(object: &'n Object<'a>, name: &str) -> Option<(usize, &'n Node<'a>)> {
+    let place = object.properties.iter().rposition(|property| property.name.as_str() == name)?;
     Some((place, &object.properties[place].value))
-}
-
-/// Returns what a part of a file means.
-pub(super) fn meaning(node: &Node<'_>) -> Value {
-    match node {
-        Node::StringLit(text) => Value::String(text.value.to_string()),
-        Node::NumberLit(number) => number.value.parse().map_or(Value::Null, Value::Number),
-        Node::BooleanLit(boolean) => Value::Bool(boolean.value),
-        Node::NullKeyword(_) => Value::Null,
-        Node::Array(array) => array.elements.iter().map(meaning).collect(),
-        Node::Object(object) => {
-            let members = object.properties.iter();
-            members.map(|property| (name_of(&property.name).to_owned(), meaning(&property.value))).collect()
-        }
-    }
-}
-
-fn name_of<'n>(name: &'n ObjectPropName<'_>) -> &'n str {
-    match name {
-        ObjectPropName::String(text) => &text.value,
-        ObjectPropName::Word(word) => word.value,
-    }
 }
 
 fn in_lower_case(sentence: &str) -> String {

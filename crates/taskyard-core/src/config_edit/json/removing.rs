@@ -24,7 +24,7 @@ pub fn remove(text: &str, entry: &Entry, keep: usize) -> Result<Option<(String, 
     let Some(root) = &document.root else { return Ok(None) };
     let Some((container, number)) = find(root, &place) else { return Ok(None) };
     let expected = without(meaning, &place);
-    for ranges in [with_space(&container, document.text, number), bare(&container, document.text, number)] {
+    for ranges in [with_space(&container, &document, number), bare(&container, &document, number)] {
         let additions = Additions::new(ranges).shifted(document.mark);
         if let Some(shorter) = additions.take_out(text)
             && read(&shorter).is_ok_and(|found| found == expected)
@@ -72,10 +72,11 @@ fn find(root: &Node<'_>, place: &[Step]) -> Option<(Container, usize)> {
 }
 
 /// Returns what to take out for an item to go together with the line it stands on.
-fn with_space(container: &Container, text: &str, number: usize) -> Vec<Range<usize>> {
+fn with_space(container: &Container, document: &Document<'_>, number: usize) -> Vec<Range<usize>> {
+    let text = document.text;
     let item = &container.items[number];
     let blank = |part: &str| part.chars().all(|character| character.is_ascii_whitespace());
-    let own_comma = container.after(text, item.end).comma;
+    let own_comma = container.after(document, item.end).comma;
     let end = own_comma.map_or(item.end, |comma| comma + 1);
     // Where it is all there is, nothing but the two braces stays.
     if container.items.len() == 1 && blank(&text[container.open + 1..item.start]) && blank(&text[end..container.close])
@@ -83,19 +84,19 @@ fn with_space(container: &Container, text: &str, number: usize) -> Vec<Range<usi
         return std::iter::once(container.open + 1..container.close).collect();
     }
     let start = text[..item.start].trim_end_matches([' ', '\t', '\r', '\n']).len();
-    let comma = comma_to_drop(container, text, number);
+    let comma = comma_to_drop(container, document, number);
     std::iter::once(start..item.end).chain(comma.map(|comma| comma..comma + 1)).collect()
 }
 
 /// Returns what to take out for an item to go, and nothing around it.
-fn bare(container: &Container, text: &str, number: usize) -> Vec<Range<usize>> {
+fn bare(container: &Container, document: &Document<'_>, number: usize) -> Vec<Range<usize>> {
     let item = container.items[number].clone();
-    let comma = comma_to_drop(container, text, number);
+    let comma = comma_to_drop(container, document, number);
     std::iter::once(item).chain(comma.map(|comma| comma..comma + 1)).collect()
 }
 
 /// Returns the comma that goes with an item: its own, else the one before the last item.
-fn comma_to_drop(container: &Container, text: &str, number: usize) -> Option<usize> {
-    let own = container.after(text, container.items[number].end).comma;
-    own.or_else(|| container.after(text, container.items[number.checked_sub(1)?].end).comma)
+fn comma_to_drop(container: &Container, document: &Document<'_>, number: usize) -> Option<usize> {
+    let own = container.after(document, container.items[number].end).comma;
+    own.or_else(|| container.after(document, container.items[number.checked_sub(1)?].end).comma)
 }

@@ -13,62 +13,40 @@ pub(super) enum Form<'a> {
     Tight,
 }
 
-/// Returns a value as text.
-pub(super) fn written(value: &Value, form: Form<'_>) -> String {
-    let mut text = String::new();
-    write(&mut text, value, form);
-    text
-}
-
 /// Returns a member as text.
 pub(super) fn written_member(name: &str, value: &Value, form: Form<'_>) -> String {
     let colon = if matches!(form, Form::Tight) { ":" } else { ": " };
     format!("{}{colon}{}", Value::from(name), written(value, form))
 }
 
-fn write(text: &mut String, value: &Value, form: Form<'_>) {
-    let (open, close, count) = match value {
-        Value::Object(members) => ('{', '}', members.len()),
-        Value::Array(items) => ('[', ']', items.len()),
-        scalar => return text.push_str(&scalar.to_string()),
-    };
+/// Returns a value as text.
+pub(super) fn written(value: &Value, form: Form<'_>) -> String {
     let is_plain = |value: &Value| !value.is_object() && !value.is_array();
     let form = match form {
         // A list of words is easier to read on one line.
         Form::Lines { .. } if value.as_array().is_some_and(|items| items.iter().all(is_plain)) => Form::Line,
         form => form,
     };
-    let inner_indent = match form {
-        Form::Lines { step, indent, .. } => format!("{indent}{step}"),
-        Form::Line | Form::Tight => String::new(),
-    };
-    let inner = match form {
-        Form::Lines { end, step, .. } => Form::Lines { end, step, indent: &inner_indent },
-        form => form,
-    };
-    text.push(open);
-    let members = value.as_object().into_iter().flatten().map(|(name, value)| (Some(name), value));
-    let items = value.as_array().into_iter().flatten().map(|value| (None, value));
-    for (number, (name, value)) in members.chain(items).enumerate() {
-        match form {
-            Form::Lines { end, .. } => {
-                text.push_str(if number > 0 { "," } else { "" });
-                text.push_str(end);
-                text.push_str(&inner_indent);
-            }
-            Form::Line => text.push_str(if number > 0 { ", " } else { "" }),
-            Form::Tight => text.push_str(if number > 0 { "," } else { "" }),
+    let deeper = if let Form::Lines { step, indent, .. } = form { format!("{indent}{step}") } else { String::new() };
+    let (inner, before, between, after) = match form {
+        Form::Lines { end, step, indent } => {
+            let line = format!("{end}{deeper}");
+            (Form::Lines { end, step, indent: &deeper }, line.clone(), format!(",{line}"), format!("{end}{indent}"))
         }
-        match name {
-            Some(name) => text.push_str(&written_member(name, value, inner)),
-            None => write(text, value, inner),
+        Form::Line => (form, String::new(), ", ".to_owned(), String::new()),
+        Form::Tight => (form, String::new(), ",".to_owned(), String::new()),
+    };
+    let (open, close, items): (_, _, Vec<String>) = match value {
+        Value::Object(members) => {
+            ('{', '}', members.iter().map(|(name, value)| written_member(name, value, inner)).collect())
         }
+        Value::Array(items) => ('[', ']', items.iter().map(|value| written(value, inner)).collect()),
+        scalar => return scalar.to_string(),
+    };
+    if items.is_empty() {
+        return format!("{open}{close}");
     }
-    if let (Form::Lines { end, indent, .. }, 1..) = (form, count) {
-        text.push_str(end);
-        text.push_str(indent);
-    }
-    text.push(close);
+    format!("{open}{before}{}{after}{close}", items.join(&between))
 }
 
 #[cfg(test)]
