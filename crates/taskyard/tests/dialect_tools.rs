@@ -8,27 +8,39 @@ use serde_json::{Value, json};
 use taskyard::calls::Toolbox;
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::{Answer, dialects};
-use taskyard::core::{AgentName, ListId, Rules};
+use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
+use taskyard::operations::{Filter, UndoRange};
 use taskyard::store::{
-    DocumentOptions, DocumentPlace, MemoryStore, TeachingOptions, TeachingPlace, open_documents, open_teaching,
+    DocumentOptions, DocumentPlace, HistoryQuery, MemoryStore, TeachingOptions, TeachingPlace, open_documents,
+    open_teaching,
 };
 use taskyard::{Store, Yard};
 use tempfile::TempDir;
 
+fn yard(store: Arc<dyn Store>) -> Yard {
+    Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap())
+}
+
 fn tools(store: Arc<dyn Store>, system: System) -> Toolbox {
-    Toolbox::new(Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap()), system)
+    Toolbox::new(yard(store), system)
+}
+
+fn document(folder: &TempDir) -> Arc<dyn Store> {
+    let place = DocumentPlace::File(folder.path().join("tasks.json"));
+    open_documents(DocumentOptions { place, data: folder.path().join("data"), rules: Rules::Strict })
 }
 
 fn on_a_document(folder: &TempDir) -> Toolbox {
-    let place = DocumentPlace::File(folder.path().join("tasks.json"));
-    let options = DocumentOptions { place, data: folder.path().join("data"), rules: Rules::Strict };
-    tools(open_documents(options), System::Document)
+    tools(document(folder), System::Document)
+}
+
+fn taught(folder: &TempDir) -> Arc<dyn Store> {
+    let place = TeachingPlace::Folder(folder.path().join(".tasks"));
+    open_teaching(TeachingOptions { place, data: folder.path().join("data"), rules: Rules::Strict })
 }
 
 fn on_a_folder(folder: &TempDir) -> Toolbox {
-    let place = TeachingPlace::Folder(folder.path().join(".tasks"));
-    let options = TeachingOptions { place, data: folder.path().join("data"), rules: Rules::Strict };
-    tools(open_teaching(options), System::Teaching)
+    tools(taught(folder), System::Teaching)
 }
 
 fn call(tools: &Toolbox, name: &str, input: Value) -> Answer {
@@ -219,4 +231,98 @@ fn exported_tasks_tell_when_they_were_made_and_changed() {
     let moved = given(&tools, "TaskUpdate", json!({"id": made["id"], "status": "in_progress"}))["task"].clone();
     assert_eq!(time(&moved, "created_at"), time(&made, "created_at"));
     assert!(time(&moved, "updated_at") >= time(&made, "updated_at"));
+}
+
+/// A toolbox, and the yard its calls are made on.
+struct Watched {
+    yard: Yard,
+    tools: Toolbox,
+}
+
+impl Watched {
+    fn new(yard: Yard, system: System) -> Self {
+        Self { tools: Toolbox::new(yard.clone(), system), yard }
+    }
+
+    /// Returns the revisions of the list, each once, and its tasks.
+    fn state(&self) -> (Vec<Revision>, Vec<Task>) {
+        let entries = self.yard.history(&HistoryQuery::default()).unwrap();
+        let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
+        revisions.dedup();
+        (revisions, self.yard.list(&Filter::default()).unwrap().tasks)
+    }
+
+    /// Calls a tool that has to make one revision, and looks that undoing it takes the whole call back; then calls it again.
+    fn given(&self, name: &str, input: &Value) -> Value {
+        let (revisions, tasks) = self.state();
+        given(&self.tools, name, input.clone());
+        assert_eq!(self.state().0.len(), revisions.len() + 1, "{name} {input}");
+        self.yard.undo(UndoRange::Newest).unwrap().done().unwrap();
+        assert_eq!(self.state().1, tasks, "{name} {input}");
+        given(&self.tools, name, input.clone())
+    }
+
+    /// Calls a tool that has to refuse, and looks that nothing was written.
+    fn refused(&self, name: &str, input: &Value) {
+        let before = self.state();
+        assert!(call(&self.tools, name, input.clone()).is_error, "{name} {input}");
+        assert_eq!(self.state(), before, "{name} {input}");
+    }
+}
+
+#[test]
+fn every_call_of_a_document_tool_is_one_revision_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = Rules::Client(ClientVersion::V2_1_325);
+    for yard in [
+        yard(document(&folder)),
+        yard(Arc::new(MemoryStore::new(Rules::Strict))),
+        yard(Arc::new(MemoryStore::new(client))).with_rules(client),
+    ] {
+        let watched = Watched::new(yard, System::Document);
+        watched.given("TodoWrite", &json!({"id": "first", "description": "One", "status": "pending"}));
+        let begun = json!({"id": "second", "description": "Two", "status": "in_progress", "assignee": "ben"});
+        watched.given("TodoWrite", &begun);
+        let done = json!({"id": "third", "description": "Three", "status": "completed", "dependencies": ["first"]});
+        watched.given("TodoWrite", &done);
+        let status = |id: &str| watched.yard.show(&TaskId::stored(id)).unwrap().done().unwrap().task.status;
+        assert_eq!((status("second"), status("third")), (Status::InProgress, Status::Completed));
+        let back = json!({"id": "third", "description": "Four", "status": "pending", "dependencies": ["second"]});
+        watched.given("TodoWrite", &back);
+        let blocked = json!({"id": "fourth", "description": "x", "status": "in_progress", "dependencies": ["first"]});
+        if watched.yard.rules() == Rules::Strict {
+            watched.refused("TodoWrite", &blocked);
+            let missing = json!({"description": "x", "status": "completed", "dependencies": ["nothing"]});
+            watched.refused("TodoWrite", &missing);
+        } else {
+            watched.given("TodoWrite", &blocked);
+        }
+    }
+}
+
+#[test]
+fn every_call_of_a_teaching_tool_is_one_revision_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let watched = Watched::new(yard(taught(&folder)), System::Teaching);
+    let schema = watched.given("create_task", &json!({"subject": "Schema"}))["task"]["id"].clone();
+    let api = json!({"subject": "API", "blockedBy": [schema, "task_missing"]});
+    let api = watched.given("create_task", &api)["task"]["id"].clone();
+    watched.refused("claim_task", &json!({"task_id": api}));
+    watched.refused("complete_task", &json!({"task_id": schema}));
+    watched.given("claim_task", &json!({"task_id": schema}));
+    let (revisions, _) = watched.state();
+    given(&watched.tools, "complete_task", json!({"task_id": schema}));
+    assert_eq!(watched.state().0.len(), revisions.len() + 1);
+}
+
+#[test]
+fn every_call_of_an_export_tool_is_one_revision_or_none() {
+    let watched = Watched::new(yard(Arc::new(MemoryStore::new(Rules::Strict))), System::Export);
+    let one = watched.given("TaskCreate", &json!({"subject": "One"}))["task"]["id"].clone();
+    let two = json!({"subject": "Two", "dependencies": [one]});
+    let two = watched.given("TaskCreate", &two)["task"]["id"].clone();
+    watched.refused("TaskUpdate", &json!({"id": two, "status": "in_progress", "notes": "why"}));
+    for status in ["in_progress", "blocked", "cancelled", "completed"] {
+        watched.given("TaskUpdate", &json!({"id": one, "status": status, "notes": "why"}));
+    }
 }

@@ -84,7 +84,6 @@ impl Create {
             description = Block::set(&description, key, value);
         }
         let new = NewTask {
-            id: None,
             kind,
             subject: self.subject,
             description,
@@ -93,7 +92,7 @@ impl Create {
             blocks: self.blocks,
             blocked_by: self.blocked_by,
             metadata: self.metadata.metadata(),
-            may_wait_for_nothing: false,
+            ..NewTask::default()
         };
         let yard = context.yard()?;
         let created = yard.create(new)?.done()?;

@@ -56,7 +56,7 @@ impl Toolbox {
             };
             let outcome = match there {
                 Some(task) => self.yard.update(&task.id, update(&write, &task))?.map(|updated| updated.task.id),
-                None => self.make_todo(&write)?,
+                None => self.yard.create(new(&write))?.map(|created| created.task.id),
             };
             match outcome {
                 Outcome::Done(id) => {
@@ -70,37 +70,6 @@ impl Toolbox {
             }
         }
         self.forbidden(&Refusal::NoSuchTask { task: write.id.unwrap_or_else(|| TaskId::stored("")) })
-    }
-
-    /// Makes a task, and moves it on where it is not to be pending.
-    fn make_todo(&self, write: &TodoWrite) -> Result<Outcome<TaskId>, NoAnswer> {
-        let new = NewTask {
-            id: write.id.clone(),
-            subject: write.subject.clone(),
-            description: write.description.clone(),
-            owner: write.assignee.clone().filter(|name| !name.is_empty()),
-            blocked_by: write.dependencies.clone().unwrap_or_default(),
-            metadata: write.metadata.clone(),
-            ..NewTask::default()
-        };
-        let id = match self.yard.create(new)? {
-            Outcome::Done(created) => created.task.id,
-            Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
-        };
-        match write.status {
-            None | Some(Status::Pending) => Ok(Outcome::Done(id)),
-            status => {
-                let update = Update { patch: Patch { status, ..Patch::default() }, ..Update::default() };
-                match self.yard.update(&id, update)? {
-                    Outcome::Done(_) => Ok(Outcome::Done(id)),
-                    Outcome::Refused(refusal) => {
-                        // All of it or nothing: a task in another state than was asked for is not what was asked for.
-                        self.yard.delete(std::slice::from_ref(&id))?;
-                        Ok(Outcome::Refused(refusal))
-                    }
-                }
-            }
-        }
     }
 
     fn create_taught(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -229,6 +198,20 @@ impl Toolbox {
 fn times(names: &[&str]) -> Metadata {
     let now = clock::now().to_string();
     names.iter().map(|name| ((*name).to_owned(), Value::String(now.clone()))).collect()
+}
+
+/// Returns the task that was written, where it is not there yet.
+fn new(write: &TodoWrite) -> NewTask {
+    NewTask {
+        id: write.id.clone(),
+        subject: write.subject.clone(),
+        description: write.description.clone(),
+        status: write.status,
+        owner: write.assignee.clone().filter(|name| !name.is_empty()),
+        blocked_by: write.dependencies.clone().unwrap_or_default(),
+        metadata: write.metadata.clone(),
+        ..NewTask::default()
+    }
 }
 
 /// Returns what has to change about a task so that it is as it was written.

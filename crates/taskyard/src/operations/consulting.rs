@@ -117,7 +117,7 @@ impl Yard {
 }
 
 /// Returns what a change makes of a task's fields.
-fn changed(task: &Task, update: &Update, rules: Rules) -> Task {
+pub(super) fn changed(task: &Task, update: &Update, rules: Rules) -> Task {
     let patch = update.patch.clone();
     let patch = if rules.is_client() { patch } else { without_old_cancellation(patch, task) };
     patching::apply(&patch, task).task

@@ -4,10 +4,15 @@ use serde_json::Value;
 use taskyard_core::dialect::macf::{Kind, Subject};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::hooking::HookEvent;
+use taskyard_core::rules::patching::{OwnerChange, Patch};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Event, Metadata, Op, Revision, Rules, Task, TaskId};
+use taskyard_core::{Event, Metadata, Op, Revision, Rules, Status, Task, TaskId};
 
+use super::Update;
+use super::consulting::{Consulted, changed};
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
+use super::team::with_owner;
+use super::update::consequences;
 use super::workbench::Workbench;
 use crate::store::Lookup;
 use crate::{Error, Outcome, Yard};
@@ -23,6 +28,8 @@ pub struct NewTask {
     pub description: String,
     /// What is being done, while it is being done.
     pub active_form: Option<String>,
+    /// The state it begins in; none: pending.
+    pub status: Option<Status>,
     /// Who has it.
     pub owner: Option<String>,
     /// The tasks that will wait for it.
@@ -47,14 +54,16 @@ pub struct Created {
 }
 
 impl Yard {
-    /// Makes a task, and the list where there is none yet. A task that a hook forbids is removed again.
+    /// Makes a task, and the list where there is none yet, in one commit. A task that a hook forbids is removed again. One that
+    /// begins in another state than pending is judged as if it had changed to it.
     pub fn create(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
-        let Some((hooks, found)) = self.judges_of_creation() else { return self.make(new) };
-        let _attending = hooks.cancel().attend();
-        let created = match self.make(new)? {
+        let judges = self.judges_of_creation();
+        let _attending = judges.as_ref().map(|(hooks, _)| hooks.cancel().attend());
+        let created = match self.judge_and_make(new)? {
             Outcome::Done(created) => created,
             refused => return Ok(refused),
         };
+        let Some((hooks, found)) = judges else { return Ok(Outcome::Done(created)) };
         match self.ask(hooks, &found, HookEvent::TaskCreated, &created.task) {
             Ok(None) => Ok(Outcome::Done(created)),
             Ok(Some(refusal)) => {
@@ -68,8 +77,37 @@ impl Yard {
         }
     }
 
-    fn make(&self, new: NewTask) -> Result<Outcome<Created>, Error> {
-        let outcome = self.transact(Op::Create, |txn, _| {
+    /// Makes a task; first asks whoever is asked when a task comes into the state it is to begin in.
+    fn judge_and_make(&self, mut new: NewTask) -> Result<Outcome<Created>, Error> {
+        let Some(status) = new.first_status() else { return self.make(&new) };
+        let seat = self.seat()?;
+        let gives_id = new.id.is_none() && self.hooks().is_some();
+        loop {
+            if gives_id {
+                // Hooks are told the id of a task that is not there yet.
+                new.id = Some(self.store().write(self.list_id())?.new_id()?);
+            }
+            let task = new.clone().into_task(new.id.clone().unwrap_or_else(|| TaskId::stored("")));
+            let update = with_owner(beginning(status), &task, seat.as_ref());
+            if let Some(refusal) = self.forbidden_by_plan(seat.as_ref(), &update, &task)? {
+                return Ok(Outcome::Refused(refusal));
+            }
+            if let Consulted::Refused(refusal) = self.consult(Some(&task), &|_| update.clone())? {
+                return Ok(Outcome::Refused(refusal));
+            }
+            if let Some(OwnerChange::Set(owner)) = update.patch.owner {
+                new.owner = Some(owner);
+            }
+            match self.make(&new)? {
+                // Somebody took the id while hooks were asked.
+                Outcome::Refused(Refusal::TaskExists { .. }) if gives_id => {}
+                outcome => return Ok(outcome),
+            }
+        }
+    }
+
+    fn make(&self, new: &NewTask) -> Result<Outcome<Created>, Error> {
+        let outcome = self.transact(Op::Create, |txn, signature| {
             let id = match &new.id {
                 Some(id) if matches!(txn.find(id)?, Lookup::Missing) => TaskId::stored(id.file_stem()),
                 Some(id) => return Err(Refusal::TaskExists { task: id.clone() }.into()),
@@ -105,6 +143,12 @@ impl Yard {
                     bench.stage()?;
                 }
             }
+            if let (Some(status), Some(before)) = (new.first_status(), txn.find(&id)?.task()) {
+                let after = changed(&before, &beginning(status), self.rules());
+                let consequences = consequences(&mut Workbench::on(txn), &before, &after, self.rules())?;
+                signature.remark.now_ready = consequences.now_ready;
+                txn.put(after)?;
+            }
             let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
             Ok((task, txn.revision()))
         })?;
@@ -117,6 +161,11 @@ impl Yard {
     }
 }
 
+/// Returns the change from pending to the state that a new task begins in.
+fn beginning(status: Status) -> Update {
+    Update { patch: Patch { status: Some(status), ..Patch::default() }, ..Update::default() }
+}
+
 /// Returns the tasks a commit made, by the numbers they were put under.
 pub(super) fn made(event: &Event) -> impl Iterator<Item = Task> {
     let made = event.entries.iter().filter(|entry| entry.before.is_none());
@@ -124,6 +173,11 @@ pub(super) fn made(event: &Event) -> impl Iterator<Item = Task> {
 }
 
 impl NewTask {
+    /// Returns the state it begins in, where that is not pending.
+    fn first_status(&self) -> Option<Status> {
+        self.status.filter(|status| *status != Status::Pending)
+    }
+
     fn into_task(self, id: TaskId) -> Task {
         match self.kind {
             Some(kind) => self.by_the_conventions(kind, &id).into_plain_task(id),

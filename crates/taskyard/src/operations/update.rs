@@ -214,7 +214,12 @@ fn change_as_the_client(
 }
 
 /// Judges the change of status, if there is one, and works out what it means for other tasks.
-fn consequences(bench: &mut Workbench<'_>, before: &Task, after: &Task, rules: Rules) -> Result<Updated, Halt> {
+pub(super) fn consequences(
+    bench: &mut Workbench<'_>,
+    before: &Task,
+    after: &Task,
+    rules: Rules,
+) -> Result<Updated, Halt> {
     let mut updated = Updated {
         task: after.clone(),
         updated: Vec::new(),

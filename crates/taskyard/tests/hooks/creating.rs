@@ -1,4 +1,4 @@
-use taskyard::core::{ClientVersion, Op, Rules};
+use taskyard::core::{ClientVersion, Op, Rules, Status};
 use taskyard::operations::NewTask;
 use taskyard::store::HistoryQuery;
 
@@ -48,4 +48,36 @@ fn the_client_of_2_1_34_asks_nobody_about_new_tasks() {
     place.yard("").create(new("x")).unwrap().done().unwrap();
     place.rules = Rules::Client(ClientVersion::V2_1_325);
     assert_eq!(feedback(place.yard("").create(new("x"))), "TaskCreated hook feedback:\n[exit 2]: No stderr output");
+}
+
+#[test]
+fn a_task_that_begins_completed_is_asked_about_before_it_is_made() {
+    let place = Place::new().hooks("TaskCompleted", &["cat > event; echo no >&2; exit 2"]);
+    let yard = place.yard("1 pending");
+    let before = yard.store().read(yard.list_id()).unwrap().revision();
+    feedback(yard.create(NewTask { status: Some(Status::Completed), ..new("Done at once") }));
+    assert_eq!(yard.store().read(yard.list_id()).unwrap().revision(), before);
+    let event: serde_json::Value = serde_json::from_str(&place.written("event")).unwrap();
+    assert_eq!((&event["task_id"], &event["task_subject"]), (&"2".into(), &"Done at once".into()));
+    yard.create(NewTask { status: Some(Status::InProgress), ..new("Begun") }).unwrap().done().unwrap();
+    assert_eq!(find(&yard, 2).unwrap().status, Status::InProgress);
+}
+
+#[test]
+fn a_task_whose_number_was_taken_while_hooks_were_asked_gets_the_next_and_they_are_asked_again() {
+    let place =
+        Place::new().hooks("TaskCompleted", &["cat >> events; touch asked; while [ ! -e go ]; do sleep 0.01; done"]);
+    let yard = place.yard("1 pending");
+    let working = std::thread::spawn({
+        let yard = yard.clone();
+        move || yard.create(NewTask { status: Some(Status::Completed), ..new("Done at once") })
+    });
+    crate::place::wait_until("the hook runs", || place.path("project/asked").exists());
+    yard.create(new("Between")).unwrap().done().unwrap();
+    std::fs::write(place.path("project/go"), "").unwrap();
+    let made = working.join().unwrap().unwrap().done().unwrap().task;
+    assert_eq!((made.id, made.status), (id(3), Status::Completed));
+    let told: Vec<serde_json::Value> =
+        place.written("events").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&told[0]["task_id"], &told[1]["task_id"], told.len()), (&"2".into(), &"3".into(), 2));
 }
