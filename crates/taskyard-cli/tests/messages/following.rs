@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use taskyard_testkit::finishes;
 
@@ -21,6 +22,10 @@ impl Follower {
         Self { child, lines: Some(lines) }
     }
 
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Waits for the next message.
     fn next(&mut self) -> String {
         let mut lines = self.lines.take().unwrap();
@@ -34,6 +39,26 @@ impl Drop for Follower {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// The directories of the new team have the names, and on many file systems the numbers, of those that went.
+#[test]
+fn a_reader_that_slept_while_its_team_was_ended_and_made_again_hears_of_messages() {
+    let office = Office::with(&["bob"]);
+    let mut bob = Follower::start(&office, "inbox --follow --as bob");
+    for round in 0..4 {
+        office.home.ask(&format!("send --to bob awake-{round}"));
+        assert_eq!(bob.next(), format!("awake-{round}"));
+        bob.send(Signal::STOP);
+        office.home.ask("team delete alpha --force");
+        office.home.ask("team create alpha");
+        office.home.ask("team join alpha --as bob");
+        bob.send(Signal::CONT);
+        for number in 0..2 {
+            office.home.ask(&format!("send --to bob {round}-{number}"));
+            assert_eq!(bob.next(), format!("{round}-{number}"));
+        }
     }
 }
 
