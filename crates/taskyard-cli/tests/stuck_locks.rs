@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
-use taskyard_testkit::{Home, Ran, Rival, leftovers};
+use taskyard_testkit::{Home, PATIENCE, Rival, Took, leftovers};
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// How long a lock lives that nobody refreshes.
@@ -49,11 +49,6 @@ fn locks(home: &Home) -> [(PathBuf, &'static str); 4] {
     ]
 }
 
-fn timed(home: &Home, words: &str) -> (Ran, Duration) {
-    let started = Instant::now();
-    (home.run(words), started.elapsed())
-}
-
 #[test]
 fn a_lock_from_the_future_ends_when_it_has_been_seen_unchanged_for_as_long_as_a_lock_lives() {
     thread::scope(|scope| {
@@ -62,9 +57,9 @@ fn a_lock_from_the_future_ends_when_it_has_been_seen_unchanged_for_as_long_as_a_
                 let home = home();
                 let (lock, words) = locks(&home)[place].clone();
                 make_lock(&lock, DAY);
-                let (ran, waited) = timed(&home, words);
+                let (ran, took) = home.run_timed(words);
                 assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
-                assert!(waited > LIFE && waited < LIFE + SLACK, "`{words}`: {waited:?}");
+                assert!(took.elapsed > LIFE && took.waited < LIFE + SLACK, "`{words}`: {took:?}");
                 assert!(!lock.exists());
                 assert_eq!(leftovers(&home.list("L")), Vec::<String>::new());
                 // The client, which would have waited for ever, gets in as well.
@@ -86,23 +81,23 @@ fn what_one_process_saw_the_next_one_knows() {
     let mut first = home.command("create B").spawn().unwrap();
     let seen = home.sidecar("L").join("queue.seen");
     while !seen.exists() {
-        assert!(started.elapsed() < SLACK, "the lock was not written down");
+        assert!(started.elapsed() < PATIENCE, "the lock was not written down");
         thread::sleep(Duration::from_millis(5));
     }
     first.kill().unwrap();
     first.wait().unwrap();
-    let (ran, _) = timed(&home, "create C");
+    let (ran, took) = home.run_timed("create C");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(started.elapsed() > LIFE && started.elapsed() < LIFE + SLACK, "{:?}", started.elapsed());
+    assert!(started.elapsed() > LIFE && took.waited < LIFE + SLACK, "{took:?}");
     // Long unchanged, as everybody knows who reads what was written down: nobody waits any more.
     make_lock(&lock, DAY);
     home.start_with("any=wall:0", "doctor").wait().unwrap();
     let text = fs::read_to_string(&seen).unwrap();
     let aged: Vec<String> = text.lines().map(aged_by_eleven_seconds).collect();
     fs::write(&seen, aged.join("\n") + "\n").unwrap();
-    let (ran, waited) = timed(&home, "create D");
+    let (ran, took) = home.run_timed("create D");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(waited < LIFE / 2, "{waited:?}");
+    assert!(took.waited < LIFE / 2, "{took:?}");
 }
 
 /// Makes a line of the file look as if it had been written eleven seconds earlier; the first line names the boot.
@@ -160,8 +155,8 @@ fn doctor_finds_a_lock_from_the_future_at_once_and_ends_it_when_asked() {
                 let home = home();
                 let (lock, words) = locks(&home)[place].clone();
                 make_lock(&lock, DAY);
-                let (found, waited) = timed(&home, "doctor");
-                assert!(found.code == Some(3) && waited < LIFE / 2, "{waited:?}: {found:?}");
+                let (found, took) = home.run_timed("doctor");
+                assert!(found.code == Some(3) && took.waited < LIFE / 2, "{took:?}: {found:?}");
                 for word in ["lock_in_the_way", "in the future", lock.file_name().unwrap().to_str().unwrap()] {
                     assert!(found.stdout.contains(word), "{word}: {found:?}");
                 }
@@ -169,8 +164,8 @@ fn doctor_finds_a_lock_from_the_future_at_once_and_ends_it_when_asked() {
                 let fixed = home.run("doctor --fix --yes");
                 assert_eq!(fixed.code, Some(0), "{fixed:?}");
                 assert!(!lock.exists());
-                let (ran, waited) = timed(&home, words);
-                assert!(ran.code == Some(0) && waited < LIFE / 2, "{waited:?}: {ran:?}");
+                let (ran, took) = home.run_timed(words);
+                assert!(ran.code == Some(0) && took.waited < LIFE / 2, "{took:?}: {ran:?}");
             });
         }
     });
@@ -181,11 +176,11 @@ fn a_clock_that_was_set_back_keeps_no_lock_alive() {
     let home = home();
     let lock = home.list("L").join(".lock.lock");
     fs::create_dir(&lock).unwrap();
-    let started = Instant::now();
-    let ran = home.run_with("any=wall:-3600000", "create B");
+    let mut command = home.command("create B");
+    command.env("TASKYARD_FAILPOINTS", "any=wall:-3600000");
+    let (ran, took) = Took::by(command);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let waited = started.elapsed();
-    assert!(waited > LIFE && waited < LIFE + SLACK, "{waited:?}");
+    assert!(took.elapsed > LIFE && took.waited < LIFE + SLACK, "{took:?}");
 }
 
 #[test]
@@ -197,8 +192,8 @@ fn what_was_seen_before_the_machine_was_started_again_counts_for_nothing() {
     let seen = home.sidecar("L").join("queue.seen");
     let aged: Vec<String> = fs::read_to_string(&seen).unwrap().lines().map(aged_by_eleven_seconds).collect();
     fs::write(&seen, format!("another-boot\n{}\n", aged[1..].join("\n"))).unwrap();
-    let (ran, waited) = timed(&home, "create B");
-    assert!(ran.code == Some(0) && waited > LIFE, "{waited:?}: {ran:?}");
+    let (ran, took) = home.run_timed("create B");
+    assert!(ran.code == Some(0) && took.elapsed > LIFE, "{took:?}: {ran:?}");
 }
 
 #[test]
@@ -208,8 +203,8 @@ fn a_dead_lock_with_something_in_it_is_kept_under_another_name() {
         make_lock(&lock, Duration::ZERO);
         fs::write(lock.join("inside"), "somebody's").unwrap();
         File::open(&lock).unwrap().set_modified(SystemTime::now() - LIFE - SLACK).unwrap();
-        let (ran, waited) = timed(&home, words);
-        assert!(ran.code == Some(0) && waited < LIFE / 2, "`{words}`: {waited:?}: {ran:?}");
+        let (ran, took) = home.run_timed(words);
+        assert!(ran.code == Some(0) && took.waited < LIFE / 2, "`{words}`: {took:?}: {ran:?}");
         assert_eq!(fs::read_to_string(lock.with_added_extension("old").join("inside")).unwrap(), "somebody's");
     }
     assert_eq!(home.run("doctor").code, Some(0));
@@ -222,8 +217,8 @@ fn a_dead_file_in_the_place_of_a_lock_is_taken_away_and_kept_where_something_is_
         for (lock, words) in locks(&home) {
             fs::write(&lock, contents).unwrap();
             File::open(&lock).unwrap().set_modified(SystemTime::now() - LIFE - SLACK).unwrap();
-            let (ran, waited) = timed(&home, words);
-            assert!(ran.code == Some(0) && waited < LIFE / 2, "`{words}`: {waited:?}: {ran:?}");
+            let (ran, took) = home.run_timed(words);
+            assert!(ran.code == Some(0) && took.waited < LIFE / 2, "`{words}`: {took:?}: {ran:?}");
             assert_eq!(fs::read_to_string(lock.with_added_extension("old")).unwrap_or_default(), contents);
         }
         assert_eq!(home.present()["1"]["subject"], json!("B"));

@@ -294,9 +294,9 @@ fn a_command_that_is_told_to_end_leaves_no_lock() {
             .into_iter()
             .filter(|name| name.ends_with("lock.lock") || name.ends_with("json.lock"));
         assert_eq!(locks.collect::<Vec<_>>(), Vec::<String>::new(), "{step}: {ran:?}");
-        let started = Instant::now();
-        home.ask("create Next");
-        assert!(started.elapsed() < Duration::from_secs(5), "{step}: waited {:?}", started.elapsed());
+        let (ran, took) = home.run_timed("create Next");
+        assert_eq!(ran.code, Some(0), "{step}: {ran:?}");
+        assert!(took.waited < Duration::from_secs(5), "{step}: {took:?}");
         let tasks = home.present();
         let waiting = tasks.values().filter(|task| task["blockedBy"] == json!(["1"])).count();
         assert_eq!(waiting, if tasks.contains_key("1") { 3 } else { 0 }, "{step}: {tasks:?}");

@@ -104,19 +104,25 @@ fn an_idle_watch_neither_wakes_nor_works_and_ends_with_its_reader() {
     assert_eq!(ended.code(), Some(0));
 }
 
-/// Waits until a process has not done anything for a moment, and returns what it had spent by then.
+/// Waits until a process has not done anything for a moment, nor wants to, and returns what it had spent by then.
 fn wait_for_calm(process: u32) -> [u64; 2] {
     let started = Instant::now();
     let mut before = spent(process);
     loop {
         thread::sleep(Duration::from_millis(400));
         let now = spent(process);
-        if now == before {
+        if now == before && is_asleep(process) {
             return now;
         }
         assert!(started.elapsed() < PATIENCE, "it never comes to rest");
         before = now;
     }
+}
+
+/// Tells whether every thread of a process waits for something to happen, and none for a processor or a disk.
+fn is_asleep(process: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    threads.flatten().all(|thread| fs::read_to_string(thread.path().join("stat")).unwrap().contains(") S "))
 }
 
 /// Returns how often the threads of a process were switched to and from, and the ticks of the clock they worked.

@@ -11,6 +11,7 @@ use taskyard::store::{FileStore, FileStoreOptions};
 use tempfile::TempDir;
 
 use crate::listing::{Tasks, read_tasks};
+use crate::took::Took;
 
 /// A temporary home with the client's lists, our data directory and the binary to run.
 #[derive(Debug)]
@@ -101,6 +102,11 @@ impl Home {
     /// Runs a command to its end.
     pub fn run(&self, words: &str) -> Ran {
         Ran::from(self.command(words).output().expect("the binary can be started"))
+    }
+
+    /// Runs a command that says little to its end, and returns how long it took.
+    pub fn run_timed(&self, words: &str) -> (Ran, Took) {
+        Took::by(self.command(words))
     }
 
     /// Runs a command under a plan of fail points.

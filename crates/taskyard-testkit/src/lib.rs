@@ -42,6 +42,7 @@ mod scale;
 mod staging;
 mod strange_file;
 mod suspended;
+mod took;
 mod turned_world;
 
 pub use counting_teams::CountingTeams;
@@ -65,4 +66,5 @@ pub use staging::{commit, images, signature};
 pub use strange_file::StrangeFile;
 pub use suspended::Suspended;
 pub use taskyard::core::Rules;
+pub use took::Took;
 pub use turned_world::TurnedWorld;

@@ -11,7 +11,7 @@ use taskyard_testkit::{Home, Ran};
 
 /// Whoever waits for a pipe's writer, a lock or the end of a device waits for twelve seconds at least. A command is given this long,
 /// because the machine may be busy; that it takes less than a second is asked of half of them.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(10);
 /// No command needs more memory than this, in kilobytes.
 const MEMORY: u32 = 1_500_000;
 /// What the file outside holds, and what must never be found anywhere else.

@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use taskyard::core::Status;
 use taskyard::hooks::Notice;
@@ -58,10 +56,8 @@ fn a_hook_that_never_reads_keeps_nobody_waiting() {
 fn what_a_hook_leaves_running_keeps_nobody_waiting() {
     let place = Place::new().hooks("TaskCompleted", &["sleep 600 & echo $! > left; echo done >&2; exit 2"]);
     let yard = place.yard("1 pending");
-    let started = Instant::now();
     let told = finishes(move || feedback(yard.done(&id(1))));
     assert!(told.ends_with("done\n"), "{told}");
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     let left = place.written("left");
     assert!(is_alive(&left), "what ended by itself is not killed");
     let pid = rustix::process::Pid::from_raw(left.trim().parse().unwrap()).unwrap();
