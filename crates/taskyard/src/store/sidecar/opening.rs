@@ -28,16 +28,16 @@ impl Journal {
     pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         // Before the database: whoever writes stamps what is in the database already.
         let stamped = refuse_damaged(sidecar)?;
-        if !is_there(sidecar, stamped.as_ref())? {
-            return Self::begin_first(sidecar, list);
+        if is_there(sidecar, stamped.as_ref())? {
+            let path = sidecar.join(DATABASE);
+            has_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
+            let mut journal = Self::connect(path)?;
+            if journal.database.known_format("open").map_err(judge)? == FORMAT {
+                journal.hold_against(stamped)?;
+                return Ok(journal);
+            }
         }
-        let path = sidecar.join(DATABASE);
-        has_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
-        let mut journal = Self::connect(path)?;
-        let is_of_today = journal.database.known_format("open").map_err(judge)? == FORMAT;
-        let stamped = if is_of_today { stamped } else { Some(journal.catch_up(sidecar, list)?) };
-        journal.hold_against(stamped)?;
-        Ok(journal)
+        Self::make(sidecar, list)
     }
 
     /// Opens the journal for reading only; `None` where there is none.
@@ -100,22 +100,20 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a journal where there is none. Where there was one it goes on above it, and that it was lost is kept.
-    fn begin_first(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
+    /// Makes a journal where there is none, or one of today's of one that is older or that its maker did not finish. Where there
+    /// was one and is none any more, the new one goes on above it, and that it was lost is kept.
+    fn make(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
         make_directory(sidecar).map_err(StoreError::io("cannot use", sidecar))?;
         let alone = lock_alone(sidecar)?;
         let stamped = refuse_damaged(sidecar)?;
-        if is_there(sidecar, stamped.as_ref())? {
-            // Somebody was before us.
-            drop(alone);
-            return Self::open(sidecar, list);
-        }
-        let (file, stamp) = match stamped {
+        let is_there = is_there(sidecar, stamped.as_ref())?;
+        // The stamp is there first: a database of today's format without one has lost it.
+        let (file, mut stamp) = match stamped {
             Some(stamped) => stamped,
             None => new_stamp(sidecar)?,
         };
-        let expected = stamp.expected();
-        let is_gone = expected != Marks::default() || aside::has_log(sidecar);
+        let above = if is_there { Marks::default() } else { stamp.expected() };
+        let is_gone = !is_there && (above != Marks::default() || aside::has_log(sidecar));
         if is_gone {
             if !verdict::keep_as(sidecar, &JournalDamage::Gone, Standstill::BegunAnew) {
                 return Err(damaged(sidecar, JournalDamage::Gone));
@@ -126,18 +124,28 @@ impl Journal {
         let path = sidecar.join(DATABASE);
         prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
         let mut journal = Self::connect(path)?;
-        journal.create(&alone, list, expected)?;
-        remember_boot(sidecar)?;
-        sync_directories(sidecar);
-        let mut now = stamp;
+        match journal.database.known_format("open").map_err(judge)? {
+            0 => {
+                journal.create(&alone, list, above)?;
+                remember_boot(sidecar)?;
+                sync_directories(sidecar);
+            }
+            // Somebody was before us.
+            FORMAT => {}
+            _ => {
+                journal.end(journal.database.begin_upgrade(&alone).map_err(judge)?)?;
+                journal.sync()?;
+                file.raise_flushed(journal.marks()?);
+            }
+        }
         if is_gone {
-            file.change(|stamp| {
-                *stamp = stamp.of_next_database(expected, Standstill::BegunAnew);
-                now = *stamp;
+            file.change(|now| {
+                *now = now.of_next_database(above, Standstill::BegunAnew);
+                stamp = *now;
             });
         }
         drop(alone);
-        journal.hold_against(Some((file, now)))?;
+        journal.hold_against(Some((file, stamp)))?;
         Ok(journal)
     }
 
@@ -151,31 +159,6 @@ impl Journal {
         }
         self.end(transaction)?;
         self.sync()
-    }
-
-    /// Makes a database of an older format, or one that its maker did not finish, one of today's; returns its stamp.
-    fn catch_up(&mut self, sidecar: &Path, list: &Path) -> Result<(StampFile, Stamp), StoreError> {
-        let alone = lock_alone(sidecar)?;
-        // The stamp is there first: a database of today's format without one has lost it.
-        let (file, stamp) = match refuse_damaged(sidecar)? {
-            Some(stamped) => stamped,
-            None => new_stamp(sidecar)?,
-        };
-        match self.database.known_format("open").map_err(judge)? {
-            0 => {
-                self.create(&alone, list, Marks::default())?;
-                remember_boot(sidecar)?;
-                sync_directories(sidecar);
-            }
-            // Somebody was before us.
-            FORMAT => {}
-            _ => {
-                self.end(self.database.begin_upgrade(&alone).map_err(judge)?)?;
-                self.sync()?;
-                file.raise_flushed(self.marks()?);
-            }
-        }
-        Ok((file, stamp))
     }
 }
 
