@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use taskyard::jobs::{JobPlace, JobSettings};
 use taskyard::private::{NotPrivate, secure_data_directory};
-use taskyard::process::Attendant;
 
 use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
 use crate::exit::Exit;
@@ -62,13 +61,6 @@ pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<J
         environment: environment.for_children(),
         settings,
     })
-}
-
-/// Returns who stands between us and the commands we wait for: this program once more. None where the system does not give a
-/// process the orphans among its descendants, or without a place for what we remember.
-pub(crate) fn attendant(environment: &Environment) -> Option<Attendant> {
-    let JobPlace { program, data, .. } = jobs(environment, JobSettings::default()).ok()?;
-    cfg!(target_os = "linux").then_some(Attendant { program, data })
 }
 
 /// Returns the user's `taskyard.toml`, whether or not it exists; none without a home.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::{AgentName, Holder};
+use taskyard::jobs::{JobSettings, Jobs};
 use taskyard::liveness::own_mark;
 use taskyard::operations::{DEFAULT_LEASE, Departure, Gone};
 use taskyard::process::Stop;
@@ -169,7 +170,7 @@ impl Work {
             arguments: words.collect(),
             directory: context.directory()?.to_owned(),
             store_address: context.address()?.to_string(),
-            attendant: places::attendant(context.environment()),
+            jobs: Jobs::new(places::jobs(context.environment(), JobSettings::default())?),
             workers,
             limit: config.claim_limit(),
             ttl,

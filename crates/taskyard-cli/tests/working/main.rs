@@ -9,4 +9,6 @@ mod orphans;
 mod running;
 mod site;
 mod stopping;
+mod supervising;
 mod teams;
+mod telling;

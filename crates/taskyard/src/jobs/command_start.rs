@@ -1,70 +1,64 @@
-//! Starting the command of a job, ready to begin but not yet begun.
+//! Starting a command, ready to begin but not yet begun.
 
-use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstat};
-use taskyard_core::{ClientVersion, ProcessMark};
+use taskyard_core::ProcessMark;
 
-use super::record::Record;
-use super::trampoline::{GO, JOB, TOKEN};
-use super::{JobPlace, processes};
-use crate::liveness::mark_of;
+use super::processes;
+use super::trampoline::GO;
+use crate::liveness::{mark_of, own_mark};
 
-/// A command that waits for its word to begin.
+/// A command that waits until it may begin.
 #[derive(Debug)]
 pub(super) struct Started {
     /// Its process.
     pub(super) mark: ProcessMark,
     /// What becomes readable when it ends.
     pub(super) handle: Option<OwnedFd>,
-    /// The inode of the pipe it writes to.
-    pub(super) pipe: Option<u64>,
-    /// What it writes, where stderr is apart: to stdout.
-    pub(super) stdout: Option<File>,
-    /// What it writes to stderr, where that is apart.
-    pub(super) stderr: Option<File>,
     telling: Option<UnixStream>,
 }
 
 impl Started {
-    /// Starts the trampoline of a job's command. It must be called on a thread that lives as long as the command is to live: the
-    /// command dies with it.
-    pub(super) fn start(place: &JobPlace, record: &Record) -> io::Result<Self> {
-        let job = &record.job;
+    /// Starts the trampoline of a command: our program once more, after `arrange` has given it its surroundings. It must be called
+    /// on a thread that lives as long as the command is to live: the command dies with it.
+    pub(super) fn start(
+        program: &Path,
+        words: &[impl AsRef<OsStr>],
+        arrange: impl FnOnce(&mut Command),
+    ) -> io::Result<Self> {
         let (telling, stdin) = UnixStream::pair()?;
-        let (stdout, writes) = io::pipe()?;
-        let pipe = fstat(&stdout).ok().map(|status| status.st_ino);
-        let (stderr, writes_errors) = match job.form {
-            ClientVersion::V2_1_34 => io::pipe().map(|(read, write)| (Some(read), write))?,
-            ClientVersion::V2_1_325 => (None, writes.try_clone()?),
+        let pid = {
+            let mut command = Command::new(program);
+            command.args(["job", "begin", &std::process::id().to_string()]).args(words);
+            // A group of its own, so that one that signals its whole group does not signal the supervisor.
+            command.process_group(0).stdin(Stdio::from(OwnedFd::from(stdin)));
+            arrange(&mut command);
+            command.spawn()?.id()
         };
-        let child = spawn(place, record, stdin, writes, writes_errors)?;
-        let pid = child.id();
         let mark = mark_of(pid);
         Ok(Self {
             handle: mark.as_ref().and_then(processes::handle),
             // One that has ended already is noticed when it is reaped.
-            mark: mark.unwrap_or_else(|| ProcessMark { pid, started: 0, ..record.starter.clone() }),
-            pipe,
-            stdout: Some(without_waiting(stdout)?),
-            stderr: stderr.map(without_waiting).transpose()?,
+            mark: mark.unwrap_or_else(|| ProcessMark { pid, started: 0, ..own_mark() }),
             telling: Some(telling),
         })
     }
 
-    /// Lets the command begin.
-    pub(super) fn go(&mut self) -> io::Result<()> {
+    /// Lets the command begin, with this to read.
+    pub(super) fn begin(&mut self, input: &[u8]) -> io::Result<()> {
         let Some(telling) = &mut self.telling else { return Ok(()) };
         telling.write_all(&[GO])?;
+        telling.write_all(input)?;
         telling.shutdown(std::net::Shutdown::Write)
     }
 
-    /// Returns what becomes readable once it is known whether the command has begun.
+    /// Returns what becomes readable once it is known whether the command has begun; none when that was heard.
     pub(super) fn telling(&self) -> Option<BorrowedFd<'_>> {
         self.telling.as_ref().map(|telling| telling.as_fd())
     }
@@ -77,27 +71,4 @@ impl Started {
         }
         (!why.is_empty()).then_some(why)
     }
-}
-
-fn spawn(
-    place: &JobPlace,
-    record: &Record,
-    stdin: UnixStream,
-    stdout: PipeWriter,
-    stderr: PipeWriter,
-) -> io::Result<std::process::Child> {
-    let mut command = Command::new(&place.program);
-    command.args(["job", "begin", &std::process::id().to_string()]).args(&record.job.command);
-    command.env(JOB, record.job.id.as_str()).env(TOKEN, &record.token);
-    // A group of its own, so that one that signals its whole group does not signal the supervisor.
-    command.current_dir(&record.job.directory).process_group(0);
-    command.stdin(Stdio::from(OwnedFd::from(stdin))).stdout(stdout).stderr(stderr);
-    command.spawn()
-}
-
-/// Makes reading return at once where there is nothing. The end that the command writes to is not changed by it.
-fn without_waiting(pipe: PipeReader) -> io::Result<File> {
-    let pipe = OwnedFd::from(pipe);
-    fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
-    Ok(File::from(pipe))
 }

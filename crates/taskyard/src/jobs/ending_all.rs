@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 use taskyard_core::JobFate;
 
 use super::processes::{self, Process};
 use super::record::Record;
+use crate::liveness::sees_processes;
 use crate::machine::Machine;
 
 /// How many looks in a row have to find nobody, where only looking tells.
@@ -25,6 +26,8 @@ const LOOKS_TO_ASK: u32 = 2;
 pub(super) struct Family<'a> {
     data: &'a Path,
     own: u32,
+    /// The command everybody else descends from, until it was reaped.
+    command: Option<u32>,
     /// Whether there was a child left when we last looked.
     may_have_children: bool,
     /// How many looks in a row have found nobody.
@@ -32,18 +35,19 @@ pub(super) struct Family<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// Returns the family of this process.
-    pub(super) fn of_this_process(data: &'a Path) -> Self {
-        Self { data, own: std::process::id(), may_have_children: true, empty_looks: 0 }
+    /// Returns the family of this process, which has started this command and nothing else.
+    pub(super) fn of_this_process(data: &'a Path, command: u32) -> Self {
+        Self { data, own: std::process::id(), command: Some(command), may_have_children: true, empty_looks: 0 }
     }
 
-    /// Takes notice of those that have ended; returns how one of them ended.
-    pub(super) fn reap(&mut self, wanted: u32) -> Option<WaitStatus> {
+    /// Takes notice of those that have ended; returns how the command ended, when it is among them.
+    pub(super) fn reap(&mut self) -> Option<WaitStatus> {
         let mut found = None;
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    if pid.as_raw_pid().unsigned_abs() == wanted {
+                    // Its number may be another process's from now on.
+                    if self.command.take_if(|command| *command == pid.as_raw_pid().unsigned_abs()).is_some() {
                         found = Some(status);
                     }
                 }
@@ -75,6 +79,7 @@ impl<'a> Family<'a> {
 
     /// Asks everybody who is alive to end. Whoever begins later is not asked: it may be what brings things in order.
     pub(super) fn ask(&self) {
+        self.signal_unseen(&[Signal::TERM, Signal::CONT]);
         let mut asked = HashSet::new();
         for _ in 0..LOOKS_TO_ASK {
             for process in self.living() {
@@ -90,6 +95,7 @@ impl<'a> Family<'a> {
     /// Kills everybody who is alive, and again and again those who became our children meanwhile: who hands on from process to
     /// process is faster than a look at all of them.
     pub(super) fn kill(&self) {
+        self.signal_unseen(&[Signal::KILL]);
         let kill = |process: &Process| {
             processes::signal(process, Signal::KILL);
         };
@@ -97,6 +103,16 @@ impl<'a> Family<'a> {
         for _ in 0..QUICK_LOOKS {
             let children = processes::children(self.own);
             children.iter().filter(|child| !self.is_supervisor(child)).for_each(kill);
+        }
+    }
+
+    /// Signals the command's process group where processes cannot be seen: that is all that is known of them then.
+    fn signal_unseen(&self, signals: &[Signal]) {
+        if let Some(group) = self.command.filter(|_| !sees_processes()).and_then(processes::pid) {
+            for signal in signals {
+                // It may have ended this very moment.
+                let _ = kill_process_group(group, *signal);
+            }
         }
     }
 

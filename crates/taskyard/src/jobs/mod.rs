@@ -1,12 +1,12 @@
 //! Commands that run in the background, each under a small process of its own that looks after it.
 //!
 //! [`Jobs`] starts them, finds them again, reads what they wrote, waits for them, stops them and tidies up. [`supervise`] is
-//! that small process's whole life, [`trampoline`] the first moments of the command it starts. What is on disk is specified in
+//! that small process's whole life, [`trampoline`] the first moments of the command it starts. [`supervise_tied`] does the same for
+//! a command that ends with whoever waits for it, and of which nothing is kept. What is on disk is specified in
 //! `docs/formats/jobs.md`; why it is done so is `docs/design/jobs.md`.
 //!
 //! This module knows nothing of tools, and of notices only where to put one.
 
-mod attendant;
 mod command_start;
 mod ending_all;
 mod error;
@@ -17,6 +17,7 @@ mod leftovers;
 mod new_job;
 mod output_layout;
 mod output_map;
+mod output_pipe;
 mod output_reader;
 mod output_writer;
 mod place;
@@ -28,13 +29,15 @@ mod registry;
 mod reopening;
 mod starting;
 mod stopping;
+mod supervision;
 mod supervisor;
+mod tied_command;
+mod tied_supervisor;
 mod trailer;
 mod trampoline;
 mod usage;
 mod wakeup;
 
-pub use attendant::attend;
 pub use error::JobError;
 pub use following::Waited;
 pub use housekeeping::Swept;
@@ -45,6 +48,7 @@ pub use registry::Jobs;
 pub use starting::READY;
 pub use stopping::Stopping;
 pub use supervisor::supervise;
+pub use tied_supervisor::supervise_tied;
 pub use trampoline::trampoline;
 
 pub(crate) use record::{job_in, row_of};

@@ -5,12 +5,13 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, Signal};
 use taskyard_core::ProcessMark;
 
+use crate::liveness::sees_processes;
 pub(super) use crate::liveness::{Process, look_at};
 
-/// Returns every living process, the newest first, each looked at when it is asked for: who hands on to a child and ends is
-/// mostly among the newest, and gone a moment later.
+/// Returns every living process that can be seen, the newest first, each looked at when it is asked for: who hands on to a child
+/// and ends is mostly among the newest, and gone a moment later.
 pub(super) fn all() -> impl Iterator<Item = Process> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let entries = sees_processes().then(|| std::fs::read_dir("/proc")).into_iter().flatten().flatten().flatten();
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable_by(|one, other| other.cmp(one));
     numbers.into_iter().filter_map(look_at)
@@ -39,6 +40,9 @@ pub(super) fn descendants(root: u32, is_passed_over: impl Fn(&Process) -> bool) 
 
 /// Returns the living children of a process, where the system tells of them. One may be missing beside whom another one ends.
 pub(super) fn children(pid: u32) -> Vec<Process> {
+    if !sees_processes() {
+        return Vec::new();
+    }
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
     let numbers = lists.flat_map(|list| {

@@ -1,44 +1,28 @@
 //! The small process that looks after one job, from its start to its end.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::AsFd as _;
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{WaitStatus, setsid};
-use taskyard_core::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobUsage};
+use rustix::process::setsid;
+use taskyard_core::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobUsage, ProcessMark};
 
 use super::command_start::Started;
-use super::ending_all::{Family, adopt_orphans};
+use super::ending_all::adopt_orphans;
+use super::output_pipe::OutputPipe;
 use super::output_writer::OutputWriter;
 use super::record::Record;
+use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
 use super::trailer::trailer;
-use super::wakeup::{Wakeup, wait_for};
-use super::{JobError, JobPlace, Jobs, quota, usage};
+use super::trampoline::{JOB, TOKEN};
+use super::{JobError, JobPlace, Jobs, quota, supervision, usage};
 use crate::clock;
-use crate::liveness::{Signs, longest_silence, own_mark};
+use crate::liveness::{Signs, own_mark};
 use crate::machine::Machine;
 use crate::process::Cancel;
 
-/// How often a sign of life is left while another one is waited for.
-const SIGNS_IN_A_SILENCE: u32 = 6;
-/// How long is waited for more output after the command ended, while something it started keeps the pipe open.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long what a command left behind has to end when it is asked to.
-const SHORT_GRACE: Duration = Duration::from_secs(2);
-/// How soon is looked again whether everybody has ended.
-const SOON: Duration = Duration::from_millis(10);
-/// How long is waited for processes that were killed.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The size of the pipe of a command that writes much.
-const LARGE_PIPE: usize = 1 << 20;
 /// How much is read at once.
 const BUFFER: usize = 256 << 10;
-/// How often is read before anything else is looked at.
-const READS: usize = 16;
-/// What a pipe holds that nobody enlarged.
-const SMALL_PIPE: usize = 64 << 10;
 /// For how long the end of a job is tried to be recorded, on a disk that is full, say.
 const RECORDING: Duration = Duration::from_secs(600);
 
@@ -53,7 +37,7 @@ pub fn supervise(
     ready: impl FnOnce(Result<(), String>),
 ) -> Result<Job, JobError> {
     let jobs = Jobs::new(place);
-    let (supervisor, started) = match Supervisor::begin(&jobs, id) {
+    let (mut supervisor, started) = match Supervisor::begin(&jobs, id) {
         Ok(begun) => begun,
         Err(error) => {
             ready(Err(error.to_string()));
@@ -61,11 +45,11 @@ pub fn supervise(
         }
     };
     ready(Ok(()));
-    let ending = match started {
-        Ok(started) => supervisor.attend(started, cancel)?,
+    let how = match started {
+        Ok(started) => supervisor.look_after(started, cancel)?,
         Err(error) => supervisor.not_started(&error),
     };
-    let recorded = ending.record(&jobs, id);
+    let recorded = supervisor.record_end(&how);
     // Nobody waits for signs of a job that is known to have ended.
     Signs::in_data(&jobs.place.data).take_back();
     recorded
@@ -76,38 +60,13 @@ struct Supervisor<'a> {
     jobs: &'a Jobs,
     record: Record,
     writer: OutputWriter,
-}
-
-/// How a job ended, before it is recorded.
-struct Ended {
-    form: ClientVersion,
-    how: JobEnding,
-    usage: JobUsage,
-    writer: OutputWriter,
-}
-
-/// Why a job is being ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
-    /// Its command has ended; this is about what it left behind.
-    Itself,
-    /// Somebody wants it.
-    Wish,
-    /// Its time is up.
-    Time,
-}
-
-/// What is being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// The command runs.
-    Running,
-    /// It has ended; what it left behind may have something to say.
-    LastWords(Instant),
-    /// Everybody was asked to end.
-    Asked(Cause, Instant),
-    /// Everybody is killed.
-    Killing(Cause, Instant),
+    /// What its command writes to stdout and, where that is apart, to stderr.
+    pipes: [OutputPipe; 2],
+    buffer: Vec<u8>,
+    machine: Option<Machine>,
+    /// How long the output may get before more room is set aside for it.
+    room: u64,
+    peak_memory: Option<u64>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -126,7 +85,10 @@ impl<'a> Supervisor<'a> {
         }
         let writer = create_output(place, &record)?;
         match Self::record_beginning(jobs, &mut record, &writer) {
-            Ok(started) => Ok((Self { jobs, record, writer }, started)),
+            Ok((started, pipes)) => {
+                let (buffer, room) = (vec![0; BUFFER], record.file_size);
+                Ok((Self { jobs, record, writer, pipes, buffer, machine: None, room, peak_memory: None }, started))
+            }
             Err(error) => {
                 // Nobody will ever ask for what nothing was written to.
                 let _ = std::fs::remove_file(&record.job.output_file);
@@ -140,11 +102,12 @@ impl<'a> Supervisor<'a> {
         jobs: &Jobs,
         record: &mut Record,
         writer: &OutputWriter,
-    ) -> Result<io::Result<Started>, JobError> {
+    ) -> Result<(io::Result<Started>, [OutputPipe; 2]), JobError> {
         let place = &jobs.place;
-        let started = Started::start(place, record);
+        let mut pipes = [OutputPipe::default(), OutputPipe::default()];
+        let started = start(place, record, &mut pipes);
         record.identity = writer.identity().ok();
-        record.pipe = started.as_ref().ok().and_then(|started| started.pipe);
+        record.pipe = pipes[0].inode();
         let own = own_mark();
         let pid = started.as_ref().map_or(own.pid, |started| started.mark.pid);
         record.job.fate = JobFate::Running { pid, supervisor: own };
@@ -163,152 +126,60 @@ impl<'a> Supervisor<'a> {
         if !is_ours {
             return Err(JobError::NoSuchJob { name: record.job.id.as_str().to_owned() });
         }
-        Ok(started)
+        Ok((started, pipes))
     }
 
-    fn not_started(self, error: &io::Error) -> Ended {
+    fn not_started(&self, error: &io::Error) -> JobEnding {
         let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
         let why = format!("{}: {error}", self.record.job.directory.display());
-        let how = JobEnding::NotStarted { code, why };
-        Ended { form: self.record.job.form, how, usage: JobUsage::default(), writer: self.writer }
+        JobEnding::NotStarted { code, why }
     }
 
     /// Lets the command begin, and looks after it until nobody is left.
-    fn attend(mut self, mut started: Started, cancel: &Cancel) -> Result<Ended, JobError> {
-        let failed = |error| JobError::io("cannot look after", "a job")(error);
-        let wakeup = Wakeup::on(cancel).map_err(failed)?;
+    fn look_after(&mut self, started: Started, cancel: &Cancel) -> Result<JobEnding, JobError> {
         let data = self.jobs.place.data.clone();
-        let signs = Signs::in_data(&data);
-        let mut family = Family::of_this_process(&data);
-        let mut buffer = vec![0; BUFFER];
-        let mut machine = None;
-        let (mut status, mut why, mut peak) = (None, None, None);
-        let mut phase = Phase::Running;
-        let mut beat = Instant::now() + Duration::from_secs(1);
-        // What is set aside for it is filled, and more is wanted.
-        let mut look = self.record.file_size;
-        let limit = self.record.job.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        // Where nobody hears it, the command has ended already.
-        let _ = started.go();
-        loop {
-            let until = match phase {
-                Phase::Running => limit.map_or(beat, |limit| limit.min(beat)),
-                Phase::LastWords(until) => until.min(Instant::now() + SOON),
-                Phase::Asked(..) | Phase::Killing(..) => Instant::now() + SOON,
-            };
-            let things = [
-                started.stdout.as_ref().map(|pipe| pipe.as_fd()),
-                started.stderr.as_ref().map(|pipe| pipe.as_fd()),
-                started.telling(),
-                started.handle.as_ref().filter(|_| status.is_none()).map(|handle| handle.as_fd()),
-                Some(wakeup.fd()).filter(|_| matches!(phase, Phase::Running | Phase::LastWords(_))),
-            ];
-            let [out, err, told, ..] = wait_for(things, Some(until)).map_err(failed)?;
-            if out {
-                self.drain(&mut started.stdout, b"", &mut buffer);
-            }
-            if err {
-                self.drain(&mut started.stderr, b"[stderr] ", &mut buffer);
-            }
-            if told {
-                why = started.hear();
-            }
-            status = status.or(family.reap(started.mark.pid));
-            let now = Instant::now();
-            if now >= beat {
-                beat = now + longest_silence() / SIGNS_IN_A_SILENCE;
-                self.writer.touch();
-                signs.leave_one();
-                peak = usage::peak_memory(&started.mark).or(peak);
-            }
-            if self.writer.length() >= look {
-                look = self.writer.length() * 2;
-                self.heed_quota(&mut machine);
-            }
-            let has_ended = status.is_some();
-            phase = match phase {
-                Phase::Running | Phase::LastWords(_) if cancel.is_cancelled() && !has_ended => {
-                    peak = usage::peak_memory(&started.mark).or(peak);
-                    family.ask();
-                    Phase::Asked(Cause::Wish, now + self.record.grace)
-                }
-                Phase::Running if limit.is_some_and(|limit| now >= limit) && !has_ended => {
-                    family.ask();
-                    Phase::Asked(Cause::Time, now + self.record.grace)
-                }
-                Phase::Running if has_ended => Phase::LastWords(now + LAST_WORDS),
-                other => other,
-            };
-            let is_alone = has_ended && !matches!(phase, Phase::Running) && family.is_alone();
-            match phase {
-                _ if is_alone => break,
-                Phase::LastWords(until) if now >= until => {
-                    family.ask();
-                    phase = Phase::Asked(Cause::Itself, now + SHORT_GRACE);
-                }
-                Phase::Asked(cause, until) if now >= until => phase = Phase::Killing(cause, now),
-                Phase::Killing(_, since) if now >= since + PATIENCE && has_ended => break,
-                _ => {}
-            }
-            if matches!(phase, Phase::Killing(..)) {
-                family.kill();
-            }
-        }
-        self.drain_rest(&mut started, &mut buffer);
-        // What could not begin has said so before it ended.
-        why = why.or_else(|| started.hear());
-        let cause = match phase {
-            Phase::Asked(cause, _) | Phase::Killing(cause, _) => cause,
-            Phase::Running | Phase::LastWords(_) => Cause::Itself,
+        let supervision = Supervision {
+            started,
+            data: &data,
+            grace: self.record.grace,
+            time_limit: self.record.job.time_limit,
+            leftovers: Leftovers::End,
         };
-        let usage = JobUsage { peak_memory: peak, ..usage::of_children() };
-        Ok(Ended { form: self.record.job.form, how: ending(status, cause, why), usage, writer: self.writer })
-    }
-
-    /// Reads what there is, and closes the pipe at its end. What comes is marked where it came from stderr.
-    fn drain(&mut self, pipe: &mut Option<File>, mark: &[u8], buffer: &mut [u8]) {
-        for _ in 0..READS {
-            let Some(file) = pipe else { return };
-            match file.read(buffer) {
-                Ok(0) => *pipe = None,
-                Ok(count) => {
-                    if count >= SMALL_PIPE {
-                        // It writes more than a small pipe holds. Where the system has no more to give, so be it.
-                        let _ = fcntl_setpipe_size(&*file, LARGE_PIPE);
-                    }
-                    if !mark.is_empty() {
-                        self.writer.write(mark);
-                    }
-                    self.writer.write(&buffer[..count]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => *pipe = None,
-            }
-        }
-    }
-
-    /// Reads what is left in the pipes once nobody of ours is there to write.
-    fn drain_rest(&mut self, started: &mut Started, buffer: &mut [u8]) {
+        let failed = |error| JobError::io("cannot look after", "a job")(error);
+        let ended = supervision.look_after(b"", cancel, self).map_err(failed)?;
+        // Nobody of ours is there to write any more.
         let mut before = None;
         while before != Some(self.writer.output().written) {
             before = Some(self.writer.output().written);
-            self.drain(&mut started.stdout, b"", buffer);
-            self.drain(&mut started.stderr, b"[stderr] ", buffer);
+            self.drain([true, true]);
+        }
+        Ok(ending(ended))
+    }
+
+    /// Keeps what there is to read.
+    fn drain(&mut self, readable: [bool; 2]) {
+        let marks: [&[u8]; 2] = [b"", b"[stderr] "];
+        for ((pipe, mark), _) in self.pipes.iter_mut().zip(marks).zip(readable).filter(|(_, is_readable)| *is_readable)
+        {
+            pipe.drain(&mut self.buffer, |bytes| {
+                if !mark.is_empty() {
+                    self.writer.write(mark);
+                }
+                self.writer.write(bytes);
+            });
         }
     }
 
     /// Lets the file grow only as far as all jobs together may.
-    fn heed_quota(&mut self, machine: &mut Option<Machine>) {
-        let data = &self.jobs.place.data;
-        let opened = match machine.take() {
+    fn heed_quota(&mut self) {
+        let opened = match self.machine.take() {
             Some(machine) => Ok(machine),
-            None => Machine::open(data),
+            None => Machine::open(&self.jobs.place.data),
         };
         let length = self.writer.length();
         let allowed = opened.map_err(JobError::from).and_then(|mut opened| {
             let allowed = quota::widen(self.jobs, &mut opened, &mut self.record, length);
-            *machine = Some(opened);
+            self.machine = Some(opened);
             allowed
         });
         // Where that cannot be found out, its own limit is all there is.
@@ -316,22 +187,21 @@ impl<'a> Supervisor<'a> {
             self.writer.lower_limit(allowed);
         }
     }
-}
 
-impl Ended {
     /// Writes the last line of the output and records the end, with the notice of it.
-    fn record(mut self, jobs: &Jobs, id: &JobId) -> Result<Job, JobError> {
-        self.writer.finish(trailer(self.form, &self.how).as_bytes());
+    fn record_end(&mut self, how: &JobEnding) -> Result<Job, JobError> {
+        self.writer.finish(trailer(self.record.job.form, how).as_bytes());
         let started = Instant::now();
         let mut pause = Duration::from_millis(50);
+        let usage = JobUsage { peak_memory: self.peak_memory, ..usage::of_children() };
         loop {
-            match self.try_record(jobs, id) {
+            match self.try_record(how, usage) {
                 Ok(job) => return Ok(job),
                 // Whoever took it off the record does not want to know.
                 Err(error @ JobError::NoSuchJob { .. }) => return Err(error),
                 Err(error) if started.elapsed() > RECORDING => return Err(error),
                 Err(error) => {
-                    tracing::warn!(job = %id, %error, "the end of the job cannot be recorded yet");
+                    tracing::warn!(job = %self.record.job.id, %error, "the end of the job cannot be recorded yet");
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_secs(5));
                 }
@@ -339,7 +209,8 @@ impl Ended {
         }
     }
 
-    fn try_record(&self, jobs: &Jobs, id: &JobId) -> Result<Job, JobError> {
+    fn try_record(&self, how: &JobEnding, usage: JobUsage) -> Result<Job, JobError> {
+        let (jobs, id) = (self.jobs, &self.record.job.id);
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
         // Opening would make it anew.
         if !jobs.place.data.exists() {
@@ -351,7 +222,7 @@ impl Ended {
         let record = jobs.change(&mut machine, id, |record| {
             let is_alive = !record.job.state().is_over();
             if is_alive {
-                record.job.fate = JobFate::Ended { how: self.how.clone(), at, usage: self.usage };
+                record.job.fate = JobFate::Ended { how: how.clone(), at, usage };
                 record.job.output = self.writer.output();
                 record.job.last_seen = at;
                 record.file_size = self.writer.length();
@@ -360,6 +231,42 @@ impl Ended {
         })?;
         record.map(|record| record.job).ok_or_else(missing)
     }
+}
+
+impl Duties for Supervisor<'_> {
+    fn sources(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        self.pipes.each_ref().map(OutputPipe::fd)
+    }
+
+    fn attend(&mut self, readable: [bool; 2]) -> Option<Wish> {
+        self.drain(readable);
+        if self.writer.length() >= self.room {
+            self.room = self.writer.length() * 2;
+            self.heed_quota();
+        }
+        None
+    }
+
+    fn beat(&mut self, command: &ProcessMark) {
+        self.writer.touch();
+        Signs::in_data(&self.jobs.place.data).leave_one();
+        self.peak_memory = usage::peak_memory(command).or(self.peak_memory);
+    }
+}
+
+/// Starts the command of a job, ready to begin, and opens the pipes it writes to.
+fn start(place: &JobPlace, record: &Record, pipes: &mut [OutputPipe; 2]) -> io::Result<Started> {
+    let job = &record.job;
+    let (stdout, writes) = OutputPipe::new()?;
+    let (stderr, writes_errors) = match job.form {
+        ClientVersion::V2_1_34 => OutputPipe::new()?,
+        ClientVersion::V2_1_325 => (OutputPipe::default(), writes.try_clone()?),
+    };
+    *pipes = [stdout, stderr];
+    Started::start(&place.program, &job.command, |command| {
+        command.env(JOB, job.id.as_str()).env(TOKEN, &record.token).current_dir(&job.directory);
+        command.stdout(writes).stderr(writes_errors);
+    })
 }
 
 /// Makes the output file; its folder may be tidied away the moment after it was made.
@@ -376,7 +283,7 @@ fn create_output(place: &JobPlace, record: &Record) -> Result<OutputWriter, JobE
     }
 }
 
-fn ending(status: Option<WaitStatus>, cause: Cause, why: Option<String>) -> JobEnding {
+fn ending(supervision::Ended { status, cause, why_not }: supervision::Ended) -> JobEnding {
     let code = status.and_then(|status| status.exit_status());
     let signal = status.and_then(|status| status.terminating_signal());
     let farewell = match (code, signal) {
@@ -384,7 +291,7 @@ fn ending(status: Option<WaitStatus>, cause: Cause, why: Option<String>) -> JobE
         (None, Some(signal)) => Farewell::Signalled(signal),
         (None, None) => Farewell::Unseen,
     };
-    match (cause, farewell, why) {
+    match (cause, farewell, why_not) {
         (Cause::Wish, farewell, _) => JobEnding::Stopped(farewell),
         (Cause::Time, farewell, _) => JobEnding::TimedOut(farewell),
         (Cause::Itself, Farewell::Exited(code), Some(why)) => JobEnding::NotStarted { code, why },

@@ -9,14 +9,14 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Signal, getppid};
 use rustix::stdio::{dup2_stdin, stdin};
 
+use crate::process::file_of;
+
 /// The variable that holds a job's id in the environment of everything it starts.
 pub(super) const JOB: &str = "TASKYARD_JOB";
 /// The variable that tells a job's processes from all others.
 pub(super) const TOKEN: &str = "TASKYARD_JOB_TOKEN";
-/// What is written when the command may begin, and reads nothing.
-pub(super) const GO: u8 = b'g';
 /// What is written when the command may begin, before what it is to read.
-pub(super) const READ: u8 = b'r';
+pub(super) const GO: u8 = b'g';
 
 /// Becomes the command of a job, and returns the exit code only where that cannot be.
 ///
@@ -44,27 +44,13 @@ fn prepare(supervisor: u32) -> io::Result<Option<File>> {
     }
     let mut telling = File::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     let mut word = [0];
-    let input = match telling.read(&mut word)? {
-        1 if word[0] == GO => File::open("/dev/null")?,
-        1 if word[0] == READ => input(&mut telling)?,
-        _ => return Ok(None),
-    };
-    dup2_stdin(input)?;
+    if telling.read(&mut word)? != 1 || word[0] != GO {
+        return Ok(None);
+    }
+    let mut input = Vec::new();
+    telling.read_to_end(&mut input)?;
+    dup2_stdin(if input.is_empty() { File::open("/dev/null")? } else { file_of(&input)? })?;
     Ok(Some(telling))
-}
-
-/// Takes what the command is to read.
-#[cfg(target_os = "linux")]
-fn input(telling: &mut File) -> io::Result<File> {
-    let mut bytes = Vec::new();
-    telling.read_to_end(&mut bytes)?;
-    crate::process::file_of(&bytes)
-}
-
-/// Takes nothing: nobody writes it here.
-#[cfg(not(target_os = "linux"))]
-fn input(_telling: &mut File) -> io::Result<File> {
-    File::open("/dev/null")
 }
 
 #[cfg(target_os = "linux")]

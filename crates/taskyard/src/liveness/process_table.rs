@@ -108,6 +108,12 @@ pub(crate) fn sees_processes() -> bool {
     })
 }
 
+/// Returns false: this system has no process table that is read as a file.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn sees_processes() -> bool {
+    false
+}
+
 fn look_under(name: &str) -> Option<Process> {
     let stat = std::fs::read(format!("/proc/{name}/stat")).ok()?;
     parse(&stat)

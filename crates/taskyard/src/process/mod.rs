@@ -3,7 +3,6 @@
 //!
 //! This module knows nothing of hooks, checks or tasks.
 
-mod attended;
 mod cancel;
 mod captured;
 mod detached;
@@ -12,11 +11,8 @@ mod program;
 mod stop;
 mod workplace;
 
-pub use attended::Attendant;
-pub(crate) use attended::{Word, read_input};
 pub use cancel::{Attendance, Cancel};
 pub use captured::{Captured, Sink};
-#[cfg(target_os = "linux")]
 pub(crate) use input::file_of;
 pub use program::{CommandLine, Ending, Finished, Program};
 pub use stop::Stop;

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::attended::Line;
 use super::{Cancel, Captured, Sink};
 
 /// How long we wait for more output after a command ended, while something it started keeps the pipe open.
@@ -57,6 +56,15 @@ pub enum Ending {
     TimedOut,
     /// It was cancelled and killed, with everything in its process group.
     Cancelled,
+}
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, signal) => Self::Signalled(signal.unwrap_or_default()),
+        }
+    }
 }
 
 /// A command that ended, with what it wrote.
@@ -121,38 +129,28 @@ pub(super) enum News {
     /// One of its pipes was closed at the other end.
     Closed,
     Cancelled,
-    /// It is to be asked to end.
-    Asked,
 }
 
 /// A command at work. Dropped before it was reaped, it is killed: nothing that we started is forgotten.
 pub(super) struct Running {
-    pub(super) child: Child,
-    pub(super) group: Pid,
-    /// How we talk with the attendant, where there is one between us and the command.
-    pub(super) line: Option<Line>,
+    child: Child,
+    group: Pid,
     is_reaped: bool,
 }
 
 impl Running {
-    pub(super) fn start(program: &Program) -> io::Result<Self> {
+    fn start(program: &Program) -> io::Result<Self> {
         let mut command = program.command();
         Ok(Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?))
     }
 
     /// Takes a command that leads a process group of its own.
     pub(super) fn of(child: Child) -> Self {
-        Self { group: Pid::from_child(&child), child, line: None, is_reaped: false }
+        Self { group: Pid::from_child(&child), child, is_reaped: false }
     }
 
     /// Has somebody feed the command, read what it writes, and tell of its end.
-    pub(super) fn attend(
-        &mut self,
-        stdin: &[u8],
-        stdout: Sink,
-        stderr: Sink,
-        tell: &Sender<News>,
-    ) -> io::Result<Readers> {
+    fn attend(&mut self, stdin: &[u8], stdout: Sink, stderr: Sink, tell: &Sender<News>) -> io::Result<Readers> {
         if let Some(pipe) = self.child.stdin.take() {
             feed(pipe, stdin.to_vec())?;
         }
@@ -193,29 +191,21 @@ impl Running {
             };
             match news {
                 Ok(News::Closed) => readers.open -= 1,
-                Ok(News::Ended) | Err(RecvTimeoutError::Disconnected) => return self.conclude(),
-                Ok(News::Cancelled | News::Asked) => return self.kill(Ending::Cancelled),
+                Ok(News::Ended) | Err(RecvTimeoutError::Disconnected) => return self.reap().map(Ending::from),
+                Ok(News::Cancelled) => return self.kill(Ending::Cancelled),
                 Err(RecvTimeoutError::Timeout) => return self.kill(Ending::TimedOut),
             }
         }
     }
 
-    pub(super) fn kill(&mut self, why: Ending) -> io::Result<Ending> {
-        self.dismiss_attendant();
+    fn kill(&mut self, why: Ending) -> io::Result<Ending> {
         // It may have ended this very moment; then there is nobody left to kill.
         let _ = kill_process_group(self.group, Signal::KILL);
         self.reap()?;
         Ok(why)
     }
 
-    /// Returns how the command ended by itself.
-    pub(super) fn conclude(&mut self) -> io::Result<Ending> {
-        let status = self.reap()?;
-        let told = self.line.take().and_then(|mut line| line.last_word());
-        Ok(told.unwrap_or_else(|| ending(status)))
-    }
-
-    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
+    fn reap(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait();
         self.is_reaped = true;
         status
@@ -233,7 +223,7 @@ impl Drop for Running {
 /// The threads that read what a command writes.
 #[derive(Default)]
 pub(super) struct Readers {
-    pub(super) open: usize,
+    open: usize,
     /// How many bytes have come.
     arrived: Arc<AtomicU64>,
 }
@@ -262,13 +252,13 @@ impl Readers {
     }
 
     /// Waits until the pipes are closed, or nothing more comes through them.
-    pub(super) fn hear_last_words(&mut self, hear: &Receiver<News>) {
+    fn hear_last_words(&mut self, hear: &Receiver<News>) {
         let started = Instant::now();
         let mut arrived = self.arrived.load(Ordering::Relaxed);
         while self.open > 0 && started.elapsed() < LAST_WORDS_AT_MOST {
             match hear.recv_timeout(LAST_WORDS) {
                 Ok(News::Closed) => self.open -= 1,
-                Ok(News::Ended | News::Cancelled | News::Asked) => {}
+                Ok(News::Ended | News::Cancelled) => {}
                 Err(_) => {
                     let now = self.arrived.load(Ordering::Relaxed);
                     if now == arrived {
@@ -282,18 +272,11 @@ impl Readers {
 }
 
 /// Writes to the command's stdin on a thread of its own: a command that does not read keeps nobody waiting.
-pub(super) fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) -> io::Result<()> {
+fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) -> io::Result<()> {
     spawn("input", move || {
         // It need not read any of it.
         let _ = stdin.write_all(&bytes);
     })
-}
-
-fn ending(status: ExitStatus) -> Ending {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, signal) => Ending::Signalled(signal.unwrap_or_default()),
-    }
 }
 
 pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -78,7 +78,7 @@ impl Assignment {
         let program = briefing.program(&attempt.site.order);
         let tail = Tail::default();
         let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
-        let ending = attempt.site.order.run(&program, [sink(), sink()], &stop, || {
+        let ending = attempt.site.order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
             attempt.site.tell(WorkEvent::Started {
                 worker: attempt.worker.name.clone(),
                 task: Box::new(attempt.task.clone()),

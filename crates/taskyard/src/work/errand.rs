@@ -38,7 +38,7 @@ impl Errand {
         let (tail, stop) = (Tail::default(), site.stop.part());
         let sink = || tail.sink(worker.name.as_str().to_owned(), &site.listener);
         let messages = mail.len();
-        let ending = site.order.run(&program, [sink(), sink()], &stop, || {
+        let ending = site.order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
             site.tell(WorkEvent::Attending { worker: worker.name.clone(), messages });
         });
         let failure = match ending {

@@ -1,14 +1,13 @@
 //! What is to be done with a list.
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use taskyard_core::{AgentName, Holder};
 
+use crate::jobs::Jobs;
 use crate::liveness::own_mark;
 use crate::operations::Claim;
-use crate::process::{Attendant, Ending, Program, Sink, Stop};
 
 /// What is to be run for every task, by whom, and under which terms.
 #[derive(Clone, Debug)]
@@ -31,8 +30,8 @@ pub struct Order {
     pub retries: u64,
     /// Whether new work is waited for when nothing is left.
     pub waits: bool,
-    /// Who stands between us and the program, so that nothing it starts outlives us; none where the program is started directly.
-    pub attendant: Option<Attendant>,
+    /// Who looks after the program, so that nothing it starts outlives us.
+    pub jobs: Jobs,
     /// Whether the workers are members of a team, and attend to what is written to them.
     pub in_team: bool,
 }
@@ -47,20 +46,6 @@ pub struct Worker {
 }
 
 impl Order {
-    /// Runs a command to its end, its output going to two sinks, so that nothing of it outlives us where that can be.
-    pub(super) fn run(
-        &self,
-        program: &Program,
-        [stdout, stderr]: [Sink; 2],
-        stop: &Stop,
-        started: impl FnOnce(),
-    ) -> io::Result<Ending> {
-        match &self.attendant {
-            Some(by) => program.run_attended_until_stopped(by, stdout, stderr, stop, started),
-            None => program.run_until_stopped(stdout, stderr, stop, started),
-        }
-    }
-
     /// Returns the terms under which a worker takes a task: the lease ends with this process, and by time when we are suspended.
     pub(super) fn terms(&self, worker: &Worker) -> Claim {
         Claim {

@@ -16,7 +16,6 @@ mod sessions;
 mod telling;
 mod undoing;
 mod updating;
-mod working;
 
 use std::sync::Arc;
 

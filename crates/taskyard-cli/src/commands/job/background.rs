@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use taskyard::core::JobId;
-use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, attend, supervise, trampoline};
+use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, supervise, supervise_tied, trampoline};
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 
@@ -16,7 +16,7 @@ use crate::reopening::settle_end_of;
 use crate::{places, signals};
 
 /// Does what a job needs of this program; none where something was typed. The tree of commands is not built for it, because it
-/// is started twice for every job.
+/// is started twice for every job and every command of `work`.
 pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Option<ExitCode> {
     match typed {
         [_, job, supervise, data, id, quota] if job == "job" && supervise == "supervise" => {
@@ -28,9 +28,9 @@ pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Optio
             let place = places::jobs(environment, settings).ok()?;
             Some(look_after(JobPlace { data: PathBuf::from(data), ..place }, &id, environment))
         }
-        [_, job, attend, data, words @ ..] if job == "job" && attend == "attend" && !words.is_empty() => {
+        [_, job, tied, data, words @ ..] if job == "job" && tied == "tied" && !words.is_empty() => {
             let place = places::jobs(environment, JobSettings::default()).ok()?;
-            Some(stand_between(&JobPlace { data: PathBuf::from(data), ..place }, words))
+            Some(look_after_tied(&JobPlace { data: PathBuf::from(data), ..place }, words))
         }
         [_, job, begin, supervisor, words @ ..] if job == "job" && begin == "begin" => {
             let supervisor = supervisor.to_str()?.parse().ok()?;
@@ -42,10 +42,7 @@ pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Optio
 
 fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCode {
     signals::survive_file_size_limits();
-    signals::hear_of_children();
-    let cancel = Cancel::new();
-    signals::cancel_when_stopped(cancel.clone());
-    match supervise(place.clone(), id, &cancel, tell) {
+    match supervise(place.clone(), id, &hear_signals(), tell) {
         Ok(job) => {
             settle_end_of(&Jobs::new(place), &job, environment);
             ExitCode::SUCCESS
@@ -54,14 +51,16 @@ fn look_after(place: JobPlace, id: &JobId, environment: &Environment) -> ExitCod
     }
 }
 
-fn stand_between(place: &JobPlace, words: &[OsString]) -> ExitCode {
+fn look_after_tied(place: &JobPlace, words: &[OsString]) -> ExitCode {
+    supervise_tied(place, words, &hear_signals()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+}
+
+/// Lets us learn how commands end, and returns what is cancelled when the system asks us to stop.
+fn hear_signals() -> Cancel {
     signals::hear_of_children();
     let cancel = Cancel::new();
     signals::cancel_when_stopped(cancel.clone());
-    match attend(place, words, &cancel) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    cancel
 }
 
 /// Tells whoever started us, who listens on stdout until then, and nobody else afterwards.

@@ -1,17 +1,41 @@
+//! What a program hears that works a list off through the library, on the memory store.
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use taskyard::Yard;
-use taskyard::core::{AgentName, Status};
+use taskyard::core::{AgentName, ListId, Rules, Status, TaskId};
+use taskyard::jobs::{JobPlace, JobSettings, Jobs};
 use taskyard::process::Stop;
+use taskyard::store::MemoryStore;
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
-use taskyard_testkit::finishes;
+use taskyard_testkit::{build, finishes};
 
-use crate::{id, yard};
+/// Returns a yard over a list written in one line.
+fn yard(line: &str) -> Yard {
+    let (store, list) = (Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap());
+    build::fill(&*store, &list, line);
+    Yard::new(store, list, AgentName::new("ana").unwrap())
+}
+
+fn id(number: u64) -> TaskId {
+    TaskId::number(number)
+}
+
+/// Returns jobs that leave no traces: nothing is recorded of the commands of `work`.
+fn jobs() -> Jobs {
+    Jobs::new(JobPlace {
+        data: "/nonexistent".into(),
+        temporary: "/nonexistent".into(),
+        program: env!("CARGO_BIN_EXE_taskyard").into(),
+        environment: Vec::new(),
+        settings: JobSettings::default(),
+    })
+}
 
 fn order(line: &str) -> Order {
     Order {
-        attendant: None,
+        jobs: jobs(),
         program: "sh".into(),
         arguments: vec!["-c".into(), line.into()],
         directory: "/".into(),

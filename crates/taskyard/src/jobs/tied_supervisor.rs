@@ -1,0 +1,159 @@
+//! The supervisor of a command that does not outlive whoever waits for it.
+//!
+//! It is on no record and keeps no output: the command writes to the pipes of whoever waits. It talks with that one over its
+//! stdin, a socket, on which it first gets what the command is to read, its length before it. Then it hears [`ASK`] and [`KILL`],
+//! and says what is in [`CommandNews`]. When the other end is closed, which the system does whoever is killed, it kills everything
+//! the command started.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::{dup2_stdin, stdin};
+
+use super::JobPlace;
+use super::command_start::Started;
+use super::ending_all::adopt_orphans;
+use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
+use crate::process::{Cancel, Ending};
+
+/// What is written to have everybody asked to end.
+pub(super) const ASK: u8 = b'a';
+/// What is written to have everybody killed.
+pub(super) const KILL: u8 = b'k';
+
+/// What a supervisor says of a command, in a line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CommandNews {
+    /// It has begun.
+    Began,
+    /// It could not begin, and why.
+    CannotBegin(String),
+    /// It has ended.
+    Ended(Ending),
+}
+
+impl CommandNews {
+    /// Returns the line.
+    fn line(&self) -> String {
+        match self {
+            Self::Began => "began\n".to_owned(),
+            Self::CannotBegin(why) => format!("cannot {}\n", why.replace('\n', " ")),
+            Self::Ended(Ending::Exited(code)) => format!("exited {code}\n"),
+            Self::Ended(Ending::Signalled(signal)) => format!("signalled {signal}\n"),
+            Self::Ended(Ending::Cancelled | Ending::TimedOut) => "stopped\n".to_owned(),
+        }
+    }
+
+    /// Reads a line, without its end.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "began" => Some(Self::Began),
+            "cannot" => Some(Self::CannotBegin(rest.to_owned())),
+            "exited" => Some(Self::Ended(Ending::Exited(rest.parse().ok()?))),
+            "signalled" => Some(Self::Ended(Ending::Signalled(rest.parse().ok()?))),
+            "stopped" => Some(Self::Ended(Ending::Cancelled)),
+            _ => None,
+        }
+    }
+}
+
+/// Looks after a command for whoever holds the other end of stdin, and lets nothing of it outlive that process.
+///
+/// This is the whole life of a process: it adopts orphans. It must be called on the main thread, with whose end the command ends.
+/// When `cancel` is cancelled, everything is asked to end.
+pub fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
+    let mut line = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
+    // Nobody else may keep the line open.
+    dup2_stdin(File::open("/dev/null")?)?;
+    adopt_orphans()?;
+    let input = read_input(&mut line)?;
+    let supervision = Supervision {
+        started: Started::start(&place.program, words, |_| {})?,
+        data: &place.data,
+        grace: place.settings.grace,
+        time_limit: None,
+        leftovers: Leftovers::LeaveAlone,
+    };
+    let mut waiting = Waiting { line, is_gone: false, has_wished: false };
+    let ended = supervision.look_after(&input, cancel, &mut waiting)?;
+    let how = match (ended.cause, ended.status) {
+        // Whom somebody else asked to end tells how it did.
+        (Cause::Wish, _) if waiting.has_wished => Ending::Cancelled,
+        (_, status) => status.map_or(Ending::Signalled(0), |status| ExitStatus::from_raw(status.as_raw()).into()),
+    };
+    waiting.say(&CommandNews::Ended(how));
+    Ok(())
+}
+
+/// Whoever waits for the command.
+struct Waiting {
+    line: UnixStream,
+    /// Whether the other end was closed.
+    is_gone: bool,
+    /// Whether it wished for the end.
+    has_wished: bool,
+}
+
+impl Waiting {
+    fn say(&mut self, news: &CommandNews) {
+        // That nobody hears it is noticed when the line is read.
+        let _ = self.line.write_all(news.line().as_bytes());
+    }
+}
+
+impl Duties for Waiting {
+    fn sources(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        [Some(self.line.as_fd()).filter(|_| !self.is_gone), None]
+    }
+
+    fn attend(&mut self, [is_written, _]: [bool; 2]) -> Option<Wish> {
+        if !is_written {
+            return None;
+        }
+        let mut wishes = [0; 8];
+        let count = self.line.read(&mut wishes).unwrap_or(0);
+        (self.is_gone, self.has_wished) = (count == 0, true);
+        let is_kill = self.is_gone || wishes.contains(&KILL);
+        Some(if is_kill { Wish::Kill } else { Wish::Ask })
+    }
+
+    fn has_begun(&mut self, why_not: Option<&str>) {
+        self.say(&why_not.map_or(CommandNews::Began, |why| CommandNews::CannotBegin(why.to_owned())));
+    }
+}
+
+/// Reads what the command is to read.
+fn read_input(line: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    line.read_exact(&mut length)?;
+    let mut input = Vec::new();
+    line.take(u64::from_le_bytes(length)).read_to_end(&mut input)?;
+    Ok(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CommandNews;
+    use crate::process::Ending;
+
+    #[test]
+    fn what_a_supervisor_says_is_understood() {
+        let endings = [Ending::Exited(-1), Ending::Signalled(11), Ending::Cancelled].map(CommandNews::Ended);
+        for news in endings.into_iter().chain([CommandNews::Began]) {
+            assert_eq!(CommandNews::read(news.line().trim_end()), Some(news));
+        }
+        let why = CommandNews::CannotBegin("no such file\nor directory".to_owned());
+        let heard = CommandNews::CannotBegin("no such file or directory".to_owned());
+        assert_eq!(CommandNews::read(why.line().trim_end()), Some(heard));
+        for nonsense in ["", "exited", "exited x", "hello"] {
+            assert_eq!(CommandNews::read(nonsense), None, "{nonsense:?}");
+        }
+    }
+}
