@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -171,12 +171,13 @@ fn a_suspended_supervisor_still_hears_the_wish_to_end() {
 #[test]
 fn a_killed_supervisor_takes_its_command_along_and_the_attempt_has_failed() {
     let site = Site::with(&["one"]);
-    let worker = site.start("--retries 0", "echo $$ > pid; exec sleep 600");
-    let pid = site.await_file("pid");
-    kill_process(parent_of(&pid), Signal::KILL).unwrap();
+    let line = "setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > pid; exec sleep 600";
+    let worker = site.start("--retries 0", line);
+    let pids = [site.await_file("child"), site.await_file("pid")];
+    kill_process(parent_of(&pids[1]), Signal::KILL).unwrap();
     let ran = worker.end();
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    await_end_of(&pid);
+    pids.iter().for_each(|pid| await_end_of(pid));
     assert!(site.notes("1")[0].starts_with("ended by signal 9"), "{:?}", site.notes("1"));
 }
 
@@ -192,4 +193,19 @@ fn twenty_at_once_end_with_a_killed_worker() {
     worker.send(Signal::KILL);
     assert!(worker.end().was_killed());
     pids.iter().for_each(|pid| await_end_of(pid));
+}
+
+#[test]
+fn many_at_once_need_few_files_each() {
+    let tasks: Vec<String> = (1..=40).map(|number| format!("task{number}")).collect();
+    let site = Site::with(&tasks.iter().map(String::as_str).collect::<Vec<_>>());
+    // All of them run at the same time before the first one ends.
+    let line = "touch at-$TASKYARD_TASK_ID; while [ $(ls | grep -c ^at-) -lt 40 ]; do sleep 0.1; done";
+    let work = site.work("-j 40", line);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 160; exec \"$0\" \"$@\""]).arg(work.get_program()).args(work.get_args());
+    limited.current_dir(site.home.path()).env_clear();
+    limited.envs(work.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Worker::of(limited.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

@@ -1,14 +1,12 @@
 //! Waiting for a job: for its end, or for more of its output.
 
-use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 use taskyard_core::{Job, JobFate, JobId};
 
-use super::wakeup::{Wakeup, wait_for};
 use super::{JobError, Jobs, processes};
-use crate::process::Cancel;
+use crate::process::{Cancel, Wakeup, wait_for};
 
 /// How soon is looked again at a job that is just being started, or where the system does not tell when a process ends.
 const SOON: Duration = Duration::from_millis(20);
@@ -67,18 +65,15 @@ impl Jobs {
                 return Ok(job);
             }
             // Listen first, then look once more: what comes in between is heard.
-            if news.is_none() {
-                // Where the system watches too much already, we look again and again, but not at once.
-                news = Some(News::of(&job).unwrap_or(News(None)));
+            let Some(heard) = &news else {
+                news = Some(news_of(&job));
                 continue;
-            }
-            let end = end_of(&job);
-            let until = if end.is_some() && news.as_ref().is_some_and(News::is_heard) {
-                None
-            } else {
-                Some(sooner(None, SOON))
             };
-            let things = [end.as_ref().map(|end| end.as_fd()), Some(wakeup.fd()), news.as_ref().and_then(News::fd)];
+            let end = end_of(&job);
+            // Where the system watches too much already, we look again and again, but not at once.
+            let until = (end.is_none() || heard.is_none()).then(|| sooner(None, SOON));
+            let things = [end.as_ref(), heard.as_ref()].map(|thing| thing.map(|thing| thing.as_fd()));
+            let things = [things[0], Some(wakeup.fd()), things[1]];
             let [_, _, has_news] = wait_for(things, until).map_err(failed)?;
             if has_news {
                 news = None;
@@ -100,29 +95,18 @@ fn sooner(until: Option<Instant>, span: Duration) -> Instant {
     until.map_or(soon, |until| until.min(soon))
 }
 
-/// Becomes readable when a file was written to.
-struct News(Option<OwnedFd>);
+/// Returns what becomes readable when the output of a job was written to.
+#[cfg(target_os = "linux")]
+fn news_of(job: &Job) -> Option<OwnedFd> {
+    use rustix::fs::inotify;
 
-impl News {
-    #[cfg(target_os = "linux")]
-    fn of(job: &Job) -> io::Result<Self> {
-        use rustix::fs::inotify;
+    let news = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
+    inotify::add_watch(&news, &job.output_file, inotify::WatchFlags::MODIFY).ok()?;
+    Some(news)
+}
 
-        let news = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        inotify::add_watch(&news, &job.output_file, inotify::WatchFlags::MODIFY)?;
-        Ok(Self(Some(news)))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of(_job: &Job) -> io::Result<Self> {
-        Ok(Self(None))
-    }
-
-    fn is_heard(&self) -> bool {
-        self.0.is_some()
-    }
-
-    fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        self.0.as_ref().map(|news| news.as_fd())
-    }
+/// Returns none: this system does not tell when a file was written to.
+#[cfg(not(target_os = "linux"))]
+fn news_of(_job: &Job) -> Option<OwnedFd> {
+    None
 }

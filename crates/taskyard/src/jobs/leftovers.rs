@@ -9,6 +9,7 @@ use taskyard_core::JobFate;
 use super::processes::{self, Process};
 use super::record::Record;
 use super::trampoline::TOKEN;
+use crate::liveness::own_mark;
 
 /// How long processes that were killed have to end. Only one that waits for a device takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,13 +23,21 @@ const ENOUGH_LOOKS: u32 = 5;
 /// What they started is found by the token in its environment, by the pipe it writes to, and by the session of the supervisor.
 /// Who gave up all three on purpose is not found. All jobs are looked for at once: a look is at every process of the machine.
 pub(super) fn kill(records: &[&Record]) -> Vec<u32> {
-    if records.is_empty() {
-        return Vec::new();
-    }
+    if records.is_empty() { Vec::new() } else { kill_all(|| Wanted::of(records)) }
+}
+
+/// Kills everything that still writes to these pipes of ours, which began after us.
+pub(super) fn kill_writers(pipes: &[u64]) {
+    let since = own_mark().started;
+    kill_all(|| Wanted { pipes: pipes.iter().map(|pipe| (*pipe, since)).collect(), since, ..Wanted::default() });
+}
+
+/// Kills whoever is wanted until nobody is found any more, and returns what would not end.
+fn kill_all(wanted: impl Fn() -> Wanted) -> Vec<u32> {
     let deadline = Instant::now() + PATIENCE;
     let mut clean = 0;
     loop {
-        let found = find_and_kill(&Wanted::of(records));
+        let found = find_and_kill(&wanted());
         clean = if found.is_empty() { clean + 1 } else { 0 };
         if clean == ENOUGH_LOOKS {
             return Vec::new();
@@ -40,7 +49,8 @@ pub(super) fn kill(records: &[&Record]) -> Vec<u32> {
     }
 }
 
-/// What the processes of jobs are known by, each with the time before which none of them can have begun.
+/// What processes are known by, each with the time before which none of them can have begun.
+#[derive(Default)]
 struct Wanted {
     tokens: HashMap<Vec<u8>, u64>,
     pipes: HashMap<u64, u64>,
@@ -50,8 +60,7 @@ struct Wanted {
 
 impl Wanted {
     fn of(records: &[&Record]) -> Self {
-        let mut wanted =
-            Self { tokens: HashMap::new(), pipes: HashMap::new(), sessions: HashMap::new(), since: u64::MAX };
+        let mut wanted = Self { since: u64::MAX, ..Self::default() };
         for record in records {
             let supervisor = match &record.job.fate {
                 JobFate::Running { supervisor, .. } => Some(supervisor),
@@ -71,7 +80,7 @@ impl Wanted {
         wanted
     }
 
-    /// Tells whether a process was started by one of the jobs.
+    /// Tells whether a process is wanted.
     fn has(&self, process: &Process) -> bool {
         let is_after = |since: &u64| process.started >= *since;
         is_after(&self.since)
@@ -85,10 +94,13 @@ impl Wanted {
 /// Kills whoever is found, at once, and returns them.
 fn find_and_kill(wanted: &Wanted) -> Vec<Process> {
     let own = std::process::id();
+    // One that we are just starting has all our files open until it becomes another program. Only the first process of all is
+    // given the children of others.
+    let is_ours = |process: &Process| process.pid == own || process.parent == own && own != 1;
     let kill = |process: &Process| {
         processes::signal(process, Signal::KILL);
     };
-    processes::all().filter(|process| process.pid != own && wanted.has(process)).inspect(kill).collect()
+    processes::all().filter(|process| !is_ours(process) && wanted.has(process)).inspect(kill).collect()
 }
 
 /// Tells whether there is a process of this number, ended or not.

@@ -17,7 +17,6 @@ mod leftovers;
 mod new_job;
 mod output_layout;
 mod output_map;
-mod output_pipe;
 mod output_reader;
 mod output_writer;
 mod place;
@@ -36,7 +35,6 @@ mod tied_supervisor;
 mod trailer;
 mod trampoline;
 mod usage;
-mod wakeup;
 
 pub use error::JobError;
 pub use following::Waited;

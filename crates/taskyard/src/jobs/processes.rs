@@ -7,6 +7,7 @@ use taskyard_core::ProcessMark;
 
 use crate::liveness::sees_processes;
 pub(super) use crate::liveness::{Process, look_at};
+use crate::process::end_of;
 
 /// Returns every living process that can be seen, the newest first, each looked at when it is asked for: who hands on to a child
 /// and ends is mostly among the newest, and gone a moment later.
@@ -60,7 +61,7 @@ fn tells_of_children() -> bool {
 /// Sends a signal to a process, unless its number belongs to another one by now. Tells whether it was sent.
 #[cfg(target_os = "linux")]
 pub(super) fn signal(process: &Process, signal: Signal) -> bool {
-    let Some(handle) = open(process.pid) else { return false };
+    let Some(handle) = pid(process.pid).and_then(end_of) else { return false };
     let is_same = look_at(process.pid).is_some_and(|now| now.started == process.started);
     is_same && rustix::process::pidfd_send_signal(&handle, signal).is_ok()
 }
@@ -71,18 +72,11 @@ pub(super) fn signal(process: &Process, signal: Signal) -> bool {
     pid(process.pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
 }
 
-/// Returns something that becomes readable when the process ends; none where it has ended already.
-#[cfg(target_os = "linux")]
+/// Returns something that becomes readable when the process ends; none where it has ended already, or the system has no such thing.
 pub(super) fn handle(mark: &ProcessMark) -> Option<OwnedFd> {
-    let handle = open(mark.pid)?;
+    let handle = end_of(pid(mark.pid)?)?;
     // What is open now is the process that has this number now.
     look_at(mark.pid).is_some_and(|now| now.started == mark.started).then_some(handle)
-}
-
-/// Returns none: this system has nothing that becomes readable when a process ends.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn handle(_mark: &ProcessMark) -> Option<OwnedFd> {
-    None
 }
 
 /// Sends a signal through what [`handle`] returned.
@@ -95,11 +89,6 @@ pub(super) fn signal_through(handle: &OwnedFd, signal: Signal) {
 /// Does nothing: there are no such handles here.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn signal_through(_handle: &OwnedFd, _signal: Signal) {}
-
-#[cfg(target_os = "linux")]
-fn open(number: u32) -> Option<OwnedFd> {
-    rustix::process::pidfd_open(pid(number)?, rustix::process::PidfdFlags::empty()).ok()
-}
 
 /// Returns the number as the system wants it.
 pub(super) fn pid(number: u32) -> Option<Pid> {

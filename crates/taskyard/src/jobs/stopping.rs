@@ -7,10 +7,10 @@ use rustix::process::Signal;
 use taskyard_core::rules::liveness::Liveness;
 use taskyard_core::{Job, JobFate, JobId};
 
-use super::wakeup::wait_for;
 use super::{JobError, Jobs, leftovers, processes};
 use crate::liveness::liveness_of;
 use crate::machine::Machine;
+use crate::process::wait_for;
 
 /// How much longer than its job a supervisor may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);

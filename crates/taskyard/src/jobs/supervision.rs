@@ -13,9 +13,8 @@ use taskyard_core::ProcessMark;
 
 use super::command_start::Started;
 use super::ending_all::Family;
-use super::wakeup::{Wakeup, wait_for};
 use crate::liveness::longest_silence;
-use crate::process::Cancel;
+use crate::process::{Cancel, Wakeup, wait_for};
 
 /// When a beat comes for the first time.
 const FIRST_BEAT: Duration = Duration::from_secs(1);

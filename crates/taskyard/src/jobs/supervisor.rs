@@ -9,7 +9,6 @@ use taskyard_core::{ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, Job
 
 use super::command_start::Started;
 use super::ending_all::adopt_orphans;
-use super::output_pipe::OutputPipe;
 use super::output_writer::OutputWriter;
 use super::record::Record;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
@@ -19,7 +18,7 @@ use super::{JobError, JobPlace, Jobs, quota, supervision, usage};
 use crate::clock;
 use crate::liveness::{Signs, own_mark};
 use crate::machine::Machine;
-use crate::process::Cancel;
+use crate::process::{Cancel, OutputPipe};
 
 /// How much is read at once.
 const BUFFER: usize = 256 << 10;

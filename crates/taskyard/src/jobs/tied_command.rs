@@ -1,28 +1,18 @@
 //! Running a command that does not outlive us: a supervisor stands between, and ends everything when we are gone.
 
-use std::io::{self, BufRead as _, BufReader, PipeWriter, Write as _};
+use std::io::{self, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::Jobs;
-use super::output_pipe::OutputPipe;
 use super::tied_supervisor::{ASK, CommandNews, KILL};
-use super::wakeup::wait_for;
-use crate::process::{Cancel, CommandLine, Ending, Program, Sink, Stop};
+use super::{Jobs, leftovers};
+use crate::process::{Cancel, Ending, Output, Program, Sink, Stop, wait_for};
 use crate::store::Subscription;
-
-/// How much is read at once.
-const BUFFER: usize = 64 << 10;
-/// How long is waited for more output after a command ended, while something it left behind keeps the pipe open.
-const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long is waited for it at most, however much still comes.
-const LAST_WORDS_AT_MOST: Duration = Duration::from_secs(2);
 
 impl Jobs {
     /// Runs a command to its end; the sinks take what it writes. `started` is called once it has begun, before anything it writes is
@@ -41,152 +31,113 @@ impl Jobs {
         if stop.asked().is_cancelled() {
             return Ok(Ending::Cancelled);
         }
-        let (stdout, writes) = OutputPipe::new()?;
-        let (stderr, writes_errors) = OutputPipe::new()?;
-        let mut output = Output { pipes: [stdout, stderr], sinks, buffer: vec![0; BUFFER] };
-        let mut tied = TiedCommand::start(self, program, writes, writes_errors)?;
+        let (mut output, writes) = Output::to(sinks)?;
+        let mut tied = TiedCommand::start(self, program, writes)?;
         tied.hand_over(&program.stdin)?;
-        let wishes = [tied.pass_on(stop.asked(), ASK)?, tied.pass_on(stop.killed(), KILL)?];
+        let _wishes = [tied.pass_on(stop.asked(), ASK), tied.pass_on(stop.killed(), KILL)];
         tied.await_beginning()?;
         started();
-        let ending = loop {
-            // What is at hand already wakes nobody.
-            let is_told = !tied.line.buffer().is_empty() || {
-                let [out, err] = output.pipes.each_ref().map(OutputPipe::fd);
-                let [.., is_told] = wait_for([out, err, Some(tied.line.get_ref().as_fd())], None)?;
-                is_told
-            };
+        let news = loop {
+            let [out, err] = output.fds();
+            let [.., is_told] = wait_for([out, err, Some(tied.shared.line.as_fd())], None)?;
             output.drain();
             if is_told {
-                break match tied.hear() {
-                    Some(CommandNews::Ended(ending)) => Some(ending),
-                    _ => None,
-                };
+                break tied.hear();
             }
         };
-        // Whoever is reaped is nobody's to continue.
-        drop(wishes);
-        let status = tied.reap()?;
+        let supervisor = tied.reap()?;
+        if news.is_none() {
+            // Without its supervisor the system has killed the command; what that had started is left to us.
+            leftovers::kill_writers(&output.inodes());
+        }
         output.hear_last_words()?;
-        // Without a supervisor the command was killed by the system.
-        let unseen = || if stop.asked().is_cancelled() { Ending::Cancelled } else { status.into() };
-        Ok(ending.unwrap_or_else(unseen))
+        Ok(match news {
+            Some(CommandNews::Ended(status)) => ExitStatus::from_raw(status).into(),
+            None if !stop.asked().is_cancelled() => supervisor.into(),
+            _ => Ending::Cancelled,
+        })
     }
 }
 
-/// The supervisor of a command, and our end of the line to it. When that is closed, everything the command started is killed.
+/// A command, known by its supervisor. When our end of the line to that is closed, everything the command started is killed.
 struct TiedCommand {
-    line: BufReader<UnixStream>,
     supervisor: Child,
+    shared: Arc<Shared>,
+}
+
+/// What whoever wishes something of a supervisor needs. There may be hundreds of them, so that no file is opened twice for it.
+struct Shared {
+    line: UnixStream,
+    /// The supervisor, until it is reaped.
+    supervisor: Mutex<Option<Pid>>,
 }
 
 impl TiedCommand {
-    fn start(jobs: &Jobs, program: &Program, stdout: PipeWriter, stderr: PipeWriter) -> io::Result<Self> {
+    fn start(jobs: &Jobs, program: &Program, [stdout, stderr]: [PipeWriter; 2]) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
-        let mut command = Command::new(&jobs.place.program);
-        command.args(["job", "tied"]).arg(&jobs.place.data);
-        match &program.command {
-            CommandLine::Shell(line) => command.args(["sh", "-c", line]),
-            CommandLine::Words(program, arguments) => command.arg(program).args(arguments),
-        };
-        command.current_dir(&program.directory).process_group(0);
-        command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+        let place = &jobs.place;
+        let starter = [place.program.as_os_str(), "job".as_ref(), "tied".as_ref(), place.data.as_os_str()];
+        let mut command = program.command(&starter);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(stdout).stderr(stderr);
         // With the command goes our copy of the other ends: what is closed there is noticed here.
-        Ok(Self { supervisor: command.spawn()?, line: BufReader::new(line) })
+        let supervisor = command.spawn()?;
+        let shared = Shared { line, supervisor: Mutex::new(Some(Pid::from_child(&supervisor))) };
+        Ok(Self { supervisor, shared: Arc::new(shared) })
     }
 
     /// Has a wish passed on to the supervisor when it comes, whatever we are busy with then.
-    fn pass_on(&self, from: &Cancel, wish: u8) -> io::Result<Subscription> {
-        let mut line = self.line.get_ref().try_clone()?;
-        let supervisor = Pid::from_child(&self.supervisor);
-        Ok(from.on_cancel(move || {
-            // It may have ended this very moment.
-            let _ = line.write_all(&[wish]);
-            // One that is suspended could not hear it.
-            let _ = kill_process(supervisor, Signal::CONT);
-        }))
+    fn pass_on(&self, from: &Cancel, wish: u8) -> Subscription {
+        let shared = Arc::clone(&self.shared);
+        from.on_cancel(move || {
+            if let Some(supervisor) = *shared.supervisor.lock().unwrap_or_else(PoisonError::into_inner) {
+                // It may have ended this very moment.
+                let _ = (&shared.line).write_all(&[wish]);
+                // One that is suspended could not hear it.
+                let _ = kill_process(supervisor, Signal::CONT);
+            }
+        })
     }
 
     /// Hands over what the command is to read. Nothing else may have been written before.
     fn hand_over(&self, input: &[u8]) -> io::Result<()> {
-        let mut line = self.line.get_ref();
+        let mut line = &self.shared.line;
         line.write_all(&(input.len() as u64).to_le_bytes())?;
         line.write_all(input)
     }
 
-    fn await_beginning(&mut self) -> io::Result<()> {
+    fn await_beginning(&self) -> io::Result<()> {
         match self.hear() {
             Some(CommandNews::Began) => Ok(()),
             Some(CommandNews::CannotBegin(why)) => Err(as_error(&why)),
-            Some(CommandNews::Ended(_)) | None => Err(io::Error::other("its supervisor did not come up")),
+            Some(CommandNews::Ended(_) | CommandNews::Stopped) | None => {
+                Err(io::Error::other("its supervisor did not come up"))
+            }
         }
     }
 
     /// Waits for what the supervisor says next; none where it has ended without a word.
-    fn hear(&mut self) -> Option<CommandNews> {
-        let mut line = String::new();
-        self.line.read_line(&mut line).ok()?;
-        CommandNews::read(line.strip_suffix('\n')?)
+    fn hear(&self) -> Option<CommandNews> {
+        let mut said = Vec::new();
+        while said.last() != Some(&b'\n') {
+            let mut byte = [0];
+            (&self.shared.line).read_exact(&mut byte).ok()?;
+            said.extend(byte);
+        }
+        CommandNews::read(std::str::from_utf8(&said).ok()?.trim_end())
     }
 
+    /// Waits for the end of the supervisor. Where it has not said that everything has ended, it sees to that.
     fn reap(&mut self) -> io::Result<ExitStatus> {
-        let _ = self.line.get_ref().shutdown(std::net::Shutdown::Both);
+        *self.shared.supervisor.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let _ = self.shared.line.shutdown(std::net::Shutdown::Both);
         self.supervisor.wait()
     }
 }
 
 impl Drop for TiedCommand {
     fn drop(&mut self) {
-        // Whoever was reaped already is not waited for again.
+        // One that was reaped is not waited for again.
         let _ = self.reap();
-    }
-}
-
-/// What a command writes to stdout and stderr, and who takes it.
-struct Output {
-    pipes: [OutputPipe; 2],
-    sinks: [Sink; 2],
-    buffer: Vec<u8>,
-}
-
-impl Output {
-    fn drain(&mut self) {
-        for (pipe, sink) in self.pipes.iter_mut().zip(&mut self.sinks) {
-            pipe.drain(&mut self.buffer, sink);
-        }
-    }
-
-    /// Reads until the pipes are closed or nothing more comes. What comes even later is passed on by somebody else.
-    fn hear_last_words(mut self) -> io::Result<()> {
-        // However slowly it is taken: a pipe holds no more than is read here.
-        self.drain();
-        let deadline = Instant::now() + LAST_WORDS_AT_MOST;
-        let mut until = deadline.min(Instant::now() + LAST_WORDS);
-        loop {
-            self.drain();
-            let [out, err] = self.pipes.each_ref().map(OutputPipe::fd);
-            if out.is_none() && err.is_none() {
-                return Ok(());
-            }
-            let has_come = wait_for([out, err], Some(until))?.contains(&true);
-            match Instant::now() {
-                now if has_come && now < deadline => until = deadline.min(now + LAST_WORDS),
-                now if now >= until => break,
-                _ => {}
-            }
-        }
-        let open = self.pipes.into_iter().zip(self.sinks).filter(|(pipe, _)| pipe.fd().is_some());
-        for (mut pipe, mut sink) in open {
-            let go_on = move || {
-                let mut buffer = vec![0; BUFFER];
-                while pipe.fd().is_some() && wait_for([pipe.fd()], None).is_ok() {
-                    pipe.drain(&mut buffer, &mut sink);
-                }
-            };
-            thread::Builder::new().name("output".to_owned()).stack_size(256 << 10).spawn(go_on)?;
-        }
-        Ok(())
     }
 }
 

@@ -10,8 +10,6 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdin, stdin};
@@ -20,7 +18,7 @@ use super::JobPlace;
 use super::command_start::Started;
 use super::ending_all::adopt_orphans;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
-use crate::process::{Cancel, Ending};
+use crate::process::Cancel;
 
 /// What is written to have everybody asked to end.
 pub(super) const ASK: u8 = b'a';
@@ -34,8 +32,10 @@ pub(super) enum CommandNews {
     Began,
     /// It could not begin, and why.
     CannotBegin(String),
-    /// It has ended.
-    Ended(Ending),
+    /// It has ended by itself, as the system put it.
+    Ended(i32),
+    /// It has ended because that was wished.
+    Stopped,
 }
 
 impl CommandNews {
@@ -44,21 +44,18 @@ impl CommandNews {
         match self {
             Self::Began => "began\n".to_owned(),
             Self::CannotBegin(why) => format!("cannot {}\n", why.replace('\n', " ")),
-            Self::Ended(Ending::Exited(code)) => format!("exited {code}\n"),
-            Self::Ended(Ending::Signalled(signal)) => format!("signalled {signal}\n"),
-            Self::Ended(Ending::Cancelled | Ending::TimedOut) => "stopped\n".to_owned(),
+            Self::Ended(status) => format!("ended {status}\n"),
+            Self::Stopped => "stopped\n".to_owned(),
         }
     }
 
     /// Reads a line, without its end.
     pub(super) fn read(line: &str) -> Option<Self> {
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match word {
-            "began" => Some(Self::Began),
-            "cannot" => Some(Self::CannotBegin(rest.to_owned())),
-            "exited" => Some(Self::Ended(Ending::Exited(rest.parse().ok()?))),
-            "signalled" => Some(Self::Ended(Ending::Signalled(rest.parse().ok()?))),
-            "stopped" => Some(Self::Ended(Ending::Cancelled)),
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("began", _) => Some(Self::Began),
+            ("cannot", why) => Some(Self::CannotBegin(why.to_owned())),
+            ("ended", status) => status.parse().ok().map(Self::Ended),
+            ("stopped", _) => Some(Self::Stopped),
             _ => None,
         }
     }
@@ -83,12 +80,10 @@ pub fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> 
     };
     let mut waiting = Waiting { line, is_gone: false, has_wished: false };
     let ended = supervision.look_after(&input, cancel, &mut waiting)?;
-    let how = match (ended.cause, ended.status) {
-        // Whom somebody else asked to end tells how it did.
-        (Cause::Wish, _) if waiting.has_wished => Ending::Cancelled,
-        (_, status) => status.map_or(Ending::Signalled(0), |status| ExitStatus::from_raw(status.as_raw()).into()),
-    };
-    waiting.say(&CommandNews::Ended(how));
+    // Whom somebody else asked to end tells how it did.
+    let is_stopped = ended.cause == Cause::Wish && waiting.has_wished;
+    let status = ended.status.filter(|_| !is_stopped);
+    waiting.say(&status.map_or(CommandNews::Stopped, |status| CommandNews::Ended(status.as_raw())));
     Ok(())
 }
 
@@ -141,18 +136,16 @@ fn read_input(line: &mut UnixStream) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::CommandNews;
-    use crate::process::Ending;
 
     #[test]
     fn what_a_supervisor_says_is_understood() {
-        let endings = [Ending::Exited(-1), Ending::Signalled(11), Ending::Cancelled].map(CommandNews::Ended);
-        for news in endings.into_iter().chain([CommandNews::Began]) {
+        for news in [CommandNews::Began, CommandNews::Ended(-1), CommandNews::Stopped] {
             assert_eq!(CommandNews::read(news.line().trim_end()), Some(news));
         }
         let why = CommandNews::CannotBegin("no such file\nor directory".to_owned());
         let heard = CommandNews::CannotBegin("no such file or directory".to_owned());
         assert_eq!(CommandNews::read(why.line().trim_end()), Some(heard));
-        for nonsense in ["", "exited", "exited x", "hello"] {
+        for nonsense in ["", "ended", "ended x", "hello"] {
             assert_eq!(CommandNews::read(nonsense), None, "{nonsense:?}");
         }
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use taskyard_core::{JobUsage, ProcessMark};
 
+use crate::liveness::look_at;
+
 /// Returns the time that everything used which this process took notice of when it ended.
 pub(super) fn of_children() -> JobUsage {
     let times = || {
@@ -18,9 +20,10 @@ pub(super) fn of_children() -> JobUsage {
     JobUsage { user, system, peak_memory: None }
 }
 
-/// Returns the most memory a living process has had.
+/// Returns the most memory a living process has had; none where its number is another one's by now.
 pub(super) fn peak_memory(process: &ProcessMark) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid)).ok()?;
+    look_at(process.pid).filter(|now| now.started == process.started)?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Takes output as it comes, on a thread of its own.
+/// Takes output as it comes.
 pub type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
 /// Output of which only so much is kept: its beginning, or its end. Clones keep together.

@@ -2,22 +2,19 @@
 
 use std::io;
 use std::process::Stdio;
-use std::sync::mpsc;
+use std::thread;
 
-use super::program::{Readers, Running, spawn};
-use super::{Program, file_of};
+use super::program::Running;
+use super::{Cancel, Output, Program};
 
 impl Program {
     /// Starts the command and goes on; what it writes is not kept.
     ///
     /// It lives on when we end. As long as we live, it is killed when it takes too long.
     pub fn start_detached(&self) -> io::Result<()> {
-        let mut command = self.command();
-        let child = command.stdin(file_of(&self.stdin)?).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let mut running = Running::of(child);
-        let (tell, hear) = mpsc::channel();
-        running.watch(tell)?;
+        let mut running = Running::start(self, Stdio::null(), Stdio::null())?;
         let timeout = self.timeout;
-        spawn("detached", move || drop(running.end(timeout, &hear, &mut Readers::default())))
+        let wait = move || drop(running.end(timeout, &Cancel::new(), &mut Output::default()));
+        thread::Builder::new().name("detached".to_owned()).stack_size(256 << 10).spawn(wait).map(drop)
     }
 }

@@ -67,18 +67,12 @@ impl Assignment {
     /// Runs the command, and completes the task or gives it back.
     pub(super) fn carry_out(self) -> Outcome {
         let Self { attempt, is_resumed, stop, keeper, mail } = self;
-        let briefing = Briefing {
-            task: &attempt.task,
-            token: attempt.hold.token,
-            attempt: attempt.number,
-            worker: &attempt.worker,
-            list: attempt.site.yard.list_id(),
-            messages: (mail.len() > 0).then(|| mail.as_json().to_string()),
-        };
-        let program = briefing.program(&attempt.site.order);
+        let (order, list) = (&attempt.site.order, attempt.site.yard.list_id());
+        let briefing = Briefing { order, worker: &attempt.worker, list, mail: &mail };
+        let program = briefing.for_task(&attempt.task, attempt.hold.token, attempt.number);
         let tail = Tail::default();
         let sink = || tail.sink(format!("#{}", attempt.task.id), &attempt.site.listener);
-        let ending = attempt.site.order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
+        let ending = order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
             attempt.site.tell(WorkEvent::Started {
                 worker: attempt.worker.name.clone(),
                 task: Box::new(attempt.task.clone()),

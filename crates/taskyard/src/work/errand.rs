@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::attending::Mail;
-use super::briefing::Errands;
+use super::briefing::Briefing;
 use super::lines::Tail;
 use super::report::WorkError;
 use super::site::Site;
@@ -33,12 +33,12 @@ impl Errand {
     /// Runs the command, and says that the messages were had where it succeeded.
     pub(super) fn carry_out(self) -> ErrandOutcome {
         let Self { site, worker, mail } = self;
-        let errands = Errands { worker: &worker, list: site.yard.list_id(), messages: &mail.as_json() };
-        let program = errands.program(&site.order);
+        let (order, list) = (&site.order, site.yard.list_id());
+        let program = Briefing { order, worker: &worker, list, mail: &mail }.for_messages();
         let (tail, stop) = (Tail::default(), site.stop.part());
         let sink = || tail.sink(worker.name.as_str().to_owned(), &site.listener);
         let messages = mail.len();
-        let ending = site.order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
+        let ending = order.jobs.run_tied(&program, [sink(), sink()], &stop, || {
             site.tell(WorkEvent::Attending { worker: worker.name.clone(), messages });
         });
         let failure = match ending {
