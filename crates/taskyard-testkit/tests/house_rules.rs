@@ -258,3 +258,27 @@ fn a_public_type_of_another_crate_is_noticed() {
         assert_eq!(notice(private), 0, "{private}");
     }
 }
+
+/// Who continues or stops processes: those that started them, and a test that stops its own.
+const MAY_CONTINUE_AND_STOP: [&str; 3] =
+    ["taskyard/src/jobs", "taskyard/src/process", "taskyard/src/store/file/failpoint.rs"];
+
+#[test]
+fn a_process_is_continued_and_stopped_only_by_whoever_started_it() {
+    let crates = root().join("crates");
+    let (mut files, mut seen) = (Vec::new(), 0);
+    for folder in ["taskyard/src", "taskyard-cli/src"] {
+        sources(&crates.join(folder), &mut files);
+    }
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if code.any(|line| ["Signal::CONT", "Signal::STOP", "Signal::TSTP"].iter().any(|signal| line.contains(signal)))
+        {
+            let is_allowed = MAY_CONTINUE_AND_STOP.iter().any(|place| file.starts_with(crates.join(place)));
+            assert!(is_allowed, "{}: whose process is that?", file.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "the signals were not found");
+}
