@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::{AgentName, AttemptId, Event, Lease, ListId, Moment, Op, Proof, Revision, Rules, Token};
 
+use crate::blocking::about_to_block;
 use crate::events::EventBus;
 use crate::hooks::Hooks;
 use crate::leases::{ThisMachine, World};
@@ -106,6 +107,7 @@ impl Yard {
 
     /// Returns the store.
     pub fn store(&self) -> &dyn Store {
+        about_to_block("asking a store");
         &*self.store
     }
 
@@ -131,6 +133,7 @@ impl Yard {
 
     /// Returns the teams that count.
     pub fn teams(&self) -> Option<&Arc<Teams>> {
+        about_to_block("asking teams");
         self.teams.as_ref()
     }
 
@@ -210,7 +213,7 @@ impl Yard {
             tracing::warn!(error = %lost, "the answer to a commit was lost");
             thread::sleep(BREATH * breath);
             // Whoever has the turn knows: what was under way before has ended.
-            match self.store.write(&self.list) {
+            match self.store().write(&self.list) {
                 Err(StoreError::Unavailable { .. }) => {}
                 turn => {
                     let _turn = turn?;
@@ -227,7 +230,7 @@ impl Yard {
     /// Opens a transaction in which every lease counts: what dead ones held has come back before.
     fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         loop {
-            let mut txn = self.store.write(list)?;
+            let mut txn = self.store().write(list)?;
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { return Ok(txn) };
             self.publish(txn.commit(&signature)?.as_ref());
         }
@@ -236,7 +239,7 @@ impl Yard {
     /// Returns what dead leases hold, where nobody else is writing; returns whether anything came back.
     pub(crate) fn try_return_ended_leases(&self) -> Result<bool, StoreError> {
         let mut came_back = false;
-        while let Some(mut txn) = self.store.try_write(&self.list)? {
+        while let Some(mut txn) = self.store().try_write(&self.list)? {
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { break };
             self.publish(txn.commit(&signature)?.as_ref());
             came_back = true;
@@ -253,7 +256,7 @@ impl Yard {
         mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
     ) -> Result<Outcome<(T, Events)>, Error> {
         let attempt = || {
-            let mut pair = self.store.write_both(from, into)?;
+            let mut pair = self.store().write_both(from, into)?;
             let answer = change(&mut *pair)?;
             Ok((answer, pair.commit(&Signature::new(self.actor.clone(), op))?))
         };

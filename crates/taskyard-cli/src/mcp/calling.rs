@@ -1,5 +1,6 @@
 //! Making one call: when it is its turn, with progress told while it takes long, until it is done or no longer wanted.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use taskyard::core::tools::{Answer, catalogue, todo_write};
 use taskyard::hooks::Notice;
 use taskyard::process::Cancel;
 use taskyard::store::FileCare;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
 
 use super::admission::admission_of;
@@ -23,7 +24,7 @@ use super::identity::{self, Caller};
 use super::place::{Bench, Place};
 use super::repeats::{CallKey, Recorder, Turn};
 use super::tool_list;
-use super::workers::WorkerSeat;
+use super::workers::{self, WorkerSeat};
 
 /// How often a client is told that a call is still being made.
 const PROGRESS: Duration = Duration::from_secs(1);
@@ -35,12 +36,17 @@ pub(super) struct Call {
     pub(super) input: Value,
 }
 
+/// What came of a call.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) answer: Answer,
+    /// Whether its agent may have to be told something besides.
+    pub(super) may_have_notices: bool,
+}
+
 impl Hub {
     /// Makes a call and returns its answer. One that was made before is not made again.
-    pub(super) async fn call(&self, place: Arc<Place>, call: Call, context: &RequestContext<RoleServer>) -> Answer {
-        if let Some(answer) = place.answer_at_once(&call.tool, &call.input) {
-            return answer;
-        }
+    pub(super) async fn call(&self, place: Arc<Place>, call: Call, context: &RequestContext<RoleServer>) -> Made {
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
         let id = caller.call.clone().filter(|_| self.changes_something(&call));
@@ -51,7 +57,9 @@ impl Hub {
             match self.repeats.begin(&caller.agent, &key) {
                 Turn::First(recorder) => return self.make(place, call, caller, Some(recorder), context).await,
                 Turn::Again(repetition) => tokio::select! {
-                    answer = repetition.answer() => if let Some(answer) = answer { return answer },
+                    answer = repetition.answer() => if let Some(answer) = answer {
+                        return Made { answer, may_have_notices: true };
+                    },
                     () = context.ct.cancelled() => return no_longer_wanted(),
                 },
             }
@@ -71,7 +79,7 @@ impl Hub {
         caller: Caller,
         recorder: Option<Recorder>,
         context: &RequestContext<RoleServer>,
-    ) -> Answer {
+    ) -> Made {
         let todo_turn = match call.tool == todo_write::TOOL.name {
             true => Some(place.todo_turn(&caller.todos_of).lock_owned().await),
             false => None,
@@ -86,9 +94,8 @@ impl Hub {
         let _left = CancelWhenDropped(cancel.clone());
         let changes_something = self.changes_something(&call);
         let admission = admission_of(&context.extensions);
-        // The call goes on though nobody waits for it any longer, and what it did is remembered.
-        let work = tokio::spawn({
-            let (cancel, workers, unwanted) = (cancel.clone(), self.workers.clone(), context.ct.clone());
+        let work = {
+            let (cancel, workers, unwanted) = (cancel.clone(), &self.workers, context.ct.clone());
             async move {
                 let seat = async {
                     match changes_something {
@@ -100,18 +107,21 @@ impl Hub {
                     seat = seat => seat,
                     () = unwanted.cancelled() => return Ok(no_longer_wanted()),
                 };
-                let made = tokio::task::spawn_blocking(move || {
+                // The call goes on though nobody waits for it any longer, and what it did is remembered.
+                let made = workers::spawn(move || {
                     // Nobody may want it any more by the time it is its turn, and nothing has happened yet.
                     if cancel.is_cancelled() {
                         return no_longer_wanted();
                     }
-                    let answer = make_now(&place, &call, &caller, &cancel, &seat, recorder);
+                    let at_once = place.answer_at_once(&call.tool, &call.input);
+                    let answer = at_once.unwrap_or_else(|| make_now(&place, &call, &caller, &cancel, &seat, recorder));
+                    let may_have_notices = place.may_have_notices_for(&caller.agent);
                     drop((todo_turn, attendance, seat));
-                    answer
+                    Made { answer, may_have_notices }
                 });
                 made.await
             }
-        });
+        };
         wait_for(work, &cancel, context).await
     }
 }
@@ -183,19 +193,21 @@ fn tell(text: &str, answer: &mut Answer, place: &Place) {
 
 /// Waits for the thread that makes a call, telling the client of it, and cancels it where the client no longer wants it.
 async fn wait_for(
-    mut work: JoinHandle<Result<Answer, JoinError>>,
+    work: impl Future<Output = Result<Made, JoinError>>,
     cancel: &Cancel,
     context: &RequestContext<RoleServer>,
-) -> Answer {
+) -> Made {
+    let mut work = pin!(work);
     let mut seconds = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let token = context.meta.get_progress_token();
     let mut progress = 0.0;
     loop {
         tokio::select! {
-            answer = &mut work => return answer.flatten().unwrap_or_else(|error| {
+            made = &mut work => return made.unwrap_or_else(|error| {
                 tracing::error!(%error, "a call panicked");
-                Answer::error("Error: taskyard failed at this call, which is a fault of its own. Other calls still work.")
+                let text = "Error: taskyard failed at this call, which is a fault of its own. Other calls still work.";
+                Made { answer: Answer::error(text), may_have_notices: true }
             }),
             () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
             _ = seconds.tick() => if let Some(token) = &token {
@@ -208,8 +220,8 @@ async fn wait_for(
     }
 }
 
-fn no_longer_wanted() -> Answer {
-    Answer::error("Error: cancelled")
+fn no_longer_wanted() -> Made {
+    Made { answer: Answer::error("Error: cancelled"), may_have_notices: false }
 }
 
 /// Cancels when whoever waits for a call goes away.

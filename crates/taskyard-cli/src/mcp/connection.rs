@@ -25,7 +25,7 @@ use super::log_level::{LogLevel, with_logging};
 use super::mail::Agents;
 use super::notifying::Answered;
 use super::prompts::{self, NoPrompt};
-use super::roots::first_root;
+use super::roots::roots_of;
 use super::telling::ToldClient;
 use super::{resources, tool_list};
 use crate::problem::Problem;
@@ -126,7 +126,7 @@ impl Connection {
         // The directories of a client elsewhere are none of ours.
         let is_local = self.hub.options.leases == Leases::Connection;
         if is_local && peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some()) {
-            self.hub.move_to(first_root(peer)).await;
+            self.hub.move_to(roots_of(peer)).await;
         }
     }
 

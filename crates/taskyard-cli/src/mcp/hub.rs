@@ -18,7 +18,7 @@ use super::notifying::Notifying;
 use super::place::Place;
 use super::repeats::Repeats;
 use super::tool_list;
-use super::workers::Workers;
+use super::workers::{self, Workers};
 use crate::context::Context;
 use crate::open_files::open_files;
 use crate::problem::Problem;
@@ -113,7 +113,7 @@ impl Hub {
         let place = self.place.read().await.clone()?;
         if place.needs_warden() {
             let place = Arc::clone(&place);
-            tokio::task::spawn_blocking(move || place.set_warden());
+            workers::spawn(move || place.set_warden());
         }
         Ok(place)
     }
@@ -154,8 +154,11 @@ impl Hub {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let hub = Arc::clone(self);
             runtime.spawn(async move {
-                if let Ok(place) = hub.place.read().await.as_ref() {
-                    place.forget(&agent);
+                let place = hub.place.read().await.clone();
+                if let Ok(place) = place
+                    && let Err(error) = hub.workers.look(move || place.forget(&agent)).await
+                {
+                    tracing::error!(%error, "what is known of an agent stays");
                 }
             });
         }
@@ -173,23 +176,25 @@ impl Hub {
         }
     }
 
-    /// Decides anew where calls are made: in the directory this comes to, where it comes to one. Calls wait meanwhile.
-    pub(super) async fn move_to(self: &Arc<Self>, directory: impl Future<Output = Option<PathBuf>>) {
+    /// Decides anew where calls are made: in the first of these directories that is there. Calls wait meanwhile.
+    pub(super) async fn move_to(self: &Arc<Self>, directories: impl Future<Output = Vec<PathBuf>>) {
         let mut place = self.place.write().await;
-        let Some(directory) = directory.await else { return };
-        if place.as_ref().is_ok_and(|place| place.directory() == Some(&directory)) {
-            return;
-        }
-        let hub = Arc::clone(self);
-        let opened = tokio::task::spawn_blocking(move || {
+        let directories = directories.await;
+        let (hub, here) = (Arc::clone(self), place.as_ref().ok().and_then(|place| place.directory().cloned()));
+        let opened = workers::spawn(move || {
+            let directory = directories.into_iter().find(|directory| directory.is_dir())?;
+            if here.as_ref() == Some(&directory) {
+                return None;
+            }
             let context = hub.origin.lock().unwrap_or_else(PoisonError::into_inner).in_directory(directory);
-            Place::open(&context, hub.options)
+            Some(Place::open(&context, hub.options))
         });
         match opened.await {
-            Ok(opened) => {
+            Ok(None) => return,
+            Ok(Some(opened)) => {
                 let left = std::mem::replace(&mut *place, opened.map(Arc::new).map_err(Arc::new));
                 // Whoever watches over leases there is waited for.
-                tokio::task::spawn_blocking(move || drop(left));
+                workers::spawn(move || drop(left));
             }
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }

@@ -11,7 +11,7 @@ use taskyard::core::rules::notifying::Told;
 use taskyard::core::tools::Answer;
 use taskyard::notices::{Notice, NoticeError};
 
-use super::calling::Call;
+use super::calling::{Call, Made};
 use super::hub::Hub;
 use super::identity::{self, Caller};
 use super::place::Place;
@@ -46,7 +46,7 @@ impl Hub {
     ) -> Answered {
         // The client's answers have no place for notifications.
         if place.rules().is_client() {
-            return Answered::without(self.call(place, call, context).await);
+            return Answered::without(self.call(place, call, context).await.answer);
         }
         let Caller { agent, call: call_id, .. } = identity::caller(self, context);
         if self.notifying.has_told(&agent) {
@@ -55,10 +55,10 @@ impl Hub {
             // A failure here is told in the log; the notification is told again later.
             let _ = self.workers.look(move || notifying.hear(&place, &agent, call_id.as_deref())).await;
         }
-        let answer = self.call(Arc::clone(&place), call, context).await;
+        let Made { answer, may_have_notices } = self.call(Arc::clone(&place), call, context).await;
         let is_wanted = !context.ct.is_cancelled();
         let looks_at_jobs = is_wanted && place.is_time_to_look_at_jobs();
-        if !is_wanted || !looks_at_jobs && !place.notice_board().may_have_any(&agent) {
+        if !is_wanted || !looks_at_jobs && !may_have_notices {
             return Answered::without(answer);
         }
         let notifying = Arc::clone(&self.notifying);

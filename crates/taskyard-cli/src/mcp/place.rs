@@ -162,7 +162,7 @@ impl Place {
     /// Tells whether it is time to look whether jobs were lost, and takes it that this is done now. Waits for nobody.
     pub(super) fn is_time_to_look_at_jobs(&self) -> bool {
         let Ok(mut looked) = self.looked_at_jobs.try_lock() else { return false };
-        let is_time = looked.is_none_or(|looked| looked.elapsed() > BETWEEN_LOOKS) && self.desk.jobs.may_be_any();
+        let is_time = looked.is_none_or(|looked| looked.elapsed() > BETWEEN_LOOKS);
         if is_time {
             *looked = Some(Instant::now());
         }
@@ -171,9 +171,16 @@ impl Place {
 
     /// Looks whether jobs were lost: one whose supervisor was killed tells nobody of it before somebody has looked.
     pub(super) fn look_at_jobs(&self) {
-        if let Err(error) = self.desk.jobs.reconcile_few() {
+        if self.desk.jobs.may_be_any()
+            && let Err(error) = self.desk.jobs.reconcile_few()
+        {
             tracing::warn!(%error, "jobs that were lost are not told of");
         }
+    }
+
+    /// Tells whether an agent may have to be told something besides an answer. The client's answers have no place for that.
+    pub(super) fn may_have_notices_for(&self, agent: &AgentName) -> bool {
+        !self.rules().is_client() && self.board.may_have_any(agent)
     }
 
     /// Returns the answer to a call that is certain to be the same as last time. Waits for nobody.

@@ -10,21 +10,21 @@ use rmcp::service::Peer;
 /// How long a client may take to say where it works.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Returns the first directory the client works in that is there.
-pub(super) async fn first_root(client: &Peer<RoleServer>) -> Option<PathBuf> {
+/// Returns the directories the client says it works in.
+pub(super) async fn roots_of(client: &Peer<RoleServer>) -> Vec<PathBuf> {
     let asked = tokio::time::timeout(PATIENCE, client.list_roots()).await;
     let roots = match asked {
         Ok(Ok(answer)) => answer.roots,
         Ok(Err(error)) => {
             tracing::warn!(%error, "the client does not say where it works");
-            return None;
+            return Vec::new();
         }
         Err(_) => {
             tracing::warn!("the client does not say where it works");
-            return None;
+            return Vec::new();
         }
     };
-    roots.iter().filter_map(|root| file_path(&root.uri)).find(|path| path.is_dir())
+    roots.iter().filter_map(|root| file_path(&root.uri)).collect()
 }
 
 /// Returns the path a `file:` address names on this machine.

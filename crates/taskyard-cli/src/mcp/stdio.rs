@@ -9,6 +9,7 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{RoleServer, ServiceExt as _};
+use taskyard::blocking::forbid_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
@@ -26,7 +27,9 @@ pub(crate) fn serve_stdio(hub: Hub) -> Result<(), Problem> {
     // One thread suffices for what comes and goes: calls are made on threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::io("cannot start the server", &error))?;
+    let passing_messages = forbid_blocking();
     let served = runtime.block_on(serve(Arc::clone(&hub)));
+    drop(passing_messages);
     hub.cancel.cancel();
     runtime.shutdown_timeout(PATIENCE);
     served

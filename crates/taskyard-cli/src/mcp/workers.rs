@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+use taskyard::blocking::allow_blocking;
 use taskyard::process::Workplace;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::admission::Admission;
 
@@ -63,12 +64,12 @@ impl Workers {
         look: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JoinError> {
         let seat = self.seat_to_look(None).await;
-        tokio::task::spawn_blocking(move || {
+        let looking = spawn(move || {
             let seen = look();
             drop(seat);
             seen
-        })
-        .await
+        });
+        looking.await
     }
 
     async fn seat(&self, of: &Arc<Semaphore>, admission: Option<Admission>) -> Arc<WorkerSeat> {
@@ -77,6 +78,11 @@ impl Workers {
         let waiting = Arc::clone(&self.waiting);
         Arc::new(WorkerSeat { of: Arc::clone(of), taken: Mutex::new(taken), waiting, admission })
     }
+}
+
+/// Does something that may block on a thread of its own, whoever else is at work.
+pub(super) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(|| allow_blocking(work))
 }
 
 impl Workplace for WorkerSeat {

@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use taskyard::blocking::forbid_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::accepting::accept;
@@ -66,7 +67,12 @@ impl Listening {
     pub(crate) fn serve(self, hub: Hub) -> Result<(), Problem> {
         let failed = |error: io::Error| Problem::io("cannot serve", &error);
         let hub = Arc::new(hub);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            // Those that are started for calls are allowed to block by whoever makes one.
+            .on_thread_start(|| std::mem::forget(forbid_blocking()))
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(failed)?;
         let stop = CancellationToken::new();
         let _attendance = hub.cancel().attend();
@@ -74,7 +80,9 @@ impl Listening {
             let stop = stop.clone();
             move || stop.cancel()
         });
+        let passing_messages = forbid_blocking();
         let served = runtime.block_on(self.answer(hub, stop));
+        drop(passing_messages);
         runtime.shutdown_timeout(PATIENCE);
         served.map_err(failed)
     }

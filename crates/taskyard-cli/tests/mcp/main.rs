@@ -17,6 +17,7 @@ mod load;
 mod messages;
 mod notices;
 mod notifications;
+mod passing_messages;
 #[path = "../../../taskyard/tests/conformance/recording.rs"]
 #[allow(dead_code, reason = "shared with the tests of the library, which read more of it")]
 mod recording;

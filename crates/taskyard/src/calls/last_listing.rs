@@ -1,7 +1,7 @@
 //! The last answer to `TaskList`, for as long as nothing changes in the list.
 //!
-//! Agents ask for the list again and again, and mostly nothing has happened to it. Then the answer is given at once, on the thread
-//! that was asked: it costs two or three system calls.
+//! Agents ask for the list again and again, and mostly nothing has happened to it. Then the answer is given at once: it costs two or
+//! three system calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

@@ -7,6 +7,7 @@ use taskyard_core::{Job, JobId, ListId, TaskId};
 use super::record::Record;
 use super::starting::take_notice_of_ends;
 use super::{JobError, JobPlace, OutputReader, output_map};
+use crate::blocking::about_to_block;
 use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
 
 /// The jobs of this machine. Clones are the same; nothing is kept open.
@@ -68,6 +69,7 @@ impl Jobs {
 
     /// Tells whether there may be jobs at all; costs next to nothing.
     pub fn may_be_any(&self) -> bool {
+        about_to_block("looking for jobs");
         self.place.data.join("jobs").exists()
     }
 

@@ -15,6 +15,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Job, JobId};
 
 use super::{JobError, Jobs};
+use crate::blocking::about_to_block;
 use crate::machine::{Machine, insert_reopening, remove_reopening};
 use crate::sqlite::{Database, DatabaseError};
 use crate::{Error, private};
@@ -27,6 +28,7 @@ const SOON: Duration = Duration::from_millis(5);
 impl Jobs {
     /// Tells whether the end of a job may have to open a task again; costs next to nothing.
     pub fn may_reopen_tasks(&self) -> bool {
+        about_to_block("looking for lost jobs");
         self.reopening_mark().exists()
     }
 

@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::blocking::about_to_block;
+
 /// A database that changed within this time may change again without looking any different.
 pub(super) const GRAIN: Duration = Duration::from_millis(100);
 
@@ -14,6 +16,7 @@ pub(super) struct Stamp([Option<(SystemTime, u64)>; 2]);
 impl Stamp {
     /// Looks at the files.
     pub(super) fn of(data: &Path) -> Self {
+        about_to_block("looking at a database");
         let look = |path: PathBuf| {
             let found = path.metadata().ok()?;
             Some((found.modified().ok()?, found.len()))

@@ -9,6 +9,7 @@ use rusqlite::{
 
 use super::unchanging::open_unchanging;
 use super::{Alone, DatabaseError, Schema};
+use crate::blocking::about_to_block;
 use crate::lock_table::record_holder;
 use crate::private::{has_database, prepare_database};
 
@@ -30,6 +31,7 @@ pub(crate) struct Database {
 impl Database {
     /// Opens the database of a data directory to read and write it, making both where they are missing.
     pub(crate) fn open(data: &Path, schema: &'static Schema) -> Result<Self, DatabaseError> {
+        about_to_block("opening a database");
         let path = data.join(schema.file);
         prepare_database(data, &path).map_err(DatabaseError::io("cannot use", &path))?;
         let database = Self::connect(path, schema)?;
@@ -49,6 +51,7 @@ impl Database {
 
     /// Opens the database of a data directory to read it, as it is; none where there is none.
     pub(crate) fn look(data: &Path, schema: &'static Schema) -> Result<Option<Self>, DatabaseError> {
+        about_to_block("looking for a database");
         let path = data.join(schema.file);
         if !has_database(data, &path).map_err(DatabaseError::io("cannot use", &path))? {
             return Ok(None);
