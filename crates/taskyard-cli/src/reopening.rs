@@ -2,19 +2,21 @@
 
 use taskyard::core::Job;
 use taskyard::core::rules::job_fate::reopens_its_task;
-use taskyard::jobs::Jobs;
+use taskyard::jobs::{JobSettings, Jobs};
 use taskyard::opening::{Address, WrittenAddress};
 use taskyard::process::Cancel;
 
 use crate::arguments::Globals;
 use crate::context::Context;
 use crate::environment::Environment;
+use crate::places;
 use crate::problem::Problem;
 
 /// Opens the tasks again whose jobs failed or were lost, on the lists of the store that a command is about to work on.
 pub(crate) fn reopen_tasks(context: &Context) {
-    // Without a place for jobs there are none.
-    let Ok(jobs) = context.jobs() else { return };
+    // Without a place for jobs there are none; and what is configured for new ones does not matter here.
+    let Ok(place) = places::jobs(context.environment(), JobSettings::default()) else { return };
+    let jobs = Jobs::new(place);
     if jobs.may_reopen_tasks() {
         tell_failure(attempt(&jobs, context));
     }
