@@ -37,7 +37,22 @@ pub(super) fn close(path: &Path, rights: u32) {
     }
 }
 
+/// Makes a directory, and those above it that are missing.
 fn make(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    match (make_one(path), above) {
+        (Err(error), Some(above)) if error.kind() == io::ErrorKind::NotFound => {
+            // Somebody else may have made it since. Where it is there and nothing can be made in it, that is the answer.
+            if !above.is_dir() {
+                make(above)?;
+            }
+            make_one(path)
+        }
+        (made, _) => made,
+    }
+}
+
+fn make_one(path: &Path) -> io::Result<()> {
     match mkdir(path, Mode::from_raw_mode(DIRECTORY)) {
         Ok(()) => {
             // The umask may have taken our own rights.
@@ -47,13 +62,6 @@ fn make(path: &Path) -> io::Result<()> {
         }
         // Somebody was faster.
         Err(Errno::EXIST) if path.is_dir() => Ok(()),
-        Err(Errno::NOENT) => match path.parent() {
-            Some(above) if !above.as_os_str().is_empty() && !above.is_dir() => {
-                make(above)?;
-                make(path)
-            }
-            _ => Err(Errno::NOENT.into()),
-        },
         Err(error) => Err(error.into()),
     }
 }
@@ -63,6 +71,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::path::Path;
+    use std::sync::Barrier;
+    use std::thread;
 
     use super::make_directory;
 
@@ -79,6 +89,28 @@ mod tests {
         for directory in ["a", "a/b", "a/b/c"] {
             assert_eq!(mode(&place.path().join(directory)), 0o700, "{directory}");
         }
+    }
+
+    #[test]
+    fn of_many_who_make_directories_at_once_none_fails() {
+        for _ in 0..100 {
+            let place = tempfile::tempdir().unwrap();
+            let start = Barrier::new(8);
+            thread::scope(|scope| {
+                for number in 0..8 {
+                    let (start, inner) = (&start, place.path().join(format!("a/b/c/{}", number % 2)));
+                    scope.spawn(move || {
+                        start.wait();
+                        make_directory(&inner).unwrap();
+                    });
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn where_no_directory_can_be_made_that_is_told() {
+        assert!(make_directory(Path::new("/proc/taskyard/lists")).is_err());
     }
 
     #[test]
