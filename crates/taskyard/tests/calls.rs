@@ -141,6 +141,27 @@ fn a_reserved_task_is_owned_and_not_begun_and_a_limit_is_kept() {
 }
 
 #[test]
+fn an_edge_to_a_task_that_is_not_there_names_that_task_and_changes_nothing() {
+    let (ana, _) = ana_and_ben();
+    create(&ana, &["Design", "Build"]);
+    for input in [
+        json!({ "taskId": "1", "addBlocks": ["404"] }),
+        json!({ "taskId": "1", "addBlocks": ["2", "404"], "subject": "x" }),
+        json!({ "taskId": "1", "addBlockedBy": ["#404"], "addBlocks": ["2"] }),
+    ] {
+        let refused = call(&ana, "TaskUpdate", input.clone());
+        assert!(refused.is_error, "{input}: {}", refused.text);
+        assert!(refused.text.contains("#404") && refused.text.contains("Nothing was changed."), "{}", refused.text);
+        let structured = refused.structured.unwrap();
+        assert_eq!((&structured["success"], &structured["taskId"]), (&json!(false), &json!("1")));
+        assert_eq!(structured["error"], refused.text);
+        assert_eq!(text(&ana, "TaskList", json!({})), "#1 [pending] Design\n#2 [pending] Build");
+    }
+    let missing = call(&ana, "TaskUpdate", json!({ "taskId": "9", "addBlocks": ["404"] }));
+    assert_eq!((missing.text.as_str(), missing.is_error), ("Task not found", false));
+}
+
+#[test]
 fn what_is_not_there_is_told_in_the_clients_words() {
     let (ana, _) = ana_and_ben();
     for (tool, input) in [

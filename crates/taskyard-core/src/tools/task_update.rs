@@ -183,7 +183,8 @@ pub fn refused(id: &TaskId, refusal: &Refusal, around: &Surroundings<'_>) -> Ans
     let structured =
         |error: &str| json!({ "success": false, "taskId": id.as_str(), "updatedFields": [], "error": error });
     match refusal {
-        Refusal::NoSuchTask { .. } => Answer::new("Task not found", structured("Task not found")),
+        // A task that was named as one end of an edge is another one: the model has to learn which.
+        Refusal::NoSuchTask { task } if task == id => Answer::new("Task not found", structured("Task not found")),
         // To the client this is an answer like any other: its model reads what the hook says.
         Refusal::HookBlocked { feedback, .. } if around.rules.is_client() => {
             Answer::new(feedback.as_str(), structured(feedback))
