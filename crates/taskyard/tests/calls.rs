@@ -162,6 +162,22 @@ fn an_edge_to_a_task_that_is_not_there_names_that_task_and_changes_nothing() {
 }
 
 #[test]
+fn of_a_long_description_the_beginning_and_the_end_are_shown_and_what_comes_after_it() {
+    let (ana, _) = ana_and_ben();
+    let description = format!("first words {} last words", "x".repeat(150_000));
+    call(&ana, "TaskCreate", json!({ "subject": "Long", "description": description }));
+    create(&ana, &["Build"]);
+    text(&ana, "TaskUpdate", json!({ "taskId": "1", "addBlocks": ["2"] }));
+    let shown = text(&ana, "TaskGet", json!({ "taskId": "1" }));
+    assert!(shown.starts_with("Task #1: Long\nStatus: pending\nDescription: first words xxx"));
+    assert!(shown.ends_with("xxx last words\nBlocks: #2"), "{}", &shown[shown.len() - 100..]);
+    assert!(shown.contains(" characters) left out here: ") && shown.len() > 99_000 && shown.len() <= 100_000);
+    let won = text(&ana, "TaskClaim", json!({ "taskId": "1" }));
+    assert!(won.contains("Description: first words xxx") && won.contains("xxx last words\n"));
+    assert!(won.contains(" (token ") && won.ends_with(" and the reason."), "{}", &won[won.len() - 300..]);
+}
+
+#[test]
 fn what_is_not_there_is_told_in_the_clients_words() {
     let (ana, _) = ana_and_ben();
     for (tool, input) in [
@@ -177,15 +193,20 @@ fn what_is_not_there_is_told_in_the_clients_words() {
 }
 
 #[test]
-fn a_long_list_is_cut_at_a_line_with_a_notice() {
+fn a_list_that_is_too_long_hides_no_open_task() {
     let (ana, _) = ana_and_ben();
     let title = "x".repeat(1000);
-    create(&ana, &vec![title.as_str(); 120]);
+    create(&ana, &vec![title.as_str(); 240]);
+    for number in 1..=120 {
+        text(&ana, "TaskUpdate", json!({ "taskId": number.to_string(), "status": "completed" }));
+    }
     let shown = text(&ana, "TaskList", json!({}));
-    assert!(shown.len() <= 100_000);
-    let (lines, notice) = shown.rsplit_once('\n').unwrap();
-    assert!(lines.lines().all(|line| line.ends_with(&title)));
-    assert!(notice.starts_with(&format!("[{} more lines (", 120 - lines.lines().count())), "{notice}");
+    assert!(shown.chars().count() <= 100_000);
+    let (lines, folded) = shown.rsplit_once('\n').unwrap();
+    let is_told = |(line, number): (&str, usize)| line.starts_with(&format!("#{number} [pending] xxx"));
+    assert_eq!(lines.lines().count(), 120);
+    assert!(lines.lines().zip(121..).all(is_told), "{lines}");
+    assert!(folded.starts_with("+120 completed"), "{folded}");
 }
 
 fn in_folder(folder: PathBuf) -> TodoLists {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::answer::{LONGEST, units};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::dialect::inbox::read_protocol;
@@ -32,16 +33,30 @@ pub fn read(input: &Value, rules: Rules) -> Result<Vec<String>, InputError> {
     Ok(ids.filter_map(|id| id.as_str().map(str::to_owned)).collect())
 }
 
-/// Returns the answer: every message as the client puts it before a model, with the id it is acknowledged by.
+/// Returns the answer: messages as the client puts them before a model, with the ids they are acknowledged by. Those that do not fit
+/// come once the first are acknowledged.
 pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
-    let told = |delivery: &Delivery| tagged(&delivery.message, Some(&id(delivery)));
-    let mut texts: Vec<String> = deliveries.iter().map(told).collect();
-    if texts.is_empty() {
-        texts.push("No new messages.".to_owned());
+    let mut texts: Vec<String> = Vec::new();
+    let mut length = 0;
+    for delivery in deliveries {
+        let text = tagged(&delivery.message, Some(&id(delivery)));
+        length += units(&text) + 2;
+        if length > LONGEST - ROOM_FOR_NOTICE && !texts.is_empty() {
+            break;
+        }
+        texts.push(text);
     }
-    let ids: Vec<String> = deliveries.iter().map(id).collect();
+    let ids: Vec<String> = deliveries.iter().take(texts.len()).map(id).collect();
+    match deliveries.len() - texts.len() {
+        0 if texts.is_empty() => texts.push("No new messages.".to_owned()),
+        0 => {}
+        more => texts.push(format!("[{more} more to read: acknowledge these to get them]")),
+    }
     Answer::new(texts.join("\n\n"), json!({ "messages": ids, "acknowledged": acknowledged }))
 }
+
+/// Left free for the line that says how many messages do not fit.
+const ROOM_FOR_NOTICE: usize = 200;
 
 /// Returns the answer where whoever asks is in no team.
 pub fn alone() -> Answer {

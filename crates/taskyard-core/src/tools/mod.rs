@@ -24,6 +24,7 @@ pub mod team_create;
 pub mod team_delete;
 pub mod todo_write;
 
+mod fitting;
 mod input_error;
 mod refusing;
 mod repairing;

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
 use super::schema::{Object, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::{gone_shape, loss_in_words, numbered};
 use crate::rules::gate::System;
 use crate::rules::listing::{ClientLine, OpenTasks, as_the_client_lists};
 use crate::rules::vanishing::Gone;
-use crate::{ListId, Rules, Task, TaskId};
+use crate::{ListId, Rules, Status, Task, TaskId};
 
 /// Lists the tasks.
 pub const TOOL: Tool = Tool {
@@ -20,6 +21,9 @@ pub const TOOL: Tool = Tool {
     set: ToolSet::Core,
     system: System::Tasks,
 };
+
+/// How completed tasks are seen that are not listed.
+const COMPLETED: &str = "TaskGet shows any of them by its id, and `taskyard list --status completed` all.";
 
 /// Reads an input: it must be empty.
 pub fn read(input: &Value, rules: Rules) -> Result<(), InputError> {
@@ -37,10 +41,11 @@ pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, rules: Rules
     }
     let tasks = if rules.is_client() { tasks } else { as_we_show_them(tasks) };
     let lines = as_the_client_lists(tasks, rules.client_version());
-    let text = if lines.is_empty() {
-        "No tasks found".to_owned()
-    } else {
-        lines.iter().map(line).collect::<Vec<_>>().join("\n")
+    let text = match lines.is_empty() {
+        true => "No tasks found".to_owned(),
+        // The client shows all of them in its order, however many there are.
+        false if rules.is_client() => lines.iter().map(ClientLine::whole).collect::<Vec<_>>().join("\n"),
+        false => lines_that_fit(&lines, COMPLETED),
     };
     Answer::new(text, json!({ "tasks": lines.iter().map(entry).collect::<Vec<_>>() }))
 }
@@ -59,13 +64,33 @@ fn as_we_show_them(mut tasks: Vec<Task>) -> Vec<Task> {
     tasks
 }
 
-fn line(task: &ClientLine) -> String {
-    let mut line = format!("#{} [{}] {}", task.id, task.status, task.subject);
-    if let Some(owner) = task.owner.as_deref().filter(|owner| !owner.is_empty()) {
+impl ListLine for ClientLine {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn whole(&self) -> String {
+        line(self, &self.subject, self.owner.as_deref(), &numbered(&self.blocked_by))
+    }
+
+    fn shortened(&self, longest: usize) -> String {
+        let owner = self.owner.as_deref().map(|owner| shortened(owner, longest));
+        let blockers = few_blockers(&self.blocked_by, numbered);
+        line(self, &shortened(&self.subject, longest), owner.as_deref(), &blockers)
+    }
+}
+
+fn line(task: &ClientLine, subject: &str, owner: Option<&str>, blockers: &str) -> String {
+    let mut line = format!("#{} [{}] {subject}", task.id, task.status);
+    if let Some(owner) = owner.filter(|owner| !owner.is_empty()) {
         line.push_str(&format!(" ({owner})"));
     }
-    if !task.blocked_by.is_empty() {
-        line.push_str(&format!(" [blocked by {}]", numbered(&task.blocked_by)));
+    if !blockers.is_empty() {
+        line.push_str(&format!(" [blocked by {blockers}]"));
     }
     line
 }
@@ -129,5 +154,45 @@ mod tests {
             "#1 [pending] a\n#10 [completed] j\n#2 [pending] b (ana) [blocked by #1, #77]"
         );
         assert_eq!(listed(Vec::new(), Rules::Strict).text, "No tasks found");
+    }
+
+    fn tasks(numbers: std::ops::RangeInclusive<u64>, status: Status, subject: &str) -> Vec<Task> {
+        numbers.map(|number| Task { status, ..Task::new(TaskId::number(number), subject) }).collect()
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_has_every_open_task_and_counts_the_completed() {
+        let title = "A title of about forty characters, or so";
+        let mut all = tasks(1..=2900, Status::Completed, title);
+        all.extend(tasks(2901..=2950, Status::Pending, title));
+        all.extend(tasks(2951..=3000, Status::InProgress, title));
+        let answer = listed(all.clone(), Rules::Strict);
+        for number in 2901..=3000 {
+            assert!(answer.text.contains(&format!("#{number} [")), "#{number} is hidden");
+        }
+        assert!(!answer.text.contains("[completed]"));
+        let last = answer.text.lines().last().unwrap();
+        assert!(last.starts_with("+2,900 completed") && last.contains("taskyard list --status completed"), "{last}");
+        assert_eq!(answer.structured.unwrap()["tasks"].as_array().unwrap().len(), 3000);
+        // What fits is shown as ever.
+        assert!(listed(all.split_off(2000), Rules::Strict).text.starts_with("#2001 [completed] "));
+    }
+
+    #[test]
+    fn open_tasks_that_do_not_fit_are_shortened_and_then_told_by_number() {
+        let long = "x".repeat(1000);
+        let mut all = tasks(1..=1000, Status::Pending, &long);
+        all[0].blocked_by = (2..=1000).map(TaskId::number).collect();
+        all[1] = Task { subject: "short".into(), owner: Some("ana".into()), ..all[1].clone() };
+        let text = listed(all, Rules::Strict).text;
+        assert!(text.chars().count() <= 100_000);
+        assert_eq!(text.lines().count(), 1000);
+        assert!(text.lines().next().unwrap().ends_with("x… [blocked by #2, #3, #4 and 996 more]"));
+        assert_eq!(text.lines().nth(1), Some("#2 [pending] short (ana)"));
+
+        let mut many = tasks(1..=20_000, Status::Pending, "Some title");
+        many[6].status = Status::InProgress;
+        let text = listed(many, Rules::Strict).text;
+        assert!(text.contains("\n[in_progress] #7\n[pending] #1 to #6, #8 to #20000"), "{text}");
     }
 }

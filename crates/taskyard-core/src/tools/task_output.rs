@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::answer::{LONGEST, suffix, units};
 use super::repairing::with_job_id;
 use super::schema::{Field, Object, Preset, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
@@ -30,6 +31,8 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
+/// What stands between the parts of an answer.
+const BETWEEN: &str = "\n\n";
 /// So many characters of a job's output are shown, where nothing else is said.
 const USUAL: usize = 30_000;
 /// So many are shown at most, whatever is said.
@@ -94,7 +97,8 @@ pub fn bytes_needed(longest: usize) -> u64 {
 
 /// Returns the answer where there is such a job.
 pub fn retrieved(retrieval: Retrieval, job: &Job, tail: &Tail<'_>) -> Answer {
-    let output = shown(tail, &job.output_file.display().to_string());
+    let path = job.output_file.display().to_string();
+    let output = shown(tail, &path);
     let exit_code = exit_code(job);
     let mut parts = vec![
         format!("<retrieval_status>{}</retrieval_status>", retrieval.as_str()),
@@ -104,7 +108,9 @@ pub fn retrieved(retrieval: Retrieval, job: &Job, tail: &Tail<'_>) -> Answer {
     ];
     parts.extend(exit_code.map(|code| format!("<exit_code>{code}</exit_code>")));
     if !output.trim().is_empty() {
-        parts.push(format!("<output>\n{}\n</output>", output.trim_end()));
+        let room = LONGEST - units(&parts.join(BETWEEN)) - units(BETWEEN) - units(&in_tags(""));
+        let output = shown(&Tail { longest: tail.longest.min(room), ..*tail }, &path);
+        parts.push(in_tags(output.trim_end()));
     }
     let mut task = Map::new();
     task.insert("task_id".to_owned(), job.id.to_string().into());
@@ -113,7 +119,7 @@ pub fn retrieved(retrieval: Retrieval, job: &Job, tail: &Tail<'_>) -> Answer {
     task.insert("description".to_owned(), job.description.clone().into());
     task.insert("output".to_owned(), output.into());
     task.extend(exit_code.map(|code| ("exitCode".to_owned(), code.into())));
-    Answer::new(parts.join("\n\n"), json!({ "retrieval_status": retrieval.as_str(), "task": task }))
+    Answer::new(parts.join(BETWEEN), json!({ "retrieval_status": retrieval.as_str(), "task": task }))
 }
 
 /// Returns the answer to a call that names no job.
@@ -150,17 +156,11 @@ fn shown(tail: &Tail<'_>, path: &str) -> String {
     }
     let notice = format!("[Truncated. Full output: {path}]\n\n");
     let room = tail.longest.saturating_sub(units(&notice));
-    let mut taken = 0;
-    let first = tail.text.char_indices().rev().find(|(_, character)| {
-        taken += character.len_utf16();
-        taken > room
-    });
-    let start = first.map_or(0, |(position, character)| position + character.len_utf8());
-    format!("{notice}{}", &tail.text[start..])
+    format!("{notice}{}", &tail.text[suffix(tail.text, room)..])
 }
 
-fn units(text: &str) -> usize {
-    text.chars().map(char::len_utf16).sum()
+fn in_tags(output: &str) -> String {
+    format!("<output>\n{output}\n</output>")
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{MOST, Retrieval, Tail, TaskOutput, USUAL, longest_output, read, retrieved, units};
+    use super::{LONGEST, MOST, Retrieval, Tail, TaskOutput, USUAL, longest_output, read, retrieved, units};
     use crate::job_samples::{ended, running};
     use crate::{ClientVersion, Farewell, JobEnding, Rules};
 
@@ -223,6 +223,21 @@ mod tests {
             assert!((99..=100).contains(&units(&cut)), "{cut}");
         }
         assert_eq!(shown("rest", false), format!("{notice}rest"));
+    }
+
+    #[test]
+    fn an_output_longer_than_an_answer_keeps_its_newest_lines_and_its_closing_tag() {
+        let lines: Vec<String> = (0..20_000).map(|number| format!("line {number}")).collect();
+        for (text, is_all) in [(lines.join("\n"), true), ("é".repeat(MOST), false)] {
+            let tail = Tail { text: &text, is_all, longest: MOST };
+            let answer = retrieved(Retrieval::Success, &ended(JobEnding::Exited(3)), &tail);
+            assert!(units(&answer.text) <= LONGEST && units(&answer.text) > LONGEST - 100, "{}", units(&answer.text));
+            let (before, output) = answer.text.split_once("<output>\n").unwrap();
+            assert!(before.ends_with("<exit_code>3</exit_code>\n\n"));
+            let shown = output.strip_suffix("\n</output>").unwrap();
+            let newest = shown.strip_prefix("[Truncated. Full output: /tmp/x/b3f0874.output]\n\n").unwrap();
+            assert!(text.ends_with(newest));
+        }
     }
 
     #[test]

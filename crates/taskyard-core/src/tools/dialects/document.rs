@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::dialect::document::parts_of;
 use crate::rules::gate::System;
+use crate::tools::answer::{LONGEST, units};
+use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::{Metadata, Rules, Status, TaskId};
@@ -141,28 +143,45 @@ pub fn written(element: Option<&Value>) -> Answer {
     Answer::new(pretty(&task), json!({ "task": task }))
 }
 
-/// Returns the answer: the tasks that are wanted, how many those are, and the counts of the whole list.
+/// Returns the answer: the tasks that are wanted, how many those are, and the counts of the whole list. Where that is too long, the
+/// open ones of them, their texts shortened as far as they have to be.
 pub fn shown(elements: &[Value], wanted: &TodoRead) -> Answer {
     let status = |element: &Value| element.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let asked_for_completed = wanted.status.as_deref() == Some("completed");
     let is_wanted = |element: &&Value| {
         let assignee = element.get("assignee").and_then(Value::as_str);
-        let asked_for_completed = wanted.include_completed || wanted.status.as_deref() == Some("completed");
         wanted.status.as_ref().is_none_or(|word| *word == status(element))
             && wanted.assignee.as_deref().is_none_or(|name| assignee == Some(name))
-            && (asked_for_completed || status(element) != "completed")
+            && (wanted.include_completed || asked_for_completed || status(element) != "completed")
     };
-    let tasks: Vec<&Value> = elements.iter().filter(is_wanted).collect();
+    let tasks: Vec<Value> = elements.iter().filter(is_wanted).cloned().collect();
     let count = |word: &str| elements.iter().filter(|element| status(element) == word).count();
-    let answer = json!({
-        "tasks": tasks,
-        "count": tasks.len(),
-        "pending_count": count("pending"),
-        "in_progress_count": count("in_progress"),
-        "completed_count": count("completed"),
-        "blocked_count": count("blocked"),
-    });
-    Answer::new(pretty(&answer), answer)
+    let answer = |shown: &[Value]| {
+        let mut answer = json!({
+            "tasks": shown,
+            "count": tasks.len(),
+            "pending_count": count("pending"),
+            "in_progress_count": count("in_progress"),
+            "completed_count": count("completed"),
+            "blocked_count": count("blocked"),
+        });
+        if shown.len() < tasks.len() {
+            answer["left_out"] = folded(tasks.len() - shown.len(), COMPLETED_SEEN).trim_start().into();
+        }
+        answer
+    };
+    let whole = answer(&tasks);
+    let text = pretty(&whole);
+    if units(&text) <= LONGEST {
+        return Answer::new(text, whole);
+    }
+    let is_kept = |element: &&Value| asked_for_completed || status(element) != "completed";
+    let kept: Vec<Value> = tasks.iter().filter(is_kept).cloned().collect();
+    Answer::new(elements_that_fit(&kept, LONGEST, |elements| pretty(&answer(elements))), whole)
 }
+
+/// How completed tasks are seen that are not shown.
+const COMPLETED_SEEN: &str = "TodoRead with status \"completed\" shows them.";
 
 /// A document keeps what it has no place for in `custom_fields`; a task keeps all of it side by side.
 fn native_metadata(given: Map<String, Value>) -> Metadata {
@@ -217,5 +236,22 @@ mod tests {
         assert_eq!(told(&TodoRead { include_completed: true, ..TodoRead::default() })["count"], 3);
         assert_eq!(told(&TodoRead { status: Some("completed".into()), ..TodoRead::default() })["count"], 1);
         assert_eq!(told(&TodoRead { assignee: Some("ana".into()), ..TodoRead::default() })["count"], 1);
+    }
+
+    #[test]
+    fn an_answer_that_would_be_too_long_has_every_open_task_and_is_still_json() {
+        let element = |number: usize| {
+            let status = if number < 400 { "completed" } else { "pending" };
+            json!({"id": number.to_string(), "description": "x".repeat(400), "status": status, "assignee": null})
+        };
+        let elements: Vec<Value> = (0..1000).map(element).collect();
+        let answer = shown(&elements, &TodoRead { include_completed: true, ..TodoRead::default() });
+        assert!(answer.text.chars().count() <= 100_000);
+        let told: Value = serde_json::from_str(&answer.text).unwrap();
+        let ids: Vec<&str> = told["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+        assert_eq!((ids.len(), ids[0], ids[599]), (600, "400", "999"));
+        assert_eq!((&told["count"], &told["completed_count"]), (&json!(1000), &json!(400)));
+        assert!(told["left_out"].as_str().unwrap().starts_with("+400 completed"), "{}", told["left_out"]);
+        assert_eq!(answer.structured.unwrap()["tasks"].as_array().unwrap().len(), 1000);
     }
 }

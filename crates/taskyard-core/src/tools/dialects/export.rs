@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::dialect::export;
 use crate::rules::gate::System;
+use crate::tools::answer::{LONGEST, units};
+use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::{Rules, Task, TaskId};
@@ -107,8 +109,44 @@ pub fn one(tasks: &[Task], id: &TaskId) -> Answer {
     Answer::new(text, json!({ "task": element }))
 }
 
-/// Returns the answer: the array.
+/// Returns the answer: the array. Where that is too long, the array of open tasks, and a line on the others.
 pub fn listed(tasks: &[Task]) -> Answer {
     let elements = export::tell(tasks);
-    Answer::new(export::print(&elements), json!({ "tasks": elements }))
+    let whole = export::print(&elements);
+    let text = if units(&whole) <= LONGEST { whole } else { open_alone(&elements) };
+    Answer::new(text, json!({ "tasks": elements }))
+}
+
+/// How tasks are seen that are not listed.
+const COMPLETED_SEEN: &str = "`taskyard list --status completed` shows them.";
+
+fn open_alone(elements: &[Value]) -> String {
+    let is_over = |element: &&Value| matches!(element["status"].as_str(), Some("completed" | "cancelled"));
+    let open: Vec<Value> = elements.iter().filter(|element| !is_over(element)).cloned().collect();
+    let folded = folded(elements.len() - open.len(), COMPLETED_SEEN);
+    format!("{}{folded}", elements_that_fit(&open, LONGEST - units(&folded), export::print))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::listed;
+    use crate::{Status, Task, TaskId};
+
+    #[test]
+    fn an_array_that_is_too_long_has_every_open_task_and_counts_the_others() {
+        let task = |number| Task { description: "x".repeat(500), ..Task::new(TaskId::number(number), "A title") };
+        let mut tasks: Vec<Task> = (1..=900).map(task).collect();
+        for task in &mut tasks[..300] {
+            task.status = Status::Completed;
+        }
+        let text = listed(&tasks).text;
+        assert!(text.chars().count() <= 100_000, "{}", text.len());
+        let (array, folded) = text.rsplit_once('\n').unwrap();
+        assert!(folded.starts_with("+300 completed"), "{folded}");
+        let array: Vec<Value> = serde_json::from_str(array).unwrap();
+        assert_eq!(array.len(), 600);
+        assert_eq!(array[0]["id"], "301");
+    }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::teaching;
 use crate::rules::gate::System;
+use crate::tools::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::{Rules, Status, Task, TaskId};
@@ -114,23 +115,55 @@ pub fn created(task: &Task) -> Answer {
 
 /// Returns the answer: one line for each task.
 pub fn listed(tasks: &[Task]) -> Answer {
-    let line = |task: &Task| {
-        let mark = match task.status {
+    let lines: Vec<Line<'_>> = tasks.iter().map(|task| Line { task, blockers: open_blockers(task, tasks) }).collect();
+    let text = if lines.is_empty() { "No tasks.".to_owned() } else { lines_that_fit(&lines, COMPLETED_SEEN) };
+    Answer::new(text, json!({ "tasks": tasks.iter().map(shape).collect::<Vec<_>>() }))
+}
+
+/// How completed tasks are seen that are not listed.
+const COMPLETED_SEEN: &str = "get_task shows any of them by its id, and `taskyard list --status completed` all.";
+
+/// A task, and what it waits for while it is open.
+struct Line<'a> {
+    task: &'a Task,
+    blockers: Vec<TaskId>,
+}
+
+impl Line<'_> {
+    fn told(&self, subject: &str, owner: Option<&str>, blockers: &str) -> String {
+        let mark = match self.task.status {
             Status::Pending => "[ ]",
             Status::InProgress => "[>]",
             Status::Completed => "[x]",
         };
-        let owner = task.owner().map(|owner| format!(" @{owner}")).unwrap_or_default();
-        let blockers = unmet(task, tasks);
-        let blocked = match blockers.is_empty() || !task.status.is_open() {
-            true => String::new(),
-            false => format!(" (blocked by: {})", joined(&blockers)),
-        };
-        format!("{mark} {}: {}{owner}{blocked}", task.id, task.subject)
-    };
-    let lines: Vec<String> = tasks.iter().map(line).collect();
-    let text = if lines.is_empty() { "No tasks.".to_owned() } else { lines.join("\n") };
-    Answer::new(text, json!({ "tasks": tasks.iter().map(shape).collect::<Vec<_>>() }))
+        let owner = owner.map(|owner| format!(" @{owner}")).unwrap_or_default();
+        let blocked = if blockers.is_empty() { String::new() } else { format!(" (blocked by: {blockers})") };
+        format!("{mark} {}: {subject}{owner}{blocked}", self.task.id)
+    }
+}
+
+impl ListLine for Line<'_> {
+    fn id(&self) -> &str {
+        self.task.id.as_str()
+    }
+
+    fn status(&self) -> Status {
+        self.task.status
+    }
+
+    fn whole(&self) -> String {
+        self.told(&self.task.subject, self.task.owner(), &joined(&self.blockers))
+    }
+
+    fn shortened(&self, longest: usize) -> String {
+        let owner = self.task.owner().map(|owner| shortened(owner, longest));
+        let blockers = few_blockers(&self.blockers, joined);
+        self.told(&shortened(&self.task.subject, longest), owner.as_deref(), &blockers)
+    }
+}
+
+fn open_blockers(task: &Task, tasks: &[Task]) -> Vec<TaskId> {
+    if task.status.is_open() { unmet(task, tasks) } else { Vec::new() }
 }
 
 /// Returns the answer: a task in full.
