@@ -12,8 +12,11 @@ pub const HEADING: &str = "[SYSTEM NOTIFICATION - NOT USER INPUT]";
 pub fn block(job: &Job, version: ClientVersion) -> String {
     let path = job.output_file.display();
     let mut lines = vec!["<task-notification>".to_owned(), format!("<task-id>{}</task-id>", job.id)];
+    // The client says of nothing else what it is.
+    let task_type = (job.kind == JobKind::RemoteAgent).then(|| format!("<task-type>{}</task-type>", job.kind));
     match version {
         ClientVersion::V2_1_34 => {
+            lines.extend(task_type);
             // Of agents that client tells where the transcript is, after the block.
             if !is_agent(job.kind) {
                 lines.push(format!("<output-file>{path}</output-file>"));
@@ -28,6 +31,7 @@ pub fn block(job: &Job, version: ClientVersion) -> String {
         }
         ClientVersion::V2_1_325 => {
             lines.extend(job.tool_use.as_ref().map(|id| format!("<tool-use-id>{}</tool-use-id>", escaped(id))));
+            lines.extend(task_type);
             lines.push(format!("<output-file>{path}</output-file>"));
             lines.push(format!("<status>{}</status>", status(job)));
             lines.push(format!("<summary>{}</summary>", escaped(&summary(job))));
@@ -107,6 +111,18 @@ mod tests {
              <summary>Background command \"bg ok\" completed (exit code 0)</summary>\n</task-notification>"
         );
         assert!(!block(&ok(), ClientVersion::V2_1_325).contains("tool-use-id"));
+    }
+
+    #[test]
+    fn the_type_is_told_of_remote_agents_alone() {
+        for version in [ClientVersion::V2_1_34, ClientVersion::V2_1_325] {
+            for kind in [JobKind::LocalBash, JobKind::LocalAgent, JobKind::RemoteAgent, JobKind::InProcessTeammate] {
+                let told = block(&Job { kind, ..ok() }, version);
+                let is_told = told.contains("<task-id>b3f0874</task-id>\n<task-type>remote_agent</task-type>\n");
+                assert_eq!(is_told, kind == JobKind::RemoteAgent, "{told}");
+                assert_eq!(told.contains("task-type"), is_told, "{told}");
+            }
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub const TOOL: Tool = Tool {
 /// The keys the tool takes.
 const KNOWN: [&str; 4] = ["subject", "description", "activeForm", "metadata"];
 /// Other words for `subject`, best first.
-const SUBJECTS: [&str; 4] = ["title", "name", "content", "task"];
+const SUBJECTS: [&str; 2] = ["title", "name"];
 
 const SEVERAL: &str = "TaskCreate creates ONE task per call and has no `tasks` or `todos` parameter. Call TaskCreate once per \
     task, passing `subject` (a brief title) and `description` (what needs to be done) as top-level string parameters.";
@@ -74,7 +74,8 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
     })
 }
 
-/// Makes of an input what was probably meant, or says what to call instead.
+/// Makes of an input what was probably meant, or says what to call instead: keys get their right names, and what is wrong besides is
+/// mended where all of it can be.
 fn repair(given: &Map<String, Value>) -> Result<Map<String, Value>, &'static str> {
     let mut input = unwrapped(given);
     if ["tasks", "todos"].iter().any(|key| input.get(*key).is_some_and(Value::is_array)) {
@@ -84,37 +85,58 @@ fn repair(given: &Map<String, Value>) -> Result<Map<String, Value>, &'static str
         return Err(AGENT);
     }
     for alias in SUBJECTS {
-        if input.get(alias).is_some_and(Value::is_string) {
+        if is_filled(input.get(alias)) {
             rename(&mut input, alias, "subject");
         }
     }
     rename(&mut input, "active_form", "activeForm");
-    input.retain(|key, value| match key.as_str() {
-        "activeForm" => value.is_string(),
-        "metadata" => value.is_object(),
-        key => KNOWN.contains(&key),
-    });
-    if let (Some(subject @ Value::String(_)), false) = (input.get("subject"), input.contains_key("description")) {
-        let subject = subject.clone();
-        input.insert("description".to_owned(), subject);
-    }
-    if let (Some(Value::String(description)), false) = (input.get("description"), input.contains_key("subject")) {
-        let subject = first_line(description).to_owned();
-        input.insert("subject".to_owned(), subject.into());
-    }
-    Ok(input)
+    Ok(salvaged(input.clone()).unwrap_or(input))
 }
 
 /// Returns the task where it was wrapped in a key of its own.
 fn unwrapped(given: &Map<String, Value>) -> Map<String, Value> {
     let mut input = given.clone();
-    if !input.contains_key("subject")
-        && let Some(Value::Object(task)) = input.get("task").cloned()
-    {
-        input.shift_remove("task");
-        input.extend(task);
+    if input.contains_key("subject") {
+        return input;
+    }
+    match input.get("task").cloned() {
+        Some(Value::Object(task)) => {
+            input.shift_remove("task");
+            input.extend(task);
+        }
+        Some(text) if is_filled(Some(&text)) => {
+            let meant = if input.contains_key("description") { "subject" } else { "description" };
+            rename(&mut input, "task", meant);
+        }
+        _ => {}
     }
     input
+}
+
+/// Returns an input without anything that is wrong with it, its missing text taken from the other; none where that does not leave two
+/// texts that say something. The client then takes the input as it is, with all its faults.
+fn salvaged(mut input: Map<String, Value>) -> Option<Map<String, Value>> {
+    if is_filled(input.get("content")) {
+        rename(&mut input, "content", "subject");
+    }
+    match (input.get("subject").cloned(), input.get("description").cloned()) {
+        (Some(subject), None) => drop(input.insert("description".to_owned(), subject)),
+        (None, Some(Value::String(description))) => {
+            input.insert("subject".to_owned(), first_line(&description).into());
+        }
+        _ => {}
+    }
+    input.retain(|key, value| match key.as_str() {
+        "activeForm" => value.is_string(),
+        "metadata" => value.is_object(),
+        key => KNOWN.contains(&key),
+    });
+    ["subject", "description"].iter().all(|key| is_filled(input.get(*key))).then_some(input)
+}
+
+/// Tells whether a value is a text that says something.
+fn is_filled(value: Option<&Value>) -> bool {
+    value.and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
 }
 
 fn first_line(text: &str) -> &str {
@@ -165,7 +187,12 @@ mod tests {
             (json!({ "task": {"title": "t", "foo": 1}, "description": "d" }), task("t", "d")),
             (json!({ "task": "t" }), task("t", "t")),
             (json!({ "description": "\n  one \r\ntwo" }), task("one", "\n  one \r\ntwo")),
-            (json!({ "description": "" }), task("", "")),
+            (json!({ "task": "one\ntwo" }), task("one", "one\ntwo")),
+            (json!({ "title": "", "description": "x" }), task("x", "x")),
+            (json!({ "name": "n", "description": "" }), task("n", "")),
+            (json!({ "title": "", "content": "c" }), task("c", "c")),
+            (json!({ "content": "", "description": "x" }), task("x", "x")),
+            (json!({ "task": {"subject": "", "description": "x"} }), task("", "x")),
             (json!({ "subject": "s", "title": "t", "metadata": [1], "activeForm": null }), task("s", "s")),
             (json!({ "subject": "s", "prompt": "p" }), task("s", "s")),
         ] {
@@ -176,6 +203,29 @@ mod tests {
         }
         let read = read(&json!({ "subject": "s", "active_form": "a", "metadata": {"k": 1} }), Rules::Strict).unwrap();
         assert_eq!((read.active_form.as_deref(), read.metadata.unwrap().len()), (Some("a"), 1));
+    }
+
+    #[test]
+    fn what_cannot_be_mended_altogether_is_checked_as_it_came() {
+        let missing = |key: &str| format!("The required parameter `{key}` is missing");
+        let unexpected = |key: &str| format!("An unexpected parameter `{key}` was provided");
+        for (input, lines) in [
+            (json!({ "subject": " " }), vec![missing("description")]),
+            (json!({ "description": "" }), vec![missing("subject")]),
+            (json!({ "title": "t", "description": "", "bogus": 1 }), vec![unexpected("bogus")]),
+            (json!({ "title": " ", "name": "n", "description": "" }), vec![unexpected("title")]),
+            (json!({ "content": "c", "description": " " }), vec![missing("subject"), unexpected("content")]),
+            (
+                json!({ "task": "", "bogus": 1 }),
+                [vec![missing("subject"), missing("description")], vec![unexpected("task"), unexpected("bogus")]]
+                    .concat(),
+            ),
+        ] {
+            for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_325)] {
+                let text = refusal(input.clone(), rules);
+                assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), lines, "{input}");
+            }
+        }
     }
 
     #[test]

@@ -55,3 +55,13 @@ fn malformed_input_as_2_1_34_refuses_it() {
 fn malformed_input_as_2_1_325_repairs_or_refuses_it() {
     replay(include_str!("../fixtures/conformance/coerce.2.1.325.json"));
 }
+
+#[test]
+fn blank_and_missing_fields_as_2_1_34_refuses_them() {
+    replay(include_str!("../fixtures/conformance/blank.2.1.34.json"));
+}
+
+#[test]
+fn blank_and_missing_fields_as_2_1_325_repairs_or_refuses_them() {
+    replay(include_str!("../fixtures/conformance/blank.2.1.325.json"));
+}
