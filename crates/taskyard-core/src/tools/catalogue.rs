@@ -51,14 +51,20 @@ impl Surface {
             // The newest client lets its models read the file instead.
             "TaskOutput" => self.rules != Rules::Client(ClientVersion::V2_1_325),
             "TaskStop" => true,
+            // The newest client makes its teams by itself.
+            "TeamCreate" | "TeamDelete" if self.rules == Rules::Client(ClientVersion::V2_1_325) => false,
             _ => tool.system == self.system,
         }
     }
 }
 
-/// Returns the tools of a set that there are here.
+/// Returns the tools of a set that there are here, as they are in the rules in force.
 pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static Tool> {
-    all().filter(move |tool| tool.set <= set && surface.has(tool))
+    let there = all().filter(move |tool| tool.set <= set && surface.has(tool));
+    there.map(move |tool| match tool.name {
+        "SendMessage" => send_message::tool(surface.rules),
+        _ => tool,
+    })
 }
 
 /// Returns the tool of a name that there is here; two systems may have tools of one name, and the name may be an old one.
@@ -113,10 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_client_has_no_tool_for_output() {
+    fn the_newest_client_has_no_tools_for_output_and_for_making_teams() {
         for (version, has) in [(ClientVersion::V2_1_34, true), (ClientVersion::V2_1_325, false)] {
-            let names = names(Surface { rules: Rules::Client(version), ..TASKS });
-            assert_eq!(names.contains(&"TaskOutput"), has, "{version}");
+            let surface = Surface { rules: Rules::Client(version), ..TASKS };
+            let names: Vec<_> = offered(ToolSet::All, surface).map(|tool| tool.name).collect();
+            for name in ["TaskOutput", "TeamCreate", "TeamDelete"] {
+                assert_eq!(names.contains(&name), has, "{name} of {version}");
+            }
             assert!(names.contains(&"TaskStop"));
         }
     }

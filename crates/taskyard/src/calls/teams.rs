@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use taskyard_core::TeamName;
 use taskyard_core::tools::list_agents::Listed;
 use taskyard_core::tools::team_create::TeamCreate;
 use taskyard_core::tools::{Answer, catalogue, list_agents, team_create, team_delete};
-use taskyard_core::{ClientVersion, Rules, TeamName};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
@@ -14,7 +14,7 @@ use crate::teams::{NewTeam, Seat, TeamRefusal, Teams};
 
 impl Toolbox {
     pub(super) fn create_team(&self, input: &Value) -> Result<Answer, NoAnswer> {
-        let teams = self.explicit_teams("TeamCreate")?;
+        let teams = self.teams("TeamCreate")?;
         let rules = self.yard.rules();
         let TeamCreate { name, description, agent_type } = team_create::read(input, rules)?;
         let Ok(name) = TeamName::new(name) else { return Ok(team_create::nameless()) };
@@ -30,7 +30,7 @@ impl Toolbox {
     }
 
     pub(super) fn delete_team(&self, input: &Value) -> Result<Answer, NoAnswer> {
-        let teams = self.explicit_teams("TeamDelete")?;
+        let teams = self.teams("TeamDelete")?;
         let rules = self.yard.rules();
         team_delete::read(input, rules)?;
         let Some(seat) = teams.only_seat(self.yard.actor())?.filter(Seat::is_lead) else {
@@ -67,13 +67,5 @@ impl Toolbox {
     /// Returns the teams; where there are none, the tool is not there either.
     pub(super) fn teams(&self, tool: &str) -> Result<Arc<Teams>, NoAnswer> {
         self.yard.teams().cloned().ok_or_else(|| NoAnswer::Answer(catalogue::not_available(tool)))
-    }
-
-    /// The newest client makes its teams by itself, and has no tools for it.
-    fn explicit_teams(&self, tool: &str) -> Result<Arc<Teams>, NoAnswer> {
-        if self.yard.rules() == Rules::Client(ClientVersion::V2_1_325) {
-            return Err(NoAnswer::Answer(catalogue::not_available(tool)));
-        }
-        self.teams(tool)
     }
 }

@@ -25,7 +25,7 @@ pub const WRITE: Tool = Tool {
             Field::optional("status", STATUSES),
             Field::optional("dependencies", Shape::List(&Shape::Text)),
             Field::optional("assignee", Shape::Text),
-            Field::optional("metadata", Shape::Record).saying("priority, tags, source, custom_fields"),
+            Field::optional("metadata", Shape::Object(METADATA)).saying("Keys to merge; null removes one"),
         ],
         unknown: Unknown::Refused,
     },
@@ -36,19 +36,13 @@ pub const WRITE: Tool = Tool {
 
 /// What the metadata of a task has to be, as far as the format knows it.
 const METADATA: Object = Object {
-    fields: &[Field::optional(
-        "metadata",
-        Shape::Object(Object {
-            fields: &[
-                Field::optional("priority", Shape::Choice(&["low", "medium", "high"])),
-                Field::optional("tags", Shape::List(&Shape::Text)),
-                Field::optional("source", Shape::Text),
-                Field::optional("custom_fields", Shape::Record),
-            ],
-            unknown: Unknown::Dropped,
-        }),
-    )],
-    unknown: Unknown::Dropped,
+    fields: &[
+        Field::optional("priority", Shape::Choice(&["low", "medium", "high"])),
+        Field::optional("tags", Shape::List(&Shape::Text)),
+        Field::optional("source", Shape::Text),
+        Field::optional("custom_fields", Shape::Record),
+    ],
+    unknown: Unknown::Kept,
 };
 
 /// Shows tasks.
@@ -105,12 +99,13 @@ pub fn read_write(input: &Value, rules: Rules) -> Result<TodoWrite, InputError> 
     if let Some(assignee) = input.get_mut("assignee").filter(|assignee| assignee.is_null()) {
         *assignee = Value::String(String::new());
     }
-    let mut fields = WRITE.check(&input, None, rules)?;
+    // Null takes a key away, whatever else it has to be.
+    let mut removed = Map::new();
     if let Some(metadata) = input.get_mut("metadata").and_then(Value::as_object_mut) {
-        // Null takes a key away.
+        removed.extend(metadata.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| (key.clone(), Value::Null)));
         metadata.retain(|_, value| !value.is_null());
     }
-    Tool { input: METADATA, ..WRITE }.check(&input, None, rules)?;
+    let mut fields = WRITE.check(&input, None, rules)?;
     let (subject, description) = parts_of(&fields.required_text("description"));
     let dependencies = fields.take("dependencies").map(|ids| {
         let ids = ids.as_array().cloned().unwrap_or_default();
@@ -123,7 +118,9 @@ pub fn read_write(input: &Value, rules: Rules) -> Result<TodoWrite, InputError> 
         status: fields.text("status").map(|word| word.parse().unwrap_or(Status::Pending)),
         dependencies,
         assignee: fields.text("assignee"),
-        metadata: fields.record("metadata").map(native_metadata),
+        metadata: fields
+            .record("metadata")
+            .map(|metadata| native_metadata(metadata.into_iter().chain(removed).collect())),
     })
 }
 
@@ -220,6 +217,9 @@ mod tests {
             let input = json!({"description": "x", "metadata": bad});
             assert!(read_write(&input, Rules::Strict).is_err(), "{input}");
         }
+        let removed =
+            read_write(&json!({"description": "x", "metadata": {"priority": null, "y": 2}}), Rules::Strict).unwrap();
+        assert_eq!(Value::Object(removed.metadata.unwrap()), json!({"y": 2, "priority": null}));
         let nobody = read_write(&json!({"description": "x", "assignee": null}), Rules::Strict).unwrap();
         assert_eq!(nobody.assignee.as_deref(), Some(""));
         assert!(read_write(&json!({"description": "x", "status": "done"}), Rules::Strict).is_err());
@@ -248,7 +248,8 @@ mod tests {
         let answer = shown(&elements, &TodoRead { include_completed: true, ..TodoRead::default() });
         assert!(answer.text.chars().count() <= 100_000);
         let told: Value = serde_json::from_str(&answer.text).unwrap();
-        let ids: Vec<&str> = told["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
+        let ids: Vec<&str> =
+            told["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap()).collect();
         assert_eq!((ids.len(), ids[0], ids[599]), (600, "400", "999"));
         assert_eq!((&told["count"], &told["completed_count"]), (&json!(1000), &json!(400)));
         assert!(told["left_out"].as_str().unwrap().starts_with("+400 completed"), "{}", told["left_out"]);

@@ -81,12 +81,18 @@ impl Check {
                 checked.insert(field.name.to_owned(), value);
             }
         }
-        if object.unknown == Unknown::Refused {
-            let is_unknown = |key: &&String| !object.fields.iter().any(|field| field.name == **key);
-            let unknown: Vec<String> = native::keys(given).into_iter().filter(is_unknown).cloned().collect();
-            if !unknown.is_empty() {
-                self.found(Wrong::UnknownKeys(unknown));
+        let is_unknown = |key: &&String| !object.fields.iter().any(|field| field.name == **key);
+        match object.unknown {
+            Unknown::Refused => {
+                let unknown: Vec<String> = native::keys(given).into_iter().filter(is_unknown).cloned().collect();
+                if !unknown.is_empty() {
+                    self.found(Wrong::UnknownKeys(unknown));
+                }
             }
+            Unknown::Dropped => {}
+            Unknown::Kept => checked.extend(
+                given.iter().filter(|(key, _)| is_unknown(key)).map(|(key, value)| (key.clone(), value.clone())),
+            ),
         }
         Value::Object(checked)
     }
@@ -221,6 +227,14 @@ mod tests {
                 "unrecognized_keys  Unrecognized keys: \"1\", \"2\", \"zz\"",
             ]
         );
+    }
+
+    #[test]
+    fn keys_that_are_kept_come_after_the_fields_as_they_are() {
+        const OPEN: Object = Object { unknown: Unknown::Kept, ..ITEM };
+        let checked = check(&OPEN, &json!({ "zz": [null], "kind": "a", "name": "n" })).unwrap();
+        assert_eq!(serde_json::to_string(&checked).unwrap(), r#"{"name":"n","kind":"a","zz":[null]}"#);
+        assert!(check(&OPEN, &json!({ "zz": 1, "kind": "c", "name": "n" })).is_err());
     }
 
     #[test]

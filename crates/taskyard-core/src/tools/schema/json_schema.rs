@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::shape::{Object, Preset, Shape};
+use super::shape::{Object, Preset, Shape, Unknown};
 
 /// Returns the JSON Schema of an object.
 ///
-/// It allows no other keys, also where the check drops them: a model that follows the schema sends none.
+/// It allows other keys only where they are kept: where the check drops them, a model that follows the schema sends none.
 pub fn json_schema(object: &Object) -> Value {
     let properties: Map<String, Value> = object
         .fields
@@ -27,7 +27,7 @@ pub fn json_schema(object: &Object) -> Value {
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    schema["additionalProperties"] = Value::Bool(false);
+    schema["additionalProperties"] = if object.unknown == Unknown::Kept { json!({}) } else { Value::Bool(false) };
     schema
 }
 

@@ -48,6 +48,8 @@ pub enum Unknown {
     Refused,
     /// They are left out.
     Dropped,
+    /// They are kept as they are.
+    Kept,
 }
 
 /// One field of an object.

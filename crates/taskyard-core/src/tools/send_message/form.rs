@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::old_form::read_old;
+use super::old_form::{OLD_TOOL, read_old};
 use crate::rules::gate::System;
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
@@ -27,6 +27,24 @@ pub const TOOL: Tool = Tool {
     set: ToolSet::Team,
     system: System::Tasks,
 };
+
+/// Writes to others, as the newest client has it: nobody can be written to by `*`.
+const CLIENTS_TOOL: Tool = Tool {
+    description: "Write to a member of your team; call once per member to reach several. What you write as plain text outside of \
+        this tool reaches nobody. Give a summary of a few words. An object as message asks a member to end (shutdown_request), \
+        answers such a request (shutdown_response), shows the lead your plan (plan_approval_request) or answers one \
+        (plan_approval_response).",
+    ..TOOL
+};
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(ClientVersion::V2_1_34) => &OLD_TOOL,
+        Rules::Client(ClientVersion::V2_1_325) => &CLIENTS_TOOL,
+    }
+}
 
 const REQUEST: Shape = Shape::Object(Object {
     fields: &[Field::required("type", Shape::Word("shutdown_request")), Field::optional("reason", Shape::Text)],

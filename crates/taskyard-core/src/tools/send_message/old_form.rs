@@ -4,9 +4,40 @@ use serde_json::{Map, Value};
 
 use super::form::{SendMessage, TOOL, Unsendable, named, rejection};
 use crate::Rules;
-use crate::tools::InputError;
 use crate::tools::schema::{Field, Issue, Object, Shape, Step, Unknown, Wrong, check};
 use crate::tools::tool::Fields;
+use crate::tools::{InputError, Tool};
+
+/// Writes to others, as the older client has it.
+///
+/// Its check wants other fields for every type, which a schema that models can be given does not say; so this one wants all of them,
+/// and those a type does not need are passed over. The client's own wants the type alone, and refuses what follows it.
+pub(super) const OLD_TOOL: Tool = Tool {
+    description: "Write to a member of your team (message), or to all of them (broadcast). What you write as plain text outside of \
+        this tool reaches nobody. Give a summary of a few words. shutdown_request asks a member to end, shutdown_response answers \
+        such a request by its request_id, plan_approval_response a plan; content says why. Leave empty what a type does not need.",
+    input: Object {
+        fields: &[
+            Field::required(
+                "type",
+                Shape::Choice(&[
+                    "message",
+                    "broadcast",
+                    "shutdown_request",
+                    "shutdown_response",
+                    "plan_approval_response",
+                ]),
+            ),
+            Field::required("recipient", Shape::Text),
+            Field::required("content", Shape::Text),
+            Field::required("summary", Shape::Text),
+            Field::required("request_id", Shape::Text),
+            Field::required("approve", Shape::Flag),
+        ],
+        unknown: Unknown::Refused,
+    },
+    ..TOOL
+};
 
 /// Reads an input of the older client.
 pub(super) fn read_old(input: &Value, rules: Rules) -> Result<SendMessage, Unsendable> {
