@@ -85,12 +85,14 @@ impl Offer {
         };
         // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
         let client = system_when_interactive(context.environment().client_enables_tasks.as_deref());
-        let system = match (self.dialect, context.address()?) {
-            (Some(Dialect::Native), _) => System::Tasks,
-            (Some(Dialect::Export), _) => System::Export,
-            (None, Address::Documents | Address::Document(_)) => System::Document,
-            (None, Address::Teaching(_)) => System::Teaching,
-            (None, _) => client,
+        let system = match (client, self.dialect, context.address()?) {
+            // Whoever has switched tasks off has no tasks in any dialect.
+            (System::Todos, ..) => System::Todos,
+            (_, Some(Dialect::Native), _) => System::Tasks,
+            (_, Some(Dialect::Export), _) => System::Export,
+            (_, None, Address::Documents | Address::Document(_)) => System::Document,
+            (_, None, Address::Teaching(_)) => System::Teaching,
+            (client, None, _) => client,
         };
         Ok(Options { tools, system, structured: self.structured, leases, runs_commands: self.allow_exec })
     }

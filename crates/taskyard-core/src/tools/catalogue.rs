@@ -45,14 +45,15 @@ impl Surface {
     /// Tells whether there is such a tool here.
     pub fn has(&self, tool: &Tool) -> bool {
         match tool.name {
-            // Both of the client's systems have jobs; other dialects know nothing of them.
-            "TaskRun" | "TaskOutput" | "TaskStop" if !self.system.is_the_clients() => false,
+            // Jobs belong to no system.
             "TaskRun" => self.runs_commands,
             // The newest client lets its models read the file instead.
             "TaskOutput" => self.rules != Rules::Client(ClientVersion::V2_1_325),
             "TaskStop" => true,
             // The newest client makes its teams by itself.
             "TeamCreate" | "TeamDelete" if self.rules == Rules::Client(ClientVersion::V2_1_325) => false,
+            // Other dialects have no words of their own for teams.
+            _ if tool.set > ToolSet::Core && !self.system.is_the_clients() => true,
             _ => tool.system == self.system,
         }
     }
@@ -110,6 +111,22 @@ mod tests {
         assert_eq!(names(todos), ["TodoWrite", "TaskOutput", "TaskStop"]);
         let team: Vec<_> = offered(ToolSet::Team, TASKS).map(|tool| tool.name).collect();
         assert_eq!(team[tasks.len()..tasks.len() + 3], ["SendMessage", "InboxRead", "ListAgents"]);
+    }
+
+    #[test]
+    fn other_dialects_have_their_own_tools_and_those_for_jobs_and_teams() {
+        for (system, own) in [
+            (System::Document, &["TodoWrite", "TodoRead"][..]),
+            (System::Teaching, &["create_task", "list_tasks", "get_task", "claim_task", "complete_task"]),
+            (System::Export, &["TaskCreate", "TaskUpdate", "TaskList"]),
+        ] {
+            let surface = Surface { system, ..TASKS };
+            assert_eq!(names(surface), [&["TaskOutput", "TaskStop"], own].concat(), "{system:?}");
+            assert!(names(Surface { runs_commands: true, ..surface }).contains(&"TaskRun"), "{system:?}");
+            let all: Vec<_> = offered(ToolSet::All, surface).map(|tool| tool.name).collect();
+            let teams = ["SendMessage", "InboxRead", "ListAgents", "TeamCreate", "TeamDelete"];
+            assert_eq!(all, [&teams[..], &["TaskOutput", "TaskStop"], own].concat(), "{system:?}");
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Toolbox {
         };
         self.show_life(name);
         let answer = match tool.name {
-            name if !self.system.is_the_clients() => self.call_in_dialect(name, input),
+            name if !tool.system.is_the_clients() => self.call_in_dialect(name, input),
             "TaskCreate" => self.create(input),
             "TaskGet" => self.get(input),
             "TaskUpdate" => self.update(input),
