@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, numbered};
+use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId};
 use taskyard::operations::{Field, Told, Updated};
 use taskyard::store::Problem as Defect;
 
-use crate::output::{Ids, Output};
+use crate::output::{Ids, Output, expires_at};
 use crate::problem::Problem;
 
 /// The answer to a change of one task.
@@ -28,6 +29,10 @@ struct UpdatedShape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     dependents_started: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
 }
 
@@ -43,6 +48,11 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
         line.push(Tone::Dim, &format!(" ({})", fields.join(", ")));
     }
     output.say(&line)?;
+    if let Some(lease) = &updated.lease {
+        let until = output.look().lease(lease, &LeaseState::Live);
+        let terms = format!("  {} keeps it, {until}; token {}", lease.agent, lease.token);
+        output.say(&Line::new().with(Tone::Dim, &terms))?;
+    }
     if !updated.now_ready.is_empty() {
         output.say(&now_ready(updated, yard, output)?)?;
     }
@@ -72,6 +82,8 @@ fn shape(updated: &Updated) -> UpdatedShape<'_> {
         now_ready: Ids(&updated.now_ready),
         open_blockers: some(&updated.open_blockers).then_some(Ids(&updated.open_blockers)),
         dependents_started: some(&updated.dependents_started).then_some(Ids(&updated.dependents_started)),
+        token: updated.lease.as_ref().map(|lease| lease.token.0),
+        expires_at: updated.lease.as_ref().and_then(expires_at),
         revision: updated.revision.map(|revision| revision.0),
     }
 }

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 ///
 /// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files that cannot be
 /// read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would be given out again, a list that
-/// another program emptied, a damaged journal, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
+/// another program emptied, a damaged journal, owners who show no life, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
 /// finding says what it means and what would mend it. Exits 3 when it found something.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
@@ -41,6 +41,9 @@ impl Doctor {
         }
         if let Some(teams) = &teams {
             checkup = checkup.with_teams(teams);
+        }
+        if let Some(silence) = context.config()?.stale_owner() {
+            checkup = checkup.with_owner_silence(silence);
         }
         let findings = checkup.examine()?;
         let settings = unknown_settings(context)?;

@@ -88,6 +88,7 @@ impl Update {
             remove_blocks: self.remove_blocks,
             remove_blocked_by: self.remove_blocked_by,
             kind,
+            lease_for_owner: None,
         };
         if update == operations::Update::default() {
             return Err(Problem::usage("nothing_given", format!("nothing was given to change in task {}", self.id))

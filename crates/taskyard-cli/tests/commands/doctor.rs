@@ -234,3 +234,39 @@ fn a_mark_that_is_no_number_is_replaced() {
     assert_eq!(fs::read_to_string(test.path("home/.claude/tasks/project/.highwatermark")).unwrap(), "7");
     test.snapshot();
 }
+
+#[test]
+fn an_owner_without_a_lease_who_shows_no_life_for_a_day_is_found_and_the_task_released() {
+    let test = Test::new().list("1 in_progress (ana); 2 pending (ben); 3 pending (cem); 4 completed (dee); 5 pending");
+    for name in ["1.json", "2.json", "4.json"] {
+        let file = test.path(&format!("home/.claude/tasks/project/{name}"));
+        let then = SystemTime::now() - Duration::from_secs(25 * 3600);
+        fs::File::options().append(true).open(file).unwrap().set_modified(then).unwrap();
+    }
+    // Ben is there: he did something just now.
+    let mut test = test.quietly("create more --as ben");
+    let found = test.json("doctor --json");
+    let stale: Vec<&Value> = found["findings"].as_array().unwrap().iter().collect();
+    assert_eq!(stale.len(), 1, "{found:#}");
+    assert_eq!((&stale[0]["code"], &stale[0]["task"]), (&"stale_owner".into(), &"1".into()));
+    assert_eq!(stale[0]["fix"], "release 1: it is pending again, and nobody's");
+    assert_eq!(test.json("doctor --fix --yes --json")["findings"], Value::Array(Vec::new()));
+    let task = test.json("show 1 --json")["task"].clone();
+    assert_eq!((&task["owner"], &task["status"]), (&Value::Null, &"pending".into()));
+    assert_eq!(test.json("claim 1 --as eva --json")["claimed"], true);
+}
+
+#[test]
+fn how_long_an_owner_may_be_silent_is_configured_and_a_lease_is_life() {
+    for store in ["claude:", "document:tasks.json", "teaching:tasks"] {
+        let config = "[claims]\nstale_owner = \"1ms\"";
+        let mut test = Test::new().env("TASKYARD_STORE", store).file("home/.config/taskyard/taskyard.toml", config);
+        let given = test.json("create given --owner ana --as ben --json")["task"]["id"].clone();
+        let taken = test.json("create taken --as ben --json")["task"]["id"].as_str().unwrap().to_owned();
+        let mut test = test.quietly(&format!("claim {taken} --as ana"));
+        let found = test.json("doctor --json");
+        let codes: Vec<_> =
+            found["findings"].as_array().unwrap().iter().map(|one| (&one["code"], &one["task"])).collect();
+        assert_eq!(codes, [(&"stale_owner".into(), &given)], "{store}: {found:#}");
+    }
+}

@@ -12,6 +12,7 @@ type Look = (&'static str, fn(&Value) -> bool);
 fn with_a_lost_job() -> (Site, String) {
     let site = Site::new();
     site.ask("create one");
+    site.ask("claim 1");
     site.ask("done 1");
     let id = site.start("--task 1 --reopen-on-failure", "exec sleep 600");
     let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
@@ -24,10 +25,13 @@ fn with_a_lost_job() -> (Site, String) {
 fn a_failing_job_opens_its_task_again_where_that_was_wished() {
     let site = Site::new();
     site.ask("create one");
+    site.ask("claim 1");
     site.ask("done 1");
     let id = site.start("--task 1 --reopen-on-failure", "exit 1");
     assert_eq!(site.ended(&id)["task"], "1");
     await_that("the task to be open", || site.ask("show 1")["task"]["status"] == "pending");
+    assert_eq!(site.ask("show 1")["task"]["owner"], Value::Null);
+    assert_eq!(site.ask("claim 1 --as ben")["claimed"], true);
     assert_eq!(site.ask("show 1")["jobs"][0]["id"], id.as_str());
     assert!(site.run("show 1").stdout.contains(&id));
     assert_eq!(site.run("job run --task 9 -- true").code, Some(4));
@@ -39,7 +43,7 @@ fn a_lost_job_opens_its_task_again_with_the_next_command_that_looks_at_the_task(
         ("show 1", |answer| answer["task"]["status"] == "pending" && answer["jobs"][0]["status"] == "lost"),
         ("list", |answer| answer["tasks"][0]["status"] == "pending"),
         ("ready", |answer| answer["tasks"][0]["id"] == "1"),
-        ("claim 1", |answer| answer["claimed"] == true),
+        ("claim 1 --as ben", |answer| answer["claimed"] == true),
         ("job list", |answer| answer["jobs"][0]["status"] == "lost"),
     ];
     for (command, is_so) in looks {
@@ -93,7 +97,9 @@ fn what_another_agent_has_begun_since_is_left_alone_and_its_own_work_is_put_back
         let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
         kill(supervisor);
         await_that("the supervisor to end", || !is_alive(supervisor));
-        assert_eq!(site.ask("show 1")["task"]["status"], status, "{agent}");
+        let task = site.ask("show 1")["task"].clone();
+        assert_eq!(task["status"], status, "{agent}");
+        assert_eq!(task["owner"] == Value::Null, agent == "tester", "{agent}");
         assert!(!std::fs::exists(site.home.data().join("jobs/reopening")).unwrap());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::departing::given_back;
 use crate::{Task, TaskId};
 
 /// How a defect of one task can be mended.
@@ -57,6 +58,13 @@ pub enum Mend {
         /// The task to change.
         task: TaskId,
     },
+    /// The task is pending again, and nobody's.
+    Release {
+        /// The task to change.
+        task: TaskId,
+        /// Whose it is no more.
+        owner: String,
+    },
 }
 
 impl Mend {
@@ -71,6 +79,7 @@ impl Mend {
             Self::Disconnect { task, on } => format!("let {task} no longer wait for {on}"),
             Self::RewriteId { task } => format!("write {task} as the id into its file"),
             Self::ForgetParent { task } => format!("take the parent out of the metadata of {task}"),
+            Self::Release { task, .. } => format!("release {task}: it is pending again, and nobody's"),
         }
     }
 }
@@ -97,6 +106,11 @@ pub fn mend(tasks: &mut BTreeMap<TaskId, Task>, mend: &Mend) -> Vec<TaskId> {
         Mend::ForgetParent { task } => change(tasks, task, |task| {
             if let Some(metadata) = &mut task.metadata {
                 metadata.shift_remove("parent");
+            }
+        }),
+        Mend::Release { task, owner } => change(tasks, task, |task| {
+            if task.owner() == Some(owner.as_str()) {
+                *task = given_back(task);
             }
         }),
     }

@@ -1,7 +1,8 @@
 //! Which change of status is allowed, and what it means.
 
+use super::agents::is_same_agent;
 use super::refusal::Refusal;
-use crate::{Rules, Status, Task, TaskId};
+use crate::{AgentName, Rules, Status, Task, TaskId};
 
 /// What a change of status means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,14 @@ pub fn outdates_cancellation(task: &Task, to: Status, rules: Rules) -> bool {
     task.status != to && task.meta("cancelled").is_some() && !rules.is_client()
 }
 
+/// Tells whether a change of status takes a task from its owner: the lease ended with the work, so nothing would ever bring back what is
+/// opened again. Whoever goes on with work of its own keeps it. The client keeps every owner.
+pub fn frees_from_owner(task: &Task, to: Status, actor: &AgentName, rules: Rules) -> bool {
+    let Some(owner) = task.owner() else { return false };
+    let goes_on = to == Status::InProgress && is_same_agent(owner, actor.as_str());
+    task.status == Status::Completed && to.is_open() && !goes_on && !rules.is_client()
+}
+
 /// Tells whether a task that waits for a reopened one was already started.
 pub fn started_too_early(dependent: &Task) -> bool {
     dependent.status != Status::Pending && !dependent.is_cancelled()
@@ -51,9 +60,9 @@ pub fn started_too_early(dependent: &Task) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Transition, judge_transition, outdates_cancellation};
+    use super::{Transition, frees_from_owner, judge_transition, outdates_cancellation};
     use crate::rules::refusal::Refusal;
-    use crate::{ClientVersion, Rules, Status, Task, TaskId};
+    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
 
@@ -91,6 +100,21 @@ mod tests {
         }
         let put_back = judge_transition(&task(Status::InProgress), Status::Pending, &[], Rules::Strict);
         assert_eq!(put_back, Ok(Some(Transition::PutBack)));
+    }
+
+    #[test]
+    fn what_is_opened_again_is_nobodys_unless_its_owner_goes_on_with_it() {
+        let done = Task { owner: Some("ana".into()), ..task(Status::Completed) };
+        let frees = |task: &Task, to, actor, rules| frees_from_owner(task, to, &AgentName::new(actor).unwrap(), rules);
+        for actor in ["ana", "ben"] {
+            assert!(frees(&done, Status::Pending, actor, Rules::Strict));
+            assert!(!frees(&done, Status::Completed, actor, Rules::Strict));
+            assert!(!frees(&done, Status::Pending, actor, CLIENT));
+        }
+        assert!(frees(&done, Status::InProgress, "ben", Rules::Strict));
+        assert!(!frees(&done, Status::InProgress, "ana@team", Rules::Strict));
+        let begun = Task { status: Status::InProgress, ..done };
+        assert!(!frees(&begun, Status::Pending, "ben", Rules::Strict), "its lease goes on");
     }
 
     #[test]

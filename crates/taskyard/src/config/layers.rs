@@ -119,6 +119,11 @@ impl Config {
         self.strongest(|settings| settings.claims.lease).map(|(lease, _)| lease)
     }
 
+    /// Returns how long the owner of a task who has no lease on it may show no life.
+    pub fn stale_owner(&self) -> Option<Duration> {
+        self.strongest(|settings| settings.claims.stale_owner).map(|(silence, _)| silence)
+    }
+
     /// Returns how many tasks an agent may have in progress.
     pub fn claim_limit(&self) -> Option<usize> {
         self.strongest(|settings| settings.claims.limit).and_then(|(limit, _)| usize::try_from(limit).ok())

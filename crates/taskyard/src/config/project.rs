@@ -24,7 +24,7 @@ impl Project<'_> {
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
         // Every field is named here, so that none can be added without deciding what it is.
         let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, display: _ } = settings;
-        let Claims { lease, limit, roles } = claims;
+        let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
@@ -34,6 +34,7 @@ impl Project<'_> {
             ("claims.lease", lease.is_some()),
             ("claims.limit", limit.is_some()),
             ("claims.roles", !roles.is_empty()),
+            ("claims.stale_owner", stale_owner.is_some()),
             ("checks", !checks.is_empty()),
             ("hooks", !hooks.is_empty()),
             ("jobs.max_output", max_output.is_some()),
@@ -123,8 +124,8 @@ mod tests {
             ("list = \"other\"", &["list"]),
             ("rules = \"client\"\nclient_version = \"2.1.34\"", &["rules", "client_version"]),
             (
-                "[claims]\nlease = \"1s\"\nlimit = 0\nroles = { ana = [] }",
-                &["claims.lease", "claims.limit", "claims.roles"],
+                "[claims]\nlease = \"1s\"\nlimit = 0\nroles = { ana = [] }\nstale_owner = \"1s\"",
+                &["claims.lease", "claims.limit", "claims.roles", "claims.stale_owner"],
             ),
             ("[checks]\nx = \"true\"\n[[hooks.Stop]]\ncommand = \"true\"", &["checks", "hooks"]),
             ("[jobs]\nquota = 1\nkeep = 1\ngrace = 1", &["jobs.quota", "jobs.keep", "jobs.grace"]),

@@ -56,6 +56,9 @@ pub struct Claims {
     pub limit: Option<u32>,
     /// The roles of each agent: what it may take.
     pub roles: BTreeMap<String, Vec<String>>,
+    /// How long the owner of a task who has no lease on it may show no life.
+    #[serde(deserialize_with = "duration")]
+    pub stale_owner: Option<Duration>,
 }
 
 /// A command that runs on an event: the client's fields, and what it reads on stdin.

@@ -5,7 +5,7 @@ use taskyard_core::rules::job_fate::reopens;
 use taskyard_core::rules::refusal::Refusal;
 
 use super::Update;
-use super::moves::to_pending;
+use super::moves::reopening;
 use crate::jobs::Jobs;
 use crate::opening::Address;
 use crate::{Error, Outcome, Yard};
@@ -25,7 +25,7 @@ impl Yard {
         let Some(task) = &job.task else { return Ok(None) };
         let yard = self.on(job.list.clone()).acting_as(job.agent.clone()).overruling();
         let reopened =
-            yard.change(task, |task| if reopens(job, task) { to_pending(task) } else { Update::default() })?;
+            yard.change(task, |task| if reopens(job, task) { reopening(task) } else { Update::default() })?;
         Ok(match reopened {
             Outcome::Done(_) => None,
             Outcome::Refused(refusal) => Some(refusal),

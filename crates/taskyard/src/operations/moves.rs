@@ -1,7 +1,9 @@
 //! The moves people make with a task.
 
+use std::time::Duration;
+
 use serde_json::Value;
-use taskyard_core::rules::patching::Patch;
+use taskyard_core::rules::patching::{OwnerChange, Patch};
 use taskyard_core::{Metadata, Status, Task, TaskId};
 
 use super::{Update, Updated};
@@ -23,15 +25,23 @@ impl Yard {
         self.change(id, |_| to(Status::Completed, Some(cancelled(Value::Bool(true)))))
     }
 
-    /// Makes a task pending again, cancelled or not.
+    /// Makes a task pending again, cancelled or not, and nobody's.
     pub fn reopen(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        self.change(id, to_pending)
+        self.change(id, reopening)
+    }
+
+    /// Makes a task pending again, cancelled or not; its owner keeps it, with a lease for a time.
+    pub fn reopen_for_owner(&self, id: &TaskId, ttl: Duration) -> Result<Outcome<Updated>, Error> {
+        let reopening = |task: &Task| to(Status::Pending, no_longer_cancelled(task));
+        self.change(id, |task| Update { lease_for_owner: Some(ttl), ..reopening(task) })
     }
 }
 
-/// Returns what makes a task pending again.
-pub(super) fn to_pending(task: &Task) -> Update {
-    to(Status::Pending, no_longer_cancelled(task))
+/// Returns what makes a task pending again, for whoever takes it.
+pub(super) fn reopening(task: &Task) -> Update {
+    let mut update = to(Status::Pending, no_longer_cancelled(task));
+    update.patch.owner = task.owner.as_ref().map(|_| OwnerChange::Clear);
+    update
 }
 
 fn to(status: Status, metadata: Option<Metadata>) -> Update {

@@ -1,21 +1,26 @@
 //! Changing fields and edges of a task.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use taskyard_core::dialect::macf::{self, Kind};
 use taskyard_core::rules::dependencies::{Edge, is_freed};
-use taskyard_core::rules::patching::{self, Field, Patch, Patched, names_new};
+use taskyard_core::rules::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::transitions::{Transition, judge_transition, outdates_cancellation, started_too_early};
-use taskyard_core::{Op, Revision, Rules, Status, Task, TaskId};
+use taskyard_core::rules::transitions::{
+    Transition, frees_from_owner, judge_transition, outdates_cancellation, started_too_early,
+};
+use taskyard_core::{AgentName, Lease, Op, Revision, Rules, Status, Task, TaskId};
 
 use super::consulting::Consulted;
 use super::edges::{
     blocking, connect_as_the_client, connect_strictly, disconnect, disconnect_as_the_client, waiting_for,
 };
 use super::halt::Halt;
+use super::leases::lease_on;
 use super::team::{Told, with_owner};
 use super::workbench::Workbench;
-use crate::store::{StoreError, Txn};
+use crate::store::{NewLease, StoreError, Txn};
 use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
 
@@ -37,6 +42,8 @@ pub struct Update {
     pub remove_blocked_by: Vec<TaskId>,
     /// The kind whose marks its title gets; none: those it has.
     pub kind: Option<Kind>,
+    /// How long the lease lives that its owner gets, who keeps it though it is opened again; none: it is opened for everybody.
+    pub lease_for_owner: Option<Duration>,
 }
 
 /// A task that was changed, or was already as it should be.
@@ -60,6 +67,8 @@ pub struct Updated {
     pub is_by_teammate: bool,
     /// Whether the new owner, a member of a team, was told.
     pub told: Option<Told>,
+    /// The lease of the owner who keeps it.
+    pub lease: Option<Lease>,
 }
 
 impl Yard {
@@ -157,7 +166,11 @@ fn change_strictly(
     let mut bench = Workbench::on(txn);
     let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     let update = update(&before);
-    let patch = into_block(without_old_cancellation(update.patch, &before), &before);
+    let mut patch = into_block(without_old_cancellation(update.patch, &before), &before);
+    let is_freed = patch.status.is_some_and(|status| frees_from_owner(&before, status, yard.actor(), Rules::Strict));
+    if is_freed && patch.owner.is_none() && update.lease_for_owner.is_none() {
+        patch.owner = Some(OwnerChange::Clear);
+    }
     let patched = with_marks(patching::apply(&patch, &before), &before, update.kind);
     bench.change(id, |task| *task = patched.task.clone())?;
     for edge in blocking(id, &update.remove_blocks).chain(waiting_for(id, &update.remove_blocked_by)) {
@@ -173,7 +186,8 @@ fn change_strictly(
     updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
     updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
     let task = txn.find(id)?.task().unwrap_or(after);
-    Ok(Updated { task, updated, status_change: patched.status_change, ..consequences })
+    let lease = lease_for_owner(txn, &task, update.lease_for_owner)?;
+    Ok(Updated { task, updated, status_change: patched.status_change, lease, ..consequences })
 }
 
 /// Writes as the client writes: the fields in one go where any changed, then each edge by itself.
@@ -210,7 +224,8 @@ fn change_as_the_client(
 
     let after = txn.find(id)?.task().ok_or_else(not_found)?;
     let consequences = consequences(&mut Workbench::on(txn), &before, &after, yard.rules())?;
-    Ok(Updated { task: after, updated, status_change: patched.status_change, ..consequences })
+    let lease = lease_for_owner(txn, &after, update.lease_for_owner)?;
+    Ok(Updated { task: after, updated, status_change: patched.status_change, lease, ..consequences })
 }
 
 /// Judges the change of status, if there is one, and works out what it means for other tasks.
@@ -230,6 +245,7 @@ pub(super) fn consequences(
         dependents_started: Vec::new(),
         is_by_teammate: false,
         told: None,
+        lease: None,
     };
     if before.status == after.status {
         return Ok(updated);
@@ -263,6 +279,17 @@ fn dependents(bench: &mut Workbench<'_>, task: &Task, rules: Rules) -> Result<Ve
         Rules::Strict => bench.waiting_for(&task.id),
         Rules::Client(_) => Ok(task.blocks.clone()),
     }
+}
+
+/// Gives the owner of an open task a lease for a time where it has none, and returns the one it has.
+fn lease_for_owner(txn: &mut dyn Txn, task: &Task, ttl: Option<Duration>) -> Result<Option<Lease>, StoreError> {
+    let Some((ttl, agent)) = ttl.zip(task.owner().and_then(AgentName::new)).filter(|_| task.status.is_open()) else {
+        return Ok(None);
+    };
+    if let Some(lease) = lease_on(txn, task)? {
+        return Ok(Some(lease));
+    }
+    txn.grant(NewLease { task: task.id.clone(), agent, ttl: Some(ttl), holder: None }).map(Some)
 }
 
 /// What a block in the description tells is changed there, and not beside it.

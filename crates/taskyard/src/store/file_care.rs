@@ -35,6 +35,9 @@ pub trait FileCare: Debug + Send + Sync {
     /// Returns the name of the file that a task is in, or would be.
     fn file_name(&self, list: &ListId, task: &TaskId) -> String;
 
+    /// Returns when the file that a task is in was last written; none where that is not known.
+    fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp>;
+
     /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
     fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
         Ok(Vec::new())

@@ -23,6 +23,8 @@ pub enum FindingCode {
     OrphanParent,
     /// Tasks are parts of each other in a circle.
     ParentCycle,
+    /// Somebody owns an open task who has no lease on it and shows no life.
+    StaleOwner,
     /// A file that is nearly a task, and that the client takes for none.
     Invisible,
     /// Something among the tasks cannot be read as one.
@@ -68,6 +70,7 @@ impl FindingCode {
             Self::DuplicateId => "duplicate_id",
             Self::OrphanParent => "orphan_parent",
             Self::ParentCycle => "parent_cycle",
+            Self::StaleOwner => "stale_owner",
             Self::Invisible => "invisible_task",
             Self::Unreadable => "unreadable",
             Self::StaleLock => "stale_lock",
@@ -100,6 +103,7 @@ impl FindingCode {
             Self::DuplicateId => "the client lists two tasks under one id, and only one of them can be reached by it",
             Self::OrphanParent => "it is shown as a part of something that is not there",
             Self::ParentCycle => "none of these tasks has a place in the tree",
+            Self::StaleOwner => "nobody else can take it, and nothing brings it back",
             Self::Invisible => "the client takes it for absent: no list shows it, no call finds it",
             Self::Unreadable => "no program sees a task in it",
             Self::StaleLock => "the client waits for it before it takes it over, or gives up",

@@ -5,6 +5,8 @@
 mod examining;
 mod finding_code;
 mod order;
+mod owners;
 
 pub use examining::{Defect, examine};
 pub use finding_code::FindingCode;
+pub use owners::{OWNER_SILENCE, is_of_another_program, is_sign_of_owner, judge_owner, may_be_abandoned};

@@ -1,5 +1,8 @@
 //! Looking over a list and what belongs to it: the jobs of this machine, and the teams.
 
+use std::time::Duration;
+
+use taskyard_core::rules::health::OWNER_SILENCE;
 use taskyard_core::{Job, Team};
 
 use super::finding::{Finding, Fix};
@@ -14,12 +17,13 @@ pub struct Checkup<'a> {
     yard: &'a Yard,
     jobs: Option<&'a Jobs>,
     teams: Option<&'a Teams>,
+    owner_silence: Duration,
 }
 
 impl<'a> Checkup<'a> {
     /// Returns a checkup of a list alone.
     pub fn of(yard: &'a Yard) -> Self {
-        Self { yard, jobs: None, teams: None }
+        Self { yard, jobs: None, teams: None, owner_silence: OWNER_SILENCE }
     }
 
     /// Adds the jobs of this machine.
@@ -34,9 +38,16 @@ impl<'a> Checkup<'a> {
         Self { teams: Some(teams), ..self }
     }
 
+    /// Lets owners without a lease be silent for another time than a day.
+    #[must_use]
+    pub fn with_owner_silence(self, owner_silence: Duration) -> Self {
+        Self { owner_silence, ..self }
+    }
+
     /// Looks everything over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
         let mut findings = self.yard.examine()?;
+        findings.extend(self.yard.stale_owners(self.teams, self.owner_silence)?);
         for job in self.jobs.map(Jobs::without_process).transpose()?.unwrap_or_default() {
             findings.push(Finding::of_job(&job));
         }

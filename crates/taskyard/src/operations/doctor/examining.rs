@@ -41,7 +41,7 @@ impl Yard {
     }
 
     /// Returns the name of the file that a task is in, or would be.
-    fn file_name(&self, task: &TaskId) -> String {
+    pub(super) fn file_name(&self, task: &TaskId) -> String {
         self.store().care().map_or_else(|| file_of(task), |care| care.file_name(self.list_id(), task))
     }
 

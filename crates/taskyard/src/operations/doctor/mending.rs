@@ -7,6 +7,7 @@ use taskyard_core::rules::renumbering::renumber;
 use taskyard_core::{Lease, Op, Revision, Task, TaskId};
 
 use super::finding::{Finding, Fix};
+use super::owners::is_still_abandoned;
 use crate::operations::RestoreWhich;
 use crate::operations::exact_texts::put_exact_texts;
 use crate::store::{Litter, Lookup, NewLease, StoreError, Txn};
@@ -104,7 +105,9 @@ impl Yard {
                     let is_done = txn.replace_broken(task, broken, by.clone())?;
                     if is_done { &mut fixed } else { &mut left }.push((*finding).clone());
                 }
-                Some(Fix::Mend(how)) if now.contains(how) => mends.push((*finding, how)),
+                Some(Fix::Mend(how)) if now.contains(how) || is_still_abandoned(txn, how)? => {
+                    mends.push((*finding, how))
+                }
                 Some(Fix::Renumber(task)) => too_large.push((*finding, task)),
                 _ => left.push((*finding).clone()),
             }

@@ -4,6 +4,7 @@ mod checkup;
 mod examining;
 mod finding;
 mod mending;
+mod owners;
 
 pub use checkup::Checkup;
 pub use finding::{Finding, Fix};

@@ -165,6 +165,10 @@ impl FileCare for FileStore {
         format!("{}.json", task.file_stem())
     }
 
+    fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp> {
+        changed(&self.options.tasks.join(list.directory()).join(self.file_name(list, task)))
+    }
+
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
         mending::examine(&self.handle(list))
     }

@@ -135,6 +135,10 @@ impl<F: Form> FileCare for TranslatedStore<F> {
         path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
+    fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp> {
+        changed(&self.form.home(&self.handle(list).path).path_of(task))
+    }
+
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
         let raw = looking::read_files(&self.handle(list))?;
         Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
