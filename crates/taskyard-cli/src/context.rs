@@ -311,7 +311,7 @@ impl Context {
             Ok(data) => yard.in_world(Arc::new(ThisMachine::with_signs_in(&data))),
             Err(_) => yard,
         };
-        Ok(yard.with_hooks(Arc::clone(self.hooks()?)))
+        Ok(yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?)))
     }
 
     /// Returns the jobs of this machine.

@@ -296,6 +296,10 @@ impl From<Refusal> for Problem {
                 ))
                 .detail("agent", agent)
                 .detail("lead", lead),
+            Refusal::AgentBusy { task, with } => Self::new(Exit::Refused, "agent_busy", message)
+                .hint("finish that first with `taskyard done`, or give it back with `taskyard release`")
+                .detail("task", task.as_str())
+                .detail("busyWith", ids(&with)),
             Refusal::HookBlocked { event, task, feedback } => Self::new(Exit::Refused, "hook_blocked", message)
                 .hint(match event {
                     HookEvent::TaskCreated => "mend what the hook complains of, and create the task again",

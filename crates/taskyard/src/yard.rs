@@ -39,6 +39,7 @@ pub struct Yard {
     proof: Proof,
     hooks: Option<Arc<Hooks>>,
     teams: Option<Arc<Teams>>,
+    limit: Option<usize>,
 }
 
 impl Yard {
@@ -54,6 +55,7 @@ impl Yard {
             proof: Proof::Name,
             hooks: None,
             teams: None,
+            limit: None,
         }
     }
 
@@ -73,6 +75,12 @@ impl Yard {
     #[must_use]
     pub fn with_teams(self, teams: Arc<Teams>) -> Self {
         Self { teams: Some(teams), ..self }
+    }
+
+    /// Limits how many tasks of its own whoever acts may have in progress when it changes tasks. A claim says so for itself.
+    #[must_use]
+    pub fn with_limit(self, limit: Option<usize>) -> Self {
+        Self { limit, ..self }
     }
 
     /// Lets another world than this machine's processes decide which leases have ended.
@@ -150,6 +158,11 @@ impl Yard {
     /// Judges a lease at this moment.
     pub fn judge(&self, lease: &Lease) -> Result<LeaseState, StoreError> {
         Ok(self.world.judge_at(lease, &self.now()?))
+    }
+
+    /// Returns how many tasks of its own whoever acts may have in progress, where that is limited.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.limit
     }
 
     /// Returns what the writes of this yard bring against leases.

@@ -230,3 +230,24 @@ fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves
     );
     test.quietly("team join alpha --as eve").run("team list").snapshot();
 }
+
+#[test]
+fn a_teammate_with_a_task_in_progress_begins_no_other_whatever_it_calls() {
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("create One --as bob")
+        .quietly("create Two --as bob")
+        .quietly("create Three --as bob")
+        .quietly("start 1 --as bob")
+        .run("start 2 --as bob")
+        .run("update 2 --status in_progress --as bob --json")
+        .quietly("start 3 --as team-lead")
+        .run("update 3 --owner bob --as bob")
+        .run("update 2 --subject Second --as bob")
+        .run("start 2 --as bob --rules client --list alpha")
+        .quietly("update 2 --status pending --as bob")
+        .quietly("done 1 --as bob")
+        .run("start 2 --as bob")
+        .snapshot();
+}

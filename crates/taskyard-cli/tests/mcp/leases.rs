@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use taskyard_testkit::{Home, Scale};
 
 use crate::http::{Served, a_moment};
-use crate::stdio::Piped;
+use crate::stdio::{Piped, text};
 
 fn lease(home: &Home) -> Value {
     home.ask("show 1")["lease"].clone()
@@ -77,4 +77,30 @@ fn a_claim_over_http_lives_for_its_time() {
     let left = ends_in(&home);
     assert!((3500.0..=3600.0).contains(&left), "{left}");
     assert_eq!(lease(&home)["agent"], "ana");
+}
+
+#[test]
+fn a_teammate_with_a_task_in_progress_begins_no_other_by_updating_it() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("team create alpha");
+    home.ask("team join alpha --as bob");
+    let mut command = home.command("mcp --as bob");
+    command.env_remove("TASKYARD_LIST");
+    let mut server = Piped::spawn(command).initialized();
+    for subject in ["One", "Two"] {
+        server.call("TaskCreate", json!({ "subject": subject, "description": "" }));
+    }
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" }));
+    let arguments = json!({ "taskId": "2", "status": "in_progress" });
+    let answer = server.ask("tools/call", json!({ "name": "TaskUpdate", "arguments": arguments }));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let said = text(&answer);
+    assert!(
+        said.starts_with("Task #2 was not started: you are not finished with #1 One (in_progress, bob)."),
+        "{said}"
+    );
+    assert_eq!(home.ask("show 2 --list alpha")["task"]["status"], "pending");
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    server.call("TaskUpdate", arguments);
+    assert_eq!(home.ask("show 2 --list alpha")["task"]["owner"], "bob");
 }

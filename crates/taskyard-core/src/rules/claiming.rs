@@ -7,6 +7,7 @@ use super::assignment::may_take;
 use super::listing::OpenTasks;
 use super::ordering::Place;
 use super::readiness::{Ranked, rank};
+use super::refusal::Refusal;
 use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
 
 /// Who wants a task, and under which conditions.
@@ -153,6 +154,27 @@ pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: R
     }
 }
 
+/// Judges whether an agent, known by these names, may begin a task by changing it, given the whole list: it must have fewer others in
+/// progress than its limit, as for a claim.
+pub fn judge_start(
+    tasks: &[Task],
+    before: &Task,
+    after: &Task,
+    names: &[&str],
+    limit: usize,
+) -> Result<(), Refusal> {
+    let has_begun = |task: &Task| {
+        let is_own = |owner: &str| names.iter().any(|name| is_same_agent(owner, name));
+        task.status == Status::InProgress && !task.is_internal() && task.owner().is_some_and(is_own)
+    };
+    if !has_begun(after) || has_begun(before) {
+        return Ok(());
+    }
+    let others = tasks.iter().filter(|task| task.id != after.id && has_begun(task));
+    let with: Vec<TaskId> = others.map(|task| task.id.clone()).collect();
+    if with.len() < limit { Ok(()) } else { Err(Refusal::AgentBusy { task: after.id.clone(), with }) }
+}
+
 /// A task that may be given out, and why it stands where it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -212,7 +234,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
+    use super::{ClaimRefusal, Claimant, candidates, judge_claim, judge_load, judge_start};
+    use crate::rules::refusal::Refusal;
     use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
@@ -270,6 +293,21 @@ mod tests {
         assert_eq!(judge_load(&tasks, &wanted, &limited(2), Rules::Strict), Ok(()));
         // What it already has does not stand in its own way.
         assert_eq!(judge_load(&tasks, &TaskId::number(1), &limited(1), Rules::Strict), Ok(()));
+    }
+
+    #[test]
+    fn whoever_has_as_much_in_progress_as_it_may_begins_nothing_else() {
+        let tasks = [task(1, "ana", Status::InProgress), task(2, "", Status::Pending), task(3, "ben", Status::Pending)];
+        let start = |number: usize, owner, limit| {
+            let after = Task { owner: Some(owner), status: Status::InProgress, ..tasks[number - 1].clone() };
+            judge_start(&tasks, &tasks[number - 1], &after, &["ana", "a-session"], limit)
+        };
+        let busy = Err(Refusal::AgentBusy { task: TaskId::number(2), with: vec![TaskId::number(1)] });
+        assert_eq!(start(2, "ana@team".to_owned(), 1), busy);
+        assert_eq!(start(2, "a-session".to_owned(), 1), busy, "both names are one agent's");
+        assert_eq!(start(2, "ana".to_owned(), 2), Ok(()));
+        assert_eq!(start(1, "ana".to_owned(), 1), Ok(()), "it goes on");
+        assert_eq!(start(3, "ben".to_owned(), 1), Ok(()), "that is ben's to do");
     }
 
     #[test]

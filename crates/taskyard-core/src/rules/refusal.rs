@@ -136,6 +136,14 @@ pub enum Refusal {
         /// Who approves.
         lead: String,
     },
+    /// The agent has as much in progress as it may have.
+    #[error("task {task} cannot start: {} is not finished", numbered(.with))]
+    AgentBusy {
+        /// The task that was to start.
+        task: TaskId,
+        /// What the agent has in progress.
+        with: Vec<TaskId>,
+    },
     /// A hook blocks it.
     #[error("{}", hook_forbids(*.event, .task))]
     HookBlocked {

@@ -155,6 +155,12 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             "Not started: your plan has to be approved first. Nothing was changed. Send it with SendMessage (to \"{lead}\", message \
              {{\"type\":\"plan_approval_request\",\"plan\":\"...\"}}) and wait for the answer in your inbox."
         ),
+        Refusal::AgentBusy { task, with } => format!(
+            "Task #{task} was not started: you are not finished with {}. Nothing was changed. Complete that first, or set it back to \
+             pending with {}.",
+            around.named(with),
+            around.words.update
+        ),
         Refusal::HookBlocked { event: HookEvent::TaskCreated, feedback, .. } => feedback.clone(),
         Refusal::HookBlocked { feedback, .. } => {
             format!("{}\nNothing was changed. Mend what the hook complains of, then try again.", feedback.trim_end())

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use taskyard_core::rules::claiming::ClaimRefusal;
+use taskyard_core::rules::claiming::{ClaimRefusal, judge_start};
 use taskyard_core::rules::departing::Departure;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, ListId, Status, Task, Team};
+use taskyard_core::{AgentName, ListId, Proof, Status, Task, Team};
 
+use super::halt::Halt;
 use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
+use crate::store::Txn;
 use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
 
@@ -195,6 +197,22 @@ impl Yard {
         } else {
             Some(Refusal::PlanNotApproved { agent: seat.name.clone(), lead: seat.team.lead().to_owned() })
         })
+    }
+
+    /// Refuses a change by which whoever acts begins a task while it has as much in progress as it may have: the limit that is set, and
+    /// one where a teammate has none.
+    pub(super) fn respect_limit(
+        &self,
+        txn: &dyn Txn,
+        before: &Task,
+        after: &Task,
+        seat: Option<&Seat>,
+    ) -> Result<(), Halt> {
+        let of_teammate = || seat.filter(|seat| !seat.is_lead()).map(|_| AT_ONCE);
+        let limit = self.limit().or_else(of_teammate).filter(|_| self.proof() != Proof::Force);
+        let Some(limit) = limit.filter(|_| after.status == Status::InProgress) else { return Ok(()) };
+        let seated_as = seat.map_or(self.actor().as_str(), |seat| &seat.name);
+        Ok(judge_start(&txn.tasks()?, before, after, &[self.actor().as_str(), seated_as], limit)?)
     }
 
     /// Returns the terms on which a claim is made by whoever acts, or why it may not be made at all. A teammate whose plan is not

@@ -114,7 +114,7 @@ impl Yard {
             if let Consulted::Refused(refusal) = consulted {
                 return Ok(Outcome::Refused(refusal));
             }
-            match self.change_after(&consulted, id, &update)? {
+            match self.change_after(&consulted, id, &update, seat)? {
                 Outcome::Done(Some(updated)) => return Ok(Outcome::Done(updated)),
                 Outcome::Done(None) => {}
                 Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
@@ -129,6 +129,7 @@ impl Yard {
         consulted: &Consulted,
         id: &TaskId,
         update: &impl Fn(&Task) -> Update,
+        seat: Option<&Seat>,
     ) -> Result<Outcome<Option<Updated>>, Error> {
         let outcome = self.transact(Op::Update, |txn, signature| {
             if self.hooks().is_some()
@@ -138,7 +139,7 @@ impl Yard {
                 return Ok(None);
             }
             let updated = match self.rules() {
-                Rules::Strict => change_strictly(self, txn, id, update),
+                Rules::Strict => change_strictly(self, txn, id, update, seat),
                 Rules::Client(_) => change_as_the_client(self, txn, id, update),
             }?;
             signature.remark.now_ready.clone_from(&updated.now_ready);
@@ -159,6 +160,7 @@ fn change_strictly(
     txn: &mut dyn Txn,
     id: &TaskId,
     update: &impl Fn(&Task) -> Update,
+    seat: Option<&Seat>,
 ) -> Result<Updated, Halt> {
     if let Some(task) = txn.find(id)?.task() {
         yard.respect_lease(txn, &task)?;
@@ -186,6 +188,7 @@ fn change_strictly(
     updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
     updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
     let task = txn.find(id)?.task().unwrap_or(after);
+    yard.respect_limit(txn, &before, &task, seat)?;
     let lease = lease_for_owner(txn, &task, update.lease_for_owner)?;
     Ok(Updated { task, updated, status_change: patched.status_change, lease, ..consequences })
 }
