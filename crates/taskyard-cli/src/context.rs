@@ -1,5 +1,6 @@
 //! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
 
+mod acting;
 mod warnings;
 
 use std::cell::{Cell, OnceCell};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use taskyard::Yard;
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::list_choice::{self, Choice};
-use taskyard::core::{AgentName, ClientVersion, Rules};
+use taskyard::core::{ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::leases::ThisMachine;
@@ -20,7 +21,7 @@ use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
 use taskyard::store::Store;
 use taskyard::teams::Teams;
-use taskyard::todos::{TodoList, TodoLists, Todos};
+use taskyard::todos::Todos;
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
@@ -148,33 +149,6 @@ impl Context {
         Ok(self.config()?.claim_limit().or(is_swarm.then_some(AT_ONCE)))
     }
 
-    /// Returns the name that was given for whoever acts, by flag or variable.
-    pub(crate) fn named_agent(&self) -> Option<&str> {
-        self.globals.agent.as_deref().or(self.environment.agent.as_deref())
-    }
-
-    /// Returns who acts.
-    pub(crate) fn actor(&self) -> Result<AgentName, Problem> {
-        if self.globals.agent.as_deref().is_some_and(|name| name.trim().is_empty()) {
-            return Err(Problem::usage("bad_agent", "--as needs a name"));
-        }
-        let named = self.named_agent().and_then(AgentName::new);
-        let session =
-            || AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?));
-        let user = || self.environment.user.as_deref().and_then(AgentName::new);
-        let someone = || AgentName::new("someone").ok_or_else(|| Problem::usage("bad_agent", "--as needs a name"));
-        named.or_else(session).or_else(user).map_or_else(someone, Ok)
-    }
-
-    /// Returns the todo list of whoever acts, and the name of its agent: in a session of the client that session's, of the agent
-    /// that was named, else of the session itself.
-    pub(crate) fn todo_list(&self) -> Result<(Arc<TodoList>, String), Problem> {
-        let actor = self.actor()?;
-        let session = self.environment.client_session.as_deref().unwrap_or(actor.as_str());
-        let agent = self.named_agent().unwrap_or(session);
-        Ok((TodoLists::new(self.todos()?, session).of(agent), agent.to_owned()))
-    }
-
     /// Returns where todo lists are kept.
     pub(crate) fn todos(&self) -> Result<Arc<dyn Todos>, Problem> {
         self.opened()?.todos.clone().ok_or_else(|| self.no_place())
@@ -261,7 +235,7 @@ impl Context {
     /// Returns the name of the list of the team that whoever acts is in. Whoever has no name but the user's is there as a
     /// person, and works on the list of the directory.
     fn team_list(&self, rules: Rules) -> Result<Option<String>, Problem> {
-        let is_agent = self.named_agent().is_some() || self.environment.client_session.is_some();
+        let is_agent = self.named_agent().is_some() || self.session_agent().is_some();
         if !is_agent || !self.has_teams(rules) {
             return Ok(None);
         }

@@ -11,6 +11,8 @@ pub(crate) const TASKYARD_STORE: &str = "TASKYARD_STORE";
 pub(crate) const TASKYARD_LIST: &str = "TASKYARD_LIST";
 /// Who acts; `--as` beats it.
 pub(crate) const TASKYARD_AGENT: &str = "TASKYARD_AGENT";
+/// The name of the client's session, as its MCP server uses it; `--as` and `TASKYARD_AGENT` beat it, and it counts as not given.
+pub(crate) const TASKYARD_SESSION_AGENT: &str = "TASKYARD_SESSION_AGENT";
 /// Taskyard's own data directory: journals, bindings, caches.
 pub(crate) const TASKYARD_HOME: &str = "TASKYARD_HOME";
 /// The rules in force, `strict` or `client`; `--rules` beats it.
@@ -39,6 +41,8 @@ pub(crate) const CLAUDE_CODE_PLAN_MODE_REQUIRED: &str = "CLAUDE_CODE_PLAN_MODE_R
 pub(crate) const CLAUDE_CODE_ENABLE_TASKS: &str = "CLAUDE_CODE_ENABLE_TASKS";
 /// The directory the client works in, for the servers it starts.
 pub(crate) const CLAUDE_PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+/// The file in which hooks set variables for later commands of the client's session.
+pub(crate) const CLAUDE_ENV_FILE: &str = "CLAUDE_ENV_FILE";
 /// How many characters of a job's output a model is shown at once.
 pub(crate) const TASK_MAX_OUTPUT_LENGTH: &str = "TASK_MAX_OUTPUT_LENGTH";
 /// Where the client keeps temporary files, the output of jobs among them; the system's place for them where it is not set.
@@ -66,6 +70,7 @@ pub(crate) struct Environment {
     pub(crate) store: Option<WrittenAddress>,
     pub(crate) list: Option<String>,
     pub(crate) agent: Option<String>,
+    pub(crate) session_agent: Option<String>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) rules: Option<String>,
     pub(crate) client_version: Option<String>,
@@ -80,6 +85,7 @@ pub(crate) struct Environment {
     pub(crate) plan_mode_required: Option<bool>,
     pub(crate) client_enables_tasks: Option<String>,
     pub(crate) client_project: Option<PathBuf>,
+    pub(crate) client_environment_file: Option<PathBuf>,
     pub(crate) longest_output: Option<String>,
     pub(crate) client_temporary: Option<PathBuf>,
     pub(crate) no_color: bool,
@@ -99,6 +105,7 @@ impl Environment {
             store: text(TASKYARD_STORE).map(WrittenAddress::new),
             list: text(TASKYARD_LIST),
             agent: text(TASKYARD_AGENT),
+            session_agent: text(TASKYARD_SESSION_AGENT),
             data: path(TASKYARD_HOME),
             rules: text(TASKYARD_RULES),
             client_version: text(TASKYARD_CLIENT_VERSION),
@@ -113,6 +120,7 @@ impl Environment {
             plan_mode_required: text(CLAUDE_CODE_PLAN_MODE_REQUIRED).as_deref().and_then(yes_or_no),
             client_enables_tasks: text(CLAUDE_CODE_ENABLE_TASKS),
             client_project: path(CLAUDE_PROJECT_DIR),
+            client_environment_file: path(CLAUDE_ENV_FILE),
             longest_output: text(TASK_MAX_OUTPUT_LENGTH),
             client_temporary: path(CLAUDE_CODE_TMPDIR),
             no_color: value(NO_COLOR).is_some(),

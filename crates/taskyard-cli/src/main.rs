@@ -3,6 +3,7 @@
 mod address_problem;
 mod arguments;
 mod candidates;
+mod client_environment_file;
 mod commands;
 mod context;
 mod database_problem;

@@ -140,7 +140,7 @@ const MAKES_FILES: [&str; 11] = [
 
 /// Who makes files that are not ours and so have the modes that the user's umask gives them. Everything else is made by
 /// `taskyard/src/private`, so that nobody else can read it.
-const MAKE_FILES_OF_OTHERS: [(&str, &str); 16] = [
+const MAKE_FILES_OF_OTHERS: [(&str, &str); 17] = [
     ("taskyard/src/interchange/writing.rs", "an export is the user's"),
     ("taskyard/src/replacement.rs", "what takes the place of another's file"),
     ("taskyard/src/setup/applying.rs", "the settings of other agents"),
@@ -155,6 +155,7 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 16] = [
     ("taskyard/src/teams/files/mailboxes.rs", "the directories of inboxes"),
     ("taskyard/src/teams/files/roster.rs", "the directories of a team and of its list"),
     ("taskyard/src/todos/files.rs", "the client's todo lists"),
+    ("taskyard-cli/src/client_environment_file.rs", "the client's variables for a session"),
     ("taskyard-cli/src/commands/demo.rs", "the demonstration's own place"),
     ("taskyard-cli/src/commands/man.rs", "pages of the manual"),
 ];

@@ -8,10 +8,10 @@ use serde_json::Value;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, escaping, gone_shape, loss_in_words, numbered};
 use taskyard::core::rules::leasing::LeaseState;
-use taskyard::core::{Assignee, Holder, ListId, Task, TaskId};
+use taskyard::core::{AgentName, Assignee, Holder, ListId, Task, TaskId};
 use taskyard::leases::Alarm;
 use taskyard::liveness::mark_of;
-use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone};
+use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone, Resuming};
 
 use super::answers::did;
 use crate::arguments::{parse_id, parse_pause};
@@ -32,7 +32,7 @@ pub(crate) struct Claim {
     #[arg(value_name = "ID", value_parser = parse_id, group = "which")]
     id: Option<TaskId>,
 
-    /// What comes next: your own unfinished task, else the best one that is ready
+    /// What comes next: your own unfinished task, where you have a name of your own (--as), else the best one that is ready
     #[arg(long, group = "which")]
     next: bool,
 
@@ -73,9 +73,12 @@ struct Won<'a> {
     task: Shape<'a>,
     token: u64,
     expires_at: Option<String>,
+    agent: &'a str,
     resumed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    also_held: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
 }
@@ -101,6 +104,8 @@ struct Lost<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<Shape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    also_held: Option<Ids<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<Value>,
 }
 
@@ -122,7 +127,12 @@ impl Claim {
                 let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });
                 let gone = if is_idle { yard.gone()? } else { None };
                 let gone = gone.filter(Gone::is_loss).map(|gone| (gone, yard.list_id()));
-                lost(self.id.as_ref(), &refusal, (task.as_deref(), gone), output)
+                let is_unnamed = is_idle && claim.resuming != Resuming::All;
+                let held = if is_unnamed { yard.held()? } else { Vec::new() };
+                if !held.is_empty() && !output.is_json() {
+                    output.warn(&held_already(yard.actor(), &held))?;
+                }
+                lost(self.id.as_ref(), &refusal, (task.as_deref(), gone, &held), output)
             }
         }
     }
@@ -141,6 +151,7 @@ impl Claim {
             reserve: self.reserve,
             ttl,
             holder,
+            resuming: context.resuming(),
             ..operations::Claim::default()
         })
     }
@@ -155,15 +166,17 @@ fn process(pid: u32) -> Result<Holder, Problem> {
 }
 
 fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
-    let Claimed { task, lease, is_resumed, why, revision } = claimed;
+    let Claimed { task, lease, is_resumed, why, revision, also_held } = claimed;
     if output.is_json() {
         output.document(Won {
             claimed: true,
             task: Shape(task),
             token: lease.token.0,
             expires_at: expires_at(lease),
+            agent: lease.agent.as_str(),
             resumed: *is_resumed,
             why: why.as_deref(),
+            also_held: (!also_held.is_empty()).then_some(Ids(also_held)),
             revision: revision.map(|revision| revision.0),
         })?;
         return Ok(Exit::Done);
@@ -177,8 +190,12 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
         line.push(Tone::Dim, &format!(" ({why})"));
     }
     output.say(&line)?;
-    let terms = format!("  token {}, yours {}", lease.token, output.look().lease(lease, &LeaseState::Live));
+    let until = output.look().lease(lease, &LeaseState::Live);
+    let terms = format!("  as {}, token {}, yours {until}", lease.agent, lease.token);
     output.say(&Line::new().with(Tone::Dim, &terms))?;
+    if !also_held.is_empty() {
+        output.warn(&held_already(&lease.agent, also_held))?;
+    }
     let description = escaping::many_lines(task.description.trim_end());
     if !description.is_empty() {
         output.line(&Line::new())?;
@@ -190,15 +207,24 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
+/// Says what a name holds that nobody gave.
+fn held_already(agent: &AgentName, held: &[TaskId]) -> String {
+    let held_ids = numbered(held);
+    format!(
+        "{agent} already holds {held_ids}, perhaps for another who gave no name: --as tells you apart; `taskyard claim ID` goes on with one"
+    )
+}
+
 fn lost(
     id: Option<&TaskId>,
     refusal: &ClaimRefusal,
-    (task, gone): (Option<&Task>, Option<(Gone, &ListId)>),
+    (task, gone, held): (Option<&Task>, Option<(Gone, &ListId)>, &[TaskId]),
     output: &mut Output,
 ) -> Result<Exit, Problem> {
     let exit = if *refusal == ClaimRefusal::TaskNotFound { Exit::NotFound } else { Exit::Refused };
     if output.is_json() {
-        output.document(Lost { gone: gone.map(|(gone, _)| gone_shape(&gone)), ..shape(refusal, task) })?;
+        let also_held = (!held.is_empty()).then_some(Ids(held));
+        output.document(Lost { gone: gone.map(|(gone, _)| gone_shape(&gone)), also_held, ..shape(refusal, task) })?;
         return Ok(exit);
     }
     let message = match (id, refusal) {
@@ -238,6 +264,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         assignable_to: None,
         for_others: None,
         task: task.map(Shape),
+        also_held: None,
         gone: None,
     };
     match refusal {

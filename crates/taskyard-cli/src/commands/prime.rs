@@ -19,12 +19,13 @@ use crate::problem::Problem;
 pub(crate) struct Prime {}
 
 /// How one works here, each sentence worth its tokens.
-const HOW: [&str; 5] = [
+const HOW: [&str; 6] = [
     "Tasks here are kept with Taskyard; every agent and person shares this list.",
     "Take work with `taskyard claim --next` (or `taskyard claim ID`), so that nobody else does it too; read it with `taskyard show ID`.",
     "Finished: `taskyard done ID` at once; the answer names what can start now. Not going to finish it: `taskyard release ID`.",
     "New work that would be forgotten, or that somebody else could do: `taskyard create \"Subject\" -d \"how to tell it is done\" \
      --blocked-by ID`. One trivial step needs no task.",
+    "Subagents share the name of their session: each passes `--as NAME`, a name of its own, with every command, or nobody can tell whose task is whose.",
     "The MCP tools TaskClaim, TaskUpdate, TaskRelease and TaskCreate do the same.",
 ];
 

@@ -9,10 +9,11 @@ use taskyard::operations::Brief;
 
 use super::hook_event::read_event;
 use crate::context::Context;
+use crate::environment::TASKYARD_SESSION_AGENT;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::places;
 use crate::problem::Problem;
+use crate::{client_environment_file, places};
 
 /// The event.
 pub(super) const EVENT: &str = "SessionStart";
@@ -35,6 +36,7 @@ pub(super) fn answer(context: &Context, output: &mut Output) -> Result<Exit, Pro
 fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> Result<Vec<String>, Problem> {
     let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let context = context.in_session(text("session_id")).at(text("cwd").map(Path::new));
+    tell_session_agent(&context, output)?;
     let yard = context.yard()?;
     let brief = yard.brief()?;
     let mut facts = Vec::new();
@@ -48,6 +50,17 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     facts.extend(left_by_sessions(&context, &yard)?);
     context.tell_notices(output)?;
     Ok(facts)
+}
+
+/// Has the commands of the session act under the name that its MCP server uses.
+fn tell_session_agent(context: &Context, output: &mut Output) -> Result<(), Problem> {
+    let (Some(file), Some(agent)) = (&context.environment().client_environment_file, context.session_agent()) else {
+        return Ok(());
+    };
+    if let Err(error) = client_environment_file::set(file, TASKYARD_SESSION_AGENT, agent.as_str()) {
+        output.warn(&format!("cannot set {TASKYARD_SESSION_AGENT} in `{}`: {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 fn is_loss(brief: &Brief) -> bool {

@@ -173,6 +173,7 @@ impl Work {
             jobs: Jobs::new(places::jobs(context.environment(), JobSettings::default())?),
             workers,
             limit: config.claim_limit(),
+            resuming: context.resuming(),
             ttl,
             retries: self.retries,
             waits: self.wait,

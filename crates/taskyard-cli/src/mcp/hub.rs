@@ -68,6 +68,8 @@ pub(crate) struct Hub {
     pub(super) notifying: Arc<Notifying>,
     /// The name that was given for whoever acts, by flag or variable.
     pub(super) named_agent: Option<AgentName>,
+    /// The name that agents of the client's session have where nobody gave them another, where a variable says so.
+    pub(super) session_agent: Option<AgentName>,
     /// The client's session, where it said so.
     pub(super) session: Option<String>,
     /// The agents that are told of their messages.
@@ -95,6 +97,7 @@ impl Hub {
             workers: Workers::new(open_files()),
             notifying: Arc::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
+            session_agent: context.environment().session_agent.as_deref().and_then(AgentName::new),
             session: context.environment().client_session.clone(),
             agents: AgentsTold::default(),
             is_followed: AtomicBool::new(false),

@@ -6,6 +6,7 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use serde_json::Value;
 use taskyard::core::AgentName;
+use taskyard::operations::Resuming;
 
 use super::hub::{Hub, Leases};
 
@@ -27,6 +28,8 @@ pub(super) struct Caller {
     pub(super) call: Option<String>,
     /// Whether the agent is named after a session over HTTP, and nobody can call under its name when that has ended.
     pub(super) is_of_session: bool,
+    /// Which tasks of its own the agent is given again when it asks for the next one.
+    pub(super) resuming: Resuming,
 }
 
 /// Returns who makes a call: the agent it names, the one the server was started for, or one named after the client and its
@@ -35,12 +38,24 @@ pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller 
     let call = call_id(context);
     let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(AgentName::new);
     if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
-        return Caller { todos_of: agent.as_str().to_owned(), agent, call, is_of_session: false };
+        return Caller {
+            todos_of: agent.as_str().to_owned(),
+            agent,
+            call,
+            is_of_session: false,
+            resuming: Resuming::All,
+        };
     }
     let agent = unnamed(hub, context.client_info().map(|client| client.name), &context.extensions);
     let session = hub.session.clone().filter(|_| hub.options.leases == Leases::Connection);
     let is_of_session = is_of_session(hub, &context.extensions);
-    Caller { todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()), agent, call, is_of_session }
+    Caller {
+        todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()),
+        agent,
+        call,
+        is_of_session,
+        resuming: Resuming::FromEndedServer,
+    }
 }
 
 /// Returns the agent of a connection that has just begun.
@@ -55,6 +70,10 @@ fn is_of_session(hub: &Hub, extensions: &Extensions) -> bool {
 
 /// Names an agent after its client and session.
 fn unnamed(hub: &Hub, client: Option<String>, extensions: &Extensions) -> AgentName {
+    // Whoever started an HTTP server is not who calls it.
+    if let Some(agent) = hub.session_agent.clone().filter(|_| hub.options.leases == Leases::Connection) {
+        return agent;
+    }
     let client = client.map(|client| plain(&client)).filter(|name| !name.is_empty());
     let client = client.unwrap_or_else(|| "agent".to_owned());
     let name = match session(hub, extensions) {

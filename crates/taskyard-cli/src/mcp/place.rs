@@ -247,7 +247,7 @@ impl Place {
         let toolbox = toolbox.with_jobs(desk).with_claimed_for(Arc::clone(&self.claimed_for));
         let toolbox = match self.options.system {
             System::Tasks | System::Document | System::Teaching | System::Export => {
-                toolbox.claiming(self.claim(&caller.agent))
+                toolbox.claiming(self.claim(caller))
             }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
@@ -267,8 +267,9 @@ impl Place {
         Arc::clone(turns.entry(todos_of.to_owned()).or_default())
     }
 
-    fn claim(&self, agent: &AgentName) -> Claim {
-        Claim { roles: self.config.roles(agent).to_vec(), ..self.claim.clone() }
+    fn claim(&self, caller: &Caller) -> Claim {
+        let roles = self.config.roles(&caller.agent).to_vec();
+        Claim { roles, resuming: caller.resuming, ..self.claim.clone() }
     }
 }
 

@@ -176,3 +176,45 @@ fn two_clients_on_one_machine_are_two_agents() {
         .run("claim --next --json")
         .snapshot();
 }
+
+#[test]
+fn whoever_gives_no_name_gets_a_task_nobody_has_and_hears_what_the_name_holds() {
+    Test::new()
+        .list("1 pending One; 2 pending Two; 3 pending Three")
+        .run("claim --next")
+        .run("claim --next")
+        .run("claim --next --json")
+        .run("claim --next")
+        .run("claim --next --json")
+        .run("claim 2")
+        .snapshot();
+}
+
+#[test]
+fn only_a_name_that_was_given_is_a_reason_to_resume() {
+    let given = [("TASKYARD_AGENT", "ana", true), ("TASKYARD_SESSION_AGENT", "ana", false)];
+    for (variable, agent, resumes) in given {
+        let mut test = Test::new().list("1 pending; 2 pending").env(variable, agent);
+        let first = test.json("claim --next --json");
+        assert_eq!((&first["agent"], &first["task"]["owner"]), (&agent.into(), &agent.into()), "{variable}");
+        let second = test.json("claim --next --json");
+        assert_eq!((second["resumed"].as_bool(), second["task"]["id"] == "1"), (Some(resumes), resumes), "{variable}");
+        assert_eq!(second["alsoHeld"].is_array(), !resumes, "{second}");
+    }
+    // The flag beats the variable, the variable of the session beats the session itself.
+    let mut test = Test::new().list("1 pending; 2 pending").env("TASKYARD_SESSION_AGENT", "ana");
+    let mut test = {
+        assert_eq!(test.json("claim 1 --as ben --json")["agent"], "ben");
+        test.env("CLAUDE_CODE_SESSION_ID", "5ce1ab1e-1111-2222")
+    };
+    assert_eq!(test.json("claim 2 --json --list project")["agent"], "ana");
+}
+
+#[test]
+fn work_without_a_name_leaves_alone_what_a_person_of_that_login_has_claimed() {
+    let test = Test::new().list("1 pending; 2 pending").quietly("claim 1");
+    let mut test = test.quietly("work -- true");
+    let tasks = test.json("list --all --json")["tasks"].clone();
+    let status = |id: &str| tasks.as_array().unwrap().iter().find(|task| task["id"] == id).unwrap()["status"].clone();
+    assert_eq!((status("1"), status("2")), ("in_progress".into(), "completed".into()));
+}

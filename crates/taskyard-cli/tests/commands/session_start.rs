@@ -74,3 +74,17 @@ fn nothing_is_kept_of_lists_that_were_only_looked_at() {
     // The list of the directory, and no other.
     assert_eq!(kept.len(), 1, "{kept:?}");
 }
+
+#[test]
+fn the_commands_of_a_session_act_under_the_name_of_its_mcp_server() {
+    let test = Test::new().list("1 pending");
+    let file = test.path("home/session.sh");
+    let mut test = test.env("CLAUDE_ENV_FILE", &file);
+    for source in ["startup", "compact"] {
+        test = begins(test, source, NEW).quietly("hook SessionStart");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "export TASKYARD_SESSION_AGENT=claude-code-0198ffff\n");
+    // What cannot be written troubles nobody.
+    let nowhere = test.path("nowhere/session.sh");
+    begins(test.env("CLAUDE_ENV_FILE", nowhere), "startup", NEW).quietly("hook SessionStart");
+}

@@ -25,7 +25,41 @@ fn an_agent_is_named_after_its_client_and_session_as_on_the_command_line() {
     server.call("TaskClaim", json!({}));
     assert_eq!(owner(&home, "1"), "claude-code-5ce1ab1e");
     let again = in_session("claim --next").output().unwrap();
-    assert!(String::from_utf8_lossy(&again.stdout).starts_with("Resumed #1"), "{again:?}");
+    // It is the same name, which nobody gave: the server holds the task for one of those who have it.
+    assert!(String::from_utf8_lossy(&again.stderr).contains("claude-code-5ce1ab1e already holds #1"), "{again:?}");
+    assert_eq!(again.status.code(), Some(3));
+}
+
+#[test]
+fn agents_without_a_name_get_tasks_nobody_has_and_resume_what_a_dead_server_of_their_session_held() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    for subject in ["One", "Two", "Three", "Four"] {
+        home.run(&format!("create {subject}"));
+    }
+    let in_session = || {
+        let mut command = home.command("mcp");
+        command.env_remove("TASKYARD_AGENT").env("CLAUDE_CODE_SESSION_ID", "5ce1ab1e-1111-2222");
+        Piped::spawn(command).initialized()
+    };
+    let mut first = in_session();
+    let mut second = in_session();
+    assert!(first.call("TaskClaim", json!({})).contains("Task #1: One"));
+    let said = second.call("TaskClaim", json!({}));
+    assert!(said.contains("Task #2: Two") && said.contains("Yours, as claude-code-5ce1ab1e"), "{said}");
+    assert!(said.contains("who also holds #1"), "{said}");
+    assert!(first.call("TaskClaim", json!({})).contains("Task #3: Three"));
+    first.close();
+    // What the first server held is resumed, what the second one holds is not.
+    let mut third = in_session();
+    let resumed = third.call("TaskClaim", json!({}));
+    assert!(resumed.starts_with("You already have this task.\nTask #1: One"), "{resumed}");
+    assert!(third.call("TaskClaim", json!({})).contains("Task #3: Three"));
+    assert!(third.call("TaskClaim", json!({})).contains("Task #4: Four"));
+    let mut command = home.command("mcp");
+    command.env_remove("TASKYARD_AGENT").env("TASKYARD_SESSION_AGENT", "zoe");
+    let mut fourth = Piped::spawn(command).initialized();
+    home.run("create Five");
+    assert!(fourth.call("TaskClaim", json!({})).contains("Yours, as zoe"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId};
 use taskyard::jobs::{JobPlace, JobSettings, Jobs};
+use taskyard::operations::Resuming;
 use taskyard::process::Stop;
 use taskyard::store::MemoryStore;
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
@@ -42,6 +43,7 @@ fn order(line: &str) -> Order {
         store_address: "memory:".into(),
         workers: vec![Worker { name: AgentName::new("bob").unwrap(), roles: Vec::new() }],
         limit: None,
+        resuming: Resuming::All,
         ttl: Duration::from_secs(60),
         retries: 1,
         waits: false,

@@ -21,6 +21,27 @@ pub struct Claimant {
     pub limit: Option<usize>,
     /// Whether it wants one only when it has no other.
     pub only_when_idle: bool,
+    /// Which of the tasks it has it is given again when it asks for the next one.
+    pub resumes: Resumes,
+}
+
+/// Which of the tasks it has a claimant is given again when it asks for the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Resumes {
+    /// Every one: somebody gave the claimant its name, so they are its own.
+    #[default]
+    All,
+    /// These alone: nobody gave the name, and others may act under it at the same time.
+    Only(HashSet<TaskId>),
+}
+
+impl Resumes {
+    fn covers(&self, task: &TaskId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(tasks) => tasks.contains(task),
+        }
+    }
 }
 
 /// Why a task is not given to whoever asked.
@@ -136,13 +157,7 @@ pub fn judge_claim(
 ///
 /// Who wants one only when idle must have no other open task. Whoever has a limit must have fewer in progress than that.
 pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
-    let own = |task: &&Task| {
-        task.id != *wanted
-            && !task.is_internal()
-            && task.status.is_open()
-            && task.owner().is_some_and(|owner| is_own_name(owner, &claimant.agent, rules))
-    };
-    let has: Vec<&Task> = tasks.iter().filter(own).collect();
+    let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| task.id != *wanted).collect();
     let ids = |tasks: &[&Task]| tasks.iter().map(|task| task.id.clone()).collect();
     if claimant.only_when_idle && !has.is_empty() {
         return Err(ClaimRefusal::AgentBusy { with: ids(&has) });
@@ -154,15 +169,15 @@ pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: R
     }
 }
 
+/// Returns the open tasks that are an agent's.
+pub fn held<'a>(tasks: &'a [Task], agent: &'a AgentName, rules: Rules) -> impl Iterator<Item = &'a Task> {
+    let is_own = move |task: &&Task| task.owner().is_some_and(|owner| is_own_name(owner, agent, rules));
+    tasks.iter().filter(|task| task.status.is_open() && !task.is_internal()).filter(is_own)
+}
+
 /// Judges whether an agent, known by these names, may begin a task by changing it, given the whole list: it must have fewer others in
 /// progress than its limit, as for a claim.
-pub fn judge_start(
-    tasks: &[Task],
-    before: &Task,
-    after: &Task,
-    names: &[&str],
-    limit: usize,
-) -> Result<(), Refusal> {
+pub fn judge_start(tasks: &[Task], before: &Task, after: &Task, names: &[&str], limit: usize) -> Result<(), Refusal> {
     let has_begun = |task: &Task| {
         let is_own = |owner: &str| names.iter().any(|name| is_same_agent(owner, name));
         task.status == Status::InProgress && !task.is_internal() && task.owner().is_some_and(is_own)
@@ -196,14 +211,10 @@ pub fn candidates(
     rules: Rules,
 ) -> Result<Vec<Candidate>, ClaimRefusal> {
     let open = OpenTasks::of(tasks);
-    let is_own = |task: &&Task| {
-        task.status.is_open()
-            && !task.is_internal()
-            && task.owner().is_some_and(|owner| is_own_name(owner, &claimant.agent, rules))
-            && !passed_over.contains(&task.id)
-            && open.blockers(task).is_empty()
+    let is_resumed = |task: &&Task| {
+        claimant.resumes.covers(&task.id) && !passed_over.contains(&task.id) && open.blockers(task).is_empty()
     };
-    let mut own: Vec<&Task> = tasks.iter().filter(is_own).collect();
+    let mut own: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(is_resumed).collect();
     own.sort_by_key(|task| (task.status != Status::InProgress, Place::of(&task.id)));
     let why = |task: &Task| match task.status {
         Status::InProgress => "already begun",
@@ -234,7 +245,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{ClaimRefusal, Claimant, candidates, judge_claim, judge_load, judge_start};
+    use super::{ClaimRefusal, Claimant, Resumes, candidates, judge_claim, judge_load, judge_start};
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
 
@@ -246,7 +257,8 @@ mod tests {
     }
 
     fn ana() -> Claimant {
-        Claimant { agent: AgentName::new("ana").unwrap(), roles: Vec::new(), limit: None, only_when_idle: false }
+        let agent = AgentName::new("ana").unwrap();
+        Claimant { agent, roles: Vec::new(), limit: None, only_when_idle: false, resumes: Resumes::All }
     }
 
     fn with(task: Task, metadata: serde_json::Value) -> Task {
@@ -326,6 +338,13 @@ mod tests {
         };
         assert_eq!(order(&[]), [3, 2, 1, 5]);
         assert_eq!(order(&[3]), [2, 1, 5]);
+        let unnamed = |tasks_left: &[u64]| {
+            let resumes = Resumes::Only(tasks_left.iter().copied().map(TaskId::number).collect());
+            let found = candidates(&tasks, &Claimant { resumes, ..ana() }, &HashSet::new(), Rules::Strict).unwrap();
+            found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(unnamed(&[]), [1, 5], "a name nobody gave is no reason to go on with anything");
+        assert_eq!(unnamed(&[3]), [3, 1, 5]);
         let nothing = candidates(&tasks[3..4], &ana(), &HashSet::new(), Rules::Strict);
         assert_eq!(nothing, Err(ClaimRefusal::NothingReady { for_others: 1 }));
     }

@@ -8,10 +8,10 @@ use super::schema::{Field, Object, Shape, Unknown};
 use super::task_get::page;
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::dialect::native;
-use crate::render::escaping;
+use crate::render::{escaping, numbered};
 use crate::rules::claiming::ClaimRefusal;
 use crate::rules::gate::System;
-use crate::{Assignee, Lease, Rules, Status, Task, TaskId};
+use crate::{AgentName, Assignee, Lease, Rules, Status, Task, TaskId};
 
 /// Takes a task.
 pub const TOOL: Tool = Tool {
@@ -55,6 +55,8 @@ pub struct Won<'a> {
     pub is_resumed: bool,
     /// Why this one, where it was chosen.
     pub why: Option<&'a str>,
+    /// What else the agent's name holds, where nobody gave that name.
+    pub also_held: &'a [TaskId],
 }
 
 /// Reads an input.
@@ -66,7 +68,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
 
 /// Returns the answer where the agent has the task.
 pub fn won(won: &Won<'_>) -> Answer {
-    let Won { task, lease, is_resumed, why } = *won;
+    let Won { task, lease, is_resumed, why, also_held } = *won;
     let mut text = match (is_resumed, why) {
         (true, _) => "You already have this task.\n".to_owned(),
         (false, Some(why)) => format!("Claimed ({why}).\n"),
@@ -77,7 +79,8 @@ pub fn won(won: &Won<'_>) -> Answer {
         text.push_str(&format!("\nNote: {note}"));
     }
     let until = lease.ends.as_ref().map(|end| format!(" until {}, longer with every call you make", end.wall));
-    text.push_str(&format!("\n\nYours{} (token {}).", until.unwrap_or_default(), lease.token));
+    let agent = escaping::one_line(lease.agent.as_str());
+    text.push_str(&format!("\n\nYours, as {agent}{} (token {}).", until.unwrap_or_default(), lease.token));
     if task.status == Status::Pending {
         text.push_str(" Reserved, not started: set status in_progress with TaskUpdate when you begin.");
     }
@@ -86,15 +89,33 @@ pub fn won(won: &Won<'_>) -> Answer {
          TaskRelease with taskId \"{id}\" and the reason.",
         id = task.id
     ));
-    let structured = json!({
+    let mut structured = json!({
         "claimed": true,
         "task": native::Shape(task),
         "token": lease.token.0,
         "expiresAt": lease.ends.as_ref().map(|end| end.wall.to_string()),
+        "agent": lease.agent.as_str(),
         "resumed": is_resumed,
         "why": why,
     });
+    if !also_held.is_empty() {
+        text.push_str(&held_by_name(&lease.agent, also_held));
+        structured["alsoHeld"] = also_held.iter().map(TaskId::as_str).collect();
+    }
     Answer::new(text, structured)
+}
+
+/// Returns a sentence on what a name holds that nobody gave; nothing where that is nothing.
+pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
+    if held.is_empty() {
+        return String::new();
+    }
+    format!(
+        " Whoever gives no name here is {}, who also holds {}: leave that to whoever claimed it, or go on with it by calling \
+         TaskClaim with its taskId if that was you.",
+        escaping::one_line(agent.as_str()),
+        numbered(held)
+    )
 }
 
 /// Returns what those who had the task before noted, the newest last.
@@ -229,15 +250,23 @@ mod tests {
             metadata: notes.as_object().cloned(),
             ..Task::new(TaskId::number(7), "Write")
         };
-        let answer = won(&Won { task: &task, lease: &lease(), is_resumed: false, why: Some("unblocks 2 tasks") });
+        let lease = lease();
+        let claimed =
+            Won { task: &task, lease: &lease, is_resumed: false, why: Some("unblocks 2 tasks"), also_held: &[] };
+        let answer = won(&claimed);
         assert_eq!(
             answer.text,
             "Claimed (unblocks 2 tasks).\nTask #7: Write\nStatus: in_progress\nDescription: All of it\nNote: by hand\n\
-             Note: no\\nnetwork (ben)\n\nYours until 2026-11-15T01:02:03.000Z, longer with every call you make (token 12). \
+             Note: no\\nnetwork (ben)\n\nYours, as ana until 2026-11-15T01:02:03.000Z, longer with every call you make (token 12). \
              When it is done, call TaskUpdate with taskId \"7\" and status \"completed\". If you cannot finish it, call \
              TaskRelease with taskId \"7\" and the reason."
         );
-        assert_eq!(answer.structured.unwrap()["token"], 12);
+        let structured = answer.structured.unwrap();
+        assert_eq!((&structured["token"], &structured["agent"]), (&json!(12), &json!("ana")));
+        assert_eq!(structured.get("alsoHeld"), None);
+        let shared = won(&Won { also_held: &[TaskId::number(3)], ..claimed });
+        assert!(shared.text.contains("Whoever gives no name here is ana, who also holds #3:"), "{}", shared.text);
+        assert_eq!(shared.structured.unwrap()["alsoHeld"], json!(["3"]));
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use taskyard_core::render::loss_in_words;
 use taskyard_core::rules::claiming::ClaimRefusal;
-use taskyard_core::tools::task_claim::{TaskClaim, Won};
+use taskyard_core::tools::task_claim::{TaskClaim, Won, held_by_name};
 use taskyard_core::tools::task_release::TaskRelease;
 use taskyard_core::tools::{Answer, task_claim, task_release};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::Outcome;
-use crate::operations::{Claim, ClaimOutcome};
+use crate::operations::{Claim, ClaimOutcome, Resuming};
 
 impl Toolbox {
     pub(super) fn take(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -26,12 +26,16 @@ impl Toolbox {
                 lease: &claimed.lease,
                 is_resumed: claimed.is_resumed,
                 why: claimed.why.as_deref(),
+                also_held: &claimed.also_held,
             })),
             ClaimOutcome::Refused { refusal, task } => {
                 let mut answer =
                     self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))?;
                 if matches!(refusal, ClaimRefusal::NothingReady { .. }) {
                     answer.text.push_str(&self.loss()?);
+                    if claim.resuming != Resuming::All {
+                        answer.text.push_str(&held_by_name(self.yard.actor(), &self.yard.held()?));
+                    }
                 }
                 Ok(answer)
             }

@@ -1,16 +1,17 @@
 //! Taking a task: exactly one of all who want it gets it.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::attempts::is_given_up;
-use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, candidates, judge_claim, judge_load};
-pub use taskyard_core::rules::leasing::DEFAULT_LEASE;
+use taskyard_core::rules::claiming::{
+    Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_claim, judge_load,
+};
 use taskyard_core::rules::leasing::{LeaseState, holds};
 use taskyard_core::rules::listing::OpenTasks;
 use taskyard_core::{Holder, Lease, Moment, Op, Revision, Status, Task, TaskId};
 
+use super::claim_terms::{Claim, Resuming};
 use super::leases::lease_on;
 use super::outcome::Outcome;
 use crate::leases::{Alarm, Woken};
@@ -20,56 +21,6 @@ use crate::{Error, Yard};
 /// How often the list is looked at without a lock when others were faster with everything that was ready. After that it is
 /// looked at under the lock, where nobody can be faster.
 const LOOKS: u32 = 4;
-
-/// How a task is to be taken.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// What the agent declares itself to be.
-    pub roles: Vec<String>,
-    /// How many tasks the agent may have in progress.
-    pub limit: Option<usize>,
-    /// Whether it wants one only when it has no other.
-    pub only_when_idle: bool,
-    /// Whether it is only to be the owner, and not to begin.
-    pub reserve: bool,
-    /// How long the lease lives without a sign of life; none: time does not end it.
-    pub ttl: Option<Duration>,
-    /// What the lease lives with.
-    pub holder: Option<Holder>,
-    /// Tasks that are not wanted this time.
-    pub passed_over: HashSet<TaskId>,
-    /// How many more attempts a task gets that failed the first time; none: as many as it takes.
-    pub retries: Option<u64>,
-}
-
-impl Claim {
-    /// Tells whether a task failed too often to come next.
-    fn gives_up(&self, task: &Task) -> bool {
-        self.retries.is_some_and(|retries| is_given_up(task, retries))
-    }
-}
-
-impl Default for Claim {
-    fn default() -> Self {
-        Self {
-            roles: Vec::new(),
-            limit: None,
-            only_when_idle: false,
-            reserve: false,
-            ttl: Some(DEFAULT_LEASE),
-            holder: None,
-            passed_over: HashSet::new(),
-            retries: None,
-        }
-    }
-}
-
-impl Claim {
-    /// Tells whether what else the agent has to do may be a reason against it.
-    fn depends_on_load(&self) -> bool {
-        self.only_when_idle || self.limit.is_some()
-    }
-}
 
 /// What came of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +49,12 @@ pub struct Claimed {
     pub why: Option<String>,
     /// The commit; none where the file already said so.
     pub revision: Option<Revision>,
+    /// What else the agent's name holds, where nobody gave that name: others may be at work on it.
+    pub also_held: Vec<TaskId>,
 }
+
+/// What could be taken next, best first, and what else the agent's name holds, where nobody gave that name.
+type Choice = (Vec<Candidate>, Vec<TaskId>);
 
 /// Why not, and which task it was about.
 type Refused = (ClaimRefusal, Option<Box<Task>>);
@@ -207,6 +163,7 @@ impl Yard {
             roles: claim.roles.clone(),
             limit: claim.limit,
             only_when_idle: claim.only_when_idle,
+            resumes: Resumes::All,
         }
     }
 
@@ -245,8 +202,8 @@ impl Yard {
         leases: &[Lease],
         claim: &Claim,
         now: &Moment,
-    ) -> Result<Vec<Candidate>, ClaimRefusal> {
-        let claimant = self.claimant(claim);
+    ) -> Result<Choice, ClaimRefusal> {
+        let claimant = Claimant { resumes: self.resumes(leases, claim, now), ..self.claimant(claim) };
         if claim.only_when_idle {
             judge_load(tasks, &TaskId::stored(""), &claimant, self.rules())?;
         }
@@ -256,18 +213,52 @@ impl Yard {
         let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
         passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
-        candidates(tasks, &claimant, &passed_over, self.rules())
+        let also_held = match claim.resuming {
+            Resuming::All => Vec::new(),
+            Resuming::FromEndedServer | Resuming::Nothing => self.held_in(tasks),
+        };
+        Ok((candidates(tasks, &claimant, &passed_over, self.rules())?, also_held))
+    }
+
+    /// Returns which tasks of its own the agent is given again. Whoever has the name of its session goes on with what a server of that
+    /// session held that has ended: no other agent of the name can be at work through it.
+    fn resumes(&self, leases: &[Lease], claim: &Claim, now: &Moment) -> Resumes {
+        let has_ended = |lease: &&Lease| matches!(self.world().judge_at(lease, now), LeaseState::Lapsing(_));
+        match claim.resuming {
+            Resuming::All => Resumes::All,
+            Resuming::FromEndedServer => {
+                Resumes::Only(leases.iter().filter(has_ended).map(|lease| lease.task.clone()).collect())
+            }
+            Resuming::Nothing => Resumes::Only(HashSet::new()),
+        }
+    }
+
+    fn held_in(&self, tasks: &[Task]) -> Vec<TaskId> {
+        held(tasks, self.actor(), self.rules()).map(|task| task.id.clone()).collect()
+    }
+
+    /// Returns the open tasks that are the agent's.
+    pub fn held(&self) -> Result<Vec<TaskId>, Error> {
+        Ok(self.held_in(&self.look()?.tasks))
     }
 
     /// Takes the first of these that can still be taken.
-    fn attempt_first(&self, txn: &mut dyn Txn, candidates: &[Candidate], claim: &Claim) -> Result<Attempt, StoreError> {
+    fn attempt_first(
+        &self,
+        txn: &mut dyn Txn,
+        (candidates, held): &Choice,
+        claim: &Claim,
+    ) -> Result<Attempt, StoreError> {
         for candidate in candidates {
             // It may have failed once more since we looked.
             if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task)) {
                 continue;
             }
             match self.attempt(txn, &candidate.task, claim)? {
-                Ok(claimed) => return Ok(Ok(Claimed { why: Some(candidate.why.clone()), ..claimed })),
+                Ok(claimed) => {
+                    let also_held = held.iter().filter(|id| **id != claimed.task.id).cloned().collect();
+                    return Ok(Ok(Claimed { why: Some(candidate.why.clone()), also_held, ..claimed }));
+                }
                 Err((refusal @ ClaimRefusal::AgentBusy { .. }, _)) => return Ok(Err((refusal, None))),
                 Err(_) => {}
             }
@@ -321,7 +312,7 @@ impl Yard {
         };
         let is_resumed = task.owner().is_some();
         let task = txn.find(id)?.task().unwrap_or(*task);
-        Ok(Ok(Claimed { task, lease, is_resumed, why: None, revision: None }))
+        Ok(Ok(Claimed { task, lease, is_resumed, why: None, revision: None, also_held: Vec::new() }))
     }
 
     /// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be

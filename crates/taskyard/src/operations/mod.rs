@@ -4,6 +4,7 @@
 mod absent;
 mod brief;
 mod claim;
+mod claim_terms;
 mod clear;
 mod consulting;
 mod create;
@@ -41,7 +42,8 @@ mod undo;
 mod update;
 mod workbench;
 
-pub use claim::{Claim, ClaimOutcome, Claimed, DEFAULT_LEASE};
+pub use claim::{ClaimOutcome, Claimed};
+pub use claim_terms::{Claim, DEFAULT_LEASE, Resuming};
 pub use clear::Cleared;
 pub use create::{Created, NewTask};
 pub use delete::Deleted;

@@ -7,7 +7,7 @@ use taskyard_core::{AgentName, Holder};
 
 use crate::jobs::Jobs;
 use crate::liveness::own_mark;
-use crate::operations::Claim;
+use crate::operations::{Claim, Resuming};
 
 /// What is to be run for every task, by whom, and under which terms.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Order {
     pub workers: Vec<Worker>,
     /// How many tasks each of them may have in progress.
     pub limit: Option<usize>,
+    /// Which of the tasks it has each of them goes on with.
+    pub resuming: Resuming,
     /// How long a lease lives when we show no sign of life.
     pub ttl: Duration,
     /// How many more attempts a task gets that failed the first time.
@@ -54,6 +56,7 @@ impl Order {
             ttl: Some(self.ttl),
             holder: Some(Holder::Process(own_mark())),
             retries: Some(self.retries),
+            resuming: self.resuming,
             ..Claim::default()
         }
     }

@@ -1,0 +1,51 @@
+//! Who acts, and whether somebody gave that name.
+
+use std::sync::Arc;
+
+use taskyard::core::AgentName;
+use taskyard::operations::Resuming;
+use taskyard::todos::{TodoList, TodoLists};
+
+use super::Context;
+use crate::problem::Problem;
+
+impl Context {
+    /// Returns the name that was given for whoever acts, by flag or variable.
+    pub(crate) fn named_agent(&self) -> Option<&str> {
+        self.globals.agent.as_deref().or(self.environment.agent.as_deref())
+    }
+
+    /// Returns which tasks of its own whoever acts is given again when it asks for the next one: none where nobody gave it a name,
+    /// since all who have its login or its session have that name.
+    pub(crate) fn resuming(&self) -> Resuming {
+        if self.named_agent().and_then(AgentName::new).is_some() { Resuming::All } else { Resuming::Nothing }
+    }
+
+    /// Returns the name that agents of the client's session have where nobody gave them another: that of its MCP server.
+    pub(crate) fn session_agent(&self) -> Option<AgentName> {
+        let said = self.environment.session_agent.as_deref().and_then(AgentName::new);
+        said.or_else(|| {
+            AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?))
+        })
+    }
+
+    /// Returns who acts.
+    pub(crate) fn actor(&self) -> Result<AgentName, Problem> {
+        if self.globals.agent.as_deref().is_some_and(|name| name.trim().is_empty()) {
+            return Err(Problem::usage("bad_agent", "--as needs a name"));
+        }
+        let named = self.named_agent().and_then(AgentName::new);
+        let user = || self.environment.user.as_deref().and_then(AgentName::new);
+        let someone = || AgentName::new("someone").ok_or_else(|| Problem::usage("bad_agent", "--as needs a name"));
+        named.or_else(|| self.session_agent()).or_else(user).map_or_else(someone, Ok)
+    }
+
+    /// Returns the todo list of whoever acts, and the name of its agent: in a session of the client that session's, of the agent
+    /// that was named, else of the session itself.
+    pub(crate) fn todo_list(&self) -> Result<(Arc<TodoList>, String), Problem> {
+        let actor = self.actor()?;
+        let session = self.environment.client_session.as_deref().unwrap_or(actor.as_str());
+        let agent = self.named_agent().unwrap_or(session);
+        Ok((TodoLists::new(self.todos()?, session).of(agent), agent.to_owned()))
+    }
+}
