@@ -40,6 +40,8 @@ pub struct Yard {
     hooks: Option<Arc<Hooks>>,
     teams: Option<Arc<Teams>>,
     limit: Option<usize>,
+    /// Whose departure is told with all that came back, so that the end of its leases is not told before.
+    departing: Option<AgentName>,
 }
 
 impl Yard {
@@ -56,6 +58,7 @@ impl Yard {
             hooks: None,
             teams: None,
             limit: None,
+            departing: None,
         }
     }
 
@@ -105,6 +108,11 @@ impl Yard {
     #[must_use]
     pub fn overruling(&self) -> Self {
         Self { proof: Proof::Force, ..self.clone() }
+    }
+
+    /// Returns a yard for giving back all that an agent has: the leases of that agent that end meanwhile are not told of one by one.
+    pub(crate) fn seeing_off(&self, agent: &AgentName) -> Self {
+        Self { departing: Some(agent.clone()), ..self.clone() }
     }
 
     /// Returns the same yard over another list.
@@ -245,7 +253,17 @@ impl Yard {
         loop {
             let mut txn = self.store().write(list)?;
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { return Ok(txn) };
-            self.publish(txn.commit(&signature)?.as_ref());
+            self.announce_end(&signature, txn.commit(&signature)?.as_ref());
+        }
+    }
+
+    /// Tells the listeners, and those who remain in a team, that leases of an agent have ended and its tasks came back. Whoever recorded
+    /// it tells, so that it is told once; no lock is held any more.
+    fn announce_end(&self, signature: &Signature, event: Option<&Event>) {
+        self.publish(event);
+        let is_told_later = self.departing.as_ref() == Some(&signature.actor);
+        if let (Some(notice), Some(_), false) = (&signature.remark.notice, event, is_told_later) {
+            self.tell_remaining(&signature.actor, notice, None);
         }
     }
 
@@ -254,7 +272,7 @@ impl Yard {
         let mut came_back = false;
         while let Some(mut txn) = self.store().try_write(&self.list)? {
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { break };
-            self.publish(txn.commit(&signature)?.as_ref());
+            self.announce_end(&signature, txn.commit(&signature)?.as_ref());
             came_back = true;
         }
         Ok(came_back)

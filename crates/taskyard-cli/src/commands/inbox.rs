@@ -56,6 +56,11 @@ impl Inbox {
         if self.sent {
             return sent(&teams, &seat?, output);
         }
+        if let Ok(seat) = &seat {
+            let list = teams.list_of(&seat.team.name)?;
+            // Whoever looks hears of those whose leases have ended, though nobody has looked at the list since.
+            context.yard()?.on(list).return_ended_leases()?;
+        }
         let jobs = JobNotices::of(context)?;
         if self.follow {
             return self.follow(&teams.lasting(), &context.actor()?, &jobs, output);

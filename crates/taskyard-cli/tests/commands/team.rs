@@ -251,3 +251,50 @@ fn a_teammate_with_a_task_in_progress_begins_no_other_whatever_it_calls() {
         .run("start 2 --as bob")
         .snapshot();
 }
+
+/// Returns a home with a team of a lead, bob and eve, where bob has claimed a task.
+fn with_work_of_bob(terms: &str) -> Test {
+    Test::new()
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .quietly("team join alpha --as eve")
+        .quietly("create Parser --as bob")
+        .quietly(&format!("claim 1 --as bob {terms}"))
+}
+
+fn said_to(test: &mut Test, agent: &str) -> Vec<String> {
+    let inbox = test.json(&format!("inbox --as {agent} --json"));
+    let messages = inbox["messages"].as_array().unwrap_or_else(|| panic!("{inbox}"));
+    messages.iter().map(|message| message["text"].as_str().unwrap().to_owned()).collect()
+}
+
+const BOB_IS_GONE: &str = "bob was terminated. 1 task(s) were unassigned: #1 \"Parser\". Use TaskList to check availability \
+                           and TaskUpdate with owner to reassign them to idle teammates.";
+
+#[test]
+fn the_rest_is_told_that_a_member_was_ended_and_whoever_ended_it_is_not() {
+    for lead in ["tester", "eve"] {
+        let test = with_work_of_bob("");
+        let mut test = test.quietly(&format!("release --agent bob --reason terminated --as {lead} --list alpha"));
+        let (told, silent) = if lead == "eve" { ("team-lead", "eve") } else { ("eve", "team-lead") };
+        assert_eq!(said_to(&mut test, told), [BOB_IS_GONE]);
+        assert_eq!((said_to(&mut test, silent), said_to(&mut test, "bob")), (Vec::new(), Vec::new()));
+        // A second time there is nothing to tell.
+        let mut test = test.quietly("release --agent bob --list alpha");
+        assert_eq!(said_to(&mut test, told).len(), 1);
+    }
+}
+
+#[test]
+fn the_rest_is_told_once_that_a_lease_ended_by_time_or_death() {
+    let mut process = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let with_process = with_work_of_bob(&format!("--pid {}", process.id()));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    for mut test in [with_work_of_bob("--ttl 1ms"), with_process] {
+        for agent in ["eve", "team-lead", "eve"] {
+            assert_eq!(said_to(&mut test, agent), [BOB_IS_GONE], "{agent}");
+        }
+        assert_eq!(said_to(&mut test, "bob"), [""; 0]);
+    }
+}

@@ -31,6 +31,7 @@ mod outcome;
 mod reading;
 mod ready;
 mod release;
+mod remaining;
 mod restore;
 mod search;
 mod sessions;

@@ -81,20 +81,36 @@ impl Yard {
         Ok(outcome.map(|(task, event)| Released { task, revision: event.map(|event| event.revision) }))
     }
 
-    /// Gives back everything an agent has, in one commit, with a notice for those who remain. `bob` and `bob@team` are one.
+    /// Gives back everything an agent has, in one commit, and tells those who remain in the team whose list this is, except whoever acts.
+    /// `bob` and `bob@team` are one.
     pub fn depart(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
+        let departed = self.give_back_all(agent, departure)?;
+        if !departed.tasks.is_empty() {
+            self.tell_remaining(agent, &departed.notice, Some(self.actor()));
+        }
+        Ok(departed)
+    }
+
+    /// Gives back everything an agent has, in one commit, with a notice for those who remain.
+    pub(super) fn give_back_all(&self, agent: &AgentName, departure: Departure) -> Result<Departed, Error> {
         let nothing =
             || Departed { tasks: Vec::new(), notice: departure_notice(agent, departure, [].iter()), revision: None };
-        if left_behind(&self.store().read(self.list_id())?.tasks()?, agent).is_empty() {
+        let had = left_behind(&self.store().read(self.list_id())?.tasks()?, agent);
+        if had.is_empty() {
             return Ok(nothing());
         }
-        let outcome = self.transact(Op::Release, |txn, signature| {
-            let tasks = left_behind(&txn.tasks()?, agent);
-            let notice = departure_notice(agent, departure, tasks.iter());
-            signature.remark.notice = Some(notice.clone());
+        let outcome = self.seeing_off(agent).transact(Op::Release, |txn, signature| {
+            let present = txn.tasks()?;
+            let tasks = left_behind(&present, agent);
             for task in &tasks {
                 txn.put(task.clone())?;
             }
+            // What its leases held came back when they ended, this moment.
+            let returned = present.into_iter().filter(|task| had.iter().any(|had| had == task));
+            let mut tasks: Vec<Task> = returned.chain(tasks).collect();
+            tasks.sort_by(|one, two| one.id.cmp(&two.id));
+            let notice = departure_notice(agent, departure, tasks.iter());
+            signature.remark.notice = Some(notice.clone());
             Ok((tasks, notice))
         })?;
         Ok(match outcome {

@@ -122,7 +122,7 @@ impl Yard {
         teams.must_be_leavable(&seat.team)?;
         let name = AgentName::new(seat.name.clone()).unwrap_or_else(AgentName::elsewhere);
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
-        let departed = self.on(list).depart(&name, departure)?;
+        let departed = self.on(list).give_back_all(&name, departure)?;
         match teams.leave(seat)? {
             Err(refusal) => return Ok(Err(refusal)),
             // Somebody else took it out this moment, and tells the others.
