@@ -4,24 +4,35 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
-    Done = 0,
+    Done,
     /// Could not: the system refused, or a store is out of reach.
-    CouldNot = 1,
+    CouldNot,
     /// Wrong usage.
-    Usage = 2,
+    Usage,
     /// Refused by a rule; or `doctor` found something.
-    Refused = 3,
+    Refused,
     /// No such task, list or revision.
-    NotFound = 4,
+    NotFound,
     /// Gave up waiting for a lock, or after repeated conflicts.
-    GaveUp = 5,
+    GaveUp,
     /// Stopped by a signal: 128 and the number of SIGINT, or of the signal that came.
-    Stopped = 130,
+    Stopped,
+    /// The code of the command that was waited for, or what stands for it: the exception of `job wait` and `job run --wait`.
+    OfCommand(u8),
 }
 
 impl Exit {
     /// Returns the number the process ends with.
     pub(crate) const fn code(self) -> u8 {
-        self as u8
+        match self {
+            Self::Done => 0,
+            Self::CouldNot => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::NotFound => 4,
+            Self::GaveUp => 5,
+            Self::Stopped => 130,
+            Self::OfCommand(code) => code,
+        }
     }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use taskyard::core::render::{Line, Tone, entry_line, entry_lines};
+use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{Entry, Revision, TaskId};
 use taskyard::store::HistoryQuery;
 
@@ -48,7 +49,13 @@ impl History {
             newest: self.number.or(shown),
             attempt: None,
         };
-        let entries = context.yard()?.history(&query)?;
+        let yard = context.yard()?;
+        let entries = yard.history(&query)?;
+        if let Some(id) = self.id.as_ref().filter(|_| entries.is_empty())
+            && !yard.is_known(id)?
+        {
+            return Err(Refusal::NoSuchTask { task: id.clone() }.into());
+        }
         if output.is_json() {
             output.document(Answer { entries: entries.iter().map(EntryShape).collect() })?;
             return Ok(Exit::Done);

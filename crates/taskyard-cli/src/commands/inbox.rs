@@ -5,20 +5,20 @@ use std::sync::mpsc;
 
 use clap::Args;
 use serde_json::{Value, json};
-use taskyard::core::render::{Line, Tone, message_lines};
+use taskyard::core::render::{Line, Tone, job_line, message_lines};
 use taskyard::core::tools::inbox_read;
 use taskyard::core::{AgentName, JobId, MessageKey};
-use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, Teams};
+use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, TeamRefusal, Teams};
 
 use super::inbox_notices::JobNotices;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, when_reader_leaves};
+use crate::output::{JobShape, Output, when_reader_leaves};
 use crate::problem::Problem;
 
-/// Show what waits for you: messages, and which of your jobs have ended
+/// Show what waits for you: messages, and your jobs
 ///
-/// What ended comes first. All of it is shown again until it is acknowledged, so nothing is lost when its reader dies. With --ack what
+/// Which jobs have ended comes first, then which still run. All of it is shown again until it is acknowledged, so nothing is lost when its reader dies. With --ack what
 /// was shown counts as read, once it has been written out. With --follow messages are shown as they come, one JSON object per line
 /// in a pipe.
 #[derive(Debug, Args)]
@@ -66,9 +66,10 @@ impl Inbox {
             return self.follow(&teams.lasting(), &context.actor()?, &jobs, output);
         }
         let ended = jobs.take(&HashSet::new())?;
+        let unfinished = jobs.unfinished()?;
         let seat = match seat {
             // Whoever is in no team has jobs all the same.
-            Err(_) if !ended.is_empty() && self.team.is_none() => None,
+            Err(TeamRefusal::NotInATeam { .. }) if self.team.is_none() => None,
             seat => Some(seat?),
         };
         let received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
@@ -77,14 +78,18 @@ impl Inbox {
             let messages: Vec<Value> = received.deliveries.iter().map(shape).collect();
             let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
             output.document(json!({
-                "team": team, "agent": agent, "notifications": notifications, "messages": messages,
+                "team": team, "agent": agent, "notifications": notifications,
+                "jobs": unfinished.iter().map(JobShape).collect::<Vec<_>>(), "messages": messages,
                 "malformed": received.malformed,
             }))?;
-        } else if received.deliveries.is_empty() && ended.is_empty() {
+        } else if received.deliveries.is_empty() && ended.is_empty() && unfinished.is_empty() {
             output.say(&Line::plain("No messages"))?;
         } else {
             for notice in &ended {
                 jobs.show(notice, output)?;
+            }
+            for job in &unfinished {
+                output.line(&job_line("", job, &output.look()))?;
             }
             for delivery in &received.deliveries {
                 output.lines(&message_lines(delivery, &output.look()))?;

@@ -1,4 +1,4 @@
-//! The notifications among what waits for an agent: which of its jobs have ended.
+//! The jobs among what waits for an agent: which have ended, and which still run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use taskyard::core::dialect::task_notification::block;
 use taskyard::core::render::{Look, job_line};
-use taskyard::core::{AgentName, ClientVersion, JobId, ListId, Timestamp};
+use taskyard::core::{AgentName, ClientVersion, Job, JobId, ListId, Timestamp};
+use taskyard::jobs::Jobs;
 use taskyard::notices::{Notice, Notices};
 use taskyard::store::Subscription;
 
@@ -16,6 +17,7 @@ use crate::problem::Problem;
 
 /// What waits for one agent on one list.
 pub(super) struct JobNotices {
+    jobs: Jobs,
     notices: Arc<dyn Notices>,
     agent: AgentName,
     list: ListId,
@@ -26,10 +28,12 @@ impl JobNotices {
     /// Finds where notifications for whoever acts are kept.
     pub(super) fn of(context: &Context) -> Result<Self, Problem> {
         // A job that was lost tells nobody of it before somebody has looked.
-        if let Err(error) = context.jobs()?.reconcile() {
+        let jobs = context.jobs()?;
+        if let Err(error) = jobs.reconcile() {
             tracing::warn!(%error, "jobs that were lost are not told of");
         }
         Ok(Self {
+            jobs,
             notices: context.notices()?,
             agent: context.actor()?,
             list: context.choice()?.list,
@@ -43,6 +47,11 @@ impl JobNotices {
         waiting.retain(|notice| notice.agent == self.agent && !known.contains(&notice.job.id));
         self.notices.deliver(&mut waiting)?;
         Ok(waiting)
+    }
+
+    /// Returns the jobs that have not ended, oldest first.
+    pub(super) fn unfinished(&self) -> Result<Vec<Job>, Problem> {
+        Ok(self.jobs.unfinished(&self.agent, &self.list)?)
     }
 
     /// Says that notifications were heard.

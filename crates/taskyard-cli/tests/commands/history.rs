@@ -12,6 +12,11 @@ fn the_journal_tells_who_did_what() {
         .run("history --since 3")
         .run("history -n 1")
         .run("history 1 --since 2 --json")
+        .run("history 1 --since 99")
+        .run("history 999")
+        .run("history 999 --json")
+        .quietly("delete 2")
+        .run("history 2 --since 99")
         .snapshot();
 }
 

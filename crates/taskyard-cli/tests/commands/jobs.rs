@@ -114,15 +114,56 @@ fn what_cannot_be_meant_is_told_with_what_to_do_instead() {
 }
 
 #[test]
-fn a_name_that_several_jobs_have_means_the_one_that_runs_or_none() {
+fn a_name_means_its_newest_job_whatever_the_others_of_that_name_do() {
     home()
-        .quietly("job run --json --name twin -- true")
-        .quietly("job wait twin")
+        .quietly("job run --json --name twin -- sleep 600")
+        .quietly("job run --json --name twin -- sh -c 'echo newest; exit 3'")
+        .run("job wait twin")
+        .run("job output twin")
+        .run("job stop twin")
         .quietly("job run --json --name twin -- sleep 600")
         .run("job wait twin --timeout 10ms")
         .run("job stop twin")
-        .run("job output twin")
-        .run("job output twin --json")
+        .run("job wait twin --json")
+        .snapshot();
+}
+
+#[test]
+fn waiting_ends_with_the_code_of_the_command() {
+    let mut test = home();
+    for (line, code) in [("exit 0", 0), ("exit 1", 1), ("exit 4", 4), ("exit 77", 77), ("kill -SEGV $$", 139)] {
+        let ran = test.output_of(&format!("job run --wait --name one -- sh -c '{line}'"));
+        assert_eq!(ran.status.code(), Some(code), "{ran:?}");
+        for flags in ["", "--json", "--quiet"] {
+            let ran = test.output_of(&format!("job wait one {flags}"));
+            assert_eq!(ran.status.code(), Some(code), "{ran:?}");
+        }
+    }
+    test.run("job run --wait -- sh -c 'exit 5'")
+        .run("job run --wait --json -- sh -c 'exit 5'")
+        .run("job run --wait --quiet -- sh -c 'exit 5'")
+        .run("job run --wait -- /no/such/program")
+        .run("job run --wait --timeout 10ms -- sleep 600")
+        .run("job run --wait --task 7 -- true")
+        .run("job wait nothing --json")
+        .snapshot();
+}
+
+#[test]
+fn whoever_is_in_no_team_finds_its_jobs_in_its_inbox() {
+    home()
+        .run("inbox")
+        .run("inbox --json")
+        .quietly("job run --json --name server -- sleep 600")
+        .run("inbox")
+        .run("inbox --json")
+        .run("inbox --as ben")
+        .run("inbox --team alpha")
+        .quietly("job stop server")
+        .quietly("job run --json --name tests -- sh -c 'exit 3'")
+        .run("job wait tests --as ben")
+        .run("inbox --ack")
+        .run("inbox")
         .snapshot();
 }
 

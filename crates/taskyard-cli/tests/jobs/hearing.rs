@@ -6,7 +6,7 @@ use crate::site::{Site, await_that, is_alive, kill};
 /// Returns the jobs of which an agent is still to hear.
 fn waiting(site: &Site) -> Vec<String> {
     let answer = site.run("inbox --json").json();
-    let waiting = answer["notifications"].as_array().cloned().unwrap_or_default();
+    let waiting = answer["notifications"].as_array().unwrap();
     waiting.iter().map(|notice| notice["job"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -43,7 +43,7 @@ fn whoever_started_a_job_and_is_shown_its_end_is_not_told_again() {
 fn whoever_gave_up_waiting_has_not_heard() {
     let site = Site::new();
     let id = site.start("", "while [ ! -e go ]; do sleep 0.02; done");
-    assert_eq!(site.run(&format!("job wait {id} --timeout 10ms")).code, Some(5));
+    assert_eq!(site.run(&format!("job wait {id} --timeout 10ms")).code, Some(124));
     assert_eq!(site.run(&format!("job output {id} --wait --timeout 10ms --json")).code, Some(5));
     std::fs::write(site.path("go"), "").unwrap();
     await_that("the notification", || waiting(&site) == [id.clone()]);

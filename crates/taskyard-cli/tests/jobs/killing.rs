@@ -11,9 +11,8 @@ use crate::site::{Site, is_alive, kill};
 
 /// The jobs of which the agent is still to hear.
 fn waiting(site: &Site, flags: &str) -> BTreeSet<String> {
-    // Whoever is in no team and has nothing waiting is refused an inbox.
     let answer = site.run(&format!("inbox --json {flags}")).json();
-    let waiting = answer["notifications"].as_array().cloned().unwrap_or_default();
+    let waiting = answer["notifications"].as_array().unwrap();
     waiting.iter().map(|notice| notice["job"].as_str().unwrap().to_owned()).collect()
 }
 

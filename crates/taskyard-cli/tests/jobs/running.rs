@@ -53,7 +53,7 @@ fn a_job_outlives_its_starter_and_has_nothing_of_its_stdio() {
     let job = site.job(&id);
     assert_eq!((&job["status"], &job["pid"]), (&json!("running"), &json!(pid)));
     assert_eq!(site.run("job wait --timeout 50ms --json ".to_owned().as_str().trim()).code, Some(2));
-    assert_eq!(site.run(&format!("job wait {id} --timeout 50ms")).code, Some(5));
+    assert_eq!(site.run(&format!("job wait {id} --timeout 50ms")).code, Some(124));
     fs::write(site.path("go"), "").unwrap();
     assert_eq!(site.ended(&id)["status"], "completed");
     assert_eq!(site.run(&format!("job output {id}")).stdout, "/dev/null\nend\n");

@@ -65,8 +65,9 @@ impl Site {
     /// Waits for the end of a job, and returns it.
     pub(crate) fn ended(&self, id: &str) -> Value {
         let ran = self.run(&format!("job wait {id} --timeout {}s --json", PATIENCE.as_secs()));
-        assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
-        ran.json()["job"].clone()
+        let answer = ran.json();
+        assert!(answer["timedOut"] == false, "{ran:?}");
+        answer["job"].clone()
     }
 
     /// Returns a job as it stands.

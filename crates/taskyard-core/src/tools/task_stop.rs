@@ -7,7 +7,7 @@ use super::schema::{Field, Object, Shape, Unknown};
 use super::task_output::not_found;
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::rules::gate::System;
-use crate::{ClientVersion, Job, JobId, JobKind, Rules};
+use crate::{ClientVersion, Job, JobKind, Rules};
 
 /// Stops a job.
 pub const TOOL: Tool = Tool {
@@ -54,12 +54,6 @@ pub fn not_running(named: &str, job: &Job, rules: Rules) -> Answer {
         Rules::Client(version) if version >= ClientVersion::V2_1_325 => not_found(named),
         _ => Answer::error(format!("Task {named} is not running (status: {})", job.state())),
     }
-}
-
-/// Returns the answer where several jobs have the name.
-pub fn ambiguous(named: &str, jobs: &[JobId]) -> Answer {
-    let ids: Vec<&str> = jobs.iter().map(JobId::as_str).collect();
-    Answer::error(format!("Several tasks are named {named}: {}. Give one of these ids.", ids.join(", ")))
 }
 
 /// Returns the answer to a call that names no job.

@@ -77,11 +77,7 @@ impl Toolbox {
     pub(super) fn stop_job(&self, input: &Value) -> Result<Answer, NoAnswer> {
         let rules = self.yard.rules();
         let Some(named) = task_stop::read(input, rules)? else { return Ok(task_stop::without_id()) };
-        let found = match self.named(&named) {
-            Err(JobError::Ambiguous { jobs, .. }) => return Ok(task_stop::ambiguous(&named, &jobs)),
-            found => found?,
-        };
-        let Some((desk, job)) = found else { return Ok(task_output::not_found(&named)) };
+        let Some((desk, job)) = self.named(&named)? else { return Ok(task_output::not_found(&named)) };
         match desk.aside(|jobs| jobs.stop(&job.id)).map_err(Error::from)? {
             Stopping::Stopped(job) => Ok(task_stop::stopped(&job)),
             Stopping::WasOver(job) => Ok(task_stop::not_running(&named, &job, rules)),

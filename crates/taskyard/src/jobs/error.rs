@@ -31,14 +31,6 @@ pub enum JobError {
         /// What was asked for.
         name: String,
     },
-    /// Several jobs have the name.
-    #[error("several jobs are called `{}`", .name.escape_debug())]
-    Ambiguous {
-        /// What was asked for.
-        name: String,
-        /// The jobs.
-        jobs: Vec<JobId>,
-    },
     /// What is recorded of a job cannot be read.
     #[error("what is recorded of job {job} cannot be read: {source}")]
     Record {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taskyard_core::{Job, JobId, ListId, TaskId};
+use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
 
 use super::record::Record;
 use super::starting::take_notice_of_ends;
@@ -45,26 +45,22 @@ impl Jobs {
         Ok(self.with_output(record).job)
     }
 
-    /// Returns the job that somebody means: by its id, or by its name where only one has it. Among several of one name those
-    /// that have not ended come first.
+    /// Returns the job that somebody means: by its id, or by its name, which means the newest of that name.
     pub fn find(&self, name: &str) -> Result<Job, JobError> {
         if let Ok(id) = name.parse::<JobId>()
             && let Some(record) = self.true_record(&id)?
         {
             return Ok(self.with_output(record).job);
         }
-        let mut jobs = self.true_rows(&JobRows::Named(name))?;
-        if jobs.iter().any(|job| !job.state().is_over()) {
-            jobs.retain(|job| !job.state().is_over());
-        }
-        match jobs.len() {
-            0 => Err(JobError::NoSuchJob { name: name.to_owned() }),
-            1 => Ok(jobs.remove(0)),
-            _ => {
-                let jobs = jobs.into_iter().map(|job| job.id).collect();
-                Err(JobError::Ambiguous { name: name.to_owned(), jobs })
-            }
-        }
+        let newest = self.true_rows(&JobRows::NewestNamed(name))?.pop();
+        newest.ok_or_else(|| JobError::NoSuchJob { name: name.to_owned() })
+    }
+
+    /// Returns the jobs of an agent on a list that have not ended, the oldest first, as they truly stand.
+    pub fn unfinished(&self, agent: &AgentName, list: &ListId) -> Result<Vec<Job>, JobError> {
+        let mut jobs = self.true_rows(&JobRows::Living)?;
+        jobs.retain(|job| job.agent == *agent && job.list == *list);
+        Ok(jobs)
     }
 
     /// Tells whether there may be jobs at all; costs next to nothing.

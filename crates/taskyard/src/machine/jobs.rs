@@ -40,8 +40,8 @@ pub(crate) enum JobRows<'a> {
     FewLiving(&'a str),
     /// Those of a task of a list.
     OfTask(&'a str, &'a str),
-    /// Those of a name.
-    Named(&'a str),
+    /// The newest of a name.
+    NewestNamed(&'a str),
     /// A few of those that ended and whose output still takes room, the first to end first.
     FewWithOutput,
 }
@@ -72,9 +72,9 @@ impl Machine {
                 (format!("WHERE id IN (SELECT * FROM ({pending}) UNION ALL SELECT * FROM ({running}))"), &[from])
             }
             JobRows::OfTask(list, task) => (format!("WHERE jobs.list = ?1 AND task = ?2 {by_start}"), &[list, task]),
-            JobRows::Named(name) => {
+            JobRows::NewestNamed(name) => {
                 let of_name = "CASE WHEN json_valid(record) THEN record ->> '$.name' END = ?1";
-                (format!("WHERE {of_name} {by_start}"), &[name])
+                (format!("WHERE {of_name} ORDER BY started DESC, id DESC LIMIT 1"), &[name])
             }
             JobRows::FewWithOutput => {
                 (format!("WHERE ended IS NOT NULL AND size > 0 ORDER BY ended, id LIMIT {FEW}"), &[])

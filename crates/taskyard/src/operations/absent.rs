@@ -15,6 +15,16 @@ impl Yard {
         Ok(!is_there && self.missing_task(id)?.is_some())
     }
 
+    /// Tells whether a task is on the list, or ever was as far as the journal knows.
+    pub fn is_known(&self, id: &TaskId) -> Result<bool, Error> {
+        if !matches!(self.store().read(self.list_id())?.find(id)?, Lookup::Missing) {
+            return Ok(true);
+        }
+        let name = TaskId::stored(id.file_stem());
+        let query = HistoryQuery { task: Some(name), newest: Some(1), ..HistoryQuery::default() };
+        Ok(!self.history(&query)?.is_empty())
+    }
+
     /// Returns the whole journal, and what it knows and the list, as it was just read, no longer holds.
     pub(super) fn journal_and_removed(
         &self,

@@ -17,7 +17,8 @@ use crate::problem::Problem;
 ///
 /// A job lives on when whoever started it ends, and is found again by the next command. Its output goes to one file, in the place
 /// and the form of Claude Code's own background tasks, and never grows beyond its limit: the beginning and the newest are kept.
-/// When its command ends or is stopped, everything it started is ended too. A job is meant by its id, or by its name.
+/// When its command ends or is stopped, everything it started is ended too. A job is meant by its id, or by its name: the newest
+/// job of that name.
 #[derive(Debug, Args)]
 pub(crate) struct Job {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use crate::reopening::reopen_tasks_everywhere;
 /// The job a command is about.
 #[derive(Debug, Args)]
 pub(super) struct Meant {
-    /// The job: its id, or its name where only one has it
+    /// The job: its id, or its name, which means the newest of that name
     #[arg(value_name = "ID")]
     id: String,
 }

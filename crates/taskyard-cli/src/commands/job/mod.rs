@@ -11,6 +11,7 @@ mod problem;
 mod run;
 mod stop;
 mod wait;
+mod waiting;
 
 pub(crate) use background::background;
 pub(crate) use command::Job;

@@ -20,12 +20,6 @@ impl From<JobError> for Problem {
             JobError::NoSuchJob { name } => Self::new(Exit::NotFound, "job_not_found", message)
                 .hint("`taskyard job list` shows every job")
                 .detail("job", name),
-            JobError::Ambiguous { jobs, .. } => {
-                let ids: Vec<&str> = jobs.iter().map(|job| job.as_str()).collect();
-                Self::usage("ambiguous_job", message)
-                    .hint(format!("use an id: {}", ids.join(", ")))
-                    .detail("jobs", serde_json::json!(ids))
-            }
             JobError::Record { job, .. } => Self::new(Exit::CouldNot, "job_record", message)
                 .hint("use the Taskyard that started it")
                 .detail("job", job),

@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{JobKind, TaskId};
-use taskyard::jobs::NewJob;
+use taskyard::core::{Job, JobKind, TaskId};
+use taskyard::jobs::{Jobs, NewJob};
 
+use super::waiting::{not_known, wait_for_end};
 use crate::arguments::{parse_bytes, parse_id, parse_pause};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -17,9 +18,14 @@ use crate::reopening::reopen_tasks_everywhere;
 
 /// Start a command in the background
 ///
-/// It reads nothing, and runs here. A line for the shell is run with `-- sh -c LINE`.
+/// It reads nothing, and runs here. A line for the shell is run with `-- sh -c LINE`. With --wait the exit code is the command's own:
+/// 128+N when signal N ended it, 125 when we could not start it or find out how it ended; whoever stops waiting leaves it running.
 #[derive(Debug, Args)]
 pub(super) struct Run {
+    /// Wait until it has ended
+    #[arg(long)]
+    wait: bool,
+
     /// A name to call it by
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     name: Option<String>,
@@ -55,6 +61,36 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if self.wait {
+            return self.run_and_wait(context, output).map_err(not_known);
+        }
+        let (_, job) = self.start(context)?;
+        if output.is_json() {
+            output.document(json!({ "job": JobShape(&job) }))?;
+        } else if output.is_quiet() {
+            output.line(&Line::plain(job.id.as_str()))?;
+        } else {
+            tell_of_start(&job, output)?;
+            output.advise(&format!("to see what it says: `taskyard job output {} --follow`", job.id))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn run_and_wait(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let (jobs, job) = self.start(context)?;
+        // There is one object on stdout, and it says how the job ended.
+        if !output.is_json() {
+            if output.is_quiet() {
+                output.line(&Line::plain(job.id.as_str()))?;
+            } else {
+                tell_of_start(&job, output)?;
+            }
+            output.flush()?;
+        }
+        wait_for_end(&jobs, &job, None, context, output)
+    }
+
+    fn start(self, context: &Context) -> Result<(Jobs, Job), Problem> {
         let jobs = context.jobs()?;
         jobs.reconcile_few()?;
         reopen_tasks_everywhere(&jobs, context.environment())?;
@@ -76,19 +112,15 @@ impl Run {
             ..NewJob::command(self.command, directory, context.actor()?, context.choice()?.list)
         };
         let job = jobs.start(new)?;
-        if output.is_json() {
-            output.document(json!({ "job": JobShape(&job) }))?;
-        } else if output.is_quiet() {
-            output.line(&Line::plain(job.id.as_str()))?;
-        } else {
-            let mut line = Line::plain("Started ").with(Tone::Id, job.id.as_str());
-            line.push(Tone::Plain, &format!(" {}", job.description));
-            output.line(&line)?;
-            output.say(&Line::plain("  ").with(Tone::Dim, &format!("output: {}", job.output_file.display())))?;
-            output.advise(&format!("to see what it says: `taskyard job output {} --follow`", job.id))?;
-        }
-        Ok(Exit::Done)
+        Ok((jobs, job))
     }
+}
+
+fn tell_of_start(job: &Job, output: &mut Output) -> Result<(), Problem> {
+    let mut line = Line::plain("Started ").with(Tone::Id, job.id.as_str());
+    line.push(Tone::Plain, &format!(" {}", job.description));
+    output.line(&line)?;
+    Ok(output.say(&Line::plain("  ").with(Tone::Dim, &format!("output: {}", job.output_file.display())))?)
 }
 
 /// Reads a name that one can type again.

@@ -3,23 +3,19 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
-use taskyard::core::JobState;
-use taskyard::core::render::job_line;
-use taskyard::jobs::Waited;
 
-use super::hearing::has_heard_of;
 use super::meaning::Meant;
+use super::waiting::{not_known, wait_for_end};
 use crate::arguments::parse_pause;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output};
+use crate::output::Output;
 use crate::problem::Problem;
 
 /// Wait until a job has ended
 ///
-/// The exit code is 0 when it completed, 3 when it failed, was stopped or lost, and 5 when the time was up before it ended. The
-/// agent that started the job is not notified of an end that it has seen here.
+/// The exit code is the command's own: 128+N when signal N ended it, 124 when the waiting ran out, 125 when we could not find out how
+/// it ended. The agent that started the job is not notified of an end that it has seen here.
 #[derive(Debug, Args)]
 pub(super) struct Wait {
     #[command(flatten)]
@@ -32,25 +28,8 @@ pub(super) struct Wait {
 
 impl Wait {
     pub(super) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let (jobs, job) = self.meant.find(context)?;
-        let waited = jobs.wait(&job.id, self.timeout, context.cancel())?;
-        let exit = match &waited {
-            Waited::Over(job) if job.state() == JobState::Completed => Exit::Done,
-            Waited::Over(_) => Exit::Refused,
-            Waited::TimedOut(_) => Exit::GaveUp,
-            Waited::Cancelled(_) => Exit::Stopped,
-        };
-        let timed_out = matches!(waited, Waited::TimedOut(_));
-        let job = waited.job();
-        if output.is_json() {
-            output.document(json!({ "job": JobShape(&job), "timedOut": timed_out }))?;
-        } else {
-            output.say(&job_line("", &job, &output.look()))?;
-            if job.state() == JobState::Failed {
-                output.advise(&format!("to see what it wrote: `taskyard job output {}`", job.id))?;
-            }
-        }
-        has_heard_of(&job, context, output)?;
-        Ok(exit)
+        let found = self.meant.find(context);
+        let waited = found.and_then(|(jobs, job)| wait_for_end(&jobs, &job, self.timeout, context, output));
+        waited.map_err(not_known)
     }
 }
