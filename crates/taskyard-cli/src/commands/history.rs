@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use taskyard::core::render::{Line, Tone, entry_line, entry_lines};
+use taskyard::core::render::{Line, Tone, entry_line, entry_lines, is_summed_up, revision_line};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{Entry, Revision, TaskId};
 use taskyard::store::HistoryQuery;
@@ -18,7 +18,7 @@ const SHOWN: usize = 30;
 
 /// Show the journal: who changed what, and when
 ///
-/// Oldest first. A terminal shows the newest 30 revisions where nothing else is said; a pipe gets all of them.
+/// Oldest first. A revision that touched many tasks is one line. A terminal shows the newest 30 revisions where nothing else is said; a pipe gets all of them.
 #[derive(Debug, Args)]
 pub(crate) struct History {
     /// Only what happened to this task
@@ -32,6 +32,10 @@ pub(crate) struct History {
     /// At most so many revisions, the newest
     #[arg(long, short = 'n', value_name = "N")]
     number: Option<usize>,
+
+    /// Every task of a revision that touched many
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 #[derive(Serialize)]
@@ -63,14 +67,16 @@ impl History {
         if entries.is_empty() {
             output.say(&Line::plain("Nothing has happened here yet"))?;
         }
-        if !output.is_terminal() {
-            for entry in &entries {
-                output.line(&entry_line(entry, &output.look()))?;
+        let look = output.look();
+        for revision in entries.chunk_by(|one, two| one.revision == two.revision) {
+            if let Some(line) = revision_line(revision, &look).filter(|_| !self.verbose && is_summed_up(revision.len()))
+            {
+                output.line(&line)?;
+            } else if output.is_terminal() {
+                revision.iter().try_for_each(|entry| output.lines(&entry_lines(entry, &look)))?;
+            } else {
+                revision.iter().try_for_each(|entry| output.line(&entry_line(entry, &look)))?;
             }
-            return Ok(Exit::Done);
-        }
-        for entry in &entries {
-            output.lines(&entry_lines(entry, &output.look()))?;
         }
         if self.number.is_none() && shown == Some(revisions(&entries)) {
             output.say(&Line::new().with(Tone::Dim, "the newest 30 revisions; more with ").with(Tone::Hint, "-n N"))?;

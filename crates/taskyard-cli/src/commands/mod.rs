@@ -10,6 +10,7 @@ mod completions;
 mod create;
 mod delete;
 mod demo;
+mod departure_words;
 mod depend;
 mod doctor;
 mod done;

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, escaping};
 use taskyard::core::{AgentName, TaskId};
 use taskyard::operations::{Departed, Departure};
 
 use super::answers::did;
+use super::departure_words::{given_back, unassigned_as_json};
 use crate::arguments::{LeaseFlags, parse_agent, parse_id};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -62,7 +62,7 @@ impl Release {
                 Reason::Shutdown => Departure::Shutdown,
                 Reason::Terminated => Departure::Terminated,
             };
-            return departed(&yard.depart(agent, departure)?, output);
+            return departed(agent, &yard.depart(agent, departure)?, output);
         }
         let id = self.id.ok_or_else(|| Problem::usage("usage", "name a task or an agent"))?;
         let released = yard.release(&id)?.done()?;
@@ -76,13 +76,12 @@ impl Release {
     }
 }
 
-fn departed(departed: &Departed, output: &mut Output) -> Result<Exit, Problem> {
+fn departed(agent: &AgentName, departed: &Departed, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
-        let tasks: Vec<Value> =
-            departed.tasks.iter().map(|task| json!({"id": task.shown_id(), "subject": task.subject})).collect();
+        let tasks = unassigned_as_json(departed);
         output.document(json!({"unassignedTasks": tasks, "notificationMessage": departed.notice}))?;
     } else {
-        output.say(&Line::plain(&escaping::one_line(&departed.notice)))?;
+        given_back(agent, departed).iter().try_for_each(|line| output.say(line))?;
     }
     Ok(Exit::Done)
 }

@@ -33,6 +33,8 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeaseShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    made: Option<EntryShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<EntryShape<'a>>,
 }
 
@@ -42,6 +44,7 @@ impl Show {
         let shown = yard.show(&self.id)?.done()?;
         // Where the data directory is out of reach, the task is shown all the same.
         let jobs = context.jobs().and_then(|jobs| Ok(jobs.of_task(yard.list_id(), &self.id)?)).unwrap_or_default();
+        let made = yard.making_of(&self.id)?;
         let Shown { task, open_blockers, dependents, subtasks, changed, lease } = &shown;
         if output.is_json() {
             output.document(Answer {
@@ -51,6 +54,7 @@ impl Show {
                 subtasks: Shapes(subtasks),
                 jobs: jobs.iter().map(JobShape).collect(),
                 lease: lease.as_ref().map(LeaseShape),
+                made: made.as_ref().map(EntryShape),
                 changed: changed.as_ref().map(EntryShape),
             })?;
         } else {
@@ -61,6 +65,7 @@ impl Show {
                 subtasks,
                 jobs: &jobs,
                 lease: lease.as_ref().map(|(lease, state)| (lease, state)),
+                made: made.as_ref(),
                 changed: changed.as_ref(),
             };
             output.lines(&task_page(&page, &output.look()))?;

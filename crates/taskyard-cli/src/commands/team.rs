@@ -8,6 +8,7 @@ use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
 use taskyard::teams::{Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
+use super::departure_words::{given_back, taken_out, unassigned_as_json};
 use super::team_display;
 use crate::arguments::parse_agent;
 use crate::context::Context;
@@ -249,7 +250,7 @@ impl Join {
         // The dead leave first: one of them may have had this name, or this colour.
         let pruned = context.yard()?.prune_team(&teams, &team)?;
         for ghost in &pruned {
-            output.warn(&format!("took {} out of the team: {}", ghost.name, ghost.departed.notice))?;
+            output.warn(&taken_out(ghost))?;
         }
         let team = if pruned.is_empty() { team } else { teams.find(&self.name)?? };
         let presence =
@@ -303,14 +304,19 @@ impl Leave {
         };
         let departed: Departed = context.yard()?.leave_team(&teams, &seat, departure)??;
         if output.is_json() {
-            let tasks: Vec<_> =
-                departed.tasks.iter().map(|task| json!({"id": task.shown_id(), "subject": task.subject})).collect();
+            let tasks = unassigned_as_json(&departed);
             output.document(json!({
                 "team": seat.team.name.as_str(), "agent": seat.name, "unassignedTasks": tasks,
                 "notificationMessage": departed.notice,
             }))?;
         } else {
-            output.say(&Line::plain(&departed.notice))?;
+            let mut line = Line::new().with(Tone::Owner, &seat.name);
+            line.push(Tone::Plain, " left team ");
+            line.push(Tone::Strong, seat.team.name.as_str());
+            output.say(&line)?;
+            if !departed.tasks.is_empty() {
+                given_back(&agent, &departed).iter().try_for_each(|line| output.say(line))?;
+            }
         }
         Ok(Exit::Done)
     }

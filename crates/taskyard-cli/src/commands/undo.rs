@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, Tone};
+use taskyard::core::render::{Line, Tone, is_summed_up};
 use taskyard::operations::{UndoRange, Undone};
 
 use super::answers::did;
@@ -26,6 +26,10 @@ pub(crate) struct Undo {
     /// Overrule the leases of whoever is working on these tasks
     #[arg(long)]
     force: bool,
+
+    /// Say of every task what became of it, however many there are
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 #[derive(Serialize)]
@@ -47,7 +51,12 @@ impl Undo {
         }
         let revisions: Vec<String> = undone.revisions.iter().map(|revision| format!("r{revision}")).collect();
         let plural = if revisions.len() == 1 { "revision" } else { "revisions" };
-        output.say(&Line::plain(&format!("Took back {plural} {}", revisions.join(", "))))?;
+        let took_back = format!("Took back {plural} {}", revisions.join(", "));
+        if is_summed_up(undone.tasks.len()) && !self.verbose {
+            output.say(&Line::plain(&format!("{took_back}: {}", summed_up(&undone))))?;
+            return Ok(Exit::Done);
+        }
+        output.say(&Line::plain(&took_back))?;
         for (id, now) in &undone.tasks {
             match now {
                 Some(task) => {
@@ -60,6 +69,18 @@ impl Undo {
             }
         }
         Ok(Exit::Done)
+    }
+}
+
+/// Counts the tasks that are as they were before, and those that are gone again.
+fn summed_up(undone: &Undone) -> String {
+    let counted = |count: usize| if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
+    let gone = undone.tasks.iter().filter(|(_, task)| task.is_none()).count();
+    let back = undone.tasks.len() - gone;
+    match (back, gone) {
+        (back, 0) => format!("{} as before", counted(back)),
+        (0, gone) => format!("{} gone again", counted(gone)),
+        (back, gone) => format!("{} as before, {gone} gone again", counted(back)),
     }
 }
 

@@ -18,6 +18,7 @@ use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
+use super::departure_words::taken_out;
 use super::losses::{loss_as_json, tell_of_loss};
 use super::work_display::{WorkDisplay, summary};
 use crate::arguments::parse_pause;
@@ -189,7 +190,7 @@ fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Re
     let list = teams.list_of(&team.name)?;
     let yard = context.yard()?.on(list).with_teams(Arc::clone(&teams));
     for ghost in yard.prune_team(&teams, &team)? {
-        output.warn(&format!("took {} out of the team: {}", ghost.name, ghost.departed.notice))?;
+        output.warn(&taken_out(&ghost))?;
         team.members.retain(|member| member.name != ghost.name);
     }
     for worker in &order.workers {

@@ -24,3 +24,23 @@ fn the_journal_tells_who_did_what() {
 fn a_list_without_a_past_says_so() {
     Test::new().run("history").run("history --json").run("history --since x").snapshot();
 }
+
+#[test]
+fn a_revision_of_many_tasks_is_one_line_and_verbose_lists_them() {
+    let checklist = "- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d\n- [ ] e\n";
+    Test::new()
+        .quietly("create one")
+        .file("home/project/list.md", checklist)
+        .quietly("import list.md --from markdown")
+        .quietly("create last --blocked-by 2,3,4")
+        .quietly("clear")
+        .run("history")
+        .run("history --verbose --since 3")
+        .run("history 3")
+        .on_terminal(60, "history --since 3", "")
+        .run("undo")
+        .run("undo 3 --force")
+        .run("undo 2 --verbose")
+        .run("history --since 4")
+        .snapshot();
+}

@@ -30,3 +30,14 @@ fn an_agent_that_is_gone_leaves_everything_in_one_revision() {
         .run("release")
         .snapshot();
 }
+
+#[test]
+fn people_are_told_in_their_words_what_came_back() {
+    Test::new()
+        .list("1 in_progress (bob) \"Fix the bug\"; 2 pending (bob) \"Write tests\"; 3 in_progress (eve)")
+        .run("release --agent bob")
+        .run("release --agent eve --reason terminated")
+        .run("release --agent eve")
+        .on_terminal(40, "release --agent eve", "")
+        .snapshot();
+}

@@ -20,3 +20,20 @@ fn a_task_that_is_not_there_is_not_found() {
 fn an_id_that_could_leave_the_directory_is_wrong_usage() {
     Test::new().list("1 pending").run("show ../../x").run("show ../../x --json").run("show ''").snapshot();
 }
+
+#[test]
+fn a_task_says_who_made_it_and_in_which_revision() {
+    Test::new()
+        .quietly("create one --as ana")
+        .quietly("create two --blocked-by 1 --as ben")
+        .run("show 1")
+        .run("show 2")
+        .quietly("delete 2 --as eve")
+        .quietly("restore 2 --deleted --as eve")
+        .run("show 2")
+        .list("7 pending 'From elsewhere'")
+        .quietly("list")
+        .run("show 7")
+        .run("show 2 --json")
+        .snapshot();
+}

@@ -298,3 +298,21 @@ fn the_rest_is_told_once_that_a_lease_ended_by_time_or_death() {
         assert_eq!(said_to(&mut test, "bob"), [""; 0]);
     }
 }
+
+#[test]
+fn nobody_is_told_what_they_did_themselves() {
+    let mut test = Test::new().quietly("team create alpha").quietly("team join alpha --as bob");
+    for subject in ["one", "two", "three"] {
+        test = test.quietly(&format!("create {subject} --as bob"));
+    }
+    for (line, told) in [
+        ("update 1 --owner bob --as bob", 0),
+        ("update 1 --no-owner --as bob", 0),
+        ("start 2 --as bob", 0),
+        ("update 3 --owner bob --as team-lead", 1),
+        ("update 1 --owner bob@alpha --as bob", 1),
+    ] {
+        test = test.quietly(line);
+        assert_eq!(test.json("inbox --as bob --json")["messages"].as_array().unwrap().len(), told, "{line}");
+    }
+}

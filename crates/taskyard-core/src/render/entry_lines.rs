@@ -59,7 +59,8 @@ pub fn op_in_words(op: Op) -> &'static str {
     }
 }
 
-fn headline(entry: &Entry, look: &Look) -> Line {
+/// Returns the beginning of what is said of an entry: its revision, when, and who.
+pub(super) fn heading(entry: &Entry, look: &Look) -> Line {
     let mut line = Line::new().with(Tone::Strong, &format!("r{}", entry.revision)).with(Tone::Plain, "  ");
     line.push(Tone::Dim, &look.time(entry.at));
     line.push(Tone::Plain, "  ");
@@ -67,6 +68,11 @@ fn headline(entry: &Entry, look: &Look) -> Line {
         line.push(Tone::Owner, entry.actor.as_str());
         line.push(Tone::Plain, " ");
     }
+    line
+}
+
+fn headline(entry: &Entry, look: &Look) -> Line {
+    let mut line = heading(entry, look);
     line.push(op_tone(entry), did(entry));
     line.push(Tone::Plain, " ");
     line.push(Tone::Id, &format!("#{}", entry.task));
@@ -78,14 +84,17 @@ fn headline(entry: &Entry, look: &Look) -> Line {
     if entry.before.is_none() && entry.after.is_none() {
         line.push(Tone::Dim, " (it was not there)");
     }
-    if !entry.undoes.is_empty() {
-        line.push(Tone::Dim, &format!(" (took back {})", revisions(&entry.undoes)));
-    }
+    line.push(Tone::Dim, &taken_back(entry));
     line
 }
 
+/// Returns which revisions an entry took back, in brackets; nothing where it took none back.
+pub(super) fn taken_back(entry: &Entry) -> String {
+    if entry.undoes.is_empty() { String::new() } else { format!(" (took back {})", revisions(&entry.undoes)) }
+}
+
 /// Returns what this entry did to its task; beside a task that comes or goes stand others that only gain or lose an edge.
-fn did(entry: &Entry) -> &'static str {
+pub(super) fn did(entry: &Entry) -> &'static str {
     let changed = entry.before.is_some() && entry.after.is_some();
     match entry.op {
         Op::Create | Op::Delete | Op::Clear | Op::Restore | Op::Merge | Op::Import if changed => "updated",
@@ -93,7 +102,8 @@ fn did(entry: &Entry) -> &'static str {
     }
 }
 
-fn op_tone(entry: &Entry) -> Tone {
+/// Returns the colour of what an entry did.
+pub(super) fn op_tone(entry: &Entry) -> Tone {
     match (&entry.before, &entry.after) {
         (_, None) => Tone::Blocked,
         (None, Some(_)) => Tone::Done,

@@ -6,10 +6,11 @@ use crate::dialect::macf::Block;
 use crate::rules::leasing::LeaseState;
 use crate::{Entry, Job, Lease, Task, Timestamp};
 
+use super::entry_lines::did;
 use super::job_line::job_line;
 use super::task_line::task_line;
 use super::wrapping::wrapped;
-use super::{Line, Look, Span, Tone, escaping, op_in_words, state_in_words};
+use super::{Line, Look, Span, Tone, escaping, state_in_words};
 
 /// A task and what surrounds it.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub struct TaskPage<'a> {
     pub jobs: &'a [Job],
     /// The right somebody has to it.
     pub lease: Option<(&'a Lease, &'a LeaseState)>,
+    /// The entry of its journal by which it was made.
+    pub made: Option<&'a Entry>,
     /// The newest entry of its journal.
     pub changed: Option<&'a Entry>,
 }
@@ -61,18 +64,11 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
         facts.push((key, Line::plain(&value_in_words(value))));
     }
-    let block = Block::find(&task.description);
-    for (key, value) in block.iter().flat_map(Block::entries) {
-        facts.push((key, Line::plain(value)));
-    }
+    facts.extend(facts_of_block(task));
     for (key, value) in &task.extra {
         facts.push((key, Line::new().with(Tone::Dim, &value_in_words(value))));
     }
-    let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name).into_owned()).collect();
-    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(20);
-    for (name, (_, fact)) in names.iter().zip(facts) {
-        lines.extend(fact_lines(&format!("  {name:widest$}  "), &fact, look));
-    }
+    lines.extend(aligned(facts, look));
     description(task, look, &mut lines);
     section("Waits for", page.open_blockers, look, &mut lines);
     section("Waiting for it", page.dependents, look, &mut lines);
@@ -85,13 +81,43 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
         lines.extend(page.jobs.iter().map(|job| job_line("    ", &own(job), look)));
     }
     notes(task, look, &mut lines);
-    if let Some(entry) = page.changed {
-        let who = if entry.op.is_elsewhere() { String::new() } else { format!(" by {}", entry.actor) };
-        let text = format!("  {}{who}, {} (revision {})", op_in_words(entry.op), look.time(entry.at), entry.revision);
+    let changed = page.changed.filter(|changed| page.made.is_none_or(|made| made.revision != changed.revision));
+    if page.made.is_some() || changed.is_some() {
         lines.push(Line::new());
-        lines.push(fitted(Line::new().with(Tone::Dim, &text), look));
     }
+    lines.extend(page.made.into_iter().chain(changed).flat_map(|entry| happened(entry, look)));
     lines
+}
+
+/// Says what happened, by whom, when and in which revision.
+fn happened(entry: &Entry, look: &Look) -> Vec<Line> {
+    let who = if entry.op.is_elsewhere() { String::new() } else { format!(" by {}", entry.actor) };
+    let text = format!("  {}{who}, {} (revision {})", did(entry), look.time(entry.at), entry.revision);
+    let line = Line::new().with(Tone::Dim, &text);
+    match look.width {
+        Some(width) => line.wrapped(width, 4),
+        None => vec![line],
+    }
+}
+
+/// Returns what there is to do: the facts of the block in the description, and its prose.
+pub fn task_text(task: &Task, look: &Look) -> Vec<Line> {
+    let mut lines = aligned(facts_of_block(task).collect(), look);
+    description(task, look, &mut lines);
+    lines
+}
+
+fn facts_of_block(task: &Task) -> impl Iterator<Item = (&str, Line)> {
+    let block = Block::find(&task.description);
+    block.into_iter().flat_map(|block| block.entries()).map(|(key, value)| (key, Line::plain(value)))
+}
+
+/// Returns facts below each other, their names in a column.
+fn aligned(facts: Vec<(&str, Line)>, look: &Look) -> Vec<Line> {
+    let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name).into_owned()).collect();
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(20);
+    let lines = names.iter().zip(&facts);
+    lines.flat_map(|(name, (_, fact))| fact_lines(&format!("  {name:widest$}  "), fact, look)).collect()
 }
 
 fn title(task: &Task, look: &Look) -> Vec<Line> {
@@ -249,6 +275,7 @@ mod tests {
             subtasks: &[],
             jobs: &[],
             lease: None,
+            made: None,
             changed: None,
         };
         let text: Vec<String> = task_page(&page, &Look::PIPE).iter().map(|line| line.to_string()).collect();
@@ -285,6 +312,7 @@ mod tests {
             subtasks: &[],
             jobs: &[],
             lease: None,
+            made: None,
             changed: None,
         };
         let lines = task_page(&page, &Look { width: Some(40), ..Look::PIPE });

@@ -20,6 +20,7 @@ pub mod list_choice;
 pub mod listing;
 pub mod liveness;
 pub mod mailing;
+pub mod making;
 pub mod membership;
 pub mod mending;
 pub mod merging;

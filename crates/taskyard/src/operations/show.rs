@@ -1,6 +1,7 @@
 //! Looking at one task and what surrounds it.
 
 use taskyard_core::rules::leasing::{LeaseState, holds};
+use taskyard_core::rules::making::making;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Lease, Task, TaskId};
 
@@ -31,6 +32,15 @@ impl Yard {
         match self.history(query) {
             Err(Error::Store(StoreError::JournalDamaged { .. })) => Ok(None),
             entries => Ok(entries?.pop()),
+        }
+    }
+
+    /// Returns the entry by which a task was made; none where the journal does not know, or cannot be relied on.
+    pub fn making_of(&self, id: &TaskId) -> Result<Option<Entry>, Error> {
+        let query = HistoryQuery { task: Some(TaskId::stored(id.file_stem())), ..HistoryQuery::default() };
+        match self.history(&query) {
+            Err(Error::Store(StoreError::JournalDamaged { .. })) => Ok(None),
+            entries => Ok(making(entries?)),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::claiming::{ClaimRefusal, judge_start};
 use taskyard_core::rules::departing::Departure;
 use taskyard_core::rules::refusal::Refusal;
@@ -238,11 +239,13 @@ impl Yard {
         self.teams().map_or(Ok(true), |teams| teams.may_start(seat))
     }
 
-    /// Tells the new owner of a task, where it has one and whoever made the change is in a team.
+    /// Tells the new owner of a task, where it has one and whoever made the change is in a team. Nobody is told what they did
+    /// themselves; the client's rules have them told.
     pub(super) fn told_owner(&self, updated: Updated, seat: Option<&Seat>) -> Updated {
         let (Some(seat), Some(teams)) = (seat, self.teams()) else { return updated };
         let owner = updated.task.owner().filter(|_| updated.updated.contains(&Field::Owner)).map(str::to_owned);
-        let told = owner.and_then(|to| match teams.assign(seat, &to, &updated.task) {
+        let is_own = |to: &String| !self.rules().is_client() && is_same_agent(to, &seat.name);
+        let told = owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
             Ok(Ok(_)) => Some(Told::Sent { to }),
             // The owner is no member: there is nobody to tell.
             Ok(Err(_)) => None,
