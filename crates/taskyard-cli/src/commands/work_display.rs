@@ -9,7 +9,7 @@ use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::{AgentName, Task, TaskId};
 use taskyard::work::{Ended, WorkEvent, WorkReport};
 
-use crate::output::Output;
+use crate::output::{Output, QuietControlKeys};
 
 /// How often the sign of life of a busy worker moves.
 const TICK: Duration = Duration::from_millis(120);
@@ -22,6 +22,7 @@ pub(super) struct WorkDisplay<'a> {
 
 /// The lines of busy workers.
 struct Live {
+    _quiet: QuietControlKeys,
     all: MultiProgress,
     busy: HashMap<AgentName, ProgressBar>,
     style: ProgressStyle,
@@ -140,7 +141,12 @@ impl Live {
         let ticks = if unicode { "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ " } else { "|/-\\ " };
         let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner()).tick_chars(ticks);
-        Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()), busy: HashMap::new(), style }
+        Self {
+            _quiet: QuietControlKeys::on_stdin(),
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
+            busy: HashMap::new(),
+            style,
+        }
     }
 
     fn rest(&mut self, worker: &AgentName) {

@@ -95,7 +95,11 @@ impl Output {
         }
         let mut line = Line::new().with(Tone::Plain, "  ");
         line.append(with_commands(text, Tone::Dim));
-        self.line(&line)
+        let lines = match self.look().width {
+            Some(width) => line.wrapped(width, 2),
+            None => vec![line],
+        };
+        self.lines(&lines)
     }
 
     /// Warns on stderr, whatever form the answer has.

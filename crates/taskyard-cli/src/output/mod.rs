@@ -1,12 +1,14 @@
 //! The one door to stdout and stderr.
 
 mod careful;
+mod control_keys;
 mod door;
 mod job;
 mod json;
 mod reader;
 mod terminal;
 
+pub(crate) use control_keys::QuietControlKeys;
 pub(crate) use door::{Output, with_commands};
 pub(crate) use job::JobShape;
 pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at};

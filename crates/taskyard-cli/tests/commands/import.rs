@@ -170,3 +170,45 @@ fn without_marks(tasks: &Value) -> Value {
     }
     tasks
 }
+
+#[test]
+fn what_has_no_id_gets_one_and_is_known_again() {
+    for (format, file, text) in [
+        (
+            "jsonl",
+            "a.jsonl",
+            "{\"subject\":\"Build\"}\n{\"id\":\"9\",\"subject\":\"Test\"}\n{\"subject\":\"Build\",\"status\":\"completed\"}\n",
+        ),
+        ("beads", "b.jsonl", "{\"title\":\"Build\"}\n{\"id\":\"bd-1\",\"title\":\"Test\"}\n{\"title\":\"Build\"}\n"),
+        (
+            "taskwarrior",
+            "c.json",
+            "[{\"description\":\"Build\"},{\"uuid\":\"u\",\"description\":\"Test\"},{\"description\":\"Build\"}]",
+        ),
+        (
+            "taskmaster",
+            "d.json",
+            "{\"tasks\":[{\"title\":\"Build\"},{\"id\":4,\"title\":\"Test\"},{\"title\":\"Build\"}]}",
+        ),
+    ] {
+        let mut test = Test::new().file(&format!("home/project/{file}"), text);
+        let report = test.json(&format!("import {file} --from {format} --json"));
+        assert_eq!((&report["counts"]["created"], &report["lost"]), (&json!(3), &json!([])), "{format}: {report}");
+        let again = test.json(&format!("import {file} --from {format} --json"));
+        assert_eq!(again["counts"], json!({"created": 0, "updated": 0, "unchanged": 3}), "{format}");
+    }
+}
+
+#[test]
+fn what_a_checklist_refers_to_and_does_not_have_is_told() {
+    let recurring = r#"[{"uuid":"a","description":"Water","status":"recurring","recur":"weekly"},
+        {"uuid":"b","description":"Water","status":"pending","recur":"weekly","parent":"a"}]"#;
+    Test::new()
+        .file("home/project/list.md", "- [ ] Design\n- [ ] Build (after #1)\n")
+        .file("home/project/tasks.json", recurring)
+        .run("import list.md --from markdown")
+        .run("import list.md --from markdown --json")
+        .run("import tasks.json --from taskwarrior")
+        .run("list")
+        .snapshot();
+}

@@ -48,7 +48,7 @@ fn a_list_is_a_tree_in_colours() {
 }
 
 #[test]
-fn a_narrow_terminal_cuts_titles_and_nothing_else() {
+fn a_narrow_terminal_leaves_out_blockers_before_it_cuts_titles() {
     varied().on_terminal(40, "list --color never", "").on_terminal(40, "graph --color never", "").snapshot();
 }
 
@@ -79,6 +79,15 @@ fn the_journal_tells_ages_and_changes() {
 #[test]
 fn what_is_ready_comes_with_the_reason() {
     varied().on_terminal(72, "ready", "").on_terminal(72, "search examples docs", "").snapshot();
+}
+
+#[test]
+fn advice_is_broken_between_words() {
+    varied()
+        .on_terminal(40, "inbox --as ana", "")
+        .on_terminal(40, "show 99", "")
+        .on_terminal(44, "import x --from jsonl", "")
+        .snapshot();
 }
 
 #[test]

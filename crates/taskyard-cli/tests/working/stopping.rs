@@ -83,11 +83,15 @@ fn ctrl_c_on_a_terminal_reaches_the_commands_through_us_alone() {
         await_end_of(&pid);
         assert_eq!(site.task(id)["status"], "pending");
     }
+    let modes = rustix::termios::tcgetattr(&master).unwrap().local_modes;
+    assert!(modes.contains(rustix::termios::LocalModes::ECHOCTL), "the terminal is as it was");
     drop(master);
     let screen = reader.join().unwrap();
     for shown in ["#1 Doing", "#2 two", "#1 one: interrupted", "2 interrupted (#1, #2)"] {
         assert!(screen.contains(shown), "{shown}: {screen}");
     }
+    // Where the terminal writes it at the end of a full line, that line cannot be taken away any more.
+    assert!(!screen.contains("^C"), "{screen}");
 }
 
 #[cfg(target_os = "linux")]

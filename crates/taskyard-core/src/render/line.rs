@@ -147,20 +147,40 @@ impl Line {
         }
         let mut lines = Vec::new();
         let mut current = Self::new();
-        let mut used = 0;
-        for span in &self.spans {
-            for word in span.text.split_inclusive(' ') {
-                if used > indent && used + word.trim_end().width() > columns {
-                    lines.push(std::mem::take(&mut current));
-                    current.push(Tone::Plain, &" ".repeat(indent));
-                    used = indent;
-                }
-                current.push(span.tone, word);
-                used += word.width();
+        for word in self.words() {
+            let width = word.to_string().trim_end().width();
+            if current.width() > indent && current.width() + width > columns {
+                lines.push(std::mem::take(&mut current));
+                current.push(Tone::Plain, &" ".repeat(indent));
             }
+            word.spans.into_iter().for_each(|span| current.push_joined(span));
         }
         lines.push(current);
         lines
+    }
+
+    /// Returns the words, each with the spaces behind it. A word may have pieces of several tones: quotes and what they hold.
+    fn words(self) -> Vec<Self> {
+        let mut words = vec![Self::new()];
+        for span in self.spans {
+            for piece in span.text.split_inclusive(' ') {
+                if let Some(word) = words.last_mut() {
+                    word.push(span.tone, piece);
+                }
+                if piece.ends_with(' ') {
+                    words.push(Self::new());
+                }
+            }
+        }
+        words
+    }
+
+    /// Adds a piece at the end, to the last one where both mean the same.
+    fn push_joined(&mut self, span: Span) {
+        match self.spans.last_mut().filter(|last| last.tone == span.tone) {
+            Some(last) => last.text.push_str(&span.text),
+            None => self.spans.push(span),
+        }
     }
 
     /// Returns the line with spaces at its end up to so many columns.
@@ -221,6 +241,14 @@ mod tests {
         let texts: Vec<String> = wrapped.iter().map(|line| line.to_string().trim_end().to_owned()).collect();
         assert_eq!(texts, ["error: one two", "       three", "       four"]);
         assert_eq!(wrapped[2].spans().last().map(super::Span::tone), Some(Tone::Hint));
+    }
+
+    #[test]
+    fn what_stands_in_quotes_stays_with_them() {
+        let line = Line::plain("see it with `").with(Tone::Hint, "taskyard list --all").with(Tone::Plain, "`, or not");
+        let texts: Vec<String> =
+            line.wrapped(22, 2).iter().map(|line| line.to_string().trim_end().to_owned()).collect();
+        assert_eq!(texts, ["see it with `taskyard", "  list --all`, or not"]);
     }
 
     #[test]

@@ -9,6 +9,9 @@ use super::{Line, Look, Tone, escaping};
 /// The fewest columns a title is cut to, however much follows it.
 const SHORTEST_TITLE: usize = 12;
 
+/// On a display narrower than this a title is not cut for the sake of what it waits for.
+const NARROW: usize = 60;
+
 /// Returns the client's own line: `#3 [pending] Deploy (ana) [blocked by #2]`, safe to show.
 pub fn client_line(id: &str, task: &Task, blockers: &[TaskId]) -> String {
     let mut line = format!("#{id} [{}] {}", task.status, plain(&task.subject));
@@ -56,7 +59,7 @@ fn marked(guides: &str, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
 
 fn titled(before: Line, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     let waiting = is_waiting(task, blockers);
-    let after = remarks(task, if waiting { blockers } else { &[] }, look);
+    let blockers = if waiting { blockers } else { &[] };
     let subject = Subject::parse(&task.subject);
     let mut before = before;
     if let Some(parent) = subject.parent {
@@ -64,7 +67,14 @@ fn titled(before: Line, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     }
     let title = escaping::one_line(subject.title);
     let Some(width) = look.width else {
+        let after = remarks(task, &in_words(blockers), look);
         return joined(before, title_tone(task, waiting), &title, active_form(task, look), after);
+    };
+    let room = width.saturating_sub(before.width() + Line::plain(&title).width());
+    let after = if width < NARROW {
+        remarks_within(room, task, blockers, look)
+    } else {
+        remarks(task, &in_words(blockers), look)
     };
     let room = width.saturating_sub(before.width() + after.width()).max(SHORTEST_TITLE);
     let shown = cut_text(&title, room, look.ellipsis());
@@ -102,7 +112,20 @@ fn active_form(task: &Task, look: &Look) -> Option<Line> {
     Some(Line::new().with(Tone::Dim, look.dot()).with(Tone::Active, &format!("{doing}{}", look.ellipsis())))
 }
 
-fn remarks(task: &Task, blockers: &[TaskId], look: &Look) -> Line {
+/// Returns what there is to say of a task beside a title that is to stay whole: what it waits for in so many words, by its ids
+/// alone, or not at all.
+fn remarks_within(room: usize, task: &Task, blockers: &[TaskId], look: &Look) -> Line {
+    let ids: Vec<String> = blockers.iter().map(|id| format!("#{id}")).collect();
+    let forms = [in_words(blockers), ids.join(" ")].into_iter().map(|waits| remarks(task, &waits, look));
+    forms.into_iter().find(|line| line.width() <= room).unwrap_or_else(|| remarks(task, "", look))
+}
+
+/// Returns what a task waits for, in words; nothing where that is nothing.
+fn in_words(blockers: &[TaskId]) -> String {
+    if blockers.is_empty() { String::new() } else { format!("blocked by {}", some_of(blockers)) }
+}
+
+fn remarks(task: &Task, waits: &str, look: &Look) -> Line {
     let mut line = Line::new();
     if task.status.is_open() {
         match task.stated_priority() {
@@ -123,9 +146,9 @@ fn remarks(task: &Task, blockers: &[TaskId], look: &Look) -> Line {
     if task.is_internal() {
         line.push(Tone::Dim, " internal");
     }
-    if !blockers.is_empty() {
+    if !waits.is_empty() {
         line.push(Tone::Dim, look.either(" ‹ ", " < "));
-        line.push(Tone::Blocked, &format!("blocked by {}", some_of(blockers)));
+        line.push(Tone::Blocked, waits);
     }
     line
 }
@@ -182,6 +205,18 @@ mod tests {
         let line = task_line("", 2, &task, &[TaskId::number(2)], &look);
         assert_eq!(line.to_string(), "◻ #3 A title that goes o… ▲ high +core (ana) ‹ blocked by #2");
         assert_eq!(line.width(), 60);
+    }
+
+    #[test]
+    fn on_a_narrow_display_the_title_wins_over_the_blockers() {
+        let look = Look { width: Some(40), ..Look::PIPE };
+        let told = |subject: &str| {
+            task_line("", 2, &task(subject), &[TaskId::number(2), TaskId::number(5)], &look).to_string()
+        };
+        assert_eq!(told("Ship it"), "◻ #3 Ship it ‹ blocked by #2, #5");
+        assert_eq!(told("Write the migration guide"), "◻ #3 Write the migration guide ‹ #2 #5");
+        assert_eq!(told("Write the integration tests now"), "◻ #3 Write the integration tests now");
+        assert_eq!(told("Write the integration tests for all of it"), "◻ #3 Write the integration tests for al…");
     }
 
     #[test]

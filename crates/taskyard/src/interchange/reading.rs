@@ -5,12 +5,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use serde_json::Value;
 use taskyard_core::dialect::foreign::{
-    BadSource, ImportFormat, Imported, backlog, beads, markdown, taskmaster, taskwarrior, todos,
+    BadSource, ImportFormat, Imported, backlog, beads, jsonl, markdown, taskmaster, taskwarrior, todos,
 };
 use taskyard_core::dialect::{document, export, macf, native, teaching};
-use taskyard_core::json_text::{self, has_lone_surrogates};
+use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::{Task, TaskId};
 
 use super::InterchangeError;
@@ -61,23 +60,6 @@ fn tell_of_halves(imported: &mut Imported, name: impl Into<String>, bytes: &[u8]
     }
 }
 
-/// Reads one task in the native shape from each line.
-fn jsonl(text: &str) -> Result<Imported, String> {
-    let mut imported = Imported::default();
-    let mut seen: HashSet<TaskId> = HashSet::new();
-    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let value: Value = json_text::from_str(line).map_err(|error| format!("line {}: {error}", place + 1))?;
-        let id = value.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(TaskId::stored);
-        let of = || format!("line {}", place + 1);
-        match id.ok_or(native::Unreadable::Missing { key: "id" }).and_then(|id| native::read(&id, line.as_bytes())) {
-            Ok(task) if seen.insert(task.id.clone()) => imported.tasks.push(task),
-            Ok(task) => imported.lose(of(), format!("there is another line of task {}", task.id)),
-            Err(why) => imported.lose(of(), why.to_string()),
-        }
-    }
-    Ok(imported)
-}
-
 fn file(bytes: &[u8], format: ImportFormat) -> Result<Imported, BadSource> {
     let name = format.as_str();
     let bad = |why: String| BadSource { format: name, why };
@@ -98,7 +80,7 @@ fn file(bytes: &[u8], format: ImportFormat) -> Result<Imported, BadSource> {
         ImportFormat::Taskwarrior => taskwarrior::read(text),
         ImportFormat::Todos => todos::read(text),
         ImportFormat::Markdown => Ok(markdown::read(text)),
-        ImportFormat::Jsonl => jsonl(text).map_err(bad),
+        ImportFormat::Jsonl => jsonl::read(text),
         ImportFormat::Native | ImportFormat::Teaching | ImportFormat::Macf | ImportFormat::Backlog => {
             Err(bad("it is a folder".to_owned()))
         }

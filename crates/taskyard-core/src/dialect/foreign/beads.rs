@@ -1,8 +1,11 @@
 //! The JSON lines of beads: one issue per line.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::imported::{BadSource, Imported};
+use super::markdown::numbered_apart;
 use super::objects::{Rest, add_part, set, set_priority};
 use crate::json_text;
 use crate::{Priority, Status, Task, TaskId};
@@ -12,10 +15,11 @@ const FORMAT: &str = "beads";
 /// Reads every issue.
 pub fn read(text: &str) -> Result<Imported, BadSource> {
     let mut imported = Imported::default();
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let bad = |why: String| BadSource { format: "beads JSONL", why: format!("line {}: {why}", number + 1) };
         match json_text::from_str(line) {
-            Ok(Value::Object(issue)) => take(Rest(issue), &format!("line {}", number + 1), &mut imported),
+            Ok(Value::Object(issue)) => take(Rest(issue), &format!("line {}", number + 1), &mut seen, &mut imported),
             Ok(_) => return Err(bad("not an object".to_owned())),
             Err(error) => return Err(bad(error.to_string())),
         }
@@ -23,10 +27,10 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
     Ok(imported.without_doubles())
 }
 
-fn take(mut issue: Rest, place: &str, imported: &mut Imported) {
-    let (Some(id), Some(title)) = (issue.text("id"), issue.text("title")) else {
-        return imported.lose(place, "an issue without id or title");
-    };
+fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, imported: &mut Imported) {
+    let Some(title) = issue.text("title") else { return imported.lose(place, "an issue without title") };
+    // One without an id is known by its title, since its line changes.
+    let id = issue.word("id").unwrap_or_else(|| numbered_apart(&title, seen));
     let word = issue.text("status").unwrap_or_else(|| "open".to_owned());
     if word == "tombstone" {
         return imported.lose(id, "deleted there");

@@ -13,6 +13,8 @@ pub fn read(text: &str) -> Imported {
     let mut seen: HashMap<String, usize> = HashMap::new();
     // The items that the next one may be a part of, with the column of each.
     let mut above: Vec<(usize, TaskId)> = Vec::new();
+    // The items without a number that come after others, with their whole texts.
+    let mut without_number: Vec<(usize, &str)> = Vec::new();
     let mut section = String::new();
     let mut passed_over = 0;
     let mut in_code = false;
@@ -24,7 +26,10 @@ pub fn read(text: &str) -> Imported {
         let belongs = above.last().is_some_and(|(at, _)| column > *at);
         if let Some((mark, title)) = item(content).filter(|_| !in_code && !is_fence) {
             above.retain(|(at, _)| *at < column);
-            let mut task = named(title, &mut seen);
+            let Named { mut task, is_numbered } = named(title, &mut seen);
+            if !is_numbered && !task.blocked_by.is_empty() {
+                without_number.push((imported.tasks.len(), title));
+            }
             take_mark(mark, &mut task, &mut imported);
             if let Some((_, parent)) = above.last() {
                 set(&mut task, "parent", parent.as_str());
@@ -51,6 +56,7 @@ pub fn read(text: &str) -> Imported {
     for task in &mut imported.tasks {
         task.description.truncate(task.description.trim_end().len());
     }
+    keep_unknown_references(&mut imported, &without_number);
     if passed_over > 0 {
         imported.lose("text", format!("{passed_over} lines that belong to no item"));
     }
@@ -109,9 +115,18 @@ fn write_item(task: &Task, depth: usize, text: &mut String) {
 
 /// Returns a text that no earlier one has: the second of its kind gets a number.
 pub(super) fn numbered_apart(text: &str, seen: &mut HashMap<String, usize>) -> String {
-    let count = seen.entry(text.to_owned()).or_default();
-    *count += 1;
-    if *count == 1 { text.to_owned() } else { format!("{text} ({count})") }
+    loop {
+        let count = seen.entry(text.to_owned()).or_default();
+        *count += 1;
+        let apart = if *count == 1 { text.to_owned() } else { format!("{text} ({count})") };
+        if apart == text {
+            return apart;
+        }
+        if !seen.contains_key(&apart) {
+            seen.insert(apart.clone(), 1);
+            return apart;
+        }
+    }
 }
 
 /// Takes a line for an item: its mark and its text.
@@ -126,19 +141,36 @@ fn item(line: &str) -> Option<(char, &str)> {
     Some((mark, title.trim())).filter(|(_, title)| !title.is_empty())
 }
 
+/// The task of an item.
+struct Named {
+    task: Task,
+    is_numbered: bool,
+}
+
 /// Makes the task of an item, with the number before its text and what it comes after.
-fn named(title: &str, seen: &mut HashMap<String, usize>) -> Task {
+fn named(title: &str, seen: &mut HashMap<String, usize>) -> Named {
     let number = title.strip_prefix('#').and_then(|rest| rest.split_once(' '));
     let number = number.filter(|(id, rest)| id.parse::<TaskId>().is_ok() && !rest.trim().is_empty());
-    let Some((id, rest)) = number else {
-        return Task::new(TaskId::stored(numbered_apart(title, seen)), title);
-    };
+    let (id, rest) = number.unwrap_or((title, title));
     let id = numbered_apart(id, seen);
     let after = rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (after #"));
     let ids = after.map(|(_, on)| on.split(", #").map(str::parse).collect::<Result<Vec<TaskId>, _>>());
-    match (after, ids) {
+    let task = match (after, ids) {
         (Some((subject, _)), Some(Ok(on))) => Task { blocked_by: on, ..Task::new(TaskId::stored(id), subject.trim()) },
         _ => Task::new(TaskId::stored(id), rest.trim()),
+    };
+    Named { task, is_numbered: number.is_some() }
+}
+
+/// Leaves `(after #1)` in the text of an item without a number where no item is #1, so that a reader can still make sense of it;
+/// the import tells that the edge is missing.
+fn keep_unknown_references(imported: &mut Imported, without_number: &[(usize, &str)]) {
+    let known: HashSet<TaskId> = imported.tasks.iter().map(|task| task.id.clone()).collect();
+    for (place, title) in without_number {
+        let task = &mut imported.tasks[*place];
+        if task.blocked_by.iter().any(|on| !known.contains(on)) {
+            (*title).clone_into(&mut task.subject);
+        }
     }
 }
 
@@ -205,6 +237,15 @@ mod tests {
         let text = write(&tasks);
         assert_eq!(read(&text).tasks, tasks, "{text}");
         assert_eq!(read(&text).losses, []);
+    }
+
+    #[test]
+    fn an_item_without_a_number_comes_after_those_that_have_one() {
+        let imported = read("- [ ] #1 Design\n- [ ] Build (after #1)\n- [ ] Ship (after #9)\n");
+        let [_, build, ship] = imported.tasks.as_slice() else { panic!("{imported:?}") };
+        assert_eq!((build.subject.as_str(), &build.blocked_by), ("Build", &vec![TaskId::number(1)]));
+        // That there is no #9 is told by whoever connects the tasks.
+        assert_eq!((ship.subject.as_str(), &ship.blocked_by), ("Ship (after #9)", &vec![TaskId::number(9)]));
     }
 
     #[test]

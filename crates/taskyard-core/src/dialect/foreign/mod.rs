@@ -6,6 +6,7 @@
 pub mod backlog;
 pub mod beads;
 pub mod csv;
+pub mod jsonl;
 pub mod markdown;
 pub mod taskmaster;
 pub mod taskwarrior;

@@ -1,10 +1,11 @@
 //! The `tasks.json` of Task Master: tasks with subtasks, in one list or under tags.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::imported::{BadSource, Imported};
+use super::markdown::numbered_apart;
 use super::objects::{Rest, add_part, set, set_priority};
 use crate::json_text;
 use crate::{Priority, Status, Task, TaskId};
@@ -36,6 +37,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
 }
 
 fn take_all(tasks: &[Value], prefix: &str, imported: &mut Imported) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for (place, value) in tasks.iter().enumerate() {
         let place = format!("{prefix}task {}", place + 1);
         let Value::Object(object) = value else {
@@ -44,8 +46,9 @@ fn take_all(tasks: &[Value], prefix: &str, imported: &mut Imported) {
         };
         let mut rest = Rest(object.clone());
         let subtasks = rest.array("subtasks");
-        let Some(own) = rest.word("id") else {
-            imported.lose(place, "a task without id");
+        let own = rest.word("id").or_else(|| Some(numbered_apart(rest.0.get("title")?.as_str()?, &mut seen)));
+        let Some(own) = own else {
+            imported.lose(place, "a task without id or title");
             continue;
         };
         let on: Vec<String> = rest.array("dependencies").iter().filter_map(word).collect();

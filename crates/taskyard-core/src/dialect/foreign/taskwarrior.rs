@@ -1,8 +1,11 @@
 //! What `task export` of Taskwarrior prints: an array of tasks, or with `json.array=0` one per line.
 
-use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
 
 use super::imported::{BadSource, Imported};
+use super::markdown::numbered_apart;
 use super::objects::{Rest, set, set_priority};
 use crate::json_text;
 use crate::{Priority, Status, Task, TaskId, Timestamp};
@@ -19,19 +22,35 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
         lines.map(json_text::from_str).collect::<Result<_, _>>().map_err(|error| bad(error.to_string()))?
     };
     let mut imported = Imported::default();
+    let with_instances: HashSet<String> =
+        elements.iter().filter_map(|one| one["parent"].as_str()).map(str::to_owned).collect();
+    let mut seen: HashMap<String, usize> = HashMap::new();
     for (place, element) in elements.into_iter().enumerate() {
         match element {
-            Value::Object(object) => take(Rest(object), &format!("task {}", place + 1), &mut imported),
+            Value::Object(object) if is_template(&object, &with_instances) => {
+                let rule = object.get("recur").and_then(Value::as_str).unwrap_or_default();
+                let of = object.get("uuid").and_then(Value::as_str).unwrap_or_default();
+                imported.lose(
+                    of,
+                    format!("the template of a recurring task: what it made came, `{rule}` does not recur here"),
+                );
+            }
+            Value::Object(object) => take(Rest(object), &format!("task {}", place + 1), &mut seen, &mut imported),
             _ => imported.lose(format!("task {}", place + 1), "not an object"),
         }
     }
     Ok(imported.without_doubles())
 }
 
-fn take(mut object: Rest, place: &str, imported: &mut Imported) {
-    let (Some(uuid), Some(title)) = (object.text("uuid"), object.text("description")) else {
-        return imported.lose(place, "a task without uuid or description");
-    };
+/// Tells whether a task is only the template of others that are there.
+fn is_template(object: &Map<String, Value>, with_instances: &HashSet<String>) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    text("status") == Some("recurring") && text("uuid").is_some_and(|uuid| with_instances.contains(uuid))
+}
+
+fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, imported: &mut Imported) {
+    let Some(title) = object.text("description") else { return imported.lose(place, "a task without description") };
+    let uuid = object.text("uuid").unwrap_or_else(|| numbered_apart(&title, seen));
     let mut task = Task::new(TaskId::stored(uuid), title);
     let word = object.text("status").unwrap_or_else(|| "pending".to_owned());
     let is_started = object.0.contains_key("start");
@@ -132,6 +151,18 @@ mod tests {
         let imported = read(lines).unwrap();
         assert_eq!(imported.tasks[0].blocked_by, ["b", "c"].map(TaskId::stored));
         assert_eq!(imported.tasks[1].status, Status::Completed);
+    }
+
+    #[test]
+    fn a_template_is_no_second_task_beside_what_it_made() {
+        let text = r#"[{"uuid":"a","description":"Water","status":"recurring","recur":"weekly","mask":"-"},
+            {"uuid":"b","description":"Water","status":"pending","recur":"weekly","parent":"a","imask":0},
+            {"description":"By hand","status":"pending"}]"#;
+        let imported = read(text).unwrap();
+        let ids: Vec<&str> = imported.tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!(ids, ["b", "By hand"]);
+        assert_eq!(imported.losses.len(), 1);
+        assert!(imported.losses[0].of == "a" && imported.losses[0].what.contains("`weekly`"), "{imported:?}");
     }
 
     #[test]
