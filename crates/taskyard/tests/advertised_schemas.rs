@@ -100,7 +100,7 @@ fn toolbox(folder: &Path, system: System, rules: Rules) -> Toolbox {
     };
     let teams = FileTeamsOptions { root: folder.join("teams"), tasks: folder.join("tasks"), data, rules };
     let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
-    Toolbox::new(yard.with_teams(Arc::new(Teams::new(teams, TeamCaller::default()))), system)
+    Toolbox::new(yard.with_rules(rules).with_teams(Arc::new(Teams::new(teams, TeamCaller::default()))), system)
 }
 
 fn inputs_of_each() -> usize {

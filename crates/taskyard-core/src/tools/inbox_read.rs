@@ -97,8 +97,30 @@ pub fn tagged(message: &Message, id: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::tagged;
+    use super::{shown, tagged};
     use crate::Message;
+    use crate::rules::mailing::Delivery;
+
+    #[test]
+    fn messages_that_do_not_fit_come_once_the_first_are_acknowledged() {
+        let delivery = |number: usize| {
+            let message = Message {
+                from: "bob".into(),
+                text: "x".repeat(30_000),
+                summary: None,
+                timestamp: "t".into(),
+                color: None,
+                msg_id: Some(format!("m{number}")),
+                read: false,
+            };
+            Delivery { message, keys: Vec::new() }
+        };
+        let waiting: Vec<Delivery> = (1..=5).map(delivery).collect();
+        let answer = shown(&waiting, 0);
+        assert!(answer.text.ends_with("</teammate-message>\n\n[2 more to read: acknowledge these to get them]"));
+        assert_eq!(answer.structured.unwrap()["messages"], serde_json::json!(["m1", "m2", "m3"]));
+        assert!(shown(&waiting[3..], 3).text.ends_with("x\n</teammate-message>"));
+    }
 
     #[test]
     fn a_message_is_put_before_a_model_as_the_client_does_it() {
