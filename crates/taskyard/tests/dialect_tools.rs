@@ -222,6 +222,23 @@ fn nobody_stays_nobody_and_what_the_format_does_not_know_is_refused() {
 }
 
 #[test]
+fn whoever_completes_a_task_of_a_document_is_told_what_can_start_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = on_a_document(&folder);
+    let write = |input: Value| given(&tools, "TodoWrite", input);
+    let one = write(json!({"description": "One"}))["task"]["id"].clone();
+    let two = write(json!({"description": "Two", "dependencies": [one]}))["task"]["id"].clone();
+    write(json!({"description": "Three", "dependencies": [one, two]}));
+    let started = call(&tools, "TodoWrite", json!({"id": one, "description": "One", "status": "in_progress"}));
+    assert!(!started.text.contains("now_ready"), "{}", started.text);
+    let done = call(&tools, "TodoWrite", json!({"id": one, "description": "One", "status": "completed"}));
+    let now_ready = json!([{"id": two, "description": "Two"}]);
+    assert_eq!(done.structured.unwrap()["now_ready"], now_ready);
+    let told: Value = serde_json::from_str(&done.text).unwrap();
+    assert_eq!((&told["status"], &told["now_ready"]), (&json!("completed"), &now_ready));
+}
+
+#[test]
 fn exported_tasks_tell_when_they_were_made_and_changed() {
     let tools = tools(Arc::new(MemoryStore::new(Rules::Strict)), System::Export);
     let made = given(&tools, "TaskCreate", json!({"subject": "One"}))["task"].clone();

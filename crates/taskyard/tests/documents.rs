@@ -112,6 +112,18 @@ fn completing_a_task_unblocks_the_one_that_waits_and_changes_nothing_else() {
 }
 
 #[test]
+fn a_task_that_gains_a_dependent_has_not_changed_itself() {
+    let place = Place::with_example();
+    let before = place.root();
+    let blocked_by = vec![id("task-001"), id("task-002")];
+    let made = done(place.yard.create(NewTask { subject: "Another".into(), blocked_by, ..NewTask::default() })).task.id;
+    assert_eq!(place.element(made.as_str())["status"], "blocked");
+    done(place.yard.delete(std::slice::from_ref(&made)));
+    let after = place.root();
+    assert_eq!(after["tasks"], before["tasks"]);
+}
+
+#[test]
 fn a_task_that_is_reopened_blocks_again() {
     let place = Place::with_example();
     done(place.yard.done(&id("task-002")));

@@ -32,6 +32,23 @@ pub(crate) fn parse_status(text: &str) -> Result<Status, String> {
     word.parse().map_err(|error: taskyard::core::UnknownStatus| error.to_string())
 }
 
+/// A state that a list can be narrowed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListedState {
+    /// A status.
+    Is(Status),
+    /// Open, and waiting for others.
+    Blocked,
+}
+
+/// Reads a state that a list can be narrowed to.
+pub(crate) fn parse_listed_state(text: &str) -> Result<ListedState, String> {
+    if text.trim().eq_ignore_ascii_case("blocked") {
+        return Ok(ListedState::Blocked);
+    }
+    parse_status(text).map(ListedState::Is)
+}
+
 /// Reads a revision; `r41` is 41.
 pub(crate) fn parse_revision(text: &str) -> Result<Revision, String> {
     let number = text.trim().trim_start_matches(['r', 'R']);

@@ -4,13 +4,13 @@ use clap::{Args, ValueEnum as _};
 use serde::Serialize;
 use serde_json::Value;
 use taskyard::Yard;
-use taskyard::core::Status;
 use taskyard::core::render::{Board, Line, Tone, client_line, gone_shape, historic_line, historic_mark_line};
+use taskyard::core::{Status, Task};
 use taskyard::operations::{Filter, Listing};
 
 use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
 use super::losses::{tell_of_clearing, tell_of_loss};
-use crate::arguments::parse_status;
+use crate::arguments::{ListedState, parse_listed_state};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{LeaseShape, Output, Shapes};
@@ -24,9 +24,9 @@ const COMPLETED_SHOWN: usize = 5;
 /// On a terminal it is a tree of tasks and their parts; in a pipe it is the client's own line for each task.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Only tasks in this state: pending, in_progress or completed; may be given several times
-    #[arg(long = "status", value_name = "STATUS", value_parser = parse_status, value_delimiter = ',')]
-    statuses: Vec<Status>,
+    /// Only tasks in this state: pending, in_progress, completed, or blocked (waiting for others); may be given several times
+    #[arg(long = "status", value_name = "STATUS", value_parser = parse_listed_state, value_delimiter = ',')]
+    states: Vec<ListedState>,
 
     /// Only tasks of this owner
     #[arg(long, value_name = "AGENT", conflicts_with = "mine")]
@@ -89,10 +89,19 @@ struct Answer<'a> {
 }
 
 impl List {
+    fn statuses(&self) -> Vec<Status> {
+        let status = |state: &ListedState| match state {
+            ListedState::Is(status) => Some(*status),
+            ListedState::Blocked => None,
+        };
+        self.states.iter().filter_map(status).collect()
+    }
+
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let filter = Filter {
-            statuses: self.statuses.clone(),
+            statuses: self.statuses(),
+            or_blocked: self.states.contains(&ListedState::Blocked),
             owner: if self.mine { Some(context.actor()?.as_str().to_owned()) } else { self.owner.clone() },
             ready: self.ready,
             blocked: self.blocked,
@@ -120,7 +129,7 @@ impl List {
         let style = self.style(context, output)?;
         match style {
             Style::Client => self.client_lines(&yard, &listing, output)?,
-            Style::V2_1_19 | Style::V2_1_20 => historic_lines(style, &listing, output)?,
+            Style::V2_1_19 | Style::V2_1_20 => self.historic_lines(style, context, &listing, output)?,
             Style::Tree | Style::Flat => self.board(style, context, &yard, &listing, output)?,
         }
         if !yard.rules().is_client() {
@@ -143,6 +152,40 @@ impl List {
         Ok(())
     }
 
+    /// Returns how many completed tasks are shown before the others become `+N completed`; none where all were asked for.
+    fn completed_after(&self, context: &Context) -> Result<Option<usize>, Problem> {
+        let asked_for_completed = self.all || self.states == [ListedState::Is(Status::Completed)];
+        let completed_after = context.config()?.completed_after().unwrap_or(COMPLETED_SHOWN);
+        Ok((!asked_for_completed).then_some(completed_after))
+    }
+
+    /// Shows a list as two releases of the client did whose displays others have built upon.
+    fn historic_lines(
+        &self,
+        style: Style,
+        context: &Context,
+        listing: &Listing,
+        output: &mut Output,
+    ) -> Result<(), Problem> {
+        let is_completed = |task: &&Task| task.status == Status::Completed;
+        let completed = listing.tasks.iter().filter(is_completed).count();
+        let shown = self.completed_after(context)?.unwrap_or(completed);
+        let open = listing.tasks.iter().filter(|task| !is_completed(task));
+        // The newest stay, as on the board; they come last, in their order.
+        let newest = listing.tasks.iter().filter(is_completed).skip(completed.saturating_sub(shown));
+        for task in open.chain(newest) {
+            output.line(&match style {
+                Style::V2_1_20 => historic_mark_line(task),
+                _ => historic_line(task),
+            })?;
+        }
+        if completed > shown {
+            let rest = format!("  +{} completed", completed - shown);
+            output.line(&Line::new().with(Tone::Dim, &rest))?;
+        }
+        Ok(())
+    }
+
     fn board(
         &self,
         style: Style,
@@ -152,14 +195,12 @@ impl List {
         output: &mut Output,
     ) -> Result<(), Problem> {
         let look = output.look();
-        let asked_for_completed = self.all || self.statuses == [Status::Completed];
-        let completed_after = context.config()?.completed_after().unwrap_or(COMPLETED_SHOWN);
         let board = Board {
             title: yard.list_id().as_str(),
             tasks: &listing.tasks,
             blockers: &listing.blockers,
             counts: listing.counts,
-            completed_after: (!asked_for_completed).then_some(completed_after),
+            completed_after: self.completed_after(context)?,
         };
         if listing.tasks.is_empty() {
             if listing.counts.iter().sum::<usize>() > 0 {
@@ -193,15 +234,4 @@ impl List {
                 .hint("use tree, flat or client under [display] style")
         })
     }
-}
-
-/// Shows a list as two releases of the client did whose displays others have built upon.
-fn historic_lines(style: Style, listing: &Listing, output: &mut Output) -> Result<(), Problem> {
-    for task in &listing.tasks {
-        output.line(&match style {
-            Style::V2_1_20 => historic_mark_line(task),
-            _ => historic_line(task),
-        })?;
-    }
-    Ok(())
 }

@@ -20,10 +20,10 @@ impl Where {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let choice = context.choice()?;
         let address = context.address()?;
-        if *address == Address::Claude {
+        if matches!(address, Address::Claude | Address::Documents) {
             places::client_config(context.environment())?;
         }
-        let path = address.tasks_directory(context.places()?).map(|tasks| tasks.join(choice.list.directory()));
+        let path = address.path_of_list(&choice.list, context.places()?);
         let data = places::data(context.environment()).ok();
         let notices = &context.config()?.notices;
         if output.is_json() {

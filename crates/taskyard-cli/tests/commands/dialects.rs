@@ -18,6 +18,29 @@ fn a_document_in_its_own_place_is_found_by_the_name_of_the_project() {
 }
 
 #[test]
+fn every_store_says_where_its_list_lies_and_which_tasks_are_blocked() {
+    for (store, path) in [
+        ("document:", "home/.claude/tasks/project/tasks.json"),
+        ("document:here.json", "home/project/here.json"),
+        ("teaching:.tasks", "home/project/.tasks"),
+        ("file:elsewhere", "home/project/elsewhere/tasks/project"),
+    ] {
+        let mut test = Test::new().env("TASKYARD_STORE", store);
+        let one = test.json("create One --json")["task"]["id"].as_str().unwrap().to_owned();
+        let two = test.json(&format!("create Two --blocked-by {one} --json"))["task"]["id"].clone();
+        assert_eq!(test.json("where --json")["path"], test.path(path).to_str().unwrap(), "{store}");
+        let listed = |test: &mut Test, flags: &str| {
+            let tasks = test.json(&format!("list {flags} --json"))["tasks"].clone();
+            tasks.as_array().unwrap().iter().map(|task| task["id"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(&mut test, "--status blocked"), [two.clone()], "{store}");
+        test = test.quietly(&format!("done {one}"));
+        assert_eq!(listed(&mut test, "--status Blocked"), [Value::Null; 0], "{store}");
+        assert_eq!(listed(&mut test, "--status blocked,completed"), [json!(one)], "{store}");
+    }
+}
+
+#[test]
 fn a_document_beside_task_files_is_no_task() {
     let mut test = Test::new().list("1 pending").quietly("create 'In the document' --store document: --list project");
     let listed = test.json("list --list project --json");

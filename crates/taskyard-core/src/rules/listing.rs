@@ -11,6 +11,8 @@ use crate::{ClientVersion, Status, Task, TaskId};
 pub struct Filter {
     /// Only tasks in one of these states; any state where there are none.
     pub statuses: Vec<Status>,
+    /// Beside those states also open tasks that wait for others, which some dialects call a state.
+    pub or_blocked: bool,
     /// Only tasks of this owner.
     pub owner: Option<String>,
     /// Only tasks that can start now: pending, nobody's, nothing open before them.
@@ -117,9 +119,14 @@ pub fn as_the_client_lists(tasks: Vec<Task>, version: ClientVersion) -> Vec<Clie
     visible.into_iter().map(line).collect()
 }
 
+fn has_wanted_state(task: &Task, filter: &Filter, open_blockers: &[TaskId]) -> bool {
+    let is_any_wanted = filter.statuses.is_empty() && !filter.or_blocked;
+    is_any_wanted || filter.statuses.contains(&task.status) || (filter.or_blocked && is_blocked(task, open_blockers))
+}
+
 fn is_wanted(task: &Task, filter: &Filter, open_blockers: &[TaskId]) -> bool {
     (filter.internal || !task.is_internal())
-        && (filter.statuses.is_empty() || filter.statuses.contains(&task.status))
+        && has_wanted_state(task, filter, open_blockers)
         && filter.owner.as_deref().is_none_or(|owner| task.owner() == Some(owner))
         && filter.tag.as_deref().is_none_or(|wanted| task.tags().any(|tag| tag == wanted))
         && (!filter.ready || is_ready(task, open_blockers))
@@ -177,6 +184,8 @@ mod tests {
         assert_eq!(chosen(&Filter { owner: Some("ana".into()), ..none() }), [2]);
         assert_eq!(chosen(&Filter { ready: true, ..none() }), [3]);
         assert_eq!(chosen(&Filter { blocked: true, ..none() }), [4]);
+        assert_eq!(chosen(&Filter { or_blocked: true, ..none() }), [4]);
+        assert_eq!(chosen(&Filter { statuses: vec![Status::Completed], or_blocked: true, ..none() }), [4, 1, 6]);
         assert_eq!(chosen(&Filter { tag: Some("late".into()), ..none() }), [6]);
         assert_eq!(chosen(&Filter { internal: true, ..none() }), [2, 3, 4, 5, 1, 6]);
         assert_eq!(chosen(&Filter { internal: true, ready: true, ..none() }), [3]);

@@ -55,14 +55,14 @@ impl Toolbox {
                 None => None,
             };
             let outcome = match there {
-                Some(task) => self.yard.update(&task.id, update(&write, &task))?.map(|updated| updated.task.id),
-                None => self.yard.create(new(&write))?.map(|created| created.task.id),
+                Some(task) => {
+                    let updated = self.yard.update(&task.id, update(&write, &task))?;
+                    updated.map(|updated| (updated.task.id, updated.now_ready))
+                }
+                None => self.yard.create(new(&write))?.map(|created| (created.task.id, Vec::new())),
             };
             match outcome {
-                Outcome::Done(id) => {
-                    let elements = self.elements()?;
-                    return Ok(document::written(elements.iter().find(|element| element["id"] == id.as_str())));
-                }
+                Outcome::Done((id, now_ready)) => return Ok(document::written(&id, &now_ready, &self.elements()?)),
                 // Somebody made it, or removed it, since we looked.
                 Outcome::Refused(Refusal::TaskExists { .. }) => {}
                 Outcome::Refused(Refusal::NoSuchTask { task }) if write.id.as_ref() == Some(&task) => {}

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use taskyard_core::ListId;
+
 use super::secrets::{LOCAL, scheme_of, without_password};
 use super::{AddressError, Openers, Places, WrittenAddress};
+use crate::store::DocumentPlace;
 
 /// The address of a store. It is shown without its password, always.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,19 @@ impl Address {
             Self::Claude => Some(places.client.as_ref()?.join("tasks")),
             Self::File(root) => Some(root.join("tasks")),
             Self::Documents | Self::Document(_) | Self::Teaching(_) | Self::Memory | Self::Remote(_) => None,
+        }
+    }
+
+    /// Returns where a list of the store lies, a directory or a file; none where that is no path of this machine.
+    pub fn path_of_list(&self, list: &ListId, places: &Places) -> Option<PathBuf> {
+        match self {
+            Self::Claude | Self::File(_) => Some(self.tasks_directory(places)?.join(list.directory())),
+            Self::Documents => {
+                let lists = places.client.as_ref()?.join("tasks");
+                Some(DocumentPlace::Lists(lists).path(list))
+            }
+            Self::Document(path) | Self::Teaching(path) => Some(path.clone()),
+            Self::Memory | Self::Remote(_) => None,
         }
     }
 }

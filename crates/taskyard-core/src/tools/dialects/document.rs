@@ -134,10 +134,21 @@ pub fn read_read(input: &Value, rules: Rules) -> Result<TodoRead, InputError> {
     })
 }
 
-/// Returns the answer: the task as the document has it.
-pub fn written(element: Option<&Value>) -> Answer {
-    let task = element.cloned().unwrap_or(Value::Null);
-    Answer::new(pretty(&task), json!({ "task": task }))
+/// Returns the answer: the task as the document has it, and which others can start now because of it.
+pub fn written(id: &TaskId, now_ready: &[TaskId], elements: &[Value]) -> Answer {
+    let find = |id: &TaskId| elements.iter().find(|element| element["id"] == id.as_str());
+    let task = find(id).cloned().unwrap_or(Value::Null);
+    if now_ready.is_empty() {
+        return Answer::new(pretty(&task), json!({ "task": task }));
+    }
+    let brief =
+        |id: &TaskId| json!({ "id": id.as_str(), "description": find(id).map(|element| &element["description"]) });
+    let now_ready: Vec<Value> = now_ready.iter().map(brief).collect();
+    let mut said = task.clone();
+    if let Value::Object(said) = &mut said {
+        said.insert("now_ready".to_owned(), now_ready.clone().into());
+    }
+    Answer::new(pretty(&said), json!({ "task": task, "now_ready": now_ready }))
 }
 
 /// Returns the answer: the tasks that are wanted, how many those are, and the counts of the whole list. Where that is too long, the

@@ -84,10 +84,16 @@ pub(super) fn changed(raw: Option<&Raw>, changes: &Changes, at: Timestamp) -> Ra
     Raw::new(document, bytes, None)
 }
 
+/// Writes a task over its element. When it last changed moves only where the element does.
 fn write(over: Option<&Value>, task: &taskyard_core::Task, around: &Around, now: &str) -> Value {
-    let created = over.and_then(Value::as_object).and_then(|over| document::times(over).0);
-    let times = Times { created: created.unwrap_or(now).to_owned(), updated: now.to_owned() };
-    Value::Object(document::write(over, task, around, &times))
+    let (created, updated) = over.and_then(Value::as_object).map_or((None, None), document::times);
+    let written = |updated: &str| {
+        let times = Times { created: created.unwrap_or(now).to_owned(), updated: updated.to_owned() };
+        Value::Object(document::write(over, task, around, &times))
+    };
+    // That others wait for a task is written with them, and changes nothing about the task itself.
+    let unchanged = updated.map(written).filter(|same| Some(same) == over);
+    unchanged.unwrap_or_else(|| written(now))
 }
 
 /// Who waits for whom, and who is not done, with the changes made.

@@ -34,6 +34,16 @@ pub enum DocumentPlace {
     File(PathBuf),
 }
 
+impl DocumentPlace {
+    /// Returns the file of a list.
+    pub fn path(&self, list: &ListId) -> PathBuf {
+        match self {
+            Self::Lists(root) => root.join(list.directory()).join(FILE),
+            Self::File(path) => path.clone(),
+        }
+    }
+}
+
 /// How a store of documents is opened.
 #[derive(Clone, Debug)]
 pub struct DocumentOptions {
@@ -63,10 +73,7 @@ impl Form for DocumentForm {
     const LAYOUT: FileLayout = FileLayout::OneFile;
 
     fn path(&self, list: &ListId) -> PathBuf {
-        match &self.place {
-            DocumentPlace::Lists(root) => root.join(list.directory()).join(FILE),
-            DocumentPlace::File(path) => path.clone(),
-        }
+        self.place.path(list)
     }
 
     fn lists(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
