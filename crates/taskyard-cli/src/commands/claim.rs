@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, Tone, escaping, gone_shape, loss_in_words, numbered};
+use taskyard::core::render::{Line, Tone, gone_shape, loss_in_words, numbered, task_text};
 use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::{AgentName, Assignee, Holder, ListId, Task, TaskId};
 use taskyard::leases::Alarm;
@@ -196,13 +196,7 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
     if !also_held.is_empty() {
         output.warn(&held_already(&lease.agent, also_held))?;
     }
-    let description = escaping::many_lines(task.description.trim_end());
-    if !description.is_empty() {
-        output.line(&Line::new())?;
-        for paragraph in description.lines() {
-            output.line(&Line::plain(&format!("  {paragraph}")))?;
-        }
-    }
+    output.lines(&task_text(task, &output.look()))?;
     output.advise(&format!("when it is done: `taskyard done {} --token {}`", task.id, lease.token))?;
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use clap::Args;
 use serde_json::json;
 use taskyard::core::TaskId;
-use taskyard::core::dialect::macf::{Block, Kind};
+use taskyard::core::dialect::macf::{Block, Kind, take_facts_of_making};
 use taskyard::core::dialect::native::{LARGEST, Shape};
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::NewTask;
@@ -77,8 +77,17 @@ impl Create {
                 .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
         }
         let mut description = self.description.map(description).transpose()?.unwrap_or_default();
+        let mut metadata = self.metadata.metadata();
         if kind.is_some() {
-            description = Block::set(&description, "created_by", context.actor()?.as_str());
+            let is_given = Block::find(&description).is_some();
+            let mut made = metadata.as_mut().map(take_facts_of_making).unwrap_or_default();
+            // A block that is given is kept as it is.
+            if !is_given && made.iter().all(|(key, _)| key != "created_by") {
+                made.push(("created_by".to_owned(), context.actor()?.as_str().to_owned()));
+            }
+            for (key, value) in &made {
+                description = Block::set(&description, key, value);
+            }
         }
         for (key, value) in facts {
             description = Block::set(&description, key, value);
@@ -91,7 +100,7 @@ impl Create {
             owner: self.owner,
             blocks: self.blocks,
             blocked_by: self.blocked_by,
-            metadata: self.metadata.metadata(),
+            metadata: metadata.filter(|metadata| !metadata.is_empty()),
             ..NewTask::default()
         };
         let yard = context.yard()?;

@@ -18,6 +18,34 @@ fn a_document_in_its_own_place_is_found_by_the_name_of_the_project() {
 }
 
 #[test]
+fn how_a_task_came_to_be_stands_in_its_block() {
+    let block = "Text.\n\n<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nown_word: kept\n</macf_task_metadata>";
+    let meta =
+        "--meta created_cycle=42 --meta created_by='\"SA\"' --meta creation_breadcrumb='\"s_1/c_42\"' --meta x=1";
+    let mut test = Test::new().env("TASKYARD_AGENT", "ana");
+    let made = test.json(&format!("create Parser --kind mission -d Why {meta} --json"))["task"].clone();
+    let description = "Why\n\n<macf_task_metadata version=\"1.0\">\ncreation_breadcrumb: s_1/c_42\ncreated_cycle: 42\n\
+                       created_by: SA\n</macf_task_metadata>";
+    assert_eq!(made["description"], description);
+    assert_eq!(made["metadata"], json!({"x": 1, "kind": "mission"}));
+    let given = test.json(&format!("create Given --kind task -d '{block}' --json"))["task"].clone();
+    assert_eq!(given["description"], block);
+    test.run("claim 1").run("show 1").run("claim 2").run("list --style 2.1.20").snapshot();
+}
+
+#[test]
+fn completed_tasks_fold_in_the_clients_old_styles_too() {
+    Test::new()
+        .list("1 completed; 2 completed; 3 completed; 4 pending; 5 in_progress")
+        .file("home/.config/taskyard/taskyard.toml", "[display]\ncompleted_after = 1\n")
+        .run("list --style 2.1.20")
+        .run("list --style 2.1.19")
+        .run("list --style 2.1.20 --all")
+        .run("list --style 2.1.20 --status completed")
+        .snapshot();
+}
+
+#[test]
 fn every_store_says_where_its_list_lies_and_which_tasks_are_blocked() {
     for (store, path) in [
         ("document:", "home/.claude/tasks/project/tasks.json"),

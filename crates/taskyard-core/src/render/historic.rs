@@ -10,14 +10,18 @@ pub fn historic_line(task: &Task) -> Line {
     titled(line, task)
 }
 
-/// Returns a task as client 2.1.20 showed it, without its number.
+/// Returns a task as client 2.1.20 showed it: without its number, unless that stands dim in the subject.
 pub fn historic_mark_line(task: &Task) -> Line {
     let mark = match task.status {
         Status::InProgress => "  \u{25fc} ",
         Status::Pending => "  \u{25fb} ",
         Status::Completed => "  \u{2714} ",
     };
-    titled(Line::plain(mark), task)
+    let mut line = Line::plain(mark);
+    if let Some(id) = Subject::parse(&task.subject).id {
+        line.push(Tone::Dim, &format!("#{id} "));
+    }
+    titled(line, task)
 }
 
 fn titled(mut line: Line, task: &Task) -> Line {
@@ -32,6 +36,7 @@ fn titled(mut line: Line, task: &Task) -> Line {
 #[cfg(test)]
 mod tests {
     use super::{historic_line, historic_mark_line};
+    use crate::render::Tone;
     use crate::{Status, Task, TaskId};
 
     #[test]
@@ -41,7 +46,9 @@ mod tests {
         let phase = Task::new(TaskId::number(68), "[^#67] \u{1f4cb} Phase 1");
         assert_eq!(historic_line(&mission).to_string(), "#67. [in_progress] \u{1f5fa}\u{fe0f} MISSION: Task CLI");
         assert_eq!(historic_line(&phase).to_string(), "#68. [pending] [^#67] \u{1f4cb} Phase 1");
-        assert_eq!(historic_mark_line(&mission).to_string(), "  \u{25fc} \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+        let line = historic_mark_line(&mission);
+        assert_eq!(line.to_string(), "  \u{25fc} #67 \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+        assert_eq!((line.spans()[1].text(), line.spans()[1].tone()), ("#67 ", Tone::Dim));
         assert_eq!(historic_mark_line(&phase).to_string(), "  \u{25fb} [^#67] \u{1f4cb} Phase 1");
     }
 }

@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
+use crate::Metadata;
+
 const OPEN: &str = "<macf_task_metadata";
 const CLOSE: &str = "</macf_task_metadata>";
 const FIRST_LINE: &str = "<macf_task_metadata version=\"1.0\">";
@@ -72,6 +76,30 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Takes the facts of how a task came to be out of metadata, in the order in which the block has them: the breadcrumbs, the cycle,
+/// who made it. Only what fits on a line is a fact.
+pub fn take_facts_of_making(metadata: &mut Metadata) -> Vec<(String, String)> {
+    let place = |key: &str| match key {
+        "created_cycle" => Some(1),
+        "created_by" => Some(2),
+        key if key.contains("breadcrumb") => Some(0),
+        _ => None,
+    };
+    let mut facts: Vec<(i32, String, String)> = Vec::new();
+    metadata.retain(|key, value| {
+        let text = match value {
+            Value::String(text) if !text.contains('\n') => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => return true,
+        };
+        let Some(place) = place(key) else { return true };
+        facts.push((place, key.clone(), text));
+        false
+    });
+    facts.sort_by_key(|(place, ..)| *place);
+    facts.into_iter().map(|(_, key, text)| (key, text)).collect()
+}
+
 /// Returns a text with a block of these lines at its end.
 pub(super) fn with_block(text: &str, lines: &str) -> String {
     let gap = if text.is_empty() { "" } else { "\n\n" };
@@ -80,7 +108,7 @@ pub(super) fn with_block(text: &str, lines: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Block;
+    use super::{Block, take_facts_of_making};
 
     const DESCRIPTION: &str = "Task description text.\n\n<macf_task_metadata version=\"1.0\">\ncreation_breadcrumb: s_.../c_.../g_.../p_.../t_...\ncreated_cycle: 42\ncreated_by: PA\n</macf_task_metadata>";
 
@@ -102,6 +130,18 @@ mod tests {
         assert_eq!(Block::set(&given, "created_cycle", "43"), given.replace("42", "43"));
         let added = Block::set(&given, "updated_by", "SA");
         assert_eq!(added, given.replace("PA\n", "PA\nupdated_by: SA\n"));
+    }
+
+    #[test]
+    fn how_a_task_came_to_be_stands_in_the_order_of_the_block() {
+        let given = serde_json::json!({
+            "created_by": "PA", "tags": ["x"], "created_cycle": 42, "creation_breadcrumb": "s_1/c_2", "odd_breadcrumb": [1],
+        });
+        let mut metadata = given.as_object().unwrap().clone();
+        let facts = take_facts_of_making(&mut metadata);
+        let facts: Vec<(&str, &str)> = facts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+        assert_eq!(facts, [("creation_breadcrumb", "s_1/c_2"), ("created_cycle", "42"), ("created_by", "PA")]);
+        assert_eq!(metadata.keys().collect::<Vec<_>>(), ["tags", "odd_breadcrumb"]);
     }
 
     #[test]

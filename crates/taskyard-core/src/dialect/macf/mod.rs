@@ -7,7 +7,7 @@ mod renaming;
 mod subject;
 mod tasks;
 
-pub use block::Block;
+pub use block::{Block, take_facts_of_making};
 pub use hidden::{hidden_name, hidden_task_of};
 pub use kind::{Kind, UnknownKind};
 pub use renaming::{change_facts, with_marks};
