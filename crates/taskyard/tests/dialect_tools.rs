@@ -9,7 +9,7 @@ use taskyard::calls::Toolbox;
 use taskyard::core::rules::gate::System;
 use taskyard::core::tools::{Answer, dialects};
 use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
-use taskyard::operations::{Filter, UndoRange};
+use taskyard::operations::{Filter, NewTask, UndoRange};
 use taskyard::store::{
     DocumentOptions, DocumentPlace, HistoryQuery, MemoryStore, TeachingOptions, TeachingPlace, open_documents,
     open_teaching,
@@ -236,6 +236,25 @@ fn whoever_completes_a_task_of_a_document_is_told_what_can_start_now() {
     assert_eq!(done.structured.unwrap()["now_ready"], now_ready);
     let told: Value = serde_json::from_str(&done.text).unwrap();
     assert_eq!((&told["status"], &told["now_ready"]), (&json!("completed"), &now_ready));
+}
+
+#[test]
+fn what_a_task_carries_for_others_is_not_shown_to_agents() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(Rules::Strict));
+    for (store, system, list) in
+        [(document(&folder), System::Document, "TodoRead"), (memory, System::Export, "TaskList")]
+    {
+        let yard = yard(store);
+        let new = NewTask { subject: "One".into(), active_form: Some("Doing".into()), ..NewTask::default() };
+        yard.create(new).unwrap().done().unwrap();
+        let answer = call(&Toolbox::new(yard, system), list, json!({}));
+        for told in [answer.text, answer.structured.unwrap().to_string()] {
+            assert!(told.contains("One") && !told.contains("taskyard") && !told.contains("Doing"), "{told}");
+        }
+    }
+    let kept = fs::read_to_string(folder.path().join("tasks.json")).unwrap();
+    assert!(kept.contains("\"taskyard\"") && kept.contains("Doing"), "{kept}");
 }
 
 #[test]

@@ -46,6 +46,24 @@ fn completed_tasks_fold_in_the_clients_old_styles_too() {
 }
 
 #[test]
+fn a_dependency_on_a_task_that_is_not_there_goes_back_where_it_came_from() {
+    let sample = json!([{
+        "id": "task_1738950000", "subject": "Implement OAuth2 Callback",
+        "description": "Handle the redirect from the provider and exchange code for token.", "status": "in_progress",
+        "priority": "high", "dependencies": ["task_1738949000"], "blockedBy": [],
+        "metadata": {"subagent_id": "worker-alpha", "created_at": "2026-02-06T20:41:00Z", "updated_at": "2026-02-06T20:45:12Z"},
+    }]);
+    let mut test = Test::new().file("home/project/in.json", sample.to_string());
+    for _ in 0..2 {
+        test = test.quietly("import in.json --from export");
+    }
+    assert_eq!(test.json("list --json")["tasks"][0]["blockedBy"], json!([]));
+    test = test.quietly("export --to export out.json");
+    let out: Value = serde_json::from_slice(&std::fs::read(test.path("home/project/out.json")).unwrap()).unwrap();
+    assert_eq!(out.to_string(), sample.to_string());
+}
+
+#[test]
 fn every_store_says_where_its_list_lies_and_which_tasks_are_blocked() {
     for (store, path) in [
         ("document:", "home/.claude/tasks/project/tasks.json"),

@@ -13,6 +13,9 @@ use crate::{Metadata, Task, TaskId};
 /// Under which name a task says where it came from.
 pub const MARK: &str = "imported";
 
+/// Under which name, in that, a task carries those it waits for in its source and that did not come.
+pub const ABSENT: &str = "waitsFor";
+
 /// Where tasks come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -83,11 +86,17 @@ impl Source {
     }
 
     /// Returns what a task says of where it came from, and of where that came from.
-    fn mark(&self, task: &Task) -> Value {
+    fn mark(&self, task: &Task, new_id: &HashMap<&TaskId, &TaskId>) -> Value {
         let mut mark = Map::new();
         mark.insert("from".to_owned(), self.format.as_str().into());
         mark.insert("source".to_owned(), self.name.as_str().into());
         mark.insert("id".to_owned(), task.id.as_str().into());
+        // What waits for a task that did not come waits for it again when it goes back.
+        let absent: Vec<&str> =
+            task.blocked_by.iter().filter(|on| !new_id.contains_key(on)).map(TaskId::as_str).collect();
+        if !absent.is_empty() {
+            mark.insert(ABSENT.to_owned(), absent.into());
+        }
         if let Some(before) = task.meta(MARK) {
             mark.insert("before".to_owned(), before.clone());
         }
@@ -196,7 +205,7 @@ fn arriving(
             }
         }
     }
-    said.insert(MARK.to_owned(), source.mark(task));
+    said.insert(MARK.to_owned(), source.mark(task, new_id));
     let mut metadata = before.and_then(|before| before.metadata.clone()).unwrap_or_default();
     // What is no longer cancelled there is not cancelled here; and what is carried for the source is the source's alone.
     for key in ["cancelled", source.format.as_str()] {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::importing::MARK;
+use super::importing::{ABSENT, MARK};
 use crate::{Task, TaskId};
 
 /// Gives tasks that came from a format the ids they had there, and takes away what says so. One that shares its id with another
@@ -73,6 +73,9 @@ fn one_sent_back(task: Task, back: &HashMap<TaskId, TaskId>) -> Task {
     let mut task = with_other_ids(task, back);
     let Some(metadata) = &mut task.metadata else { return task };
     let Some(there) = back.get(&task.id) else { return task };
+    let absent = metadata.get(MARK).and_then(|mark| mark.get(ABSENT)).and_then(Value::as_array);
+    let absent: Vec<TaskId> = absent.into_iter().flatten().filter_map(Value::as_str).map(TaskId::stored).collect();
+    task.blocked_by.extend(absent);
     // Where it came from before that, it still came from.
     let before = metadata.get(MARK).and_then(|mark| mark.get("before")).cloned();
     match before {
@@ -99,6 +102,14 @@ mod tests {
 
     fn ids(tasks: &[Task]) -> Vec<&str> {
         tasks.iter().map(|task| task.id.as_str()).collect()
+    }
+
+    #[test]
+    fn what_it_waits_for_and_did_not_come_is_waited_for_there_again() {
+        let metadata = json!({"imported": {"from": "export", "source": "/x", "id": "a", "waitsFor": ["gone"]}});
+        let task = Task { metadata: metadata.as_object().cloned(), ..Task::new(TaskId::number(1), "s") };
+        assert_eq!(sent_back(vec![task.clone()], "export")[0].blocked_by, [TaskId::stored("gone")]);
+        assert_eq!(sent_back(vec![task.clone()], "document"), [task]);
     }
 
     #[test]

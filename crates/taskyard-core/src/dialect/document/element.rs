@@ -67,6 +67,14 @@ pub fn write_with_times(task: &Task, around: &Around, now: &str) -> Map<String, 
     write_by(Clock::OfTheTask, None, task, around, &stated_times(task, now))
 }
 
+/// Returns an element as agents are shown it: without what it carries for others.
+pub fn for_agents(element: &Value) -> Value {
+    match element {
+        Value::Object(element) => Value::Object(without_unsaid(element.clone()).0),
+        other => other.clone(),
+    }
+}
+
 /// Whose the times of an element are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clock {

@@ -6,7 +6,9 @@ mod element;
 mod file;
 mod lists;
 
-pub use element::{Around, CARRIED, Times, parts_of, read, read_with_times, times, write, write_with_times};
+pub use element::{
+    Around, CARRIED, Times, for_agents, parts_of, read, read_with_times, times, write, write_with_times,
+};
 pub use file::{BadDocument, Document, VERSION};
 pub use lists::{hear, tell};
 

@@ -52,6 +52,14 @@ pub fn write(task: &Task, around: &Around) -> Map<String, Value> {
     element
 }
 
+/// Returns an element as agents are shown it: without what it carries for others.
+pub fn for_agents(element: &Value) -> Value {
+    match element {
+        Value::Object(element) => Value::Object(without_unsaid(element.clone()).0),
+        other => other.clone(),
+    }
+}
+
 fn said(task: &Task, around: &Around) -> Map<String, Value> {
     let mut element = Map::new();
     let mut say = |key: &str, value: Value| drop(element.insert(key.to_owned(), value));

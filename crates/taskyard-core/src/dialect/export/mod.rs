@@ -3,7 +3,7 @@
 mod element;
 mod lists;
 
-pub use element::{Around, CARRIED, read, write};
+pub use element::{Around, CARRIED, for_agents, read, write};
 pub use lists::{BadExport, hear, parse, print, tell};
 
 pub use super::elements::Heard;

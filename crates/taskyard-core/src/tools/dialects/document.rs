@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::document::parts_of;
+use crate::dialect::document::{for_agents, parts_of};
 use crate::rules::gate::System;
 use crate::tools::answer::{LONGEST, units};
 use crate::tools::fitting::{elements_that_fit, folded};
@@ -137,7 +137,7 @@ pub fn read_read(input: &Value, rules: Rules) -> Result<TodoRead, InputError> {
 /// Returns the answer: the task as the document has it, and which others can start now because of it.
 pub fn written(id: &TaskId, now_ready: &[TaskId], elements: &[Value]) -> Answer {
     let find = |id: &TaskId| elements.iter().find(|element| element["id"] == id.as_str());
-    let task = find(id).cloned().unwrap_or(Value::Null);
+    let task = find(id).map_or(Value::Null, for_agents);
     if now_ready.is_empty() {
         return Answer::new(pretty(&task), json!({ "task": task }));
     }
@@ -162,7 +162,7 @@ pub fn shown(elements: &[Value], wanted: &TodoRead) -> Answer {
             && wanted.assignee.as_deref().is_none_or(|name| assignee == Some(name))
             && (wanted.include_completed || asked_for_completed || status(element) != "completed")
     };
-    let tasks: Vec<Value> = elements.iter().filter(is_wanted).cloned().collect();
+    let tasks: Vec<Value> = elements.iter().filter(is_wanted).map(for_agents).collect();
     let count = |word: &str| elements.iter().filter(|element| status(element) == word).count();
     let answer = |shown: &[Value]| {
         let mut answer = json!({
