@@ -245,14 +245,27 @@ impl From<Refusal> for Problem {
             Refusal::Cycle { path } => Self::new(Exit::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
                 .hint("take one of these edges away first, with `taskyard undepend`")
                 .detail("path", ids(&path)),
+            Refusal::PartOfItself { task } => {
+                Self::new(Exit::Refused, "self_parent", message).detail("task", task.as_str())
+            }
             Refusal::TaskExists { .. } => Self::new(Exit::Refused, "task_exists", message),
-            Refusal::NoSuchBlocker { task } => Self::new(Exit::NotFound, "task_not_found", message)
+            Refusal::NoSuchBlocker { task } | Refusal::NoSuchParent { task } => Self::new(Exit::NotFound, "task_not_found", message)
                 .hint("`taskyard list --all` shows every task")
                 .detail("task", task.as_str()),
-            Refusal::Blocked { task, by } => Self::new(Exit::Refused, "blocked", message)
-                .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(&by)))
+            Refusal::Blocked { task, by, through } => {
+                let problem = Self::new(Exit::Refused, "blocked", message)
+                    .hint(format!("finish {} first; `taskyard ready` shows what can start now", numbered(&by)))
+                    .detail("task", task.as_str())
+                    .detail("blockedBy", ids(&by));
+                match through {
+                    Some(parent) => problem.detail("through", parent.as_str()),
+                    None => problem,
+                }
+            }
+            Refusal::OpenParts { task, parts } => Self::new(Exit::Refused, "open_parts", message)
+                .hint(format!("finish {} first; people can overrule with --force, or `cancel --with-parts`", numbered(&parts)))
                 .detail("task", task.as_str())
-                .detail("blockedBy", ids(&by)),
+                .detail("parts", ids(&parts)),
             Refusal::Leased { task, holder, until } => Self::new(Exit::Refused, "leased", message)
                 .hint("take another with `taskyard claim --next`; people can overrule with --force")
                 .detail("task", task.as_str())

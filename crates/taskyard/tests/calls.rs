@@ -178,6 +178,35 @@ fn of_a_long_description_the_beginning_and_the_end_are_shown_and_what_comes_afte
 }
 
 #[test]
+fn a_task_with_open_parts_is_no_work_for_a_model_either() {
+    let (ana, ben) = ana_and_ben();
+    create(&ana, &["Schema", "Release"]);
+    let part = json!({ "subject": "Notes", "description": "d", "metadata": { "parent": "2" } });
+    assert!(!call(&ana, "TaskCreate", part).is_error);
+    let lost = call(&ana, "TaskCreate", json!({ "subject": "x", "description": "d", "metadata": { "parent": "9" } }));
+    assert!(lost.is_error && lost.text.contains("There is no task #9 to be a part of."), "{}", lost.text);
+    let circle = call(&ana, "TaskUpdate", json!({ "taskId": "3", "addBlockedBy": ["2"] }));
+    assert!(circle.is_error && circle.text.contains("#3 waits for #2 waits for #3"), "{}", circle.text);
+    let open = call(&ana, "TaskUpdate", json!({ "taskId": "2", "status": "completed" }));
+    assert!(open.is_error && open.text.contains("it has open parts: #3 Notes (pending)"), "{}", open.text);
+    assert!(!call(&ana, "TaskUpdate", json!({ "taskId": "2", "addBlockedBy": ["1"] })).is_error);
+    let blocked = call(&ben, "TaskClaim", json!({ "taskId": "3" }));
+    assert!(blocked.text.contains("it waits for #1 Schema (pending), as a part of #2"), "{}", blocked.text);
+    assert_eq!(
+        text(&ana, "TaskList", json!({})),
+        "#1 [pending] Schema\n#2 [pending] Release [blocked by #1]\n#3 [pending] Notes [blocked by #1]"
+    );
+    assert!(text(&ben, "TaskClaim", json!({})).contains("#1"));
+    let freed = call(&ben, "TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    assert!(freed.text.contains("#3") && !freed.text.contains("#2"), "{}", freed.text);
+    assert!(text(&ben, "TaskClaim", json!({})).contains("#3"));
+    assert!(text(&ana, "TaskClaim", json!({})).contains("Nothing is ready for you now"));
+    let freed = call(&ben, "TaskUpdate", json!({ "taskId": "3", "status": "completed" }));
+    assert!(freed.text.contains("#2"), "{}", freed.text);
+    assert!(text(&ana, "TaskClaim", json!({})).contains("#2"));
+}
+
+#[test]
 fn what_is_not_there_is_told_in_the_clients_words() {
     let (ana, _) = ana_and_ben();
     for (tool, input) in [

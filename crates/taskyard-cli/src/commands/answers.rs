@@ -9,7 +9,7 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId};
-use taskyard::operations::{Field, Told, Updated};
+use taskyard::operations::{Field, Told, Updated, now_ready};
 use taskyard::store::Problem as Defect;
 
 use crate::output::{Ids, Output, expires_at};
@@ -54,7 +54,7 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
         output.say(&Line::new().with(Tone::Dim, &terms))?;
     }
     if !updated.now_ready.is_empty() {
-        output.say(&now_ready(updated, yard, output)?)?;
+        output.say(&ready_line(&updated.now_ready, yard, output)?)?;
     }
     if !updated.open_blockers.is_empty() {
         output.warn(&format!(
@@ -69,6 +69,38 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     if !updated.dependents_started.is_empty() {
         let started = numbered(&updated.dependents_started);
         output.warn(&format!("{started} had already been started, and waits for #{} again", updated.task.id))?;
+    }
+    Ok(())
+}
+
+/// The answer to a change of several tasks.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AllUpdatedShape<'a> {
+    tasks: Vec<Shape<'a>>,
+    now_ready: Ids<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+}
+
+/// Tells what became of tasks that changed together, beginning each with the verb.
+pub(super) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut Output) -> Result<(), Problem> {
+    if let [one] = all {
+        return updated(verb, one, yard, output);
+    }
+    let ready = now_ready(all);
+    if output.is_json() {
+        return Ok(output.document(AllUpdatedShape {
+            tasks: all.iter().map(|updated| Shape(&updated.task)).collect(),
+            now_ready: Ids(&ready),
+            revision: all.iter().find_map(|updated| updated.revision).map(|revision| revision.0),
+        })?);
+    }
+    for one in all {
+        updated(verb, &Updated { now_ready: Vec::new(), ..one.clone() }, yard, output)?;
+    }
+    if !ready.is_empty() {
+        output.say(&ready_line(&ready, yard, output)?)?;
     }
     Ok(())
 }
@@ -92,11 +124,11 @@ fn shape(updated: &Updated) -> UpdatedShape<'_> {
 const NAMED: usize = 20;
 
 /// Names the tasks that can start now; their titles are looked up again, since the answer has the numbers only.
-fn now_ready(updated: &Updated, yard: &Yard, output: &Output) -> Result<Line, Problem> {
+fn ready_line(ready: &[TaskId], yard: &Yard, output: &Output) -> Result<Line, Problem> {
     let mut line = Line::new().with(Tone::Plain, "  ").with(Tone::Done, output.look().arrow());
     line.push(Tone::Plain, " now ready:");
     let snapshot = yard.store().read(yard.list_id())?;
-    for (number, id) in updated.now_ready.iter().take(NAMED).enumerate() {
+    for (number, id) in ready.iter().take(NAMED).enumerate() {
         line.push(Tone::Plain, if number == 0 { " " } else { ", " });
         line.push(Tone::Id, &format!("#{id}"));
         if let Some(task) = snapshot.find(id)?.task() {
@@ -106,7 +138,7 @@ fn now_ready(updated: &Updated, yard: &Yard, output: &Output) -> Result<Line, Pr
             }
         }
     }
-    if let more @ 1.. = updated.now_ready.len().saturating_sub(NAMED) {
+    if let more @ 1.. = ready.len().saturating_sub(NAMED) {
         line.push(Tone::Plain, &format!(" and {more} more"));
     }
     Ok(match output.look().width {

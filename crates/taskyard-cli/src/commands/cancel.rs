@@ -10,14 +10,18 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Give a task up: it no longer holds anything up
+/// Give tasks up: they no longer hold anything up
 ///
-/// It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
+/// A task with open parts is given up together with them (--with-parts). It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    /// The tasks; all of them in one revision, or none
+    #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',', required = true)]
+    ids: Vec<TaskId>,
+
+    /// Their open parts with them
+    #[arg(long)]
+    with_parts: bool,
 
     #[command(flatten)]
     lease: LeaseFlags,
@@ -26,8 +30,12 @@ pub(crate) struct Cancel {
 impl Cancel {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let updated = yard.cancel(&self.id)?.done()?;
-        answers::updated("Cancelled", &updated, &yard, output)?;
+        let outcome = match self.with_parts {
+            true => yard.cancel_with_parts(&self.ids)?,
+            false => yard.cancel_together(&self.ids)?,
+        };
+        let updated = outcome.done()?;
+        answers::updated_all("Cancelled", &updated, &yard, output)?;
         Ok(Exit::Done)
     }
 }

@@ -96,6 +96,8 @@ struct Lost<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked_by: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    through: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     busy_with: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     assignable_to: Option<Vec<String>>,
@@ -254,6 +256,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         owner: None,
         free_at: None,
         blocked_by: None,
+        through: None,
         busy_with: None,
         assignable_to: None,
         for_others: None,
@@ -266,7 +269,10 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
             lost.owner = Some(by);
             lost.free_at = free_at.map(|at| at.to_string());
         }
-        ClaimRefusal::Blocked { by } => lost.blocked_by = Some(Ids(by)),
+        ClaimRefusal::Blocked { by, through } => {
+            lost.blocked_by = Some(Ids(by));
+            lost.through = through.as_ref().map(TaskId::as_str);
+        }
         ClaimRefusal::AgentBusy { with } => lost.busy_with = Some(Ids(with)),
         ClaimRefusal::NotAllowed { only_for } => {
             lost.assignable_to = Some(only_for.iter().map(Assignee::to_string).collect());
@@ -280,7 +286,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
 fn advice(refusal: &ClaimRefusal) -> String {
     match refusal {
         ClaimRefusal::TaskNotFound => "`taskyard list --all` shows every task".to_owned(),
-        ClaimRefusal::Blocked { by } => {
+        ClaimRefusal::Blocked { by, .. } => {
             format!("finish {} first; `taskyard ready` shows what can start now", numbered(by))
         }
         ClaimRefusal::AgentBusy { with } => {

@@ -181,6 +181,7 @@ impl Tour<'_> {
     fn board(&mut self) -> Result<(), Problem> {
         let listing = self.yard.list(&Filter::default())?;
         let board = Board {
+            progress: &listing.progress,
             title: self.yard.list_id().as_str(),
             tasks: &listing.tasks,
             blockers: &listing.blockers,

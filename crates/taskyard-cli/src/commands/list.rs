@@ -2,9 +2,10 @@
 
 use clap::{Args, ValueEnum as _};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use taskyard::Yard;
 use taskyard::core::render::{Board, Line, Tone, client_line, gone_shape, historic_line, historic_mark_line};
+use taskyard::core::rules::parts::Progress;
 use taskyard::core::{Status, Task};
 use taskyard::operations::{Filter, Listing};
 
@@ -80,6 +81,9 @@ struct Answer<'a> {
     counts: Value,
     list: &'a str,
     revision: u64,
+    /// How far the parts of tasks are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     leases: Vec<LeaseShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +119,7 @@ impl List {
                 counts: counts_as_json(listing.counts),
                 list: yard.list_id().as_str(),
                 revision: listing.revision.0,
+                progress: progress_as_json(&listing),
                 leases: listing.leases.iter().map(LeaseShape).collect(),
                 problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
                 gone: listing.gone.as_ref().map(gone_shape),
@@ -147,7 +152,11 @@ impl List {
             let blockers = listing.blockers.get(&task.id).map(Vec::as_slice).unwrap_or_default();
             // The client shows the id written in the file; ours is the one that can be typed.
             let id = if yard.rules().is_client() { task.shown_id() } else { task.id.as_str() };
-            output.line(&Line::plain(&client_line(id, task, blockers)))?;
+            let mut line = client_line(id, task, blockers);
+            if let Some(progress) = listing.progress.get(&task.id) {
+                line.push_str(&format!(" [{progress}]"));
+            }
+            output.line(&Line::plain(&line))?;
         }
         Ok(())
     }
@@ -199,6 +208,7 @@ impl List {
             title: yard.list_id().as_str(),
             tasks: &listing.tasks,
             blockers: &listing.blockers,
+            progress: &listing.progress,
             counts: listing.counts,
             completed_after: self.completed_after(context)?,
         };
@@ -234,4 +244,14 @@ impl List {
                 .hint("use tree, flat or client under [display] style")
         })
     }
+}
+
+/// Returns how far the parts of the tasks shown are, for programs; none where no task shown has parts.
+fn progress_as_json(listing: &Listing) -> Option<Value> {
+    let entry = |task: &Task| {
+        let Progress { done, total } = listing.progress.get(&task.id)?;
+        Some((task.id.as_str().to_owned(), json!({"done": done, "total": total})))
+    };
+    let all: Map<String, Value> = listing.tasks.iter().filter_map(entry).collect();
+    (!all.is_empty()).then_some(Value::Object(all))
 }

@@ -32,6 +32,7 @@ impl Stats {
         tell_of_loss(stats.gone.as_ref(), &yard, output)?;
         let look = output.look();
         let board = Board {
+            progress: &Default::default(),
             title: yard.list_id().as_str(),
             tasks: &[],
             blockers: &Default::default(),

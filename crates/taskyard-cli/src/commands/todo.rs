@@ -123,7 +123,14 @@ fn show(todos: &[Item], agent: &str, output: &mut Output) -> Result<(), Problem>
     let count = |status| todos.iter().filter(|todo| todo.status == status).count();
     let counts = [count(Status::Pending), count(Status::InProgress), count(Status::Completed)];
     let title = escaping::one_line(agent);
-    let board = Board { title: &title, tasks: &[], blockers: &Default::default(), counts, completed_after: None };
+    let board = Board {
+        title: &title,
+        tasks: &[],
+        blockers: &Default::default(),
+        progress: &Default::default(),
+        counts,
+        completed_after: None,
+    };
     output.say(&board.header(&look))?;
     output.say(&Line::new())?;
     let lines: Vec<Line> = todos.iter().map(|todo| todo_line("  ", todo, &look)).collect();

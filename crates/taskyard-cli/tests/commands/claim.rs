@@ -218,3 +218,21 @@ fn work_without_a_name_leaves_alone_what_a_person_of_that_login_has_claimed() {
     let status = |id: &str| tasks.as_array().unwrap().iter().find(|task| task["id"] == id).unwrap()["status"].clone();
     assert_eq!((status("1"), status("2")), ("in_progress".into(), "completed".into()));
 }
+
+#[test]
+fn a_task_with_open_parts_is_no_work_and_its_parts_wait_with_it() {
+    Test::new()
+        .list("1 pending \"Schema\"; 2 pending \"Release\" <- 1")
+        .quietly("create Notes --parent 2")
+        .run("claim 3 --as ana")
+        .run("claim 3 --as ana --json")
+        .run("start 3 --json")
+        .run("list")
+        .run("done 1 --json")
+        .run("ready")
+        .run("claim --next --as ana")
+        .run("claim --next --as ben")
+        .run("done 3 --as ana --json")
+        .run("claim --next --as ben")
+        .snapshot();
+}

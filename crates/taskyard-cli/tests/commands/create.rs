@@ -8,12 +8,12 @@ fn a_task_gets_the_next_number() {
 #[test]
 fn every_field_can_be_given() {
     Test::new()
-        .list("1 pending; 2 pending; 3 pending")
+        .list("1 pending; 2 pending; 3 pending; 4 pending")
         .run(
             "create 'Deploy' -d 'To production' --active-form Deploying --blocked-by 1,#2 --blocks 3 --owner ana \
-             --priority high --tag ops --tag urgent,web --parent 1 --kind chore --meta 'cost={\"hours\": 2.50}' --json",
+             --priority high --tag ops --tag urgent,web --parent 4 --kind chore --meta 'cost={\"hours\": 2.50}' --json",
         )
-        .run("show 4")
+        .run("show 5")
         .snapshot();
 }
 

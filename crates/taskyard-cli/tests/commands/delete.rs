@@ -25,3 +25,23 @@ fn json_has_the_tasks_as_they_were() {
 fn a_number_is_never_given_out_again() {
     Test::new().list("1 pending; 2 pending").quietly("delete 2").run("create next --quiet").snapshot();
 }
+
+#[test]
+fn parts_stand_where_the_deleted_task_stood_or_go_with_it() {
+    Test::new()
+        .list("1 pending \"Release\"; 2 pending \"Docs\"; 3 pending \"Notes\"; 4 pending \"Guide\"")
+        .quietly("update 2 --parent 1")
+        .quietly("update 3 --parent 2")
+        .quietly("update 4 --parent 2")
+        .run("delete 2")
+        .run("list --style tree")
+        .run("undo")
+        .run("list --style tree")
+        .run("delete 2 --json")
+        .run("undo")
+        .run("delete 1 --with-parts")
+        .run("list")
+        .run("undo")
+        .run("list --style tree")
+        .snapshot();
+}

@@ -79,7 +79,7 @@ fn every_store_says_where_its_list_lies_and_which_tasks_are_blocked() {
             let tasks = test.json(&format!("list {flags} --json"))["tasks"].clone();
             tasks.as_array().unwrap().iter().map(|task| task["id"].clone()).collect::<Vec<_>>()
         };
-        assert_eq!(listed(&mut test, "--status blocked"), [two.clone()], "{store}");
+        assert_eq!(listed(&mut test, "--status blocked"), [two], "{store}");
         test = test.quietly(&format!("done {one}"));
         assert_eq!(listed(&mut test, "--status Blocked"), [Value::Null; 0], "{store}");
         assert_eq!(listed(&mut test, "--status blocked,completed"), [json!(one)], "{store}");

@@ -33,3 +33,21 @@ fn many_tasks_that_can_start_now_are_counted_rather_than_named() {
     let waiting: String = (2..=30).map(|number| format!("; {number} pending <- 1")).collect();
     Test::new().list(&format!("1 pending{waiting}")).run("done 1").snapshot();
 }
+
+#[test]
+fn a_task_with_open_parts_is_finished_with_them_or_by_force() {
+    Test::new()
+        .list("1 pending \"Release\"; 2 pending; 3 pending <- 1")
+        .quietly("update 2 --parent 1")
+        .quietly("create Notes --parent 1")
+        .run("done 1")
+        .run("done 1 --json")
+        .run("update 1 --status completed")
+        .run("cancel 1")
+        .run("done 1 2 4 --json")
+        .run("undo")
+        .run("cancel 1 --with-parts")
+        .run("undo")
+        .run("done 1 --force")
+        .snapshot();
+}

@@ -74,3 +74,19 @@ fn the_clients_rules_show_the_id_that_is_written_in_the_file() {
         .run("show 7")
         .snapshot();
 }
+
+#[test]
+fn a_parent_shows_how_far_its_parts_are() {
+    Test::new()
+        .list("1 pending \"Release\"; 2 pending; 3 pending; 4 pending")
+        .quietly("update 2 --parent 1")
+        .quietly("update 3 --parent 1")
+        .quietly("update 4 --parent 1")
+        .quietly("done 2")
+        .run("list")
+        .run("list --style flat")
+        .run("list --ready --json")
+        .run("list --rules client")
+        .run("list --status pending --json")
+        .snapshot();
+}

@@ -152,10 +152,10 @@ fn a_number_too_large_is_found_and_mended_with_its_edges_in_one_revision() {
         r#"{{"id":"{HUGE}","subject":"Huge","description":"","status":"pending","blocks":["2"],"blockedBy":["1"],"metadata":{{"parent":"3"}},"x":1.50}}"#
     );
     let waits = format!(
-        r#"{{"id":"2","subject":"Waits","description":"","status":"pending","blocks":[],"blockedBy":["{HUGE}"],"metadata":{{"parent":{HUGE}}}}}"#
+        r#"{{"id":"2","subject":"Waits","description":"","status":"pending","blocks":[],"blockedBy":["{HUGE}"]}}"#
     );
     let blocks = format!(
-        r#"{{"id":"1","subject":"Blocks","description":"","status":"pending","blocks":["{HUGE}"],"blockedBy":[]}}"#
+        r#"{{"id":"1","subject":"Blocks","description":"","status":"pending","blocks":["{HUGE}"],"blockedBy":[],"metadata":{{"parent":{HUGE}}}}}"#
     );
     let test = Test::new()
         .task_file("1.json", blocks)

@@ -3,9 +3,9 @@ use crate::test::Test;
 #[test]
 fn any_field_can_be_changed() {
     Test::new()
-        .list("1 pending; 2 pending; 3 pending <- 2")
+        .list("1 pending; 2 pending; 3 pending <- 2; 4 pending")
         .run(
-            "update 3 --subject New -d Text --active-form Doing --owner ana --priority low --tag a,b --parent 1 \
+            "update 3 --subject New -d Text --active-form Doing --owner ana --priority low --tag a,b --parent 4 \
              --add-blocked-by 1 --remove-blocked-by 2 --meta 'x=[1]'",
         )
         .run("show 3 --json")
@@ -38,4 +38,22 @@ fn nothing_to_change_is_told_apart_from_nothing_given() {
 #[test]
 fn a_task_that_is_not_there_is_not_found() {
     Test::new().run("update 1 --subject x").run("update 1 --subject x --json").snapshot();
+}
+
+#[test]
+fn a_parent_is_another_task_that_is_there_and_closes_no_circle() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending")
+        .quietly("update 2 --parent 1")
+        .run("update 1 --parent 1")
+        .run("update 1 --parent 1 --json")
+        .run("update 1 --parent 9 --json")
+        .run("create x --parent 9")
+        .run("update 1 --parent 2")
+        .run("update 2 --add-blocked-by 1 --json")
+        .run("depend 2 --on 1")
+        .run("create x --parent 1 --blocked-by 1")
+        .run("depend 1 --on 2")
+        .run("update 1 --meta parent='\"1\"' --rules client")
+        .snapshot();
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::rules::parts::Progress;
 use crate::{Status, Task, TaskId};
 
 use super::task_line::task_line;
@@ -22,6 +23,8 @@ pub struct Board<'a> {
     pub tasks: &'a [Task],
     /// What each of them waits for.
     pub blockers: &'a HashMap<TaskId, Vec<TaskId>>,
+    /// How far the parts are of each that has some.
+    pub progress: &'a HashMap<TaskId, Progress>,
     /// How many the whole list has: pending, in progress, completed.
     pub counts: [usize; 3],
     /// How many completed tasks are shown before the rest becomes `+N completed`; none shows all.
@@ -69,7 +72,14 @@ impl Board<'_> {
     fn task(&self, place: usize, guides: &str, id_width: usize, look: &Look) -> Line {
         let task = &self.tasks[place];
         let blockers = self.blockers.get(&task.id).map(Vec::as_slice).unwrap_or_default();
-        task_line(guides, id_width, task, blockers, look)
+        let Some(progress) = self.progress.get(&task.id) else {
+            return task_line(guides, id_width, task, blockers, look);
+        };
+        let progress = Line::new().with(Tone::Dim, &format!(" {progress}"));
+        let narrower = Look { width: look.width.map(|width| width.saturating_sub(progress.width())), ..*look };
+        let mut line = task_line(guides, id_width, task, blockers, &narrower);
+        line.append(progress);
+        line
     }
 
     fn id_width(&self, hidden: &HashSet<usize>) -> usize {
@@ -208,7 +218,8 @@ mod tests {
 
     use super::Board;
     use crate::render::Look;
-    use crate::{Status, Task, TaskId};
+    use crate::rules::parts::progress;
+    use crate::{Rules, Status, Task, TaskId};
 
     fn task(number: u64, status: Status, parent: Option<u64>) -> Task {
         let mut task = Task::new(TaskId::number(number), format!("t{number}"));
@@ -218,7 +229,15 @@ mod tests {
     }
 
     fn tree(tasks: &[Task], completed_after: Option<usize>) -> Vec<String> {
-        let board = Board { title: "L", tasks, blockers: &HashMap::new(), counts: [0, 0, 0], completed_after };
+        let progress = progress(tasks, Rules::Strict);
+        let board = Board {
+            title: "L",
+            tasks,
+            blockers: &HashMap::new(),
+            progress: &progress,
+            counts: [0, 0, 0],
+            completed_after,
+        };
         board.tree(&Look::PIPE).iter().skip(2).map(ToString::to_string).collect()
     }
 
@@ -230,14 +249,14 @@ mod tests {
             task(3, Status::Pending, Some(1)),
             task(4, Status::Pending, Some(2)),
         ];
-        assert_eq!(tree(&tasks, None), ["  ◻ #1 t1", "  ├ ◼ #2 t2", "  │ └ ◻ #4 t4", "  └ ◻ #3 t3"]);
+        assert_eq!(tree(&tasks, None), ["  ◻ #1 t1 0/2", "  ├ ◼ #2 t2 0/1", "  │ └ ◻ #4 t4", "  └ ◻ #3 t3"]);
     }
 
     #[test]
     fn tasks_that_are_each_others_parents_are_still_shown() {
         let tasks =
             [task(1, Status::Pending, Some(2)), task(2, Status::Pending, Some(1)), task(3, Status::Pending, Some(1))];
-        assert_eq!(tree(&tasks, None), ["  ◻ #1 t1", "  └ ◻ #3 t3", "  ◻ #2 t2"]);
+        assert_eq!(tree(&tasks, None), ["  ◻ #1 t1 0/1", "  └ ◻ #3 t3", "  ◻ #2 t2"]);
     }
 
     #[test]
@@ -260,6 +279,6 @@ mod tests {
     fn a_completed_parent_of_open_work_is_never_folded_away() {
         let tasks =
             [task(9, Status::Pending, Some(1)), task(1, Status::Completed, None), task(2, Status::Completed, None)];
-        assert_eq!(tree(&tasks, Some(0)), ["  ✔ #1 t1", "  └ ◻ #9 t9", "    +1 completed"]);
+        assert_eq!(tree(&tasks, Some(0)), ["  ✔ #1 t1 0/1", "  └ ◻ #9 t9", "    +1 completed"]);
     }
 }

@@ -6,6 +6,7 @@ use super::agents::is_same_agent;
 use super::assignment::may_take;
 use super::listing::OpenTasks;
 use super::ordering::Place;
+use super::parts::held_up_through;
 use super::readiness::{Ranked, rank};
 use super::refusal::Refusal;
 use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
@@ -62,10 +63,12 @@ pub enum ClaimRefusal {
     #[error("it is completed")]
     AlreadyResolved,
     /// It waits for others that are open.
-    #[error("it waits for {}", super::refusal::numbered(.by))]
+    #[error("it waits for {}{}", super::refusal::numbered(.by), super::refusal::as_its_parent(.through.as_ref()))]
     Blocked {
         /// Those.
         by: Vec<TaskId>,
+        /// The task it is a part of, where it waits because that one does.
+        through: Option<TaskId>,
     },
     /// The agent has as much to do as it may have.
     #[error("{} is not finished", super::refusal::numbered(.with))]
@@ -148,7 +151,8 @@ pub fn judge_claim(
         }
     }
     if !open_blockers.is_empty() {
-        return Err(ClaimRefusal::Blocked { by: open_blockers.to_vec() });
+        let through = held_up_through(task, open_blockers);
+        return Err(ClaimRefusal::Blocked { by: open_blockers.to_vec(), through });
     }
     Ok(())
 }
@@ -210,9 +214,13 @@ pub fn candidates(
     passed_over: &HashSet<TaskId>,
     rules: Rules,
 ) -> Result<Vec<Candidate>, ClaimRefusal> {
-    let open = OpenTasks::of(tasks);
+    let open = OpenTasks::of(tasks, rules);
     let is_resumed = |task: &&Task| {
-        claimant.resumes.covers(&task.id) && !passed_over.contains(&task.id) && open.blockers(task).is_empty()
+        claimant.resumes.covers(&task.id)
+            && !passed_over.contains(&task.id)
+            && open.blockers(task).is_empty()
+            // Whoever has a task with open parts goes on with those.
+            && open.parts(task).is_empty()
     };
     let mut own: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(is_resumed).collect();
     own.sort_by_key(|task| (task.status != Status::InProgress, Place::of(&task.id)));
@@ -224,8 +232,9 @@ pub fn candidates(
         .iter()
         .map(|task| Candidate { task: task.id.clone(), why: why(task).to_owned(), is_resumed: true })
         .collect();
-    let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) =
-        rank(tasks, None).into_iter().partition(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
+    let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) = rank(tasks, None, rules)
+        .into_iter()
+        .partition(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
     let wanted = fitting.into_iter().filter(|ranked| !passed_over.contains(&ranked.task.id));
     candidates.extend(wanted.map(|ranked| Candidate { task: ranked.task.id, why: ranked.why, is_resumed: false }));
     if candidates.is_empty() {
@@ -274,7 +283,7 @@ mod tests {
             assert_eq!(taken, Err(ClaimRefusal::AlreadyClaimed { by: "ben".into(), free_at: None }));
             assert_eq!(judge(&task(1, "ana", Status::Completed), rules), Err(ClaimRefusal::AlreadyResolved));
             let waits = judge(&task(1, "", Status::Pending), rules);
-            assert_eq!(waits, Err(ClaimRefusal::Blocked { by: blocked.to_vec() }));
+            assert_eq!(waits, Err(ClaimRefusal::Blocked { by: blocked.to_vec(), through: None }));
             assert_eq!(judge_claim(&task(1, "ana", Status::Pending), &[], &ana(), rules), Ok(()));
         }
     }
@@ -347,5 +356,25 @@ mod tests {
         assert_eq!(unnamed(&[3]), [3, 1, 5]);
         let nothing = candidates(&tasks[3..4], &ana(), &HashSet::new(), Rules::Strict);
         assert_eq!(nothing, Err(ClaimRefusal::NothingReady { for_others: 1 }));
+    }
+
+    #[test]
+    fn a_task_with_open_parts_is_not_given_out_even_to_whoever_has_it() {
+        let mut tasks = [
+            task(1, "ana", Status::InProgress),
+            with(task(2, "", Status::Pending), json!({ "parent": "1" })),
+            task(3, "", Status::Pending),
+            with(task(4, "ben", Status::InProgress), json!({ "parent": "3" })),
+        ];
+        let order = |tasks: &[Task], rules| {
+            let found = candidates(tasks, &ana(), &HashSet::new(), rules).unwrap();
+            found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&tasks, Rules::Strict), [2]);
+        assert_eq!(order(&tasks, CLIENT), [1, 2, 3]);
+        tasks[1].status = Status::Completed;
+        assert_eq!(order(&tasks, Rules::Strict), [1]);
+        // By its id it may be had.
+        assert_eq!(judge_claim(&tasks[2], &[], &ana(), Rules::Strict), Ok(()));
     }
 }

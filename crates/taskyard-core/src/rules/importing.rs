@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use serde_json::{Map, Value};
 
 use super::dependencies::{Edge, find_cycle, tangled};
+use super::import_circles::cut_circles;
 use super::numbering::LARGEST_NUMBER;
 use crate::dialect::foreign::{ImportFormat, Imported, Loss};
 use crate::{Metadata, Task, TaskId};
@@ -63,6 +64,8 @@ pub fn plan_import(tasks: &[Task], imported: &Imported, source: &Source, new_ids
     if !(edges.is_empty() && source.may_be_without_edges()) {
         connect(&mut after, &came, &edges);
     }
+
+    cut_circles(tasks, &mut after, &edges, &mapping, &mut plan.losses);
 
     for (_, id) in &mapping {
         let Some(task) = after.remove(id) else { continue };
@@ -196,6 +199,10 @@ fn arriving(
     let mut said: Metadata = task.metadata.clone().unwrap_or_default();
     if let Some(parent) = task.parent() {
         match new_id.get(&parent) {
+            _ if parent == task.id => {
+                said.shift_remove("parent");
+                losses.push(Loss { of: task.id.as_str().to_owned(), what: "it is a part of itself".to_owned() });
+            }
             Some(same) if **same == parent => {}
             Some(other) => drop(said.insert("parent".to_owned(), other.as_str().into())),
             None => {
@@ -292,12 +299,12 @@ mod tests {
     #[test]
     fn edges_and_parents_follow_the_new_ids() {
         let mut part = task("bd-2", &["bd-1"]);
-        part.metadata = json!({"parent": "bd-1"}).as_object().cloned();
-        let plan = plan(&[task("1", &[])], &[task("bd-1", &[]), part], ImportFormat::Beads);
-        let [one, two] = plan.created.as_slice() else { panic!("{plan:?}") };
+        part.metadata = json!({"parent": "bd-3"}).as_object().cloned();
+        let plan = plan(&[task("1", &[])], &[task("bd-1", &[]), part, task("bd-3", &[])], ImportFormat::Beads);
+        let [one, two, three] = plan.created.as_slice() else { panic!("{plan:?}") };
         assert_eq!((one.id.as_str(), two.id.as_str()), ("2", "3"));
         assert_eq!((&two.blocked_by, &one.blocks), (&vec![one.id.clone()], &vec![two.id.clone()]));
-        assert_eq!(two.parent(), Some(one.id.clone()));
+        assert_eq!(two.parent(), Some(three.id.clone()));
         assert_eq!(two.meta("imported"), Some(&json!({"from": "beads", "source": "/tasks.json", "id": "bd-2"})));
     }
 

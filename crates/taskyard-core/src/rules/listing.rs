@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ordering::{sort_as_the_client, sort_for_display};
+use super::parts::{OpenParts, Progress, progress};
 use super::places::Places;
-use crate::{ClientVersion, Status, Task, TaskId};
+use crate::{ClientVersion, Rules, Status, Task, TaskId};
 
 /// Which tasks are wanted; everything visible where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,23 +35,26 @@ pub struct Selection {
     pub counts: [usize; 3],
     /// The open tasks each chosen task waits for. Tasks that wait for none are left out.
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
+    /// How far the parts are of each task of the whole list that has some.
+    pub progress: HashMap<TaskId, Progress>,
 }
 
 /// Chooses from the tasks of a list.
-pub fn select(mut tasks: Vec<Task>, filter: &Filter) -> Selection {
+pub fn select(mut tasks: Vec<Task>, filter: &Filter, rules: Rules) -> Selection {
     let counts = count(&tasks);
-    let open = OpenTasks::of(&tasks);
+    let open = OpenTasks::of(&tasks, rules);
+    let progress = progress(&tasks, rules);
     let mut blockers = HashMap::new();
     tasks.retain(|task| {
         let waits_for = open.blockers(task);
-        let wanted = is_wanted(task, filter, &waits_for);
+        let wanted = is_wanted(task, filter, &waits_for, &open);
         if wanted && !waits_for.is_empty() {
             blockers.insert(task.id.clone(), waits_for);
         }
         wanted
     });
     sort_for_display(&mut tasks);
-    Selection { tasks, counts, blockers }
+    Selection { tasks, counts, blockers, progress }
 }
 
 /// Returns how many tasks are pending, in progress and completed, internal ones left out.
@@ -62,25 +66,54 @@ pub fn count(tasks: &[Task]) -> [usize; 3] {
     counts
 }
 
-/// The open tasks of a list.
+/// The open tasks of a list, and what they hold up.
 #[derive(Debug)]
-pub struct OpenTasks(Places);
-
-impl OpenTasks {
-    /// Notes which tasks of a list are open.
-    pub fn of(tasks: &[Task]) -> Self {
-        Self(Places::of(tasks, |task| task.status.is_open()))
-    }
-
-    /// Returns the open tasks that a task waits for. One that does not exist is not open.
-    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
-        task.blocked_by.iter().filter(|id| self.0.contains(id)).cloned().collect()
-    }
+pub struct OpenTasks {
+    places: Places,
+    /// What parts mean; none where no task is a part of another, and to the client, which knows no parts.
+    parts: Option<OpenParts>,
 }
 
-/// Tells whether a task can start now: pending, nobody's, not internal, and nothing open before it.
-pub fn is_ready(task: &Task, open_blockers: &[TaskId]) -> bool {
-    task.status == Status::Pending && task.owner().is_none() && !task.is_internal() && open_blockers.is_empty()
+impl OpenTasks {
+    /// Notes which tasks of a list are open, and which parts.
+    pub fn of(tasks: &[Task], rules: Rules) -> Self {
+        let places = Places::of(tasks, |task| task.status.is_open());
+        let parts = if rules.is_client() { None } else { OpenParts::of(tasks, &places) };
+        Self { places, parts }
+    }
+
+    /// Returns the open tasks that a task waits for, and those that hold it up because the task it is a part of waits for them. One
+    /// that does not exist is not open.
+    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
+        let mut blockers: Vec<TaskId> = task.blocked_by.iter().filter(|id| self.places.contains(id)).cloned().collect();
+        for id in self.of_parts(task, OpenParts::blockers) {
+            if !blockers.contains(id) {
+                blockers.push(id.clone());
+            }
+        }
+        blockers
+    }
+
+    /// Returns the open parts of an open task.
+    pub fn parts(&self, task: &Task) -> &[TaskId] {
+        self.of_parts(task, OpenParts::parts)
+    }
+
+    /// Tells whether a task can start now: pending, nobody's, not internal, nothing open before it, and no part of it open.
+    pub fn can_start(&self, task: &Task, open_blockers: &[TaskId]) -> bool {
+        task.status == Status::Pending
+            && task.owner().is_none()
+            && !task.is_internal()
+            && open_blockers.is_empty()
+            && self.parts(task).is_empty()
+    }
+
+    fn of_parts(&self, task: &Task, wanted: fn(&OpenParts, usize) -> &[TaskId]) -> &[TaskId] {
+        match (&self.parts, self.parts.as_ref().and_then(|_| self.places.get(&task.id))) {
+            (Some(parts), Some(place)) => wanted(parts, place),
+            _ => &[],
+        }
+    }
 }
 
 /// Tells whether a task is open and waits for others that are.
@@ -124,12 +157,12 @@ fn has_wanted_state(task: &Task, filter: &Filter, open_blockers: &[TaskId]) -> b
     is_any_wanted || filter.statuses.contains(&task.status) || (filter.or_blocked && is_blocked(task, open_blockers))
 }
 
-fn is_wanted(task: &Task, filter: &Filter, open_blockers: &[TaskId]) -> bool {
+fn is_wanted(task: &Task, filter: &Filter, open_blockers: &[TaskId], open: &OpenTasks) -> bool {
     (filter.internal || !task.is_internal())
         && has_wanted_state(task, filter, open_blockers)
         && filter.owner.as_deref().is_none_or(|owner| task.owner() == Some(owner))
         && filter.tag.as_deref().is_none_or(|wanted| task.tags().any(|tag| tag == wanted))
-        && (!filter.ready || is_ready(task, open_blockers))
+        && (!filter.ready || open.can_start(task, open_blockers))
         && (!filter.blocked || is_blocked(task, open_blockers))
 }
 
@@ -138,7 +171,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{Filter, as_the_client_lists, select};
-    use crate::{ClientVersion, Status, Task, TaskId};
+    use crate::{ClientVersion, Rules, Status, Task, TaskId};
 
     fn id(number: u64) -> TaskId {
         TaskId::number(number)
@@ -165,12 +198,12 @@ mod tests {
     }
 
     fn chosen(filter: &Filter) -> Vec<u64> {
-        select(list(), filter).tasks.iter().filter_map(|task| task.id.as_number()).collect()
+        select(list(), filter, Rules::Strict).tasks.iter().filter_map(|task| task.id.as_number()).collect()
     }
 
     #[test]
     fn everything_visible_is_shown_in_display_order() {
-        let selection = select(list(), &Filter::default());
+        let selection = select(list(), &Filter::default(), Rules::Strict);
         assert_eq!(selection.tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["2", "3", "4", "1", "6"]);
         assert_eq!(selection.counts, [2, 1, 2]);
         assert_eq!(selection.blockers[&id(4)], [id(2)]);
@@ -194,7 +227,7 @@ mod tests {
 
     #[test]
     fn blockers_are_told_only_of_tasks_that_are_shown() {
-        let selection = select(list(), &Filter { ready: true, ..Filter::default() });
+        let selection = select(list(), &Filter { ready: true, ..Filter::default() }, Rules::Strict);
         assert!(selection.blockers.is_empty());
     }
 

@@ -53,10 +53,10 @@ pub enum Mend {
         /// The task to change.
         task: TaskId,
     },
-    /// The task is no longer a part of another.
+    /// Tasks are no longer parts of another.
     ForgetParent {
-        /// The task to change.
-        task: TaskId,
+        /// The tasks to change.
+        parts: Vec<TaskId>,
     },
     /// The task is pending again, and nobody's.
     Release {
@@ -78,7 +78,10 @@ impl Mend {
             Self::Deduplicate { task } => format!("name each task once in the edges of {task}"),
             Self::Disconnect { task, on } => format!("let {task} no longer wait for {on}"),
             Self::RewriteId { task } => format!("write {task} as the id into its file"),
-            Self::ForgetParent { task } => format!("take the parent out of the metadata of {task}"),
+            Self::ForgetParent { parts } => {
+                let parts: Vec<&str> = parts.iter().map(TaskId::as_str).collect();
+                format!("take the parent out of the metadata of {}", parts.join(", "))
+            }
             Self::Release { task, .. } => format!("release {task}: it is pending again, and nobody's"),
         }
     }
@@ -103,11 +106,14 @@ pub fn mend(tasks: &mut BTreeMap<TaskId, Task>, mend: &Mend) -> Vec<TaskId> {
             changed
         }
         Mend::RewriteId { task } => change(tasks, task, |task| task.stated_id = None),
-        Mend::ForgetParent { task } => change(tasks, task, |task| {
-            if let Some(metadata) = &mut task.metadata {
-                metadata.shift_remove("parent");
-            }
-        }),
+        Mend::ForgetParent { parts } => {
+            let forget = |task: &mut Task| {
+                if let Some(metadata) = &mut task.metadata {
+                    metadata.shift_remove("parent");
+                }
+            };
+            parts.iter().flat_map(|part| change(tasks, part, forget)).collect()
+        }
         Mend::Release { task, owner } => change(tasks, task, |task| {
             if task.owner() == Some(owner.as_str()) {
                 *task = given_back(task);
@@ -167,7 +173,7 @@ mod tests {
         assert_eq!(mend(&mut tasks, &Mend::AddBlockedBy { task: id(2), id: id(1) }), [id(2)]);
         assert_eq!(tasks[&id(2)].blocked_by, [id(1)]);
         mend(&mut tasks, &Mend::RewriteId { task: id(2) });
-        mend(&mut tasks, &Mend::ForgetParent { task: id(2) });
+        mend(&mut tasks, &Mend::ForgetParent { parts: vec![id(2)] });
         assert_eq!((tasks[&id(2)].shown_id(), tasks[&id(2)].parent()), ("2", None));
     }
 

@@ -6,6 +6,7 @@ pub mod attempts;
 pub mod attention;
 pub mod briefing;
 pub mod chains;
+pub mod circles;
 pub mod claiming;
 pub mod departing;
 pub mod dependencies;
@@ -29,6 +30,7 @@ pub mod numbering;
 pub mod ordering;
 pub mod own_list;
 pub mod ownership;
+pub mod parts;
 pub mod patching;
 pub mod plan_approval;
 pub mod readiness;
@@ -47,6 +49,7 @@ pub mod unfinished;
 pub mod vanishing;
 pub mod verifying;
 
+mod import_circles;
 mod places;
 
 #[cfg(test)]

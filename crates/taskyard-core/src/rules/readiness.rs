@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use super::chains::Chains;
-use super::listing::{OpenTasks, is_ready};
+use super::listing::OpenTasks;
 use super::ordering::Place;
-use crate::{Priority, Task, TaskId};
+use crate::{Priority, Rules, Task, TaskId};
 
 /// A task that can start now, and why it stands where it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +22,10 @@ pub struct Ranked {
 
 /// Returns the tasks that can start now, at most so many: by priority, then by the longest chain behind each, then by
 /// number.
-pub fn rank(tasks: &[Task], limit: Option<usize>) -> Vec<Ranked> {
-    let open = OpenTasks::of(tasks);
+pub fn rank(tasks: &[Task], limit: Option<usize>, rules: Rules) -> Vec<Ranked> {
+    let open = OpenTasks::of(tasks, rules);
     let chains = Chains::of(tasks);
-    let can_start = |place: &usize| is_ready(&tasks[*place], &open.blockers(&tasks[*place]));
+    let can_start = |place: &usize| open.can_start(&tasks[*place], &open.blockers(&tasks[*place]));
     let mut ready: Vec<usize> = (0..tasks.len()).filter(can_start).collect();
     ready.sort_by_cached_key(|place| {
         (Reverse(tasks[*place].priority()), Reverse(chains.length(*place)), Place::of(&tasks[*place].id))
@@ -64,7 +64,7 @@ mod tests {
     use serde_json::json;
 
     use super::rank;
-    use crate::{Task, TaskId};
+    use crate::{ClientVersion, Rules, Status, Task, TaskId};
 
     fn task(number: u64, blocked_by: &[u64], priority: &str) -> Task {
         Task {
@@ -85,14 +85,14 @@ mod tests {
             task(6, &[], "low"),
             task(7, &[], "high"),
         ];
-        let ranked = rank(&tasks, None);
+        let ranked = rank(&tasks, None, Rules::Strict);
         let order: Vec<&str> = ranked.iter().map(|ranked| ranked.task.id.as_str()).collect();
         assert_eq!(order, ["7", "2", "1", "6"]);
         assert_eq!(ranked[0].why, "high priority; nothing waits for it");
         assert_eq!(ranked[1].why, "unblocks 2 tasks (chain of 2)");
         assert_eq!((ranked[1].chain, ranked[1].unblocks.len()), (2, 2));
         assert_eq!(ranked[3].why, "low priority; nothing waits for it");
-        assert_eq!(rank(&tasks, Some(2)).len(), 2);
+        assert_eq!(rank(&tasks, Some(2), Rules::Strict).len(), 2);
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
             metadata: json!({ "assignable_to": assignable_to }).as_object().cloned(),
             ..task(1, &[], "medium")
         };
-        let why = |task| rank(&[task], None).remove(0).why;
+        let why = |task| rank(&[task], None, Rules::Strict).remove(0).why;
         assert_eq!(why(only_for(json!("role:review"))), "nothing waits for it; only for role:review");
         assert_eq!(why(only_for(json!(["ana", "role:build"]))), "nothing waits for it; only for ana, role:build");
         assert_eq!(why(only_for(json!([]))), "nothing waits for it");
@@ -110,16 +110,40 @@ mod tests {
     #[test]
     fn a_task_with_an_owner_or_an_open_blocker_is_not_ready() {
         let mut tasks = [task(1, &[], "medium"), task(2, &[1], "medium")];
-        assert_eq!(rank(&tasks, None).len(), 1);
+        assert_eq!(rank(&tasks, None, Rules::Strict).len(), 1);
         tasks[0].owner = Some("ana".into());
-        assert!(rank(&tasks, None).is_empty());
+        assert!(rank(&tasks, None, Rules::Strict).is_empty());
+    }
+
+    #[test]
+    fn a_task_is_ready_when_its_last_part_is_closed_and_its_parts_when_it_could_be() {
+        let part_of =
+            |parent: u64, task: Task| Task { metadata: json!({ "parent": parent }).as_object().cloned(), ..task };
+        let mut tasks = [
+            task(1, &[], "medium"),
+            part_of(1, task(2, &[], "medium")),
+            part_of(1, task(3, &[2], "medium")),
+            task(4, &[1], "medium"),
+            part_of(4, task(5, &[], "medium")),
+        ];
+        let ready = |tasks: &[Task], rules| {
+            rank(tasks, None, rules).iter().filter_map(|ranked| ranked.task.id.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(ready(&tasks, Rules::Strict), [2]);
+        assert_eq!(ready(&tasks, Rules::Client(ClientVersion::V2_1_325)), [1, 2, 5]);
+        tasks[1].status = Status::Completed;
+        assert_eq!(ready(&tasks, Rules::Strict), [3]);
+        tasks[2].status = Status::Completed;
+        assert_eq!(ready(&tasks, Rules::Strict), [1]);
+        tasks[0].status = Status::Completed;
+        assert_eq!(ready(&tasks, Rules::Strict), [5]);
     }
 
     #[test]
     fn tasks_in_a_circle_are_never_ready_and_hang_nothing() {
         let tasks =
             [task(1, &[2], "medium"), task(2, &[1], "medium"), task(3, &[], "medium"), task(4, &[3, 1], "medium")];
-        let ranked = rank(&tasks, None);
+        let ranked = rank(&tasks, None, Rules::Strict);
         assert_eq!(ranked.len(), 1);
         assert_eq!(ranked[0].why, "unblocks 1 task");
     }

@@ -44,6 +44,18 @@ pub enum Refusal {
         /// The circle, each waiting for the next, the first again at the end.
         path: Vec<TaskId>,
     },
+    /// A task cannot be a part of itself.
+    #[error("task {task} cannot be a part of itself")]
+    PartOfItself {
+        /// The task.
+        task: TaskId,
+    },
+    /// A task that is not there cannot have parts.
+    #[error("there is no task {task} to be a part of")]
+    NoSuchParent {
+        /// The task that was named.
+        task: TaskId,
+    },
     /// A task that is not there cannot be depended on.
     #[error("there is no task {task} to depend on")]
     NoSuchBlocker {
@@ -51,12 +63,22 @@ pub enum Refusal {
         task: TaskId,
     },
     /// The task waits for others that are still open.
-    #[error("task {task} is blocked by {}", numbered(.by))]
+    #[error("task {task} is blocked by {}{}", numbered(.by), as_its_parent(.through.as_ref()))]
     Blocked {
         /// The task.
         task: TaskId,
         /// What it waits for.
         by: Vec<TaskId>,
+        /// The task it is a part of, where it waits because that one does.
+        through: Option<TaskId>,
+    },
+    /// The task has parts that are open, so that it is not finished.
+    #[error("task {task} has open parts: {}", numbered(.parts))]
+    OpenParts {
+        /// The task.
+        task: TaskId,
+        /// Its open parts.
+        parts: Vec<TaskId>,
     },
     /// Somebody else works on the task.
     #[error("{holder} is working on task {task}{}", until_when(*.until))]
@@ -209,6 +231,11 @@ fn chain(path: &[TaskId]) -> String {
 
 pub(super) fn numbered(tasks: &[TaskId]) -> String {
     tasks.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Says that a task waits because the one does that it is a part of.
+pub(crate) fn as_its_parent(parent: Option<&TaskId>) -> String {
+    parent.map(|parent| format!(", as a part of #{parent}")).unwrap_or_default()
 }
 
 fn until_when(until: Option<Timestamp>) -> String {

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::chains::Chains;
-use super::listing::{OpenTasks, count, is_blocked, is_ready};
+use super::listing::{OpenTasks, count, is_blocked};
 use super::vanishing::Gone;
-use crate::{Priority, Revision, Task, TaskId};
+use crate::{Priority, Revision, Rules, Task, TaskId};
 
 /// A list in numbers. Internal tasks are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,15 +38,15 @@ pub struct Stats {
 }
 
 /// Counts the tasks of a list.
-pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision) -> Stats {
-    let open = OpenTasks::of(tasks);
+pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision, rules: Rules) -> Stats {
+    let open = OpenTasks::of(tasks, rules);
     let mut stats = Stats { counts: count(tasks), unreadable, revision, ..Stats::default() };
     let mut owners: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut priorities: BTreeMap<Reverse<Priority>, usize> = BTreeMap::new();
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
     for task in tasks.iter().filter(|task| !task.is_internal()) {
         let waits_for = open.blockers(task);
-        stats.ready += usize::from(is_ready(task, &waits_for));
+        stats.ready += usize::from(open.can_start(task, &waits_for));
         stats.blocked += usize::from(is_blocked(task, &waits_for));
         stats.cancelled += usize::from(task.is_cancelled());
         stats.edges += task.blocked_by.len();
@@ -73,7 +73,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::tally;
-    use crate::{Revision, Status, Task, TaskId};
+    use crate::{Revision, Rules, Status, Task, TaskId};
 
     fn task(number: u64, status: Status, blocked_by: &[u64], metadata: &Value) -> Task {
         Task {
@@ -94,7 +94,7 @@ mod tests {
             task(5, Status::Pending, &[], &json!({ "_internal": 1, "tags": ["b"] })),
         ];
         tasks[3].owner = Some("ana".into());
-        let stats = tally(&tasks, 2, Revision(7));
+        let stats = tally(&tasks, 2, Revision(7), Rules::Strict);
         assert_eq!((stats.counts, stats.ready, stats.blocked, stats.cancelled), ([2, 1, 1], 1, 2, 1));
         assert_eq!(stats.owners, [("ana".to_owned(), [0, 1, 0])]);
         assert_eq!(stats.priorities, [("high".to_owned(), 1), ("low".to_owned(), 1)]);

@@ -1,6 +1,7 @@
 //! Which change of status is allowed, and what it means.
 
 use super::agents::is_same_agent;
+use super::parts::held_up_through;
 use super::refusal::Refusal;
 use crate::{AgentName, Rules, Status, Task, TaskId};
 
@@ -30,7 +31,8 @@ pub fn judge_transition(
         return Ok(None);
     }
     if to == Status::InProgress && !open_blockers.is_empty() && !rules.is_client() {
-        return Err(Refusal::Blocked { task: task.id.clone(), by: open_blockers.to_vec() });
+        let through = held_up_through(task, open_blockers);
+        return Err(Refusal::Blocked { task: task.id.clone(), by: open_blockers.to_vec(), through });
     }
     Ok(Some(match (task.status, to) {
         (Status::Completed, _) => Transition::Reopen,
@@ -75,7 +77,7 @@ mod tests {
         let by = [TaskId::number(1)];
         for status in [Status::Pending, Status::Completed] {
             let refused = judge_transition(&task(status), Status::InProgress, &by, Rules::Strict);
-            assert_eq!(refused, Err(Refusal::Blocked { task: TaskId::number(2), by: by.to_vec() }));
+            assert_eq!(refused, Err(Refusal::Blocked { task: TaskId::number(2), by: by.to_vec(), through: None }));
         }
         let passed = judge_transition(&task(Status::Pending), Status::InProgress, &by, CLIENT);
         assert_eq!(passed, Ok(Some(Transition::Start)));

@@ -5,7 +5,7 @@ use crate::rules::assignment::may_take;
 use crate::rules::gate::System;
 use crate::rules::hooking::HookEvent;
 use crate::rules::readiness::rank;
-use crate::rules::refusal::Refusal;
+use crate::rules::refusal::{Refusal, as_its_parent};
 use crate::{AgentName, Rules, Status, Task, TaskId};
 
 /// What a refusal is explained with.
@@ -66,7 +66,7 @@ const LONGEST_CIRCLE: usize = 12;
 impl Surroundings<'_> {
     /// Returns a sentence that names what this agent could take, best first.
     pub(super) fn instead(&self) -> String {
-        let ready = rank(self.tasks, None).into_iter().map(|ranked| ranked.task);
+        let ready = rank(self.tasks, None, self.rules).into_iter().map(|ranked| ranked.task);
         let offered: Vec<String> = ready
             .filter(|task| may_take(task, self.agent, self.roles))
             .take(OFFERED)
@@ -115,7 +115,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         ),
         Refusal::Cycle { path } => format!(
             "That would close a circle in which nothing could ever start: {}. Nothing was changed. Leave out the edge that \
-             closes it, or say the order the other way round.",
+             closes it, or say the order the other way round. A task waits for its parts, and they wait for what it waits for.",
             circle(path)
         ),
         Refusal::TaskExists { task } => {
@@ -126,10 +126,22 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
              is missing.",
             around.words.list
         ),
-        Refusal::Blocked { task, by } => format!(
-            "Task #{task} cannot start: it waits for {}. Nothing was changed. {}",
+        Refusal::PartOfItself { task } => format!("Task #{task} cannot be a part of itself. Nothing was changed."),
+        Refusal::NoSuchParent { task } => format!(
+            "There is no task #{task} to be a part of. Nothing was changed. {} shows every id; create the task first if it is \
+             missing.",
+            around.words.list
+        ),
+        Refusal::Blocked { task, by, through } => format!(
+            "Task #{task} cannot start: it waits for {}{}. Nothing was changed. {}",
             around.named(by),
+            as_its_parent(through.as_ref()),
             around.instead()
+        ),
+        Refusal::OpenParts { task, parts } => format!(
+            "Task #{task} cannot be completed: it has open parts: {}. Nothing was changed. Complete those first; the task itself is \
+             ready when the last of them is closed.",
+            around.named(parts)
         ),
         Refusal::Leased { task, holder, until } => {
             let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
@@ -232,7 +244,7 @@ mod tests {
     #[test]
     fn a_refused_start_names_the_open_blockers_and_what_is_ready_instead() {
         assert_eq!(
-            told(&Refusal::Blocked { task: TaskId::number(3), by: ids([1, 2]) }),
+            told(&Refusal::Blocked { task: TaskId::number(3), by: ids([1, 2]), through: None }),
             "Task #3 cannot start: it waits for #1 Design (in_progress, ben), #2 Plan\\nall (pending). Nothing was changed. \
              Ready instead: #2 Plan\\nall, #5 Write."
         );

@@ -11,6 +11,7 @@ use crate::dialect::native;
 use crate::render::{escaping, numbered};
 use crate::rules::claiming::ClaimRefusal;
 use crate::rules::gate::System;
+use crate::rules::refusal::as_its_parent;
 use crate::{AgentName, Assignee, Lease, Rules, Status, Task, TaskId};
 
 /// Takes a task.
@@ -145,8 +146,9 @@ pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, ar
             format!("{named} is not yours yet: {by} has it, but its server has ended. It is free at {at}. {}", next())
         }
         ClaimRefusal::AlreadyResolved => format!("{named} is already completed. {}", next()),
-        ClaimRefusal::Blocked { by } => {
-            format!("{named} cannot be claimed yet: it waits for {}. {}", around.named(by), next())
+        ClaimRefusal::Blocked { by, through } => {
+            let why = as_its_parent(through.as_ref());
+            format!("{named} cannot be claimed yet: it waits for {}{why}. {}", around.named(by), next())
         }
         ClaimRefusal::AgentBusy { with } => format!(
             "Not claimed: you are not finished with {}. Complete it with TaskUpdate or give it back with TaskRelease, then \
@@ -187,9 +189,12 @@ fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
     if let ClaimRefusal::AlreadyClaimed { free_at: Some(at), .. } = refusal {
         told.insert("freeAt".to_owned(), at.to_string().into());
     }
+    if let ClaimRefusal::Blocked { through: Some(parent), .. } = refusal {
+        told.insert("through".to_owned(), parent.as_str().into());
+    }
     let more = match refusal {
         ClaimRefusal::AlreadyClaimed { by, .. } => Some(("owner", json!(by))),
-        ClaimRefusal::Blocked { by } => Some(("blockedBy", ids(by))),
+        ClaimRefusal::Blocked { by, .. } => Some(("blockedBy", ids(by))),
         ClaimRefusal::AgentBusy { with } => Some(("busyWith", ids(with))),
         ClaimRefusal::NotAllowed { only_for } => {
             Some(("assignableTo", only_for.iter().map(Assignee::to_string).collect()))

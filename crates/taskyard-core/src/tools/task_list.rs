@@ -39,7 +39,7 @@ pub fn listed(list: &ListId, tasks: Vec<Task>, gone: Option<&Gone>, rules: Rules
     if let Some((text, shape)) = loss {
         return Answer::new(text, json!({ "tasks": [], "gone": shape }));
     }
-    let tasks = if rules.is_client() { tasks } else { as_we_show_them(tasks) };
+    let tasks = if rules.is_client() { tasks } else { as_we_show_them(tasks, rules) };
     let lines = as_the_client_lists(tasks, rules.client_version());
     let text = match lines.is_empty() {
         true => "No tasks found".to_owned(),
@@ -55,8 +55,8 @@ fn told(gone: &Gone, list: &ListId) -> Option<(String, Value)> {
     Some((format!("No tasks found. {text}"), gone_shape(gone)))
 }
 
-fn as_we_show_them(mut tasks: Vec<Task>) -> Vec<Task> {
-    let open = OpenTasks::of(&tasks);
+fn as_we_show_them(mut tasks: Vec<Task>, rules: Rules) -> Vec<Task> {
+    let open = OpenTasks::of(&tasks, rules);
     for task in &mut tasks {
         task.blocked_by = open.blockers(task);
         task.subject = task.shown_subject().into_owned();

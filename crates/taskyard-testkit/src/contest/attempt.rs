@@ -73,7 +73,7 @@ impl From<&ClaimOutcome> for Answer {
         let ids = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect();
         let (names, for_others) = match refusal {
             ClaimRefusal::AlreadyClaimed { by, .. } => (vec![by.clone()], 0),
-            ClaimRefusal::Blocked { by } => (ids(by), 0),
+            ClaimRefusal::Blocked { by, .. } => (ids(by), 0),
             ClaimRefusal::AgentBusy { with } => (ids(with), 0),
             ClaimRefusal::NotAllowed { only_for } => (only_for.iter().map(ToString::to_string).collect(), 0),
             ClaimRefusal::NothingReady { for_others } => (Vec::new(), *for_others),

@@ -1,5 +1,6 @@
 //! Looking at lists.
 
+use serde_json::{Value, json};
 use taskyard::core::{ListId, Rules, Status, Task, TaskId};
 use taskyard::store::Lookup;
 
@@ -71,6 +72,29 @@ pub fn who_waits_for_a_task_is_found_by_their_own_word(open: &Open) {
     txn.put(waiting(3, &[])).unwrap();
     txn.remove(&id(5)).unwrap();
     assert_eq!(numbers(txn.waiting_for(&id(1)).unwrap()), [1, 2, 10]);
+}
+
+/// Whoever waits for a task is found together with every part of another task, by rising number, with what is staged.
+pub fn parts_are_found_with_those_who_wait(open: &Open) {
+    let opened = open(Rules::Strict);
+    let part = |number: u64, parent: Value| Task {
+        metadata: json!({ "parent": parent }).as_object().cloned(),
+        ..task(number, "part")
+    };
+    commit(&*opened.store, &list(), |txn| {
+        let waits = Task { blocked_by: vec![id(1)], ..task(2, "waits") };
+        for task in [task(1, "parent"), waits, task(3, "other"), part(4, json!("1")), part(5, json!("3"))] {
+            txn.put(task).unwrap();
+        }
+    });
+    let numbers = |found: Vec<Task>| found.iter().filter_map(|task| task.id.as_number()).collect::<Vec<_>>();
+    let snapshot = opened.store.read(&list()).unwrap();
+    assert_eq!(numbers(snapshot.waiting_for_or_parts(&id(1)).unwrap()), [2, 4, 5]);
+    let mut txn = opened.store.write(&list()).unwrap();
+    assert_eq!(numbers(txn.waiting_for_or_parts(&id(1)).unwrap()), [2, 4, 5]);
+    txn.put(part(3, json!("1"))).unwrap();
+    txn.put(task(5, "alone")).unwrap();
+    assert_eq!(numbers(txn.waiting_for_or_parts(&id(9)).unwrap()), [3, 4]);
 }
 
 /// Lists are told by name with what they hold; internal tasks are not counted.

@@ -23,6 +23,7 @@ macro_rules! store_suite {
             a_task_is_found_under_the_name_its_file_would_have
             tasks_come_by_rising_number
             who_waits_for_a_task_is_found_by_their_own_word
+            parts_are_found_with_those_who_wait
             lists_are_told_with_their_counts
             lists_do_not_mix
             two_names_with_one_directory_are_one_list

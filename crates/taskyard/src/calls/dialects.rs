@@ -97,7 +97,7 @@ impl Toolbox {
                 self.claimed_for.remember(self.yard.actor(), &claimed.task.id, yard.actor());
                 Ok(teaching::claimed(&claimed.task))
             }
-            ClaimOutcome::Refused { refusal: ClaimRefusal::Blocked { by }, .. } => Ok(teaching::blocked(&id, &by)),
+            ClaimOutcome::Refused { refusal: ClaimRefusal::Blocked { by, .. }, .. } => Ok(teaching::blocked(&id, &by)),
             ClaimOutcome::Refused { refusal: ClaimRefusal::TaskNotFound, .. } => Ok(teaching::not_found(&id)),
             ClaimOutcome::Refused { task: now, .. } => {
                 Ok(teaching::wrong_state(now.as_deref().unwrap_or(&task), "claimed"))

@@ -12,10 +12,11 @@ use taskyard_core::rules::listing::OpenTasks;
 use taskyard_core::{Holder, Lease, Moment, Op, Revision, Status, Task, TaskId};
 
 use super::claim_terms::{Claim, Resuming};
+use super::holding_up::{open_blockers, parents_since};
 use super::leases::lease_on;
 use super::outcome::Outcome;
 use crate::leases::{Alarm, Woken};
-use crate::store::{Lookup, NewLease, Snapshot, StoreError, Txn};
+use crate::store::{Lookup, NewLease, StoreError, Txn};
 use crate::{Error, Yard};
 
 /// How often the list is looked at without a lock when others were faster with everything that was ready. After that it is
@@ -86,12 +87,16 @@ impl Yard {
         for _ in 0..LOOKS {
             self.return_ended_leases()?;
             let reading = self.look()?;
+            let seen = reading.revision;
             let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
             let candidates = match self.candidates(&reading.tasks, &leases, claim, &self.now()?) {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
-            let outcome = self.transact(Op::Claim, |txn, _| Ok(self.attempt_first(txn, &candidates, claim)?))?;
+            let outcome = self.transact(Op::Claim, |txn, _| {
+                let newer = if txn.revision() > seen { parents_since(self, seen)? } else { HashSet::new() };
+                Ok(self.attempt_first(txn, &candidates, &newer, claim)?)
+            })?;
             match self.confirmed(concluded(outcome))? {
                 // Others were faster with all of them, or with the one we had; there may be something new.
                 ClaimOutcome::Refused {
@@ -106,7 +111,7 @@ impl Yard {
         }
         let outcome = self.transact(Op::Claim, |txn, _| {
             match self.candidates(&txn.tasks()?, &txn.leases()?, claim, &self.now()?) {
-                Ok(candidates) => Ok(self.attempt_first(txn, &candidates, claim)?),
+                Ok(candidates) => Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?),
                 Err(refusal) => Ok(Err((refusal, None))),
             }
         })?;
@@ -180,7 +185,8 @@ impl Yard {
             return Ok(None);
         }
         let claimant = self.claimant(claim);
-        if let Err(refusal) = judge_claim(&task, &open_blockers(&*list, &task)?, &claimant, self.rules()) {
+        if let Err(refusal) = judge_claim(&task, &open_blockers(&*list, &task, self.rules())?, &claimant, self.rules())
+        {
             return Ok(Some((until_free(refusal, state.as_ref()), Some(task))));
         }
         if !claim.depends_on_load() {
@@ -189,7 +195,7 @@ impl Yard {
         // What else the agent has is only a reason where the task could be had at that same moment.
         let tasks = list.tasks()?;
         let Some(task) = tasks.iter().find(|other| other.id == task.id) else { return Ok(None) };
-        let blockers = OpenTasks::of(&tasks).blockers(task);
+        let blockers = OpenTasks::of(&tasks, self.rules()).blockers(task);
         let could_be_had = judge_claim(task, &blockers, &claimant, self.rules()).is_ok();
         let refusal = judge_load(&tasks, &task.id, &claimant, self.rules()).err().filter(|_| could_be_had);
         Ok(refusal.map(|refusal| (refusal, Some(Box::new(task.clone())))))
@@ -242,14 +248,15 @@ impl Yard {
         Ok(self.held_in(&self.look()?.tasks))
     }
 
-    /// Takes the first of these that can still be taken.
+    /// Takes the first of these that can still be taken, and has not become a parent since.
     fn attempt_first(
         &self,
         txn: &mut dyn Txn,
         (candidates, held): &Choice,
+        parents: &HashSet<TaskId>,
         claim: &Claim,
     ) -> Result<Attempt, StoreError> {
-        for candidate in candidates {
+        for candidate in candidates.iter().filter(|candidate| !parents.contains(&candidate.task)) {
             // It may have failed once more since we looked.
             if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task)) {
                 continue;
@@ -270,7 +277,7 @@ impl Yard {
     fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
         let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
         let claimant = self.claimant(claim);
-        let blockers = open_blockers(txn, &task)?;
+        let blockers = open_blockers(txn, &task, self.rules())?;
         if let Err(refusal) = judge_claim(&task, &blockers, &claimant, self.rules()) {
             return Ok(Err((refusal, Some(task))));
         }
@@ -343,21 +350,6 @@ fn until_free(refusal: ClaimRefusal, state: Option<&LeaseState>) -> ClaimRefusal
         }
         (refusal, _) => refusal,
     }
-}
-
-fn open_blockers(list: &(impl Snapshot + ?Sized), task: &Task) -> Result<Vec<TaskId>, StoreError> {
-    let mut open = Vec::new();
-    for id in &task.blocked_by {
-        let is_open = match list.find(id)? {
-            Lookup::Found(blocker, _) => blocker.status.is_open(),
-            Lookup::Missing => list.counts_missing(),
-            Lookup::Unreadable(_) => false,
-        };
-        if is_open {
-            open.push(id.clone());
-        }
-    }
-    Ok(open)
 }
 
 fn concluded(outcome: Outcome<(Attempt, Option<taskyard_core::Event>)>) -> ClaimOutcome {

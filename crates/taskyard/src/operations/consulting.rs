@@ -94,9 +94,9 @@ impl Yard {
     pub(super) fn take_back(&self, id: &TaskId) -> Result<(), Error> {
         self.transact(Op::Delete, |txn, _| {
             // Somebody may have removed it already.
-            if txn.find(id)?.task().is_some() {
+            if let Some(task) = txn.find(id)?.task() {
                 txn.remove(id)?;
-                forget(txn, &[id].into_iter().collect(), self.rules())?;
+                forget(txn, &[task], self.rules())?;
             }
             Ok(())
         })?;

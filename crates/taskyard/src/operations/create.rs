@@ -9,10 +9,10 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Event, Metadata, Op, Revision, Rules, Status, Task, TaskId};
 
 use super::Update;
+use super::changing::consequences;
 use super::consulting::{Consulted, changed};
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
 use super::team::with_owner;
-use super::update::consequences;
 use super::workbench::Workbench;
 use crate::store::Lookup;
 use crate::{Error, Outcome, Yard};
@@ -138,8 +138,10 @@ impl Yard {
                 }
                 Rules::Strict => {
                     let mut bench = Workbench::on(txn);
+                    let is_part = task.parent().is_some();
                     bench.put_new(task);
-                    connect_strictly(&mut bench, &edges)?;
+                    let parts: &[TaskId] = if is_part { std::slice::from_ref(&id) } else { &[] };
+                    connect_strictly(&mut bench, &edges, parts)?;
                     bench.stage()?;
                 }
             }

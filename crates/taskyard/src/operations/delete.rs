@@ -1,7 +1,8 @@
 //! Removing tasks, and the edges that led to them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use taskyard_core::rules::parts::{lifted, with_all_parts};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Rules, Task, TaskId};
 
@@ -15,17 +16,37 @@ pub struct Deleted {
     pub tasks: Vec<Task>,
     /// Those of them that were missing already: they no longer count as that.
     pub missing: Vec<TaskId>,
+    /// Tasks that were parts of these and stand where those stood now.
+    pub lifted: Vec<TaskId>,
     /// The commit.
     pub revision: Revision,
 }
 
+/// What becomes of the parts of tasks that are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    /// They become parts of whatever the removed task was a part of.
+    Lifted,
+    /// They are removed, too.
+    Removed,
+}
+
 impl Yard {
-    /// Removes tasks and every edge to them, in one commit. A task that is missing counts as deleted on purpose from then on;
-    /// to the client such a task is not there.
+    /// Removes tasks and every edge to them, in one commit; their parts are lifted to where they stood. A task that is missing counts
+    /// as deleted on purpose from then on; to the client such a task is not there, and nothing is a part of anything.
     pub fn delete(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
+        self.remove_all(ids, Parts::Lifted)
+    }
+
+    /// Removes tasks with all their parts, in one commit.
+    pub fn delete_with_parts(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
+        self.remove_all(ids, Parts::Removed)
+    }
+
+    fn remove_all(&self, named: &[TaskId], parts: Parts) -> Result<Outcome<Deleted>, Error> {
         let list = self.store().read(self.list_id())?;
         if !list.exists() {
-            for id in ids {
+            for id in named {
                 if self.missing_to_delete(id)?.is_none() {
                     return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
                 }
@@ -33,9 +54,13 @@ impl Yard {
         }
         drop(list);
         let outcome = self.transact(Op::Delete, |txn, _| {
+            let ids = match parts {
+                Parts::Removed => with_all_parts(named, &txn.tasks()?),
+                Parts::Lifted => named.to_vec(),
+            };
             let mut tasks: Vec<Task> = Vec::with_capacity(ids.len());
             let mut missing = Vec::new();
-            for id in ids {
+            for id in &ids {
                 match txn.find(id)? {
                     Lookup::Found(task, _) => {
                         self.respect_lease(txn, &task)?;
@@ -59,12 +84,13 @@ impl Yard {
                 }
                 txn.remove(id)?;
             }
-            forget(txn, &tasks.iter().map(|task| &task.id).collect(), self.rules())?;
-            Ok((tasks, missing, txn.revision()))
+            let lifted = forget(txn, &tasks, self.rules())?;
+            Ok((tasks, missing, lifted, txn.revision()))
         })?;
-        Ok(outcome.map(|((tasks, missing, before), event)| Deleted {
+        Ok(outcome.map(|((tasks, missing, lifted, before), event)| Deleted {
             tasks,
             missing,
+            lifted,
             revision: event.map_or(before, |event| event.revision),
         }))
     }
@@ -75,22 +101,26 @@ impl Yard {
     }
 }
 
-/// Takes every edge to tasks that are gone out of those that are left.
+/// Takes every edge to tasks that are gone out of those that are left, lifts their parts, and returns which those are.
 ///
 /// All tasks are looked at: another program may have written an edge at one end only, which the removed task does not name.
-pub(super) fn forget(txn: &mut dyn Txn, gone: &HashSet<&TaskId>, rules: Rules) -> Result<(), StoreError> {
+pub(super) fn forget(txn: &mut dyn Txn, gone: &[Task], rules: Rules) -> Result<Vec<TaskId>, StoreError> {
+    let stood: HashMap<TaskId, Option<TaskId>> = gone.iter().map(|task| (task.id.clone(), task.parent())).collect();
+    let mut parts = Vec::new();
     for task in txn.tasks()? {
         // The client looks a task up by the id in its file, so it does not find one whose file has another name.
         if rules.is_client() && task.stated_id.is_some() {
             continue;
         }
-        let names_one = |ids: &[TaskId]| ids.iter().any(|id| gone.contains(id));
-        if names_one(&task.blocks) || names_one(&task.blocked_by) {
-            let mut after = task;
-            after.blocks.retain(|id| !gone.contains(id));
-            after.blocked_by.retain(|id| !gone.contains(id));
+        let lifted = if rules.is_client() { None } else { lifted(&task, &stood) };
+        parts.extend(lifted.as_ref().map(|part| part.id.clone()));
+        let names_one = |ids: &[TaskId]| ids.iter().any(|id| stood.contains_key(id));
+        if names_one(&task.blocks) || names_one(&task.blocked_by) || lifted.is_some() {
+            let mut after = lifted.unwrap_or(task);
+            after.blocks.retain(|id| !stood.contains_key(id));
+            after.blocked_by.retain(|id| !stood.contains_key(id));
             txn.put(after)?;
         }
     }
-    Ok(())
+    Ok(parts)
 }

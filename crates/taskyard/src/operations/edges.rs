@@ -1,15 +1,17 @@
 //! Staging edges between tasks.
 
-use taskyard_core::TaskId;
-use taskyard_core::rules::dependencies::{Edge, find_cycle};
+use taskyard_core::rules::circles::find_circle;
+use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::{Task, TaskId};
 
 use super::halt::Halt;
 use super::workbench::Workbench;
 use crate::store::{StoreError, Txn};
 
-/// Adds edges at both ends. They are judged together: none to itself, to no task, or into a circle.
-pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge]) -> Result<(), Halt> {
+/// Adds edges at both ends. They are judged together, with the tasks that became parts of others: nothing leads to itself, to no
+/// task, or into a circle.
+pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge], parts: &[TaskId]) -> Result<(), Halt> {
     let mut new = Vec::new();
     for edge in edges {
         if edge.task == edge.on {
@@ -21,19 +23,34 @@ pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge]) -> Res
             new.push(edge.clone());
         }
     }
-    refuse_cycles(bench, &new)?;
+    for part in parts {
+        refuse_bad_parent(bench, part)?;
+    }
     for edge in edges {
         connect(bench, edge)?;
     }
+    if bench.may_close_circle(&new, parts) { refuse_circles(bench, &new, parts) } else { Ok(()) }
+}
+
+/// Refuses that a task is a part of itself, or of one that is not there.
+pub(super) fn refuse_bad_parent(bench: &mut Workbench<'_>, part: &TaskId) -> Result<(), Halt> {
+    let Some(parent) = bench.find(part)?.and_then(Task::parent) else { return Ok(()) };
+    if parent == *part {
+        return Err(Refusal::PartOfItself { task: parent }.into());
+    }
+    bench.demand(&parent, || Refusal::NoSuchParent { task: parent.clone() })?;
     Ok(())
 }
 
-/// Refuses edges that close a circle, whether they are staged already or not.
-pub(super) fn refuse_cycles(bench: &mut Workbench<'_>, edges: &[Edge]) -> Result<(), Halt> {
-    let circle = find_cycle(edges, |id| {
-        Ok::<_, StoreError>(bench.find(id)?.map(|task| task.blocked_by.clone()).unwrap_or_default())
-    })?;
-    circle.map_or(Ok(()), |path| Err(Refusal::Cycle { path }.into()))
+/// Refuses edges and parts, which are on the bench or staged already, that close a circle.
+pub(super) fn refuse_circles(bench: &mut Workbench<'_>, edges: &[Edge], parts: &[TaskId]) -> Result<(), Halt> {
+    if edges.is_empty() && parts.is_empty() {
+        return Ok(());
+    }
+    match find_circle(&bench.tasks()?, edges, parts) {
+        Some(path) => Err(Refusal::Cycle { path }.into()),
+        None => Ok(()),
+    }
 }
 
 /// Adds an edge at each end that is there and does not know of it.

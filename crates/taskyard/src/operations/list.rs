@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::rules::listing::{Filter, Selection, select};
+use taskyard_core::rules::parts::Progress;
 use taskyard_core::rules::vanishing::Gone;
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
@@ -20,6 +21,8 @@ pub struct Listing {
     pub counts: [usize; 3],
     /// The open tasks each shown task waits for. Tasks that wait for none are left out.
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
+    /// How far the parts are of each task of the whole list that has some.
+    pub progress: HashMap<TaskId, Progress>,
     /// What lies among the tasks and is none. Where its last state is known, that is among the tasks.
     pub problems: Vec<Problem>,
     /// The leases on tasks of the list, each with what it is now; those that have ended and not yet been recorded are among them.
@@ -36,13 +39,13 @@ impl Yard {
     /// Returns the tasks a filter lets through, and what there is to know of the whole list.
     pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
         let Reading { tasks, problems, leases, revision, exists, gone, missing } = self.look()?;
-        let Selection { mut tasks, counts, mut blockers } = select(tasks, filter);
+        let Selection { mut tasks, counts, mut blockers, progress } = select(tasks, filter, self.rules());
         if !missing.is_empty() {
             tasks.retain(|task| !filter.ready || !missing.contains_key(&task.id));
             for (task, missing) in missing {
                 blockers.entry(task).or_default().extend(missing);
             }
         }
-        Ok(Listing { tasks, counts, blockers, problems, leases, revision, exists, gone })
+        Ok(Listing { tasks, counts, blockers, progress, problems, leases, revision, exists, gone })
     }
 }

@@ -3,6 +3,7 @@
 
 mod absent;
 mod brief;
+mod changing;
 mod claim;
 mod claim_terms;
 mod clear;
@@ -14,11 +15,13 @@ mod doctor;
 mod edges;
 mod exact_texts;
 mod export;
+mod freeing;
 mod give_back;
 mod gone;
 mod graph;
 mod halt;
 mod history;
+mod holding_up;
 mod import;
 mod leases;
 mod list;
@@ -81,4 +84,4 @@ pub use taskyard_core::rules::statistics::Stats;
 pub use taskyard_core::rules::vanishing::{Gone, KeptIn};
 pub use team::{AT_ONCE, Pruned, Told};
 pub use undo::{UndoRange, Undone};
-pub use update::{Update, Updated};
+pub use update::{Update, Updated, now_ready};

@@ -1,8 +1,10 @@
 //! The moves people make with a task.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use taskyard_core::rules::parts::with_open_parts;
 use taskyard_core::rules::patching::{OwnerChange, Patch};
 use taskyard_core::{Metadata, Status, Task, TaskId};
 
@@ -13,6 +15,22 @@ impl Yard {
     /// Starts a task: its status becomes in_progress.
     pub fn start(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
         self.change(id, |task| to(Status::InProgress, no_longer_cancelled(task)))
+    }
+
+    /// Completes tasks, all of them in one commit or none: a task and its parts can be closed in any order.
+    pub fn done_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Updated>>, Error> {
+        self.change_all(&once(ids), |task| to(Status::Completed, no_longer_cancelled(task)))
+    }
+
+    /// Cancels tasks, all of them in one commit or none.
+    pub fn cancel_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Updated>>, Error> {
+        self.change_all(&once(ids), |_| to(Status::Completed, Some(cancelled(Value::Bool(true)))))
+    }
+
+    /// Cancels tasks with all their open parts, in one commit or none of them.
+    pub fn cancel_with_parts(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Updated>>, Error> {
+        let tasks = self.store().read(self.list_id())?.tasks()?;
+        self.cancel_together(&with_open_parts(ids, &tasks))
     }
 
     /// Completes a task; one that was cancelled counts as done from now on.
@@ -42,6 +60,12 @@ pub(super) fn reopening(task: &Task) -> Update {
     let mut update = to(Status::Pending, no_longer_cancelled(task));
     update.patch.owner = task.owner.as_ref().map(|_| OwnerChange::Clear);
     update
+}
+
+/// Returns each id once: a task that is named twice changes once.
+fn once(ids: &[TaskId]) -> Vec<TaskId> {
+    let mut seen = HashSet::new();
+    ids.iter().map(|id| TaskId::stored(id.file_stem())).filter(|id| seen.insert(id.clone())).collect()
 }
 
 fn to(status: Status, metadata: Option<Metadata>) -> Update {

@@ -1,11 +1,13 @@
 //! What every verb that only looks begins with.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
 use taskyard_core::rules::departing::given_back;
 use taskyard_core::rules::leasing::{LeaseState, holds};
+use taskyard_core::rules::parts::{Named, blockers_above, with_those_above};
 use taskyard_core::rules::vanishing::{Gone, KeptIn};
-use taskyard_core::{Lease, Revision, Task, TaskId};
+use taskyard_core::{Lease, Revision, Rules, Task, TaskId};
 
 use super::leases::own_renewals;
 use crate::store::{FileLayout, Problem, StoreError, Unpacked};
@@ -52,7 +54,7 @@ impl Yard {
         };
         let leases: Vec<(Lease, LeaseState)> = leases.into_iter().map(judge).collect();
         give_back(&mut tasks, &leases);
-        let missing = if counts_missing { missing_blockers(&tasks) } else { HashMap::new() };
+        let missing = if counts_missing { missing_blockers(&tasks, self.rules()) } else { HashMap::new() };
         Ok(Reading { tasks, problems, leases, revision, exists, gone, missing })
     }
 
@@ -99,9 +101,21 @@ fn give_back(tasks: &mut [Task], leases: &[(Lease, LeaseState)]) {
     }
 }
 
-fn missing_blockers(tasks: &[Task]) -> HashMap<TaskId, Vec<TaskId>> {
-    let there: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
-    let missing = |task: &Task| task.blocked_by.iter().filter(|id| !there.contains(id)).cloned().collect::<Vec<_>>();
+fn missing_blockers(tasks: &[Task], rules: Rules) -> HashMap<TaskId, Vec<TaskId>> {
+    let there: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+    let find = |id: &TaskId| -> Result<Named, Infallible> {
+        let found = there.get(id).map(|task| Named::Task(Box::new((*task).clone())));
+        Ok(found.unwrap_or(Named::Absent { holds_up: true }))
+    };
+    let missing = |task: &Task| {
+        let above = if rules.is_client() {
+            Vec::new()
+        } else {
+            blockers_above(task, find).unwrap_or_else(|never| match never {})
+        };
+        let all = with_those_above(task.blocked_by.clone(), above);
+        all.into_iter().filter(|id| !there.contains_key(id)).collect::<Vec<_>>()
+    };
     let open = tasks.iter().filter(|task| task.status.is_open());
     open.map(|task| (task.id.clone(), missing(task))).filter(|(_, missing)| !missing.is_empty()).collect()
 }

@@ -20,9 +20,9 @@ impl Yard {
     pub fn ready(&self, limit: Option<usize>) -> Result<Ready, Error> {
         let Reading { tasks, missing, gone, .. } = self.look()?;
         if missing.is_empty() {
-            return Ok(Ready { ranked: rank(&tasks, limit), gone });
+            return Ok(Ready { ranked: rank(&tasks, limit, self.rules()), gone });
         }
-        let mut ranked = rank(&tasks, None);
+        let mut ranked = rank(&tasks, None, self.rules());
         ranked.retain(|ranked| !missing.contains_key(&ranked.task.id));
         ranked.truncate(limit.unwrap_or(usize::MAX));
         Ok(Ready { ranked, gone })

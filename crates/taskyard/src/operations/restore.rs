@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
+use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::reconnecting::{Reconnected, reconnect_remembering};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::restoring::{Absence, Removed, edges_lost};
 use taskyard_core::{Entry, Op, Revision, Task, TaskId};
 
+use super::edges::{blocking, refuse_circles, waiting_for};
 use super::halt::Halt;
+use super::workbench::Workbench;
 use crate::store::{Lookup, Txn};
 use crate::{Error, Outcome, Yard};
 
@@ -108,6 +111,15 @@ impl Yard {
                 reconnect_remembering(&present, &arrivals, &remembered, self.rules());
             for task in changed {
                 txn.put(task)?;
+            }
+            if !self.rules().is_client() {
+                let edges: Vec<Edge> = arrivals
+                    .iter()
+                    .flat_map(|task| waiting_for(&task.id, &task.blocked_by).chain(blocking(&task.id, &task.blocks)))
+                    .collect();
+                let is_part = |task: &&Task| task.parent().is_some();
+                let parts: Vec<TaskId> = arrivals.iter().filter(is_part).map(|task| task.id.clone()).collect();
+                refuse_circles(&mut Workbench::on(txn), &edges, &parts)?;
             }
             let mut tasks = Vec::with_capacity(arrivals.len());
             for task in arrivals {

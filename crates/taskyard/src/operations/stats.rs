@@ -9,6 +9,6 @@ impl Yard {
     /// Counts the list.
     pub fn stats(&self) -> Result<Stats, Error> {
         let Reading { tasks, problems, revision, gone, .. } = self.look()?;
-        Ok(Stats { gone, ..tally(&tasks, problems.len(), revision) })
+        Ok(Stats { gone, ..tally(&tasks, problems.len(), revision, self.rules()) })
     }
 }

@@ -1,13 +1,14 @@
 //! Taking revisions back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::parts::lifted;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::undoing::{TakenBack, newest_to_undo, take_back};
-use taskyard_core::{Entry, Image, Op, Revision, Task, TaskId};
+use taskyard_core::{Entry, Image, Op, Revision, Rules, Task, TaskId};
 
-use super::edges::{blocking, connect, disconnect, refuse_cycles, waiting_for};
+use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
 use super::halt::Halt;
 use super::workbench::Workbench;
 use crate::store::{HistoryQuery, Lookup, StoreError, Txn};
@@ -70,7 +71,7 @@ impl Yard {
             }
             // Who takes a mending back wants what was there before it, a circle included.
             let may_close_circles = self.rules().is_client() || entries.iter().all(|entry| entry.op == Op::Mend);
-            reconcile(txn, &plan, may_close_circles)?;
+            reconcile(txn, &plan, self.rules(), may_close_circles)?;
             let mut tasks = Vec::with_capacity(plan.len());
             for step in &plan {
                 let task = txn.find(&step.task)?.task();
@@ -146,7 +147,8 @@ impl Yard {
 ///
 /// Between tasks that were all taken back there is nothing to do: their images are exact. An edge to any other task is there
 /// at both ends, or at none where that task is gone. An edge that now closes a circle is refused, unless it may.
-fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], may_close_circles: bool) -> Result<(), Halt> {
+fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], rules: Rules, may_close_circles: bool) -> Result<(), Halt> {
+    let is_client = rules.is_client();
     let steps = |wanted: fn(&&TakenBack) -> bool| plan.iter().filter(wanted).map(|step| &step.task).collect();
     let touched: HashSet<&TaskId> = steps(|_| true);
     let came: HashSet<&TaskId> = steps(|step| step.expected.is_none() && step.before.is_some());
@@ -163,6 +165,9 @@ fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], may_close_circles: bool) -> 
             loose.extend(blocking(&task.id, &task.blocks).filter(|edge| is_loose(&edge.on, &edge.task)));
         }
     }
+    if !went.is_empty() && !is_client {
+        lift_parts(txn, plan, &touched)?;
+    }
     let mut bench = Workbench::on(txn);
     let mut gained = gained_edges(plan);
     for edge in loose {
@@ -174,9 +179,37 @@ fn reconcile(txn: &mut dyn Txn, plan: &[TakenBack], may_close_circles: bool) -> 
         }
     }
     if !may_close_circles {
-        refuse_cycles(&mut bench, &gained)?;
+        let parts = gained_parents(plan);
+        for part in &parts {
+            refuse_bad_parent(&mut bench, part)?;
+        }
+        refuse_circles(&mut bench, &gained, &parts)?;
     }
     Ok(bench.stage()?)
+}
+
+/// Lets parts of tasks that went stand where those stood, except where the part itself was taken back: its image is exact.
+fn lift_parts(txn: &mut dyn Txn, plan: &[TakenBack], touched: &HashSet<&TaskId>) -> Result<(), StoreError> {
+    let went = plan.iter().filter(|step| step.before.is_none());
+    let stood: HashMap<TaskId, Option<TaskId>> = went
+        .filter_map(|step| Some((step.task.clone(), step.expected.as_ref()?.task(&step.task).ok()?.parent())))
+        .collect();
+    for task in txn.tasks()?.iter().filter(|task| !touched.contains(&task.id)) {
+        if let Some(part) = lifted(task, &stood) {
+            txn.put(part)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the tasks that are a part of another again and were not a moment ago.
+fn gained_parents(plan: &[TakenBack]) -> Vec<TaskId> {
+    let parent = |step: &TakenBack, image: &Option<Image>| image.as_ref()?.task(&step.task).ok()?.parent();
+    let gained = |step: &&TakenBack| {
+        let again = parent(step, &step.before);
+        again.is_some() && again != parent(step, &step.expected)
+    };
+    plan.iter().filter(gained).map(|step| step.task.clone()).collect()
 }
 
 /// Returns the edges that a task has again and did not have a moment ago.

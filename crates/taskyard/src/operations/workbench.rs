@@ -3,8 +3,10 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
+use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::parts::{Named, blockers_above, with_those_above};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Task, TaskId};
+use taskyard_core::{Rules, Task, TaskId};
 
 use super::halt::Halt;
 use crate::store::{Lookup, StoreError, Txn};
@@ -14,6 +16,8 @@ pub(super) struct Workbench<'a> {
     txn: &'a mut dyn Txn,
     pieces: HashMap<TaskId, Piece>,
     changed: BTreeSet<TaskId>,
+    /// Who was found tied to each task that was asked for: looking for them is a look at the whole list.
+    tied: HashMap<TaskId, BTreeSet<TaskId>>,
     /// Which of them must not be there yet.
     new: BTreeSet<TaskId>,
 }
@@ -25,9 +29,37 @@ enum Piece {
     Unreadable(Refusal),
 }
 
+/// Who waits for a task, and who is a part of which task.
+#[derive(Default)]
+pub(super) struct Ties {
+    /// The tasks that wait for the one that was asked for, by rising number.
+    pub(super) waiting: Vec<TaskId>,
+    /// The parts of every task that has some, by rising number.
+    parts: HashMap<TaskId, Vec<TaskId>>,
+}
+
+impl Ties {
+    /// Returns the parts of a task.
+    pub(super) fn parts_of(&self, task: &TaskId) -> &[TaskId] {
+        self.parts.get(task).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the parts of a task, and theirs.
+    pub(super) fn all_below(&self, task: &TaskId) -> BTreeSet<TaskId> {
+        let mut below = BTreeSet::new();
+        let mut pending = vec![task];
+        while let Some(above) = pending.pop() {
+            // Foreign files may hold parts of each other.
+            pending.extend(self.parts_of(above).iter().filter(|part| below.insert((*part).clone())));
+        }
+        below.remove(task);
+        below
+    }
+}
+
 impl<'a> Workbench<'a> {
     pub(super) fn on(txn: &'a mut dyn Txn) -> Self {
-        Self { txn, pieces: HashMap::new(), changed: BTreeSet::new(), new: BTreeSet::new() }
+        Self { txn, pieces: HashMap::new(), changed: BTreeSet::new(), tied: HashMap::new(), new: BTreeSet::new() }
     }
 
     /// Returns a task, where there is one. What cannot be read counts as absent.
@@ -47,8 +79,8 @@ impl<'a> Workbench<'a> {
         }
     }
 
-    /// Returns the tasks a task waits for that are there and still open.
-    pub(super) fn open_blockers(&mut self, task: &Task) -> Result<Vec<TaskId>, StoreError> {
+    /// Returns the tasks a task waits for that are there and still open, in strict rules also through those it is a part of.
+    pub(super) fn open_blockers(&mut self, task: &Task, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         let mut open = Vec::new();
         for id in &task.blocked_by {
             let is_open = match self.piece(id)? {
@@ -60,22 +92,63 @@ impl<'a> Workbench<'a> {
                 open.push(id.clone());
             }
         }
-        Ok(open)
+        let above = if rules.is_client() { Vec::new() } else { blockers_above(task, |id| self.named(id))? };
+        Ok(with_those_above(open, above))
     }
 
-    /// Returns the tasks that wait for a task, by rising number: as they were found, with the changes made to them.
-    pub(super) fn waiting_for(&mut self, blocker: &TaskId) -> Result<Vec<TaskId>, StoreError> {
-        let mut ids: BTreeSet<TaskId> = self.changed.clone();
-        for task in self.txn.waiting_for(blocker)? {
-            ids.insert(task.id.clone());
-            // What is on the bench already may have changed there.
-            self.pieces.entry(task.id.clone()).or_insert_with(|| Piece::Task(Box::new(task)));
+    /// Returns what stands under an id that another task names.
+    pub(super) fn named(&mut self, id: &TaskId) -> Result<Named, StoreError> {
+        let missing = Named::Absent { holds_up: self.txn.counts_missing() };
+        Ok(match self.piece(id)? {
+            Piece::Task(task) => Named::Task(task.clone()),
+            Piece::Missing => missing,
+            Piece::Unreadable(_) => Named::Absent { holds_up: false },
+        })
+    }
+
+    /// Returns the tasks that wait for a task and all parts of tasks, as they were found, with the changes made to them.
+    pub(super) fn ties(&mut self, blocker: &TaskId) -> Result<Ties, StoreError> {
+        if !self.tied.contains_key(blocker) {
+            let mut found = BTreeSet::new();
+            for task in self.txn.waiting_for_or_parts(blocker)? {
+                found.insert(task.id.clone());
+                // What is on the bench already may have changed there.
+                self.pieces.entry(task.id.clone()).or_insert_with(|| Piece::Task(Box::new(task)));
+            }
+            self.tied.insert(blocker.clone(), found);
         }
-        let waits = |id: &TaskId| match self.pieces.get(id) {
-            Some(Piece::Task(task)) => task.blocked_by.contains(blocker),
-            Some(Piece::Missing | Piece::Unreadable(_)) | None => false,
-        };
-        Ok(ids.into_iter().filter(waits).collect())
+        let mut ties = Ties::default();
+        let ids: BTreeSet<TaskId> = self.changed.union(&self.tied[blocker]).cloned().collect();
+        for id in ids {
+            let Some(Piece::Task(task)) = self.pieces.get(&id) else { continue };
+            if let Some(parent) = task.parent().filter(|parent| *parent != id) {
+                ties.parts.entry(parent).or_default().push(id.clone());
+            }
+            if task.blocked_by.contains(blocker) {
+                ties.waiting.push(id);
+            }
+        }
+        Ok(ties)
+    }
+
+    /// Returns every task of the list with the changes made to them.
+    pub(super) fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+        let mut tasks = self.txn.tasks()?;
+        tasks.retain(|task| !self.changed.contains(&task.id));
+        let changed = self.changed.iter().filter_map(|id| match self.pieces.get(id) {
+            Some(Piece::Task(task)) => Some((**task).clone()),
+            Some(Piece::Missing | Piece::Unreadable(_)) | None => None,
+        });
+        tasks.extend(changed);
+        Ok(tasks)
+    }
+
+    /// Tells whether new edges and parts may close a circle. Those of one new task cannot, where they lead to it or away from it
+    /// alone, or make it a part and nothing else.
+    pub(super) fn may_close_circle(&self, edges: &[Edge], parts: &[TaskId]) -> bool {
+        let Some(new) = self.new.first().filter(|_| self.new.len() == 1) else { return true };
+        let (waits, blocks) = (edges.iter().any(|edge| edge.task == *new), edges.iter().any(|edge| edge.on == *new));
+        usize::from(waits) + usize::from(blocks) + usize::from(!parts.is_empty()) > 1
     }
 
     /// Puts a new task on the bench.

@@ -74,10 +74,18 @@ pub trait Snapshot: Debug {
     fn tasks(&self) -> Result<Vec<Task>, StoreError>;
 
     /// Returns the tasks that wait for this one, by rising number: those whose `blocked_by` names it, whether it knows of
-    /// them or not. A store may find them in less time than it takes to look at all.
+    /// them or not.
     fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
-        let mut tasks = self.tasks()?;
+        let mut tasks = self.waiting_for_or_parts(blocker)?;
         tasks.retain(|task| task.blocked_by.contains(blocker));
+        Ok(tasks)
+    }
+
+    /// Returns the tasks that wait for this one and all that are parts of another task, whichever, by rising number. A store may
+    /// find them in less time than it takes to look at all.
+    fn waiting_for_or_parts(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        let mut tasks = self.tasks()?;
+        tasks.retain(|task| task.blocked_by.contains(blocker) || task.parent().is_some());
         Ok(tasks)
     }
 

@@ -11,6 +11,7 @@ mod looking;
 mod lost_answers;
 mod merging;
 mod moving;
+mod parts;
 mod restoring;
 mod sessions;
 mod telling;

@@ -8,7 +8,7 @@ use crate::{CLIENT, done, id, ids, refused, task, yard, yard_in};
 #[test]
 fn a_blocked_task_cannot_be_started_except_in_the_clients_rules() {
     let line = "1 pending; 2 completed; 3 pending <- 1 2 9";
-    assert_eq!(refused(yard(line).start(&id(3))), Refusal::Blocked { task: id(3), by: ids(&[1]) });
+    assert_eq!(refused(yard(line).start(&id(3))), Refusal::Blocked { task: id(3), by: ids(&[1]), through: None });
     assert_eq!(done(yard_in(CLIENT, line).start(&id(3))).task.status, Status::InProgress);
 }
 
@@ -19,7 +19,7 @@ fn an_edge_of_the_same_change_counts_for_starting() {
     let freed = Update { patch: start.clone(), remove_blocked_by: ids(&[1]), ..Update::default() };
     done(yard.update(&id(3), freed));
     let bound = Update { patch: start, add_blocked_by: ids(&[1]), ..Update::default() };
-    assert_eq!(refused(yard.update(&id(2), bound)), Refusal::Blocked { task: id(2), by: ids(&[1]) });
+    assert_eq!(refused(yard.update(&id(2), bound)), Refusal::Blocked { task: id(2), by: ids(&[1]), through: None });
 }
 
 #[test]

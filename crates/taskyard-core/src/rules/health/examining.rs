@@ -4,8 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::FindingCode;
+use super::families::{drawn_steps, ordered_parts};
 use super::order::{ClosesCircle, Order};
+use crate::rules::circles::{begin, end};
 use crate::rules::mending::Mend;
+use crate::rules::parts::Tree;
 use crate::{Task, TaskId};
 
 /// Something that is wrong with a task.
@@ -35,38 +38,41 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
     let said =
         waits.iter().copied().chain(blocks.iter().map(|(on, task)| (*task, *on))).filter(|(task, on)| task != on);
     let edges: Vec<(usize, usize)> = said.filter_map(|(task, on)| Some((*there.get(task)?, *there.get(on)?))).collect();
-    let order = Order::of(tasks.len(), &edges);
-    let mut examination = Examination { there, waits, blocks, unreadable, claimants, order, defects: Vec::new() };
+    let tree = Tree::of(tasks);
+    let order = ordered_parts(tasks.len(), tree.as_ref(), &edges);
+    let mut examination = Examination { there, waits, blocks, unreadable, claimants, tree, order, defects: Vec::new() };
     let circles = examination.put_in_order(tasks);
     for task in tasks {
         examination.look_at_id(task);
         examination.look_for_doubles(task);
         examination.look_at_blockers(task);
         examination.look_at_dependents(task);
-        examination.look_at_parent(task);
     }
+    examination.look_for_missing_parents(tasks);
     examination.defects.extend(circles);
     examination.look_for_circular_parents(tasks);
     examination.defects
 }
 
-struct Examination<'a> {
+pub(super) struct Examination<'a> {
     /// The index of each task.
-    there: HashMap<&'a TaskId, usize>,
-    unreadable: &'a HashSet<TaskId>,
+    pub(super) there: HashMap<&'a TaskId, usize>,
+    pub(super) unreadable: &'a HashSet<TaskId>,
     /// Who says that it waits for whom.
     waits: HashSet<(&'a TaskId, &'a TaskId)>,
     /// Who says that it blocks whom.
     blocks: HashSet<(&'a TaskId, &'a TaskId)>,
     /// How many files say that they are the task of an id, where one says so that is not called so.
     claimants: HashMap<&'a str, usize>,
-    /// An order in which everything could be done when all mends are made.
+    /// Who is a part of whom.
+    tree: Option<Tree>,
+    /// An order in which everything could be begun and finished when all mends are made.
     order: Order,
     defects: Vec<Defect>,
 }
 
 impl Examination<'_> {
-    fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
+    pub(super) fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
         self.defects.push(Defect { code, task: task.clone(), message, mend });
     }
 
@@ -141,20 +147,18 @@ impl Examination<'_> {
     /// Completes an edge that only the blocker knows of; where that would close a circle, the blocker forgets it.
     fn mend_of_unknown_blocker(&mut self, waiting: &TaskId, blocker: &TaskId) -> Mend {
         let (task, id) = (waiting.clone(), blocker.clone());
-        match self.order.add(self.there[waiting], self.there[blocker]) {
+        match self.let_wait(self.there[waiting], self.there[blocker]) {
             Ok(()) => Mend::AddBlockedBy { task, id },
             Err(ClosesCircle(_)) => Mend::RemoveBlocks { task: id, id: task },
         }
     }
 
-    fn look_at_parent(&mut self, task: &Task) {
-        let Some(parent) = task.parent() else { return };
-        if !self.there.contains_key(&parent) && !self.unreadable.contains(&parent) {
-            let message =
-                format!("task {} is a part of {}, and there is no such task", shown(&task.id), shown(&parent));
-            let mend = Mend::ForgetParent { task: task.id.clone() };
-            self.tell(FindingCode::OrphanParent, &task.id, message, Some(mend));
+    /// Lets a task wait for another, unless that closes a circle. That a task waits for its own parts is so anyway.
+    fn let_wait(&mut self, task: usize, on: usize) -> Result<(), ClosesCircle> {
+        if self.tree.as_ref().is_some_and(|tree| tree.is_below(on, task)) {
+            return Ok(());
         }
+        self.order.add(begin(task), end(on))
     }
 
     /// Puts the tasks into an order by what each says that it waits for, and returns the circles that stand in the way.
@@ -165,12 +169,12 @@ impl Examination<'_> {
         let mut circles = Vec::new();
         for (at, task) in tasks.iter().enumerate().rev() {
             for on in once(&task.blocked_by).filter(|on| **on != task.id) {
-                let Some(other) = self.there.get(on) else { continue };
-                if let Err(ClosesCircle(circle)) = self.order.add(at, *other) {
+                let Some(other) = self.there.get(on).copied() else { continue };
+                if let Err(ClosesCircle(circle)) = self.let_wait(at, other) {
                     circles.push(Defect {
                         code: FindingCode::Cycle,
                         task: task.id.clone(),
-                        message: format!("tasks wait for each other: {}", drawn(&circle, tasks, " waits for ")),
+                        message: format!("tasks wait for each other: {}", drawn_steps(&circle, tasks)),
                         mend: Some(Mend::Disconnect { task: task.id.clone(), on: on.clone() }),
                     });
                 }
@@ -179,29 +183,6 @@ impl Examination<'_> {
         circles.reverse();
         circles
     }
-
-    fn look_for_circular_parents(&mut self, tasks: &[Task]) {
-        let parent = |task: &Task| self.there.get(&task.parent()?).copied();
-        let parts: Vec<(usize, usize)> =
-            tasks.iter().enumerate().filter_map(|(at, task)| Some((at, parent(task)?))).collect();
-        let mut tree = Order::of(tasks.len(), &parts);
-        let mut circles = Vec::new();
-        for (at, parent) in parts.into_iter().rev() {
-            if let Err(ClosesCircle(circle)) = tree.add(at, parent) {
-                circles.push((&tasks[at], drawn(&circle, tasks, " is a part of ")));
-            }
-        }
-        for (task, circle) in circles.into_iter().rev() {
-            let mend = Mend::ForgetParent { task: task.id.clone() };
-            let message = format!("tasks are parts of each other: {circle}");
-            self.tell(FindingCode::ParentCycle, &task.id, message, Some(mend));
-        }
-    }
-}
-
-fn drawn(circle: &[usize], tasks: &[Task], word: &str) -> String {
-    let path: Vec<String> = circle.iter().map(|at| format!("#{}", shown(&tasks[*at].id))).collect();
-    path.join(word)
 }
 
 fn first_double(ids: &[TaskId]) -> Option<&TaskId> {
@@ -215,7 +196,7 @@ fn once(ids: &[TaskId]) -> impl Iterator<Item = &TaskId> {
 }
 
 /// An id in a foreign file may hold anything; what a person reads holds no control characters.
-fn shown(id: &TaskId) -> impl fmt::Display {
+pub(super) fn shown(id: &TaskId) -> impl fmt::Display {
     id.as_str().escape_debug()
 }
 
@@ -349,6 +330,6 @@ mod tests {
         tasks[2].stated_id = Some("77".into());
         tasks[3].metadata = json!({ "parent": 8 }).as_object().cloned();
         let codes: Vec<&str> = told(&tasks).iter().map(|(code, _, _)| code.as_str()).collect();
-        assert_eq!(codes, ["double_edge", "orphan_parent", "id_mismatch", "parent_cycle"]);
+        assert_eq!(codes, ["double_edge", "id_mismatch", "orphan_parent", "parent_cycle"]);
     }
 }

@@ -3,8 +3,9 @@
 //! Looking at files, locks, jobs and teams is not done here: the library brings what it found there under these codes.
 
 mod examining;
+mod families;
 mod finding_code;
-mod order;
+pub(super) mod order;
 mod owners;
 
 pub use examining::{Defect, examine};

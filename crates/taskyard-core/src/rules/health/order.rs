@@ -71,7 +71,7 @@ fn arrange(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 }
 
 /// Takes away, again and again, what waits for nothing that is left, and returns it in that order.
-fn peel(edges: impl Iterator<Item = (usize, usize)>, is_placed: &mut [bool]) -> Vec<usize> {
+pub(in crate::rules) fn peel(edges: impl Iterator<Item = (usize, usize)>, is_placed: &mut [bool]) -> Vec<usize> {
     let mut open = vec![0_usize; is_placed.len()];
     let mut behind = vec![Vec::new(); is_placed.len()];
     for (task, on) in edges {

@@ -1,7 +1,8 @@
-//! Which tasks wait for a task, by their own word: another program may have written an edge on that side only.
+//! Which tasks wait for a task, by their own word: another program may have written an edge on that side only. And which tasks
+//! are parts of others, which only the part says.
 //!
 //! Every file is looked at, since any may have changed; only those that did are read. Of the others the last known state is
-//! searched, and nothing that does not name the task is parsed.
+//! searched, and nothing that neither names the task nor a parent is parsed.
 
 use std::os::fd::BorrowedFd;
 
@@ -19,8 +20,9 @@ use crate::store::sidecar::Journal;
 /// Fewer files than this are read again sooner than their fingerprints are written down.
 const MANY: usize = 64;
 
-/// Returns the tasks that wait for a task, in no order. Called within a turn: it may write down fingerprints.
-pub(super) fn waiting_for(
+/// Returns the tasks that wait for a task and all that are parts of another, in no order. Called within a turn: it may write down
+/// fingerprints.
+pub(super) fn waiting_for_or_parts(
     blocker: &TaskId,
     place: &Place,
     directory: BorrowedFd<'_>,
@@ -65,7 +67,7 @@ pub(super) fn waiting_for(
         Contents::Task(task, ..) => Some(*task),
         Contents::Missing | Contents::Broken(..) => None,
     }));
-    found.retain(|task| task.blocked_by.contains(blocker));
+    found.retain(|task| task.blocked_by.contains(blocker) || task.parent().is_some());
     Ok(found)
 }
 
@@ -87,7 +89,7 @@ fn recognise_again(journal: &Journal, read: &[(TaskId, Contents)], seen: i64) ->
     journal.end(transaction)
 }
 
-/// What the text of every task that waits for another has in it.
+/// What the text of every task that waits for another, or is a part of any, has in it.
 struct Mention {
     /// The id in quotes; none where JSON may write it in several ways.
     quoted: Option<String>,
@@ -102,7 +104,9 @@ impl Mention {
     fn is_in(&self, content: &[u8]) -> bool {
         match (&self.quoted, std::str::from_utf8(content)) {
             // JSON may write any character by its number.
-            (Some(quoted), Ok(text)) => text.contains(quoted.as_str()) || text.contains("\\u"),
+            (Some(quoted), Ok(text)) => {
+                text.contains(quoted.as_str()) || text.contains("\"parent\"") || text.contains("\\u")
+            }
             (None, _) | (_, Err(_)) => true,
         }
     }
@@ -122,6 +126,7 @@ mod tests {
     fn a_text_that_cannot_name_the_task_is_passed_over() {
         assert!(may_name("7", r#"{"blockedBy":["1","7"]}"#));
         assert!(!may_name("7", r#"{"blockedBy":["77"],"description":"after 7"}"#));
+        assert!(may_name("7", r#"{"metadata":{"parent":1}}"#));
     }
 
     #[test]

@@ -228,12 +228,12 @@ impl Snapshot for FileTxn {
         Ok(self.staged_leases()?.all())
     }
 
-    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+    fn waiting_for_or_parts(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
         let (place, directory) = (&self.turn.place, self.turn.directory.as_fd());
-        let mut tasks = dependents::waiting_for(blocker, place, directory, self.journal())?;
+        let mut tasks = dependents::waiting_for_or_parts(blocker, place, directory, self.journal())?;
         tasks.retain(|task| !self.staged.contains_key(&task.id));
         let staged = self.staged.iter().filter_map(|(id, staged)| staged.after.as_ref()?.task(id).ok());
-        tasks.extend(staged.filter(|task| task.blocked_by.contains(blocker)));
+        tasks.extend(staged.filter(|task| task.blocked_by.contains(blocker) || task.parent().is_some()));
         tasks.sort_by(|one, two| one.id.cmp(&two.id));
         Ok(tasks)
     }

@@ -84,11 +84,12 @@ impl Staging {
         all
     }
 
-    /// Returns the tasks that wait for a task, by rising number.
-    pub fn waiting_for(&self, blocker: &TaskId) -> Vec<Task> {
-        let waits = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(|task| task.blocked_by.contains(blocker));
-        let unchanged = self.base.tasks.values().filter(waits).filter(|kept| !self.staged.contains_key(&kept.id));
-        let staged = self.staged.values().flatten().filter(waits);
+    /// Returns the tasks that wait for a task and all that are parts of another, by rising number.
+    pub fn waiting_for_or_parts(&self, blocker: &TaskId) -> Vec<Task> {
+        let counts = |task: &Task| task.blocked_by.contains(blocker) || task.parent().is_some();
+        let wanted = |kept: &&Arc<Kept>| kept.task.as_ref().is_ok_and(counts);
+        let unchanged = self.base.tasks.values().filter(wanted).filter(|kept| !self.staged.contains_key(&kept.id));
+        let staged = self.staged.values().flatten().filter(wanted);
         let mut tasks: Vec<Task> = unchanged.chain(staged).filter_map(|kept| kept.task.clone().ok()).collect();
         tasks.sort_by(|one, two| one.id.cmp(&two.id));
         tasks

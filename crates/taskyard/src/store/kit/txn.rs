@@ -77,8 +77,8 @@ impl<W: Writer> Snapshot for StagedTxn<W> {
         Ok(self.staging.leases.all())
     }
 
-    fn waiting_for(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
-        Ok(self.staging.waiting_for(blocker))
+    fn waiting_for_or_parts(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
+        Ok(self.staging.waiting_for_or_parts(blocker))
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {

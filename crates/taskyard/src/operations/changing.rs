@@ -1,0 +1,206 @@
+//! Staging changes of tasks, as strict rules have it and as the client does, and what they mean for others.
+
+use std::time::Duration;
+
+use taskyard_core::dialect::macf::{self, Kind};
+use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::transitions::{Transition, frees_from_owner, judge_transition, started_too_early};
+use taskyard_core::{AgentName, Lease, Rules, Status, Task, TaskId};
+
+use super::edges::{
+    blocking, connect_as_the_client, connect_strictly, disconnect, disconnect_as_the_client, waiting_for,
+};
+use super::freeing::{dependents, freed, freed_as_the_client, refuse_open_parts};
+use super::halt::Halt;
+use super::leases::lease_on;
+use super::update::{Update, Updated, without_old_cancellation};
+use super::workbench::Workbench;
+use crate::Yard;
+use crate::store::{NewLease, StoreError, Txn};
+use crate::teams::Seat;
+
+/// Changes tasks and what they are tied to; they are judged together, as they are when all changes are made.
+pub(super) fn change_strictly(
+    yard: &Yard,
+    txn: &mut dyn Txn,
+    ids: &[TaskId],
+    update: &impl Fn(&Task) -> Update,
+    seat: Option<&Seat>,
+) -> Result<Vec<Updated>, Halt> {
+    for id in ids {
+        if let Some(task) = txn.find(id)?.task() {
+            yard.respect_lease(txn, &task)?;
+        }
+    }
+    let mut bench = Workbench::on(txn);
+    let mut changes = Vec::with_capacity(ids.len());
+    for id in ids {
+        changes.push(change_one(yard, &mut bench, id, update)?);
+    }
+    let mut all = Vec::with_capacity(ids.len());
+    for (before, patched) in &changes {
+        let id = &before.id;
+        let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
+        if yard.minds_parts() && before.status.is_open() && after.status == Status::Completed {
+            refuse_open_parts(&mut bench, id)?;
+        }
+        let consequences = consequences(&mut bench, before, &after, Rules::Strict)?;
+        let mut updated = patched.updated.clone();
+        updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
+        updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
+        all.push(Updated { task: after, updated, status_change: patched.status_change, ..consequences });
+    }
+    bench.stage()?;
+    for (updated, (before, _)) in all.iter_mut().zip(&changes) {
+        if let Some(task) = txn.find(&updated.task.id)?.task() {
+            updated.task = task;
+        }
+        yard.respect_limit(txn, before, &updated.task, seat)?;
+        updated.lease = lease_for_owner(txn, &updated.task, update(before).lease_for_owner)?;
+    }
+    Ok(all)
+}
+
+/// Puts the changes of one task on the bench, and returns it as it was, with what changed.
+fn change_one(
+    yard: &Yard,
+    bench: &mut Workbench<'_>,
+    id: &TaskId,
+    update: &impl Fn(&Task) -> Update,
+) -> Result<(Task, Patched), Halt> {
+    let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
+    let update = update(&before);
+    let mut patch = into_block(without_old_cancellation(update.patch, &before), &before);
+    let is_freed = patch.status.is_some_and(|status| frees_from_owner(&before, status, yard.actor(), Rules::Strict));
+    if is_freed && patch.owner.is_none() && update.lease_for_owner.is_none() {
+        patch.owner = Some(OwnerChange::Clear);
+    }
+    let patched = with_marks(patching::apply(&patch, &before), &before, update.kind);
+    bench.change(id, |task| *task = patched.task.clone())?;
+    for edge in blocking(id, &update.remove_blocks).chain(waiting_for(id, &update.remove_blocked_by)) {
+        disconnect(bench, &edge)?;
+    }
+    let added: Vec<Edge> = blocking(id, &update.add_blocks).chain(waiting_for(id, &update.add_blocked_by)).collect();
+    let has_moved = patched.task.parent().is_some() && patched.task.parent() != before.parent();
+    let parts: &[TaskId] = if has_moved { std::slice::from_ref(id) } else { &[] };
+    connect_strictly(bench, &added, parts)?;
+    Ok((before, patched))
+}
+
+/// Writes as the client writes: the fields in one go where any changed, then each edge by itself.
+pub(super) fn change_as_the_client(
+    yard: &Yard,
+    txn: &mut dyn Txn,
+    id: &TaskId,
+    update: &impl Fn(&Task) -> Update,
+) -> Result<Updated, Halt> {
+    let not_found = || Refusal::NoSuchTask { task: id.clone() };
+    let before = txn.find(id)?.task().ok_or_else(not_found)?;
+    yard.respect_lease(txn, &before)?;
+    let update = update(&before);
+    let patched = patching::apply(&update.patch, &before);
+    let mut updated = patched.updated;
+    if !updated.is_empty() {
+        txn.put(patched.task)?;
+    }
+    for edge in blocking(id, &update.remove_blocks).chain(waiting_for(id, &update.remove_blocked_by)) {
+        disconnect_as_the_client(txn, &edge)?;
+    }
+    for edge in blocking(id, &update.add_blocks).filter(|edge| !before.blocks.contains(&edge.task)) {
+        connect_as_the_client(txn, &edge)?;
+    }
+    for edge in waiting_for(id, &update.add_blocked_by).filter(|edge| !before.blocked_by.contains(&edge.on)) {
+        connect_as_the_client(txn, &edge)?;
+    }
+    let reported = |added: &[TaskId], removed: &[TaskId], present: &[TaskId]| {
+        names_new(added, present) || removed.iter().any(|id| present.contains(id))
+    };
+    updated.extend(reported(&update.add_blocks, &update.remove_blocks, &before.blocks).then_some(Field::Blocks));
+    let waits = reported(&update.add_blocked_by, &update.remove_blocked_by, &before.blocked_by);
+    updated.extend(waits.then_some(Field::BlockedBy));
+
+    let after = txn.find(id)?.task().ok_or_else(not_found)?;
+    let consequences = consequences(&mut Workbench::on(txn), &before, &after, yard.rules())?;
+    let lease = lease_for_owner(txn, &after, update.lease_for_owner)?;
+    Ok(Updated { task: after, updated, status_change: patched.status_change, lease, ..consequences })
+}
+
+/// Gives the owner of an open task a lease for a time where it has none, and returns the one it has.
+fn lease_for_owner(txn: &mut dyn Txn, task: &Task, ttl: Option<Duration>) -> Result<Option<Lease>, StoreError> {
+    let Some((ttl, agent)) = ttl.zip(task.owner().and_then(AgentName::new)).filter(|_| task.status.is_open()) else {
+        return Ok(None);
+    };
+    if let Some(lease) = lease_on(txn, task)? {
+        return Ok(Some(lease));
+    }
+    txn.grant(NewLease { task: task.id.clone(), agent, ttl: Some(ttl), holder: None }).map(Some)
+}
+
+/// Judges the change of status, if there is one, and works out what it means for other tasks.
+pub(super) fn consequences(
+    bench: &mut Workbench<'_>,
+    before: &Task,
+    after: &Task,
+    rules: Rules,
+) -> Result<Updated, Halt> {
+    let mut updated = Updated {
+        task: after.clone(),
+        updated: Vec::new(),
+        status_change: None,
+        revision: None,
+        now_ready: Vec::new(),
+        open_blockers: Vec::new(),
+        dependents_started: Vec::new(),
+        is_by_teammate: false,
+        told: None,
+        lease: None,
+    };
+    if before.status == after.status {
+        return Ok(updated);
+    }
+    // What held it up while it was open, or does once it is open again.
+    let open_blockers = bench.open_blockers(&Task { status: Status::Pending, ..after.clone() }, rules)?;
+    match judge_transition(before, after.status, &open_blockers, rules)? {
+        Some(Transition::Complete) => {
+            updated.now_ready = match rules {
+                Rules::Strict => freed(bench, after, &open_blockers)?,
+                Rules::Client(_) => freed_as_the_client(bench, after, rules)?,
+            };
+            updated.open_blockers = open_blockers;
+        }
+        Some(Transition::Reopen) => {
+            for id in dependents(bench, after, rules)? {
+                if bench.find(&id)?.is_some_and(started_too_early) {
+                    updated.dependents_started.push(id);
+                }
+            }
+        }
+        Some(Transition::Start | Transition::PutBack) | None => {}
+    }
+    Ok(updated)
+}
+
+/// What a block in the description tells is changed there, and not beside it.
+fn into_block(mut patch: Patch, task: &Task) -> Patch {
+    let Some(metadata) = patch.metadata.as_mut() else { return patch };
+    let description = patch.description.as_deref().unwrap_or(&task.description);
+    if let Some(changed) = macf::change_facts(description, metadata) {
+        patch.description = Some(changed);
+        patch.metadata = patch.metadata.filter(|metadata| !metadata.is_empty());
+    }
+    patch
+}
+
+/// What other tools put before a title stays there, and follows what it speaks of.
+fn with_marks(mut patched: Patched, before: &Task, kind: Option<Kind>) -> Patched {
+    if let Some(subject) = macf::with_marks(before, &patched.task, kind) {
+        patched.updated.retain(|field| *field != Field::Subject);
+        if subject != before.subject {
+            patched.updated.insert(0, Field::Subject);
+        }
+        patched.task.subject = subject;
+    }
+    patched
+}
