@@ -20,6 +20,7 @@ mod response_end;
 mod run;
 mod serve;
 mod signals;
+mod store_problem;
 mod team_problem;
 
 use std::process::ExitCode;

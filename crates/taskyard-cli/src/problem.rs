@@ -1,20 +1,17 @@
 //! What went wrong, as people and programs learn of it: a code word, a message, advice, and an exit code.
 
 use std::io;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use taskyard::Error;
 use taskyard::config::ConfigError;
 use taskyard::core::rules::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
 use taskyard::notices::NoticeError;
-use taskyard::store::Occupant;
 use taskyard::todos::TodoFileError;
 use taskyard::work::WorkError;
-use taskyard::{Error, StoreError};
 
-use crate::database_problem::stuck;
 use crate::exit::Exit;
 
 /// Why a command ends without having done what was asked. Boxed, so that the way without problems stays light.
@@ -140,79 +137,6 @@ impl From<Error> for Problem {
                 }
             }
         }
-    }
-}
-
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        let message = error.to_string();
-        match error {
-            StoreError::Io { path, source, .. } => {
-                let problem = Self::new(Exit::CouldNot, "io", message).detail("path", path.display().to_string());
-                match advice(&source) {
-                    Some(hint) => problem.hint(hint),
-                    None => problem,
-                }
-            }
-            StoreError::Unavailable { .. } => Self::new(Exit::CouldNot, "unavailable", message)
-                .hint("look before you try again: a change that was under way may have been made"),
-            StoreError::Failed { .. } => Self::new(Exit::CouldNot, "store_failed", message),
-            StoreError::Busy { by, waited } => busy(message, by, waited),
-            StoreError::NoLock { path, .. } => Self::new(Exit::GaveUp, "locked", message)
-                .hint(format!("no program can write here until it is gone: `taskyard doctor --fix` takes `{}` away", path.display()))
-                .detail("path", path.display().to_string()),
-            StoreError::NewerJournal { path, format } => Self::new(Exit::CouldNot, "newer_journal", message)
-                .hint("use the newer taskyard")
-                .detail("path", path.display().to_string())
-                .detail("format", format),
-            StoreError::Conflict { task } => {
-                Self::new(Exit::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
-            }
-            StoreError::Taken { task } => Self::new(Exit::Refused, "taken", message)
-                .hint("nothing was changed; `taskyard doctor` shows what is wrong with what is there")
-                .detail("task", task.as_str()),
-            StoreError::NoNumberLeft => Self::new(Exit::Refused, "no_number_left", message)
-                .hint("move the tasks to another list with `taskyard merge`, where they get new numbers"),
-            StoreError::NoTask { path, .. } => Self::new(Exit::Refused, "unreadable", message)
-                .hint("correct the file by hand, or let `taskyard doctor --fix` set it aside")
-                .detail("path", path.display().to_string()),
-            StoreError::TooLarge { task, source } => Self::new(Exit::Refused, "too_large", message)
-                .hint("keep long texts in a file and name the file in the task")
-                .detail("task", task.as_str())
-                .detail("size", source.size),
-            StoreError::Journal { path, .. } => Self::new(Exit::CouldNot, "journal", message)
-                .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
-                .detail("path", path.display().to_string()),
-            StoreError::JournalDamaged { path, .. } => Self::new(Exit::CouldNot, "journal_damaged", message)
-                .hint("`taskyard doctor --fix` keeps it aside, saves what can be read of it and begins a new one")
-                .detail("path", path.display().to_string()),
-            StoreError::Unfinished { path, .. } => Self::new(Exit::CouldNot, "unfinished", message)
-                .hint("nothing is lost: remove the cause and run any command on this list, it will finish the change")
-                .detail("path", path.display().to_string()),
-        }
-    }
-}
-
-/// Says who is in the way, and what to do about it.
-fn busy(message: String, by: Occupant, waited: Duration) -> Problem {
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let problem = Problem::new(Exit::GaveUp, "locked", message).detail("waitedMs", milliseconds(waited));
-    match by {
-        Occupant::LockHolder { lock, age } => problem
-            .hint(format!(
-                "another program is working there: try again; if none is, `taskyard doctor --fix` takes `{}` away",
-                lock.display()
-            ))
-            .detail("path", lock.display().to_string())
-            .detail("ageMs", milliseconds(age)),
-        Occupant::FileLocker { file, process } => problem
-            .hint("if that process is suspended or hangs, resume or end it; then try again")
-            .detail("path", file.display().to_string())
-            .detail("process", process),
-        Occupant::JournalWriter { journal, process } => {
-            stuck(problem.report().message.clone(), &journal, process, waited)
-        }
-        Occupant::Elsewhere { .. } => problem.hint("try again"),
     }
 }
 

@@ -78,7 +78,7 @@ fn every_dialect_has_jobs_and_with_leave_commands_and_all_tools_besides_its_own(
             let rest = started.strip_prefix("Command running in background with ID: ");
             rest.and_then(|rest| rest.split('.').next()).unwrap_or_else(|| panic!("{started}")).to_owned()
         };
-        let job = id(&server.call("TaskRun", json!({ "command": "echo out; exit 3" })));
+        let job = id(&server.call("TaskRun", json!({ "command": "sleep 1; echo out; exit 3" })));
         let output = server.call("TaskOutput", json!({ "task_id": job }));
         assert!(output.contains("<exit_code>3</exit_code>\n\n<output>\nout\n"), "{flags}: {output}");
         let job = id(&server.call("TaskRun", json!({ "command": "sleep 600" })));
