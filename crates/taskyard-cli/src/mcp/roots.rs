@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::service::Peer;
+use taskyard::opening::percent_decoded;
 
 /// How long a client may take to say where it works.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,22 +32,7 @@ pub(super) async fn roots_of(client: &Peer<RoleServer>) -> Vec<PathBuf> {
 fn file_path(uri: &str) -> Option<PathBuf> {
     let path = uri.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        match code.filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    let path = PathBuf::from(String::from_utf8(bytes).ok()?);
+    let path = PathBuf::from(String::from_utf8(percent_decoded(path)).ok()?);
     path.is_absolute().then_some(path)
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{FlockOperation, flock};
 use taskyard::core::{Event, ListId};
 use taskyard::store::StoreError;
-use taskyard::store::kit::{Home, State};
+use taskyard::store::kit::{Home, ListState};
 
 use super::line::{Line, from_text, to_text};
 
@@ -26,7 +26,7 @@ pub(super) struct Log {
 pub(super) struct Lists {
     /// How many bytes of the log are in here.
     read: u64,
-    lists: BTreeMap<ListId, (Arc<State>, Vec<Event>)>,
+    lists: BTreeMap<ListId, (Arc<ListState>, Vec<Event>)>,
 }
 
 impl Lists {
@@ -36,8 +36,8 @@ impl Lists {
     }
 
     /// Returns a list as it is; one that does not exist is empty.
-    pub(super) fn state(&self, list: &ListId) -> Arc<State> {
-        let new = || Arc::new(State { home: Home::Images(list.directory().into()), ..State::default() });
+    pub(super) fn state(&self, list: &ListId) -> Arc<ListState> {
+        let new = || Arc::new(ListState { home: Home::Images(list.directory().into()), ..ListState::default() });
         self.lists.get(list).map_or_else(new, |(state, _)| Arc::clone(state))
     }
 

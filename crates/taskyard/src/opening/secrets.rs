@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::percent::percent_decoded;
+
 /// The schemes of this crate, whose addresses hold paths and nothing secret.
 pub(super) const LOCAL: [&str; 5] = ["claude", "file", "document", "teaching", "memory"];
 
@@ -93,7 +95,9 @@ fn has_port_or_none(host: &str) -> bool {
 fn without_secret_parameters(tail: &str) -> String {
     let Some((path, query)) = tail.split_once('?') else { return tail.to_owned() };
     let holds_secret = |parameter: &&str| {
-        parameter.split(';').any(|part| is_secret_name(&decoded(part.split_once('=').map_or(part, |(name, _)| name))))
+        parameter
+            .split(';')
+            .any(|part| is_secret_name(&decoded_name(part.split_once('=').map_or(part, |(name, _)| name))))
     };
     let kept: Vec<&str> = query.split('&').filter(|parameter| !holds_secret(parameter)).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
@@ -104,24 +108,8 @@ fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|secret| name.contains(secret)) || SHORT_SECRET_NAMES.contains(&name.trim())
 }
 
-/// Reads percent-encoded letters; what is encoded wrongly stays.
-fn decoded(name: &str) -> String {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let [first, after @ ..] = rest {
-        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+fn decoded_name(name: &str) -> String {
+    String::from_utf8_lossy(&percent_decoded(name)).into_owned()
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use super::seat_record::{SeatRecord, SeatTaken};
 
 /// Teams that live as long as this does.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryTeams(Arc<Mutex<State>>);
+pub struct MemoryTeams(Arc<Mutex<KeptTeams>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct KeptTeams {
     teams: BTreeMap<String, TeamKept>,
     watches: Vec<Arc<Watch>>,
 }
@@ -54,12 +54,12 @@ impl MemoryTeams {
         Self::default()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeptTeams> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes something, and tells those who watch; none, and nobody is told, where there is nothing to change.
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> Option<T>) -> Option<T> {
+    fn change<T>(&self, change: impl FnOnce(&mut KeptTeams) -> Option<T>) -> Option<T> {
         let mut state = self.state();
         let answer = change(&mut state)?;
         let watches = state.watches.clone();
@@ -71,7 +71,7 @@ impl MemoryTeams {
     }
 }
 
-impl State {
+impl KeptTeams {
     fn named(&mut self, name: &TeamName) -> Option<&mut TeamKept> {
         self.teams.get_mut(name.directory())
     }

@@ -3,7 +3,7 @@
 //! A store keeps, for each list, a journal of commits. With the kit it is four steps and nothing else:
 //!
 //! 1. **lock**: wait until nobody else writes to the list;
-//! 2. **catch up**: bring the [`State`] that this process has of the list to the newest revision, by [`State::apply`] of every
+//! 2. **catch up**: bring the [`ListState`] that this process has of the list to the newest revision, by [`ListState::apply`] of every
 //!    [`Commit`] that it has not seen;
 //! 3. **stage**: hand out a [`StagedTxn`] over that state, which does everything that a transaction can do;
 //! 4. **commit**: in [`Writer::commit`], turn what was staged into a [`Commit`] by [`Staging::into_commit`] and write it down, whole.
@@ -25,5 +25,5 @@ pub use leases::StagedLeases;
 pub use snapshot::StateSnapshot;
 pub(super) use staging::free_numbers;
 pub use staging::{Change, Staging};
-pub use state::{Home, Kept, State, key_of, number_of};
+pub use state::{Home, Kept, ListState, key_of, number_of};
 pub use txn::{StagedPair, StagedTxn, Writer};

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
-use super::state::State;
+use super::state::ListState;
 use crate::store::{Lookup, Problem, Snapshot, StoreError};
 
 /// A list at one moment, all of it read.
 #[derive(Debug)]
 pub struct StateSnapshot {
     /// The list as it was.
-    pub state: Arc<State>,
+    pub state: Arc<ListState>,
 }
 
 impl Snapshot for StateSnapshot {

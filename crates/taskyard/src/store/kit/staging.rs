@@ -8,7 +8,7 @@ use taskyard_core::rules::numbering::{Numbers, next_ids};
 use taskyard_core::{Image, Lease, Moment, Rules, Task, TaskId};
 
 use super::leases::StagedLeases;
-use super::state::{Home, Kept, State, key_of, number_of};
+use super::state::{Home, Kept, ListState, key_of, number_of};
 use crate::store::{Lookup, NewLease, Problem, StoreError};
 
 /// What is to become of one task.
@@ -26,7 +26,7 @@ pub struct Change {
 #[derive(Debug)]
 pub struct Staging {
     /// The state that they are staged over.
-    pub base: Arc<State>,
+    pub base: Arc<ListState>,
     /// Each changed task as it will be; none where it goes.
     staged: BTreeMap<TaskId, Option<Arc<Kept>>>,
     /// Tasks that are not there, and of which the journal is to say that this is meant.
@@ -39,7 +39,7 @@ pub struct Staging {
 
 impl Staging {
     /// Begins with a state as it is.
-    pub fn over(base: Arc<State>) -> Self {
+    pub fn over(base: Arc<ListState>) -> Self {
         let leases = StagedLeases::over(base.leases.values().cloned(), base.last_token);
         Self { mark: base.mark, base, staged: BTreeMap::new(), noted: BTreeSet::new(), leases }
     }

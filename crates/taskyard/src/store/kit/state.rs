@@ -77,7 +77,7 @@ impl Default for Home {
 
 /// A list at one moment. Snapshots share it; the next commit copies what is still shared.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct ListState {
     /// Where the tasks are.
     pub home: Home,
     /// Whether a task waits also for tasks that do not exist.
@@ -102,7 +102,7 @@ pub struct State {
     pub last_token: Token,
 }
 
-impl State {
+impl ListState {
     /// Moves on by one commit: catching up is this, for every commit that is not in here yet, in order.
     pub fn apply(&mut self, commit: &Commit) {
         for (entry, after) in commit.entries.iter().zip(&commit.after) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use taskyard_core::{Event, Image, Lease, Moment, Revision, Rules, Task, TaskId};
 
 use super::staging::Staging;
-use super::state::State;
+use super::state::ListState;
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
 
 /// The one writer of a list, from the moment it has caught up until it is dropped. No other writes to that list meanwhile.
@@ -47,7 +47,7 @@ pub struct StagedTxn<W: Writer> {
 
 impl<W: Writer> StagedTxn<W> {
     /// Begins with a writer that has caught up, over the state it found.
-    pub fn new(writer: W, state: Arc<State>, rules: Rules) -> Self {
+    pub fn new(writer: W, state: Arc<ListState>, rules: Rules) -> Self {
         Self { writer, rules, staging: Staging::over(state) }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use taskyard_core::{Entry, Event, Lease, ListId, Moment, Revision};
 
-use crate::store::kit::{Home, Staging, State, Writer, select};
+use crate::store::kit::{Home, ListState, Staging, Writer, select};
 use crate::store::{HistoryQuery, Signature, StoreClock, StoreError};
 
 /// A list, shared by everybody who reads, writes or watches it.
@@ -23,14 +23,14 @@ pub(super) struct ListCell {
 /// The present and the past of a list. It is locked for moments only, never for the length of a transaction.
 #[derive(Debug)]
 pub(super) struct Book {
-    state: Arc<State>,
+    state: Arc<ListState>,
     journal: Vec<Event>,
 }
 
 impl ListCell {
     pub(super) fn new(list: ListId, clock: StoreClock) -> Arc<Self> {
         let home = Home::Images(PathBuf::from("memory:").join(list.directory()));
-        let book = Book { state: Arc::new(State { home, ..State::default() }), journal: Vec::new() };
+        let book = Book { state: Arc::new(ListState { home, ..ListState::default() }), journal: Vec::new() };
         Arc::new(Self {
             list,
             clock,
@@ -45,7 +45,7 @@ impl ListCell {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn state(&self) -> Arc<State> {
+    pub(super) fn state(&self) -> Arc<ListState> {
         Arc::clone(&self.book().state)
     }
 

@@ -14,7 +14,7 @@ use super::present::{Outside, present};
 use super::rewriting::Following;
 use crate::clock;
 use crate::store::StoreError;
-use crate::store::kit::{Kept, State};
+use crate::store::kit::{Kept, ListState};
 use crate::store::sidecar::{Journal, LOOK_IS_OLD};
 
 /// The last commit that is in the files, as far as was written down.
@@ -26,7 +26,7 @@ const LOOKING_AGAIN: Duration = Duration::from_millis(500);
 /// A list as it was seen.
 #[derive(Debug)]
 pub(super) struct Sight<F: Form> {
-    pub(super) state: State,
+    pub(super) state: ListState,
     pub(super) files: Files<F>,
     /// What other programs did and is not yet recorded.
     pub(super) outside: Vec<Outside>,
@@ -71,7 +71,7 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     let Glance { files, applied, held } = load(handle, journal)?;
     let home = handle.form.home(&handle.path);
     let exists = files.raw.is_some();
-    let mut state = State { home, counts_missing: F::COUNTS_MISSING, exists, ..State::default() };
+    let mut state = ListState { home, counts_missing: F::COUNTS_MISSING, exists, ..ListState::default() };
     if let Some(raw) = files.raw() {
         let place = |id: &TaskId| Some((id.clone(), handle.form.place_of(raw, id)?));
         state.places = files.forms.keys().filter_map(place).collect();
@@ -124,7 +124,7 @@ pub(super) fn read_files<F: Form>(handle: &Handle<F>) -> Result<Option<Arc<F::Ra
 }
 
 /// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
-pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<State>, StoreError> {
+pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<ListState>, StoreError> {
     let sight = handle.journals.reading(|journal| {
         let sight = look(handle, journal)?;
         if let Some(journal) = journal.filter(|_| sight.is_quiet() && !sight.state.tasks.is_empty()) {

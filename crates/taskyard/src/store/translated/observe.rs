@@ -7,7 +7,7 @@ use super::handle::Handle;
 use super::looking::{APPLIED, look};
 use super::present::Outside;
 use crate::clock;
-use crate::store::kit::State;
+use crate::store::kit::ListState;
 use crate::store::sidecar::{Journal, NewEntry};
 use crate::store::{Signature, StoreError};
 
@@ -30,7 +30,7 @@ pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
 
 /// Records what other programs did, and finishes what ours began, where nobody is at it. Returns the list as it is then, for a
 /// reader; none where somebody is.
-pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<State>, StoreError> {
+pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<ListState>, StoreError> {
     let Some((_turn, journal)) = handle.try_take_turn()? else { return Ok(None) };
     let mut sight = look(handle, Some(&journal))?;
     if !sight.outside.is_empty() {
