@@ -27,6 +27,8 @@ pub(crate) const TASKYARD_FAILPOINTS: &str = "TASKYARD_FAILPOINTS";
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// The directory of Codex, `~/.codex` where it is not set.
 pub(crate) const CODEX_HOME: &str = "CODEX_HOME";
+/// The directory of Copilot CLI, `~/.copilot` where it is not set.
+pub(crate) const COPILOT_HOME: &str = "COPILOT_HOME";
 /// Where programs are looked for.
 pub(crate) const PATH: &str = "PATH";
 /// The client's own name for the list.
@@ -78,6 +80,7 @@ pub(crate) struct Environment {
     pub(crate) failpoints: Option<String>,
     pub(crate) client_config: Option<PathBuf>,
     pub(crate) codex_home: Option<PathBuf>,
+    pub(crate) copilot_home: Option<PathBuf>,
     pub(crate) programs: Vec<PathBuf>,
     pub(crate) client_list: Option<String>,
     pub(crate) client_session: Option<String>,
@@ -113,6 +116,7 @@ impl Environment {
             failpoints: text(TASKYARD_FAILPOINTS),
             client_config: path(CLAUDE_CONFIG_DIR),
             codex_home: path(CODEX_HOME),
+            copilot_home: path(COPILOT_HOME),
             programs: value(PATH).map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default(),
             client_list: text(CLAUDE_CODE_TASK_LIST_ID),
             client_session: text(CLAUDE_CODE_SESSION_ID),

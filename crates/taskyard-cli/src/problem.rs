@@ -34,6 +34,20 @@ pub(crate) struct Report {
     pub(crate) details: Map<String, Value>,
 }
 
+impl Report {
+    /// Returns the problem as programs learn of it.
+    pub(crate) fn as_json(&self) -> Value {
+        let mut error = Map::new();
+        error.insert("code".into(), self.code.into());
+        error.insert("message".into(), self.message.as_str().into());
+        if let Some(hint) = &self.hint {
+            error.insert("hint".into(), hint.as_str().into());
+        }
+        error.extend(self.details.clone());
+        Value::Object(error)
+    }
+}
+
 impl Problem {
     /// Returns a problem of wrong usage.
     pub(crate) fn usage(code: &'static str, message: impl Into<String>) -> Self {

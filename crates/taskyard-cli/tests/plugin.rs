@@ -35,6 +35,7 @@ fn the_marketplace_names_the_plugin_and_where_it_is() {
     let marketplace = document(".claude-plugin/marketplace.json");
     let manifest = document("plugin/.claude-plugin/plugin.json");
     assert!(marketplace["owner"]["name"].is_string());
+    assert_eq!(manifest["author"], marketplace["owner"]);
     let [entry] = &marketplace["plugins"].as_array().unwrap()[..] else { panic!("there is one plugin") };
     assert_eq!(entry["name"], manifest["name"]);
     let source = entry["source"].as_str().unwrap();

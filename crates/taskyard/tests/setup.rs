@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use taskyard::core::config_edit::json::read;
-use taskyard::setup::{Agent, Outcome, Scope, SetupError, SetupPlaces, Wish, plan};
+use taskyard::setup::{Agent, Outcome, Registration, Scope, SetupError, SetupPlaces, Wish, plan};
 use taskyard_testkit::{Random, Scale};
 use tempfile::TempDir;
-
-const AGENTS: [Agent; 5] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Cursor, Agent::Vscode];
 
 /// A home directory with a project in it.
 struct House {
@@ -108,7 +106,7 @@ fn documents() -> Vec<String> {
 }
 
 /// The JSON files of each agent, by the name their path has below the home.
-const JSON_FILES: [(Agent, Scope, &str); 9] = [
+const JSON_FILES: [(Agent, Scope, &str); 18] = [
     (Agent::Claude, Scope::User, ".claude.json"),
     (Agent::Claude, Scope::User, ".claude/settings.json"),
     (Agent::Claude, Scope::Project, "project/.mcp.json"),
@@ -118,6 +116,15 @@ const JSON_FILES: [(Agent, Scope, &str); 9] = [
     (Agent::Cursor, Scope::User, ".cursor/mcp.json"),
     (Agent::Cursor, Scope::Project, "project/.cursor/mcp.json"),
     (Agent::Vscode, Scope::Project, "project/.vscode/mcp.json"),
+    (Agent::Opencode, Scope::User, ".config/opencode/opencode.json"),
+    (Agent::Opencode, Scope::Project, "project/opencode.jsonc"),
+    (Agent::Copilot, Scope::User, ".copilot/mcp-config.json"),
+    (Agent::Copilot, Scope::Project, "project/.github/mcp.json"),
+    (Agent::Zed, Scope::User, ".config/zed/settings.json"),
+    (Agent::Zed, Scope::Project, "project/.zed/settings.json"),
+    (Agent::Windsurf, Scope::User, ".codeium/windsurf/mcp_config.json"),
+    (Agent::Amp, Scope::User, ".config/amp/settings.jsonc"),
+    (Agent::Amp, Scope::Project, "project/.amp/settings.json"),
 ];
 
 /// Sets an agent up, twice, and takes it back; at the end everything is as it was.
@@ -136,8 +143,11 @@ fn there_and_back(house: &House, agent: Agent, scope: Scope) {
 
 #[test]
 fn every_agent_is_set_up_and_forgotten_without_a_trace() {
-    for agent in AGENTS {
+    for agent in Agent::ALL {
         for scope in [Scope::User, Scope::Project] {
+            if (agent, scope) == (Agent::Windsurf, Scope::Project) {
+                continue;
+            }
             let house = House::new();
             there_and_back(&house, agent, scope);
             let again = house.wish(agent, scope, Wish::Remove).unwrap();
@@ -235,6 +245,39 @@ fn list(random: &mut Random, depth: usize, open: char, close: char, text: &mut S
 fn gap(random: &mut Random) -> String {
     let parts = ["", "", "", " ", "\n", "\n  ", "\t", " // \"c\", {\n", "/* , } */", "\n /* a\n b */"];
     [*random.pick(&parts), *random.pick(&parts)].concat()
+}
+
+#[test]
+fn an_entry_for_opencode_goes_where_the_file_keeps_its_servers() {
+    let server = json!({"type": "local", "command": ["taskyard", "mcp"]});
+    let cases = [
+        ("{}", json!({"mcp": {"taskyard": server}})),
+        ("{\"mcp\": {\"servers\": {}}}", json!({"mcp": {"servers": {"taskyard": server}}})),
+        (
+            "{\"mcp\": {\"servers\": {\"type\": \"local\", \"command\": [\"x\"]}}}",
+            json!({"mcp": {"servers": {"type": "local", "command": ["x"]}, "taskyard": server}}),
+        ),
+    ];
+    for (text, expected) in cases {
+        let house = House::new();
+        let file = house.file("project/opencode.json", text);
+        house.wish(Agent::Opencode, Scope::Project, Wish::Register).unwrap();
+        assert_eq!(read(&fs::read_to_string(&file).unwrap()).unwrap(), expected);
+        assert!(matches!(Agent::Opencode.registration(Scope::Project, &house.places()), Registration::Registered));
+    }
+}
+
+#[test]
+fn an_agent_is_found_by_its_program_or_its_directory() {
+    let house = House::new();
+    let mut places = house.places();
+    assert!(Agent::ALL.iter().all(|agent| agent.found(&places).is_none()));
+    fs::create_dir_all(house.home().join(".claude")).unwrap();
+    assert_eq!(Agent::Claude.found(&places), Some(house.home().join(".claude")));
+    let program = house.file("bin/zeditor", "");
+    places.programs = vec![house.home().join("nowhere"), house.home().join("bin")];
+    assert_eq!(Agent::Zed.found(&places), Some(program));
+    assert!(Agent::Amp.found(&places).is_none());
 }
 
 #[test]

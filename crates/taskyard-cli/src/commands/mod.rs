@@ -42,6 +42,7 @@ mod send;
 mod serve;
 mod session_start;
 mod setup;
+mod setup_display;
 mod setup_problem;
 mod show;
 mod start;

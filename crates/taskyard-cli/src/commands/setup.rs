@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use taskyard::core::config_edit::ChangedLine;
 use taskyard::core::render::{Line, Tone};
-use taskyard::setup::{Agent, Change, Outcome, Plan, Scope, SetupPlaces, Wish, plan};
+use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan};
 
+use super::setup_display::{change_as_json, show, show_standings, standings_as_json};
 use super::setup_problem::setup_problem;
 use crate::context::Context;
 use crate::environment::Environment;
@@ -24,8 +25,17 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
     /// The agent
-    #[arg(value_name = "AGENT")]
-    which: AgentWord,
+    #[arg(value_name = "AGENT", value_parser = agents(), required_unless_present_any = ["all", "list"])]
+    which: Option<Agent>,
+
+    /// Every agent that is installed here; with --remove every agent that knows Taskyard
+    #[arg(long, conflicts_with = "which")]
+    all: bool,
+
+    // The global flag of this name takes a value, and its value arrives here too; an empty one names no list.
+    /// Show which agents are installed here, and which of them know Taskyard
+    #[arg(long, num_args = 0, default_missing_value = "", conflicts_with_all = ["all", "remove", "allow_tools"])]
+    list: Option<String>,
 
     /// For you everywhere, or for everybody in this project
     #[arg(long, value_name = "SCOPE", default_value = "user")]
@@ -48,21 +58,6 @@ pub(crate) struct Setup {
     yes: bool,
 }
 
-/// The agents one can name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum AgentWord {
-    /// Claude Code
-    Claude,
-    /// Codex
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// Cursor
-    Cursor,
-    /// VS Code
-    Vscode,
-}
-
 /// The scopes one can name.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ScopeWord {
@@ -72,173 +67,175 @@ enum ScopeWord {
     Project,
 }
 
-/// A file that comes or goes as a whole is shown in full up to so many lines, and of a longer one the beginning.
-const LONGEST: usize = 40;
-const BEGINNING: usize = 3;
+/// What was done with one agent.
+struct Done {
+    agent: Agent,
+    plan: Plan,
+    applied: bool,
+}
 
 impl Setup {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let (agent, scope): (Agent, Scope) = (self.which.into(), self.scope.into());
-        if self.allow_tools && agent != Agent::Claude {
+        let places = self.places(context)?;
+        if self.list.as_deref() == Some("") {
+            return self.show_standings(&places, output);
+        }
+        if let Some(agent) = self.which.filter(|agent| self.allow_tools && *agent != Agent::Claude) {
             let message = format!("--allow-tools is for Claude Code; {} asks in its own way", agent.name());
             return Err(Problem::usage("usage", message).hint("leave --allow-tools out"));
         }
-        let wish = match (self.remove, self.allow_tools) {
+        let data = places::data(context.environment())?;
+        let exit = match self.which {
+            Some(agent) => {
+                let done = self.set_up(agent, &places, &data, output)?;
+                if output.is_json() {
+                    output.document(self.document(&done))?;
+                }
+                Exit::Done
+            }
+            None => self.set_up_all(&places, &data, output)?,
+        };
+        if !self.remove && !self.dry_run && !is_on_path(context.environment()) {
+            output.warn("agents start `taskyard` by its name, and it is not on your PATH")?;
+        }
+        Ok(exit)
+    }
+
+    /// Sets every agent up that is there. What goes wrong with one is said, and the others are still set up.
+    fn set_up_all(&self, places: &SetupPlaces, data: &Path, output: &mut Output) -> Result<Exit, Problem> {
+        let scope = self.scope.into();
+        let knows_us = |agent: &Agent| !matches!(agent.registration(scope, places), Registration::Missing);
+        let has_scope = |agent: &Agent| !matches!(agent.registration(scope, places), Registration::NoSuchScope);
+        let is_meant = |agent: &Agent| if self.remove { knows_us(agent) } else { agent.found(places).is_some() };
+        let agents: Vec<Agent> = Agent::ALL.into_iter().filter(has_scope).filter(is_meant).collect();
+        if agents.is_empty() && !output.is_json() {
+            let text = if self.remove { "No agent knows Taskyard" } else { "No agent was found here" };
+            output.say(&Line::plain(text))?;
+            output.advise("see the agents it looks for with `taskyard setup --list`")?;
+        }
+        let mut shapes = Vec::new();
+        let mut exit = Exit::Done;
+        for agent in agents {
+            match self.set_up(agent, places, data, output) {
+                Ok(done) => shapes.push(self.document(&done)),
+                Err(problem) => {
+                    let error = problem.report().as_json();
+                    shapes.push(json!({"agent": agent.word(), "name": agent.name(), "error": error}));
+                    exit = if output.is_json() { problem.report().exit } else { output.problem(&problem) };
+                }
+            }
+        }
+        if output.is_json() {
+            output.document(json!({ "agents": shapes }))?;
+        }
+        Ok(exit)
+    }
+
+    fn set_up(&self, agent: Agent, places: &SetupPlaces, data: &Path, output: &mut Output) -> Result<Done, Problem> {
+        let scope = self.scope.into();
+        let wish = match (self.remove, self.allow_tools && agent == Agent::Claude) {
             (true, _) => Wish::Remove,
             (false, true) => Wish::RegisterAndAllowTools,
             (false, false) => Wish::Register,
         };
-        let data = places::data(context.environment())?;
-        let places = places_of(context, scope)?;
         let failed = |error| setup_problem(error, agent, wish);
-        let plan = plan(agent, scope, wish, &places, &data).map_err(failed)?;
-        let home = places.home.as_deref();
+        let plan = plan(agent, scope, wish, places, data).map_err(failed)?;
         if !output.is_json() {
             for change in &plan.changes {
-                show(change, home, output)?;
+                show(change, places.home.as_deref(), output)?;
             }
         }
         let wanted = plan.changes_anything() && !self.dry_run;
         let applied = wanted && (self.yes || !output.is_terminal() || output.ask("Write this?")?);
         if applied {
-            plan.apply(&data).map_err(failed)?;
+            plan.apply(data).map_err(failed)?;
         }
+        let done = Done { agent, plan, applied };
+        if !output.is_json() {
+            self.conclude(&done, output)?;
+        }
+        Ok(done)
+    }
+
+    fn show_standings(&self, places: &SetupPlaces, output: &mut Output) -> Result<Exit, Problem> {
+        let agents: Vec<Agent> = self.which.map_or_else(|| Agent::ALL.into(), |agent| vec![agent]);
         if output.is_json() {
-            output.document(document(&plan, &self, agent, scope, applied))?;
+            output.document(standings_as_json(&agents, places))?;
         } else {
-            conclude(&plan, &self, agent, applied, output)?;
-        }
-        if applied && wish != Wish::Remove && !is_on_path(context.environment()) {
-            output.warn("agents start `taskyard` by its name, and it is not on your PATH")?;
+            show_standings(&agents, places, output)?;
         }
         Ok(Exit::Done)
     }
 
-    /// Returns the command that undoes this one.
-    fn reverse(&self) -> String {
-        let scope = if matches!(self.scope, ScopeWord::Project) { " --scope project" } else { "" };
-        format!("taskyard setup {}{scope} --remove", self.which.word())
-    }
-}
-
-fn places_of(context: &Context, scope: Scope) -> Result<SetupPlaces, Problem> {
-    let environment = context.environment();
-    let project = match scope {
-        Scope::Project => context.directory()?,
-        Scope::User => context.directory().unwrap_or(Path::new("/")),
-    };
-    Ok(SetupPlaces {
-        // A home that does not exist must not come into being by this.
-        home: environment.home.clone().filter(|home| home.is_dir()),
-        claude_config: environment.client_config.clone(),
-        codex_home: environment.codex_home.clone(),
-        xdg_config: environment.xdg_config.clone().filter(|path| path.is_absolute()),
-        project: places::repository(project).unwrap_or(project).to_owned(),
-    })
-}
-
-/// Shows what is to happen to a file.
-fn show(change: &Change, home: Option<&Path>, output: &mut Output) -> Result<(), Problem> {
-    let path = in_home(&change.path, home);
-    for entry in &change.otherwise {
-        let note = Line::new()
-            .with(Tone::Strong, &path)
-            .with(Tone::Dim, &format!("  {entry} is there in another form, and stays"));
-        output.say(&note)?;
-    }
-    if change.outcome == Outcome::Unchanged {
-        return Ok(());
-    }
-    output.say(&Line::new().with(Tone::Strong, &path).with(Tone::Dim, &format!("  {}", change.outcome.as_str())))?;
-    let is_whole = matches!(change.outcome, Outcome::Created | Outcome::Removed);
-    let shown = if is_whole && change.lines.len() > LONGEST { BEGINNING } else { change.lines.len() };
-    for line in &change.lines[..shown] {
-        let (tone, mark, text) = match line {
-            ChangedLine::Same(text) => (Tone::Dim, "    ", text.as_str()),
-            ChangedLine::Added(text) => (Tone::Done, "  + ", text.as_str()),
-            ChangedLine::Removed(text) => (Tone::Error, "  - ", text.as_str()),
-            ChangedLine::Skipped(_) => (Tone::Dim, "    ", "..."),
+    fn conclude(&self, done: &Done, output: &mut Output) -> Result<(), Problem> {
+        let name = done.agent.name();
+        let text = match (done.plan.changes_anything(), done.applied, self.remove) {
+            (false, _, false) => format!("{name} knows Taskyard already; nothing to change"),
+            (false, _, true) => format!("{name} has nothing of Taskyard; nothing to remove"),
+            (true, false, _) if self.dry_run => "Nothing was changed: this was a dry run".to_owned(),
+            (true, false, _) => "Nothing was changed; without asking it is done with --yes".to_owned(),
+            (true, true, false) => format!("{name} knows Taskyard from its next start on"),
+            (true, true, true) => format!("{name} has nothing of Taskyard any more"),
         };
-        // Tabs are shown as they would look; everything else that could steer a terminal is escaped.
-        output.say(&Line::new().with(tone, &format!("{mark}{}", text.replace('\t', "    "))))?;
+        output.say(&Line::plain(&text))?;
+        if done.applied && !self.remove {
+            if let Some(needed) = done.agent.still_needed(self.scope.into()) {
+                output.say(&Line::new().with(Tone::Warning, &format!("  {needed}")))?;
+            }
+            let reverse = self.reverse(done.agent);
+            output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &reverse))?;
+        }
+        Ok(())
     }
-    if shown < change.lines.len() {
-        let rest = change.lines.len() - shown;
-        output.say(&Line::new().with(Tone::Dim, &format!("    ... {rest} more lines")))?;
-    }
-    Ok(())
-}
 
-fn conclude(plan: &Plan, command: &Setup, agent: Agent, applied: bool, output: &mut Output) -> Result<(), Problem> {
-    let name = agent.name();
-    let text = match (plan.changes_anything(), applied, command.remove) {
-        (false, _, false) => format!("{name} knows Taskyard already; nothing to change"),
-        (false, _, true) => format!("{name} has nothing of Taskyard; nothing to remove"),
-        (true, false, _) if command.dry_run => "Nothing was changed: this was a dry run".to_owned(),
-        (true, false, _) => "Nothing was changed; without asking it is done with --yes".to_owned(),
-        (true, true, false) => format!("{name} knows Taskyard from its next start on"),
-        (true, true, true) => format!("{name} has nothing of Taskyard any more"),
-    };
-    output.say(&Line::plain(&text))?;
-    if applied && !command.remove {
-        output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &command.reverse()))?;
-    }
-    Ok(())
-}
-
-fn document(plan: &Plan, command: &Setup, agent: Agent, scope: Scope, applied: bool) -> Value {
-    let line = |line: &ChangedLine| match line {
-        ChangedLine::Same(text) => format!(" {text}"),
-        ChangedLine::Added(text) => format!("+{text}"),
-        ChangedLine::Removed(text) => format!("-{text}"),
-        ChangedLine::Skipped(_) => "...".to_owned(),
-    };
-    let file = |change: &Change| {
+    fn document(&self, done: &Done) -> Value {
+        let scope: Scope = self.scope.into();
         json!({
-            "path": change.path.display().to_string(),
-            "outcome": change.outcome.as_str(),
-            "otherwise": change.otherwise,
-            "lines": change.lines.iter().map(line).collect::<Vec<_>>(),
+            "agent": done.agent.word(),
+            "name": done.agent.name(),
+            "scope": scope.as_str(),
+            "applied": done.applied,
+            "files": done.plan.changes.iter().map(change_as_json).collect::<Vec<_>>(),
+            "stillNeeded": done.agent.still_needed(scope).filter(|_| !self.remove),
         })
-    };
-    json!({
-        "agent": command.which.word(),
-        "name": agent.name(),
-        "scope": scope.as_str(),
-        "applied": applied,
-        "files": plan.changes.iter().map(file).collect::<Vec<_>>(),
-    })
+    }
+
+    /// Returns the command that undoes this one.
+    fn reverse(&self, agent: Agent) -> String {
+        let scope = if matches!(self.scope, ScopeWord::Project) { " --scope project" } else { "" };
+        format!("taskyard setup {}{scope} --remove", agent.word())
+    }
+
+    fn places(&self, context: &Context) -> Result<SetupPlaces, Problem> {
+        let environment = context.environment();
+        let project = match self.scope {
+            ScopeWord::Project => context.directory()?,
+            ScopeWord::User => context.directory().unwrap_or(Path::new("/")),
+        };
+        Ok(SetupPlaces {
+            // A home that does not exist must not come into being by this.
+            home: environment.home.clone().filter(|home| home.is_dir()),
+            claude_config: environment.client_config.clone(),
+            codex_home: environment.codex_home.clone(),
+            copilot_home: environment.copilot_home.clone(),
+            xdg_config: environment.xdg_config.clone().filter(|path| path.is_absolute()),
+            project: places::repository(project).unwrap_or(project).to_owned(),
+            programs: environment.programs.clone(),
+        })
+    }
 }
 
-/// Returns a path as people write it.
-fn in_home(path: &Path, home: Option<&Path>) -> String {
-    match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
-    }
+/// Returns what reads the name of an agent.
+fn agents() -> impl TypedValueParser<Value = Agent> {
+    let words = Agent::ALL.map(|agent| PossibleValue::new(agent.word()).help(agent.name()));
+    PossibleValuesParser::new(words).try_map(|word| {
+        Agent::ALL.into_iter().find(|agent| agent.word() == word).ok_or("only the words of agents are let through")
+    })
 }
 
 fn is_on_path(environment: &Environment) -> bool {
     let name = format!("taskyard{}", std::env::consts::EXE_SUFFIX);
     environment.programs.iter().any(|directory| directory.join(&name).is_file())
-}
-
-impl AgentWord {
-    fn word(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-}
-
-impl From<AgentWord> for Agent {
-    fn from(word: AgentWord) -> Self {
-        match word {
-            AgentWord::Claude => Self::Claude,
-            AgentWord::Codex => Self::Codex,
-            AgentWord::Gemini => Self::Gemini,
-            AgentWord::Cursor => Self::Cursor,
-            AgentWord::Vscode => Self::Vscode,
-        }
-    }
 }
 
 impl From<ScopeWord> for Scope {

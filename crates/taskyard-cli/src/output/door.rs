@@ -177,14 +177,7 @@ impl Output {
     }
 
     fn problem_as_json(&mut self, problem: &Report) -> io::Result<()> {
-        let mut error = serde_json::Map::new();
-        error.insert("code".into(), problem.code.into());
-        error.insert("message".into(), problem.message.as_str().into());
-        if let Some(hint) = &problem.hint {
-            error.insert("hint".into(), hint.as_str().into());
-        }
-        error.extend(problem.details.clone());
-        self.document(json!({ "error": error }))?;
+        self.document(json!({ "error": problem.as_json() }))?;
         self.stdout.flush()
     }
 

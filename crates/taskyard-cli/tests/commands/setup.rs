@@ -41,6 +41,40 @@ fn claude_code_gets_hooks_a_skill_and_where_asked_for_permission() {
 }
 
 #[test]
+fn every_agent_gets_the_entry_its_documentation_asks_for() {
+    let agents = ["cursor", "vscode", "opencode", "copilot", "zed", "windsurf", "amp"];
+    agents.into_iter().fold(installed(), |test, agent| test.run(&format!("setup {agent}"))).snapshot();
+}
+
+#[test]
+fn a_project_has_its_servers_where_the_agent_looks_for_them() {
+    let agents = ["gemini", "opencode", "copilot", "zed", "windsurf", "amp"];
+    agents.into_iter().fold(installed(), |test, agent| test.run(&format!("setup {agent} --scope project"))).snapshot();
+}
+
+#[test]
+fn the_agents_that_are_there_are_listed_and_set_up_at_once() {
+    installed()
+        .run("setup --all")
+        .file("home/bin/codex", "")
+        .file("home/.gemini/settings.json", SERVERS)
+        .file(
+            "home/.config/zed/settings.json",
+            "{\n  \"context_servers\": {\"taskyard\": {\"command\": \"/opt/taskyard\"}}\n}\n",
+        )
+        .file("home/.cursor/mcp.json", "{\n  \"mcpServers\": [\n}\n")
+        .run("setup --list")
+        .run("setup --all --quiet")
+        .run("setup --list")
+        .run("setup codex --list --json")
+        .run("setup --all --json --dry-run")
+        .run("setup --all --remove --quiet")
+        .run("setup --list codex")
+        .run("setup")
+        .snapshot();
+}
+
+#[test]
 fn an_entry_of_the_users_own_stays() {
     installed()
         .file("home/.codex/config.toml", "[mcp_servers.taskyard]\ncommand = \"/opt/taskyard\"\n")

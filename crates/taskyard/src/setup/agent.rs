@@ -2,10 +2,11 @@
 
 use super::places::SetupPlaces;
 use super::target::Target;
-use super::{SetupError, Wish, claude, codex, cursor, gemini, vscode};
+use super::{SetupError, Wish, amp, claude, codex, copilot, cursor, gemini, opencode, vscode, windsurf, zed};
 
 /// An agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Agent {
     /// Claude Code.
     Claude,
@@ -17,6 +18,16 @@ pub enum Agent {
     Cursor,
     /// Visual Studio Code.
     Vscode,
+    /// opencode.
+    Opencode,
+    /// GitHub's Copilot CLI.
+    Copilot,
+    /// Zed.
+    Zed,
+    /// Windsurf.
+    Windsurf,
+    /// Amp.
+    Amp,
 }
 
 /// For whom an agent is set up.
@@ -29,6 +40,36 @@ pub enum Scope {
 }
 
 impl Agent {
+    /// Every agent, in the order in which they are shown.
+    pub const ALL: [Self; 10] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Cursor,
+        Self::Vscode,
+        Self::Opencode,
+        Self::Copilot,
+        Self::Zed,
+        Self::Windsurf,
+        Self::Amp,
+    ];
+
+    /// Returns the word that commands name the agent by.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Vscode => "vscode",
+            Self::Opencode => "opencode",
+            Self::Copilot => "copilot",
+            Self::Zed => "zed",
+            Self::Windsurf => "windsurf",
+            Self::Amp => "amp",
+        }
+    }
+
     /// Returns the name people know the agent by.
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,6 +78,11 @@ impl Agent {
             Self::Gemini => "Gemini CLI",
             Self::Cursor => "Cursor",
             Self::Vscode => "VS Code",
+            Self::Opencode => "opencode",
+            Self::Copilot => "Copilot CLI",
+            Self::Zed => "Zed",
+            Self::Windsurf => "Windsurf",
+            Self::Amp => "Amp",
         }
     }
 
@@ -46,12 +92,53 @@ impl Agent {
             Self::Claude => "`claude mcp add taskyard -- taskyard mcp`",
             Self::Codex => "`codex mcp add taskyard -- taskyard mcp`",
             Self::Gemini => "`gemini mcp add taskyard taskyard mcp`",
-            Self::Cursor => "a server `taskyard` with the command `taskyard` and the argument `mcp` under `mcpServers`",
+            Self::Cursor | Self::Windsurf => {
+                "a server `taskyard` with the command `taskyard` and the argument `mcp` under `mcpServers`"
+            }
             Self::Vscode => "a server `taskyard` with the command `taskyard` and the argument `mcp` under `servers`",
+            Self::Opencode => "`opencode mcp add taskyard -- taskyard mcp`",
+            Self::Copilot => "`copilot mcp add taskyard -- taskyard mcp`",
+            Self::Zed => {
+                "a server `taskyard` with the command `taskyard` and the argument `mcp` under `context_servers`"
+            }
+            Self::Amp => "`amp mcp add taskyard -- taskyard mcp`",
         }
     }
 
-    /// Returns the files of the agent and what of ours belongs in them.
+    /// Returns what the agent wants besides before it starts our server; none where nothing is missing.
+    pub const fn still_needed(self, scope: Scope) -> Option<&'static str> {
+        match (self, scope) {
+            (Self::Gemini, _) => {
+                Some("Gemini CLI starts no servers in a folder it does not trust: type `/permissions` there")
+            }
+            (Self::Codex, Scope::Project) => {
+                Some("Codex reads this in projects it trusts: it asks when you start it there")
+            }
+            (Self::Copilot, Scope::Project) => {
+                Some("Copilot CLI reads this in folders it trusts: it asks when you start it there")
+            }
+            (Self::Amp, Scope::Project) => Some("Amp wants servers of a project approved: `amp mcp approve taskyard`"),
+            _ => None,
+        }
+    }
+
+    /// Returns the programs the agent is started by, any of which shows that it is installed.
+    pub(super) const fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["claude"],
+            Self::Codex => &["codex"],
+            Self::Gemini => &["gemini"],
+            Self::Cursor => &["cursor", "cursor-agent"],
+            Self::Vscode => &["code", "code-insiders"],
+            Self::Opencode => &["opencode"],
+            Self::Copilot => &["copilot"],
+            Self::Zed => &["zed", "zeditor"],
+            Self::Windsurf => &["windsurf"],
+            Self::Amp => &["amp"],
+        }
+    }
+
+    /// Returns the files of the agent and what of ours belongs in them; the first is the one that names our server.
     pub(super) fn targets(self, places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
         match self {
             Self::Claude => claude::targets(places, scope, wish),
@@ -59,6 +146,11 @@ impl Agent {
             Self::Gemini => gemini::targets(places, scope),
             Self::Cursor => cursor::targets(places, scope),
             Self::Vscode => vscode::targets(places, scope),
+            Self::Opencode => opencode::targets(places, scope),
+            Self::Copilot => copilot::targets(places, scope),
+            Self::Zed => zed::targets(places, scope),
+            Self::Windsurf => windsurf::targets(places, scope),
+            Self::Amp => amp::targets(places, scope),
         }
     }
 }

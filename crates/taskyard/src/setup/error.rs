@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use taskyard_core::config_edit::Unfit;
 
+use super::Agent;
 use crate::machine::MachineError;
 
 /// Why an agent could not be set up. Nothing was written where planning failed.
@@ -37,6 +38,12 @@ pub enum SetupError {
     /// What is needed to undo it cannot be kept or read.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The agent keeps servers for a user only.
+    #[error("{} knows no servers of a project", .agent.name())]
+    OnlyForUser {
+        /// The agent.
+        agent: Agent,
+    },
     /// Nobody said where the home directory is.
     #[error("there is no home directory")]
     NoHome,

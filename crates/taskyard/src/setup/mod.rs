@@ -4,18 +4,24 @@
 //! [`taskyard_core::config_edit`]. A change is planned first, so that it can be shown, and then applied.
 
 mod agent;
+mod amp;
 mod applying;
 mod change;
 mod claude;
 mod codex;
+mod copilot;
 mod cursor;
 mod error;
 mod gemini;
+mod opencode;
 mod places;
 mod planning;
 mod record;
+mod standing;
 mod target;
 mod vscode;
+mod windsurf;
+mod zed;
 
 pub use agent::{Agent, Scope};
 pub use change::{Change, Outcome, Plan};
@@ -23,3 +29,4 @@ pub use claude::SKILL;
 pub use error::SetupError;
 pub use places::SetupPlaces;
 pub use planning::{Wish, plan};
+pub use standing::Registration;

@@ -13,16 +13,25 @@ pub struct SetupPlaces {
     pub claude_config: Option<PathBuf>,
     /// The directory of Codex, where it is not `~/.codex`.
     pub codex_home: Option<PathBuf>,
+    /// The directory of Copilot CLI, where it is not `~/.copilot`.
+    pub copilot_home: Option<PathBuf>,
     /// Where programs keep their configuration, where it is not `~/.config`.
     pub xdg_config: Option<PathBuf>,
     /// The root of the project.
     pub project: PathBuf,
+    /// The directories in which programs are looked for.
+    pub programs: Vec<PathBuf>,
 }
 
 impl SetupPlaces {
     /// Returns a path below the home directory.
     pub(super) fn in_home(&self, below: &str) -> Result<PathBuf, SetupError> {
         self.home.as_deref().map(|home| home.join(below)).ok_or(SetupError::NoHome)
+    }
+
+    /// Returns a path below the directory in which programs keep their configuration.
+    pub(super) fn in_config(&self, below: &str) -> Result<PathBuf, SetupError> {
+        self.moved_or_in_home(self.xdg_config.as_deref(), ".config", below)
     }
 
     /// Returns a path below a directory that may have been moved, else below its usual place in the home directory.

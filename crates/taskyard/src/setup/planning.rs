@@ -48,7 +48,7 @@ pub fn plan(agent: Agent, scope: Scope, wish: Wish, places: &SetupPlaces, data: 
 }
 
 /// Returns the file that a path leads to; it need not exist.
-fn behind_links(path: &Path) -> Result<PathBuf, SetupError> {
+pub(super) fn behind_links(path: &Path) -> Result<PathBuf, SetupError> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         match fs::read_link(&path) {
@@ -79,6 +79,9 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupError> {
 fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option<Record>) -> Result<Change, Unfit> {
     if let Ours::Whole(ours) = target.ours {
         return Ok(put_whole(target, real, ours, before, record));
+    }
+    if let Some(change) = put_in_todays_form(target, &real, before.as_deref(), record.as_ref())? {
+        return Ok(change);
     }
     let mut text = before.clone().unwrap_or_default();
     let mut all = Additions::default();
@@ -127,6 +130,49 @@ fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option
     Ok(change)
 }
 
+/// Plans to replace the one entry of a file that we added in an older form; none where it is not that, or where somebody changed the
+/// file since.
+fn put_in_todays_form(
+    target: &Target,
+    real: &Path,
+    before: Option<&str>,
+    record: Option<&Record>,
+) -> Result<Option<Change>, Unfit> {
+    let (Some(before), Some(record)) = (before, record) else { return Ok(None) };
+    let add = |text: &str| match &target.ours {
+        Ours::Json(entries) if entries.len() == 1 => json::add(text, &entries[0]).map(Some),
+        Ours::Toml(table) => toml::add(text, table).map(Some),
+        Ours::Json(_) | Ours::Whole(_) => Ok(None),
+    };
+    if !matches!(add(before)?, Some(Added::ThereOtherwise)) {
+        return Ok(None);
+    }
+    let (without, gone, true) = without_steps(before, &record.steps) else { return Ok(None) };
+    let Some(Added::Now { text, additions, existing }) = add(&without)? else { return Ok(None) };
+    let is_removed = |line: &ChangedLine| matches!(line, ChangedLine::Removed(_));
+    let mut lines = swapped(changed_lines(before, &gone));
+    lines.retain(is_removed);
+    lines.extend(changed_lines(&text, &additions));
+    let made = record.made.iter().map(|made| Made { name: made.name.clone(), existing }).collect();
+    let steps = vec![Step::new(&text, &additions)];
+    let record = Record { made, steps, ..record.clone() };
+    let texts = [Some(before.to_owned()), Some(text)];
+    Ok(Some(Change::new(&target.path, real.to_owned(), texts, lines, Some(record))))
+}
+
+/// Returns a text without what was added in these steps, what of the text that was, and whether every step was found as it was made.
+fn without_steps(text: &str, steps: &[Step]) -> (String, Additions, bool) {
+    let mut shorter = text.to_owned();
+    let mut gone = Additions::default();
+    for step in steps.iter().rev() {
+        let undone = step.additions_to(&shorter).and_then(|additions| Some((additions.take_out(&shorter)?, additions)));
+        let Some((text, additions)) = undone else { return (shorter, gone, false) };
+        gone = additions.then(&gone);
+        shorter = text;
+    }
+    (shorter, gone, !steps.is_empty())
+}
+
 /// Plans to write a file that is ours as a whole. One that somebody else wrote is left alone.
 fn put_whole(target: &Target, real: PathBuf, ours: &str, before: Option<String>, record: Option<Record>) -> Change {
     let is_theirs = |text: &String| {
@@ -161,19 +207,8 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
     let Some(current) = before.clone() else {
         return Ok(Change::new(&target.path, real, [None, None], Vec::new(), None));
     };
-    let mut text = current.clone();
-    let mut gone = Additions::default();
     let steps = record.as_ref().map(|record| &record.steps[..]).unwrap_or_default();
-    let mut is_exact = !steps.is_empty();
-    for step in steps.iter().rev() {
-        let undone = step.additions_to(&text).and_then(|additions| Some((additions.take_out(&text)?, additions)));
-        let Some((shorter, additions)) = undone else {
-            is_exact = false;
-            break;
-        };
-        gone = additions.then(&gone);
-        text = shorter;
-    }
+    let (mut text, mut gone, is_exact) = without_steps(&current, steps);
     let mut otherwise = Vec::new();
     match &target.ours {
         Ours::Whole(ours) if is_exact || current == *ours => text.clear(),
@@ -253,4 +288,51 @@ fn swapped(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
         line => line,
     };
     lines.into_iter().map(swap).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use taskyard_core::config_edit::ChangedLine;
+    use taskyard_core::config_edit::toml::TableEntry;
+
+    use super::super::Outcome;
+    use super::super::change::Change;
+    use super::super::record::Record;
+    use super::super::target::{Ours, Target};
+    use super::{put_in, taken_out};
+
+    const MINE: &str = "model = \"o\"\n";
+
+    fn table(members: &[(&str, serde_json::Value)]) -> Target {
+        let members = members.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        let table = TableEntry { around: "mcp_servers".to_owned(), name: "taskyard".to_owned(), members };
+        Target { path: "/c.toml".into(), ours: Ours::Toml(table) }
+    }
+
+    fn put(target: &Target, before: &str, record: Option<Record>) -> Change {
+        put_in(target, target.path.clone(), Some(before.to_owned()), record).unwrap()
+    }
+
+    #[test]
+    fn an_entry_we_added_in_an_older_form_is_replaced_and_goes_without_a_trace() {
+        let (older, todays) =
+            (table(&[("command", json!("a"))]), table(&[("command", json!("a")), ("args", json!(["b"]))]));
+        let first = put(&older, MINE, None);
+        let second = put(&todays, first.after.as_deref().unwrap(), first.record);
+        assert_eq!(second.after, put(&todays, MINE, None).after);
+        assert!(second.otherwise.is_empty());
+        assert!(second.lines.iter().any(|line| matches!(line, ChangedLine::Removed(_))), "{:?}", second.lines);
+        let gone = taken_out(&todays, second.real, second.after, second.record).unwrap();
+        assert_eq!(gone.after.as_deref(), Some(MINE));
+    }
+
+    #[test]
+    fn an_entry_in_a_file_that_somebody_changed_since_stays_as_it_is() {
+        let (older, todays) = (table(&[("command", json!("a"))]), table(&[("command", json!("b"))]));
+        let first = put(&older, MINE, None);
+        let edited = first.after.unwrap().replace("\"a\"", "\"mine\"");
+        let second = put(&todays, &edited, first.record);
+        assert_eq!((second.outcome, second.otherwise), (Outcome::Unchanged, vec!["mcp_servers.taskyard".to_owned()]));
+    }
 }

@@ -23,6 +23,6 @@ fn profile(places: &SetupPlaces) -> Result<PathBuf, SetupError> {
     } else if cfg!(windows) {
         places.in_home("AppData/Roaming/Code/User")
     } else {
-        places.moved_or_in_home(places.xdg_config.as_deref(), ".config", "Code/User")
+        places.in_config("Code/User")
     }
 }

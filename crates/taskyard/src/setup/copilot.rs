@@ -1,0 +1,17 @@
+//! Copilot CLI: an entry in its `mcp-config.json`, or in the `.github/mcp.json` of a project.
+
+use serde_json::json;
+use taskyard_core::config_edit::Entry;
+
+use super::places::SetupPlaces;
+use super::target::{NAME, Ours, Target};
+use super::{Scope, SetupError};
+
+pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+    let path = match scope {
+        Scope::User => places.moved_or_in_home(places.copilot_home.as_deref(), ".copilot", "mcp-config.json")?,
+        Scope::Project => places.project.join(".github").join("mcp.json"),
+    };
+    let server = json!({"type": "local", "command": NAME, "args": ["mcp"], "tools": ["*"]});
+    Ok(vec![Target { path, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], server)]) }])
+}

@@ -1,0 +1,18 @@
+//! Zed: an entry in its `settings.json`, which may hold comments.
+
+use taskyard_core::config_edit::Entry;
+
+use super::places::SetupPlaces;
+use super::target::{NAME, Ours, Target, server};
+use super::{Scope, SetupError};
+
+pub(super) fn targets(places: &SetupPlaces, scope: Scope) -> Result<Vec<Target>, SetupError> {
+    let directory = match scope {
+        Scope::User if cfg!(windows) => places.in_home("AppData/Roaming/Zed")?,
+        Scope::User if cfg!(target_os = "macos") => places.in_home(".config/zed")?,
+        Scope::User => places.in_config("zed")?,
+        Scope::Project => places.project.join(".zed"),
+    };
+    let entry = Entry::member(&["context_servers", NAME], server());
+    Ok(vec![Target { path: directory.join("settings.json"), ours: Ours::Json(vec![entry]) }])
+}
