@@ -1,5 +1,7 @@
 //! Making a task.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use taskyard_core::dialect::macf::{Kind, Subject};
 use taskyard_core::rules::dependencies::Edge;
@@ -145,6 +147,14 @@ impl Yard {
                     bench.stage()?;
                 }
             }
+            if new.may_wait_for_nothing
+                && let Some(task) = txn.find(&id)?.task()
+            {
+                let ordered = ordered_as(&task.blocked_by, &new.blocked_by);
+                if ordered != task.blocked_by {
+                    txn.put(Task { blocked_by: ordered, ..task })?;
+                }
+            }
             if let (Some(status), Some(before)) = (new.first_status(), txn.find(&id)?.task()) {
                 let after = changed(&before, &beginning(status), self.rules());
                 let consequences = consequences(&mut Workbench::on(txn), &before, &after, self.rules())?;
@@ -161,6 +171,14 @@ impl Yard {
             Created { task: made.unwrap_or(task), revision }
         }))
     }
+}
+
+/// Returns ids in the order in which they were given.
+fn ordered_as(ids: &[TaskId], given: &[TaskId]) -> Vec<TaskId> {
+    let place: HashMap<&TaskId, usize> = given.iter().enumerate().rev().map(|(place, id)| (id, place)).collect();
+    let mut ordered = ids.to_vec();
+    ordered.sort_by_key(|id| place.get(id).copied().unwrap_or(usize::MAX));
+    ordered
 }
 
 /// Returns the change from pending to the state that a new task begins in.

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::dialect::carrying::{ids, unsaid, with_carried, with_unsaid};
+use crate::dialect::carrying::{ids, unsaid, with_carried, with_unsaid, without_carried};
 use crate::dialect::native::Unreadable;
 use crate::json_text::{from_slice, print_over};
 use crate::{Status, Task, TaskId};
 
-/// The keys of a task file, in their order. There are no others.
+/// The keys that every task file has, in their order.
 pub const KEYS: [&str; 6] = ["id", "subject", "description", "status", "owner", "blockedBy"];
+/// The key that the programs of later chapters put into their files. Those of earlier ones stumble over any other.
+const LATER_KEY: &str = "worktree";
+/// Under which name a task carries what its file said and it cannot.
+const CARRIED: &str = "teaching";
 const VERSION: u64 = 1;
 
 /// Reads a task from the contents of its file, and what is carried for it. `blocks` are the tasks that wait for it by their own
@@ -33,23 +37,51 @@ pub fn write(task: &Task) -> String {
     write_over(None, task)
 }
 
-/// Writes a task over what its file holds now. Halves of surrogate pairs in what does not change stay.
+/// Writes a task over what its file holds now: every key that stands there stays in its place, and none comes to it but those
+/// that every file has. Halves of surrogate pairs in what does not change stay.
 pub fn write_over(over: Option<&[u8]>, task: &Task) -> String {
+    let there = over.and_then(|bytes| from_slice::<Value>(bytes).ok());
+    let there: Vec<String> = match there.as_ref().and_then(Value::as_object) {
+        Some(object) => object.keys().cloned().collect(),
+        None => first_keys(task),
+    };
+    let missing = KEYS.iter().filter(|key| !there.iter().any(|other| other == *key)).map(|key| (*key).to_owned());
+    let (plain, beside) = without_carried(task, CARRIED);
+    let odd = beside.get("more").and_then(Value::as_object);
     let mut object = Map::new();
-    let mut say = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
-    say("id", Value::String(task.id.as_str().to_owned()));
-    say("subject", Value::String(task.subject.clone()));
-    say("description", Value::String(task.description.clone()));
-    say("status", task.status.as_str().into());
-    say("owner", task.owner.clone().map_or(Value::Null, Value::String));
-    say("blockedBy", ids(&task.blocked_by));
+    for key in there.iter().cloned().chain(missing) {
+        let value = match key.as_str() {
+            "id" => Some(Value::String(task.id.as_str().to_owned())),
+            "subject" => Some(Value::String(task.subject.clone())),
+            "description" => Some(Value::String(task.description.clone())),
+            "status" => Some(task.status.as_str().into()),
+            "owner" => Some(task.owner.clone().map_or(Value::Null, Value::String)),
+            "blockedBy" => Some(ids(&task.blocked_by)),
+            key if odd.is_some_and(|odd| odd.contains_key(key)) => odd.and_then(|odd| odd.get(key)).cloned(),
+            "activeForm" => task.active_form.clone().map(Value::String),
+            "metadata" => plain.metadata.clone().map(Value::Object),
+            key => task.extra.get(key).cloned(),
+        };
+        object.extend(value.map(|value| (key, value)));
+    }
     let pretty = |object: &Value| serde_json::to_string_pretty(object).expect("a JSON value always has a text form");
     print_over(over, &Value::Object(object), pretty)
 }
 
-/// Returns what has to be carried beside a task's file; empty where the file says all of it.
-pub fn carried_of(task: &Task, blocks: &[TaskId]) -> Map<String, Value> {
-    match heard(&task.id, write(task).as_bytes(), blocks) {
+/// Returns the keys of a file that is not there yet: those it had before, where it had others than every file has, or else those
+/// that every file has, and the one that later files have as well.
+fn first_keys(task: &Task) -> Vec<String> {
+    let order = without_carried(task, CARRIED).1;
+    let order = order.get("order").and_then(Value::as_array).cloned().unwrap_or_default();
+    if !order.is_empty() {
+        return order.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    }
+    KEYS.into_iter().chain([LATER_KEY]).map(str::to_owned).collect()
+}
+
+/// Returns what has to be carried beside a task's file, written like this; empty where the file says all of it.
+pub fn carried_of(task: &Task, written: &[u8], blocks: &[TaskId]) -> Map<String, Value> {
+    match heard(&task.id, written, blocks) {
         Ok(heard) => unsaid(&heard, task),
         Err(_) => Map::new(),
     }
@@ -88,6 +120,7 @@ fn heard(id: &TaskId, bytes: &[u8], blocks: &[TaskId]) -> Result<Task, Unreadabl
     let Value::Object(mut object) = value else {
         return Err(Unreadable::NotAnObject { found: "another value" });
     };
+    let keys: Vec<String> = object.keys().cloned().collect();
     let mut task = Task::new(id.clone(), required(&mut object, "subject")?);
     task.stated_id = Some(required(&mut object, "id")?).filter(|stated| stated != id.as_str());
     task.description = text(&mut object, "description")?.unwrap_or_default();
@@ -103,20 +136,25 @@ fn heard(id: &TaskId, bytes: &[u8], blocks: &[TaskId]) -> Result<Task, Unreadabl
         Some(_) => return Err(wrong()),
     };
     task.blocks = blocks.to_vec();
+    let mut carried = Map::new();
+    if object.keys().any(|key| key != LATER_KEY) {
+        // A file that is removed and comes back has its keys again, in their order.
+        carried.insert("order".to_owned(), Value::Array(keys.into_iter().map(Value::String).collect()));
+    }
+    let mut more = Map::new();
     for (key, value) in object {
         match (key.as_str(), value) {
             // What the client has words for is said in them.
             ("activeForm", Value::String(form)) => task.active_form = Some(form),
             ("metadata", Value::Object(metadata)) => task.metadata = Some(metadata),
-            ("activeForm" | "metadata" | "blocks", value) => {
-                let more = Map::from_iter([(key, value)]);
-                let carried = Map::from_iter([("more".to_owned(), Value::Object(more))]);
-                task = with_carried(task, "teaching", carried);
-            }
+            ("activeForm" | "metadata" | "blocks", value) => drop(more.insert(key, value)),
             (_, value) => drop(task.extra.insert(key, value)),
         }
     }
-    Ok(task)
+    if !more.is_empty() {
+        carried.insert("more".to_owned(), Value::Object(more));
+    }
+    Ok(with_carried(task, CARRIED, carried))
 }
 
 fn required(object: &mut Map<String, Value>, key: &'static str) -> Result<String, Unreadable> {

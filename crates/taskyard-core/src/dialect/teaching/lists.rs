@@ -48,7 +48,8 @@ pub fn tell(tasks: &[Task]) -> Folder {
     }
     let waiting = waiting(&folder);
     for task in tasks {
-        let carried = carried_of(task, waiting.get(&task.id).map_or(&[][..], Vec::as_slice));
+        let written = folder.files.get(&task.id).map_or(&[][..], Vec::as_slice);
+        let carried = carried_of(task, written, waiting.get(&task.id).map_or(&[][..], Vec::as_slice));
         if !carried.is_empty() {
             folder.carried.insert(task.id.clone(), carried);
         }

@@ -168,7 +168,8 @@ impl Form for TeachingForm {
         }
         let waiting = teaching::waiting(&folder);
         for (id, task) in changes.iter().filter_map(|(id, task)| Some((id, task.as_ref()?))) {
-            let carried = teaching::carried_of(task, waiting.get(id).map_or(&[][..], Vec::as_slice));
+            let written = folder.files.get(id).map_or(&[][..], Vec::as_slice);
+            let carried = teaching::carried_of(task, written, waiting.get(id).map_or(&[][..], Vec::as_slice));
             if !carried.is_empty() {
                 folder.carried.insert(id.clone(), carried);
             }
