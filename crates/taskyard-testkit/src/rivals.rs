@@ -34,9 +34,12 @@ impl Rival {
 
     /// Starts one of the programs in `rivals/python`.
     pub fn start_python(program: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new("python3");
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/python").join(program)).args(arguments);
-        Self::spawn(command, Stdio::null())
+        Self::spawn(python(program, arguments), Stdio::null())
+    }
+
+    /// Starts one of the programs in `rivals/python` that do what they are told.
+    pub fn start_listening_python(program: &str, arguments: &[&str]) -> Self {
+        Self::spawn(python(program, arguments), Stdio::piped())
     }
 
     /// Tells it something, on a line.
@@ -96,6 +99,12 @@ impl Drop for Rival {
             let _ = child.wait();
         }
     }
+}
+
+fn python(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("python3");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/python").join(program)).args(arguments);
+    command
 }
 
 /// Installs what the Node programs need, once, and returns their directory.

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::CWD;
 use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
 
 use super::form::Raw;
+use super::replacing::{put, put_new, replace};
+use super::yielding::{is_taken, yield_to_rivals};
 use crate::regular_file::{self, NotRead};
-use crate::replacement::create_replacement;
-use crate::store::file::failpoint::reach;
-use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::Fingerprint;
 use crate::store::translated::clear_away;
 use crate::store::{Litter, StoreError};
@@ -102,21 +100,28 @@ pub(super) fn special_files(path: &Path) -> io::Result<Vec<Litter>> {
 }
 
 /// Writes what is different. What is carried comes first: without its task it means nothing, and a task without it is not whole.
-pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Result<(), StoreError> {
+///
+/// Returns false, with some of it written, where a file is no longer what was read at the last look before it is replaced.
+pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Result<bool, StoreError> {
     fs::create_dir_all(path).map_err(StoreError::io("cannot create", path))?;
     clear_away(path, TEMPORARY);
     let nothing = Folder::default();
     let before = before.unwrap_or(&nothing);
     if before.carried != after.carried {
         match print_carried(&after.carried) {
-            Some(text) => replace(path, CARRIED, text.as_bytes())?,
+            Some(text) => put(path, CARRIED, text.as_bytes())?,
             None => remove(path, CARRIED)?,
         }
     }
+    let mut taken = Vec::new();
     for (id, bytes) in &after.files {
+        let name = file_name(id);
         match before.files.get(id) {
-            None => write(path, &file_name(id), bytes, |from, to| rename_to_new(CWD, from, to))?,
-            Some(there) if there != bytes => replace(path, &file_name(id), bytes)?,
+            None => put_new(path, &name, bytes)?,
+            Some(there) if there != bytes => match replace(path, &name, there, bytes)? {
+                Some(replaced) => taken.extend(Some(replaced).filter(|_| is_taken(id, there, bytes))),
+                None => return Ok(false),
+            },
             Some(_) => {}
         }
     }
@@ -124,42 +129,14 @@ pub(super) fn save(path: &Path, before: Option<&Folder>, after: &Folder) -> Resu
         remove(path, &file_name(id))?;
     }
     let synced = File::open(path).and_then(|folder| folder.sync_all());
-    synced.map_err(StoreError::io("cannot flush", path))
+    synced.map_err(StoreError::io("cannot flush", path))?;
+    yield_to_rivals(path, &taken)?;
+    Ok(true)
 }
 
 /// Returns the name of the file of a task.
 pub(super) fn file_name(id: &TaskId) -> String {
     format!("{}.json", id.file_stem())
-}
-
-fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-    write(folder, name, bytes, |from, to| fs::rename(from, to))
-}
-
-fn write(
-    folder: &Path,
-    name: &str,
-    bytes: &[u8],
-    rename: impl FnOnce(&Path, &Path) -> io::Result<()>,
-) -> Result<(), StoreError> {
-    let path = folder.join(name);
-    let temporary = folder.join(format!("{TEMPORARY}{}-{name}.tmp", std::process::id()));
-    let written = || -> io::Result<()> {
-        regular_file::must_be_replaceable(&path)?;
-        // One of our number may have died here, and somebody else may have put a link there.
-        let _ = fs::remove_file(&temporary);
-        let mut file = create_replacement(&temporary, &path)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        reach("translated: temporary file written");
-        rename(&temporary, &path)?;
-        reach("translated: a file in its place");
-        Ok(())
-    };
-    written().map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        StoreError::io("cannot write", path.clone())(error)
-    })
 }
 
 fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {

@@ -193,7 +193,7 @@ impl Form for TeachingForm {
         if !self.is_still(path, before) {
             return Ok(false);
         }
-        files::save(path, before.map(|before| &before.folder), &after.folder).map(|()| true)
+        files::save(path, before.map(|before| &before.folder), &after.folder)
     }
 
     fn special_files(&self, path: &Path) -> io::Result<Vec<Litter>> {

@@ -2,5 +2,7 @@
 
 mod files;
 mod form;
+mod replacing;
+mod yielding;
 
 pub use form::{TeachingOptions, TeachingPlace, open_teaching};

@@ -1,0 +1,65 @@
+//! After a task was taken: whoever read its file before that, and knows no lock, writes its own claim a moment later and never
+//! looks again. So we look again, and it is theirs.
+//!
+//! Such a program opens the file and writes to it. Where it opened the file that we replaced, its claim stands in a file that has
+//! no name any more: it is brought back. Where it opened ours, its claim stands there, and whoever asks next sees it. A program
+//! that takes longer than [`MOMENT`] between reading and writing cannot be waited for.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard_core::dialect::teaching;
+use taskyard_core::{Status, Task, TaskId};
+
+use super::replacing::{Replaced, contents, put, read};
+use crate::store::StoreError;
+
+/// How long others may take between their look at a file and their writing to it.
+const MOMENT: Duration = Duration::from_millis(25);
+/// How long we wait for somebody to finish what is half written.
+const TORN: Duration = Duration::from_millis(250);
+/// How often we look.
+const STEP: Duration = Duration::from_millis(1);
+
+/// Tells whether a change takes a task that nobody had.
+pub(super) fn is_taken(id: &TaskId, before: &[u8], after: &[u8]) -> bool {
+    let task = |bytes: &[u8]| teaching::read(id, bytes, None, &[]).ok();
+    let is_free = |task: &Task| task.status == Status::Pending && task.owner().is_none();
+    matches!((task(before), task(after)), (Some(before), Some(after)) if is_free(&before) && !is_free(&after))
+}
+
+/// Waits for those who looked at these tasks before they were taken, and lets their writing count.
+pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), StoreError> {
+    if taken.is_empty() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    loop {
+        let mut is_torn = false;
+        for replaced in taken {
+            is_torn |= bring_back(folder, replaced)?;
+        }
+        let waited = started.elapsed();
+        if waited >= TORN || (waited >= MOMENT && !is_torn) {
+            return Ok(());
+        }
+        thread::sleep(STEP);
+    }
+}
+
+/// Brings back what somebody wrote to the file that was replaced. Returns whether they are not done yet.
+fn bring_back(folder: &Path, replaced: &Replaced) -> Result<bool, StoreError> {
+    let path = folder.join(&replaced.name);
+    let theirs = contents(&replaced.old).map_err(StoreError::io("cannot read", &path))?;
+    if theirs == replaced.before {
+        return Ok(false);
+    }
+    let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&theirs).is_ok();
+    // What stands there by now may be newer than both.
+    if is_whole && read(&path)?.as_deref() == Some(&replaced.ours) {
+        tracing::info!(file = replaced.name, "somebody else took the task at the same moment");
+        put(folder, &replaced.name, &theirs)?;
+    }
+    Ok(!is_whole)
+}
