@@ -73,6 +73,7 @@ fn described(litter: &Litter) -> Option<(&'static str, String, &Path)> {
         | Litter::LowMark { .. }
         | Litter::Shadowed { .. }
         | Litter::TornFile { .. }
+        | Litter::HiddenTwice { .. }
         | Litter::HiddenWork { .. } => None,
     }
 }

@@ -141,3 +141,36 @@ fn hidden_tasks_are_imported() {
         assert_eq!(test.json("show 1 --json")["task"]["subject"], "One");
     }
 }
+
+#[test]
+fn a_task_that_was_hidden_twice_is_seen_and_pointed_out() {
+    let mut test = Test::new().list("2 pending Next <- 7").task_file("..7.json", task("7", "Old work", "completed"));
+    assert_eq!(ids(&test.json("list --all --json")["tasks"]), ["2", "7"]);
+    assert_eq!(test.json("show 7 --json")["task"]["status"], "completed");
+    assert_eq!(ids(&test.json("ready --json")["tasks"]), ["2"]);
+    assert_eq!(test.json("create New --json")["task"]["id"], "8");
+    assert_eq!(ids(&test.json("list --all --rules client --json")["tasks"]), ["2", "8"]);
+    let findings = test.json("doctor --json")["findings"].clone();
+    let found = findings.as_array().unwrap().iter().find(|finding| finding["file"] == "..7.json").expect("it is told");
+    assert_eq!((&found["code"], &found["task"]), (&json!("invisible_task"), &json!("7")), "{findings}");
+    test = test.quietly("update 7 --subject 'Older work'");
+    assert_eq!(files(&test), ["..7.json", "2.json", "8.json"]);
+    test = test.quietly("doctor --fix --yes");
+    assert_eq!(files(&test), [".7.json", "2.json", "8.json"]);
+    assert_eq!(test.json("doctor --json")["findings"], json!([]));
+    assert_eq!(test.json("show 7 --json")["task"]["subject"], "Older work");
+    fs::rename(test.path(FOLDER).join(".7.json"), test.path(FOLDER).join("..7.json")).unwrap();
+    test = test.quietly("reopen 7");
+    assert_eq!(files(&test), ["2.json", "7.json", "8.json"]);
+}
+
+#[test]
+fn of_two_hidden_files_the_one_with_fewer_dots_counts() {
+    let mut test = with_hidden().task_file("..7.json", task("7", "Older work", "completed"));
+    assert_eq!(test.json("show 7 --json")["task"]["subject"], "Old work");
+    let findings = test.json("doctor --json")["findings"].clone();
+    assert!(findings.as_array().unwrap().iter().any(|finding| finding["file"] == "..7.json"), "{findings}");
+    test = test.quietly("update 7 --subject x");
+    let hidden = fs::read_to_string(test.path(FOLDER).join("..7.json")).unwrap();
+    assert_eq!(hidden, task("7", "Older work", "completed"), "nobody's file is rewritten");
+}

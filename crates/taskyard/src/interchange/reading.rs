@@ -104,8 +104,8 @@ fn native_folder(
     let plain = |name: &str| teaching::task_of(name).filter(|_| name != "tasks.json");
     let task_of = |name: &str| plain(name).or_else(|| macf::hidden_task_of(name));
     let Found { mut files, unreadable } = read_folder(path, |name| task_of(name).is_some(), progress)?;
-    // Beside a file of the plain name a hidden one does not count.
-    files.sort_by_key(|(name, _)| name.starts_with('.'));
+    // Beside a file of the plain name a hidden one does not count, and beside that not one that was hidden twice.
+    files.sort_by_key(|(name, _)| name.chars().take_while(|character| *character == '.').count());
     let mut imported = with_unreadable(unreadable);
     let mut seen: HashSet<TaskId> = HashSet::new();
     for (name, bytes) in files {

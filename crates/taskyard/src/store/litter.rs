@@ -71,6 +71,13 @@ pub enum Litter {
         /// The file.
         path: PathBuf,
     },
+    /// A task that is hidden a second time, so that the program that hid it does not find it either.
+    HiddenTwice {
+        /// The hidden file.
+        path: PathBuf,
+        /// The task.
+        task: TaskId,
+    },
     /// A task that is hidden from the client though it is not done.
     HiddenWork {
         /// The hidden file.

@@ -8,7 +8,7 @@ mod subject;
 mod tasks;
 
 pub use block::{Block, take_facts_of_making};
-pub use hidden::{hidden_name, hidden_task_of};
+pub use hidden::{hidden_names, hidden_task_of, is_hidden_twice};
 pub use kind::{Kind, UnknownKind};
 pub use renaming::{change_facts, with_marks};
 pub use subject::{Subject, plain};

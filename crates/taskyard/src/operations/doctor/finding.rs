@@ -94,6 +94,9 @@ impl Fix {
                     path.display()
                 )
             }
+            Self::Sweep(Litter::HiddenTwice { path, task }) => {
+                format!("rename `{}` to .{}, as if it were hidden once", path.display(), file_of(task))
+            }
             Self::Sweep(Litter::HiddenWork { path, task }) => {
                 format!("rename `{}` to {}", path.display(), file_of(task))
             }
@@ -190,6 +193,11 @@ impl Finding {
                 format!("task {task} is there a second time, hidden; that one counts for nobody"),
             ),
             Litter::TornFile { path } => (FindingCode::Unreadable, path, "nothing can be read from it".to_owned()),
+            Litter::HiddenTwice { path, task } => (
+                FindingCode::Invisible,
+                path,
+                format!("task {task} is hidden twice, and those who hid it do not find it by this name"),
+            ),
             Litter::HiddenWork { path, task } => (
                 FindingCode::Invisible,
                 path,
@@ -199,7 +207,9 @@ impl Finding {
             ),
         };
         let task = match &litter {
-            Litter::Shadowed { task, .. } | Litter::HiddenWork { task, .. } => Some(task.clone()),
+            Litter::Shadowed { task, .. } | Litter::HiddenTwice { task, .. } | Litter::HiddenWork { task, .. } => {
+                Some(task.clone())
+            }
             _ => None,
         };
         Self { code, task, file: file_name(path), message, fix: Some(Fix::Sweep(litter)) }

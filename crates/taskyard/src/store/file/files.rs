@@ -60,10 +60,13 @@ pub(super) fn read(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io:
 
 fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
     let open = |name: &CStr| regular_file::open_at(directory, name);
-    let opened = match (open(&file_name(id)), hidden::other_name(place, id)) {
-        (Err(why), Some(hidden)) if why.is_missing() => open(&hidden),
-        (opened, _) => opened,
-    };
+    let mut opened = open(&file_name(id));
+    let mut other_names = hidden::other_names(place, id);
+    while opened.as_ref().is_err_and(NotRead::is_missing)
+        && let Some(hidden) = other_names.next()
+    {
+        opened = open(&hidden);
+    }
     let read = opened.and_then(|file| {
         let look = look_through(file.as_fd())?;
         regular_file::must_fit(look.kind, look.print.size, LARGEST)?;

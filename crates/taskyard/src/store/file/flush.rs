@@ -8,13 +8,13 @@ use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use taskyard_core::dialect::macf::hidden_name;
+use taskyard_core::dialect::macf::hidden_names;
 use taskyard_core::{Revision, TaskId};
 
 use super::handle::Handle;
 use super::place::{c_name, file_name};
 use crate::clock;
-use crate::regular_file;
+use crate::regular_file::{self, NotRead};
 use crate::store::sidecar::Journal;
 
 /// A running process looks this often whether something is due, in nanoseconds.
@@ -85,10 +85,13 @@ pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Rev
 
 fn flush_file(directory: BorrowedFd<'_>, task: &TaskId) -> bool {
     let open = |name: CString| regular_file::open_at(directory, &name);
-    let opened = match (open(file_name(task)), hidden_name(task)) {
-        (Err(why), Some(hidden)) if why.is_missing() => open(c_name(&hidden)),
-        (opened, _) => opened,
-    };
+    let mut opened = open(file_name(task));
+    let mut other_names = hidden_names(task);
+    while opened.as_ref().is_err_and(NotRead::is_missing)
+        && let Some(hidden) = other_names.next()
+    {
+        opened = open(c_name(&hidden));
+    }
     match opened {
         Ok(file) => rustix::fs::fdatasync(&file).is_ok(),
         Err(why) => why.is_missing(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::AtFlags;
 use taskyard_core::TaskId;
-use taskyard_core::dialect::macf::hidden_task_of;
+use taskyard_core::dialect::macf::{hidden_names, hidden_task_of, is_hidden_twice};
 use taskyard_core::dialect::native::parse_int;
 use taskyard_core::rules::numbering::{counted, is_beyond_counting, number_of_file};
 
@@ -21,6 +21,7 @@ use super::sightings::Sightings;
 use super::stuck_lock::{self, StuckLock};
 use crate::liveness::is_seen_dead;
 use crate::regular_file::{NotRead, special};
+use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::Journal;
 use crate::store::{Litter, StoreError};
 
@@ -102,6 +103,10 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
                 aside.symlink_metadata().is_err() && std::fs::rename(path, aside).is_ok()
             }
             Litter::TornFile { .. } | Litter::LockInTheWay { .. } => false,
+            Litter::HiddenTwice { task, .. } => {
+                let once = hidden_names(task).next().map(|name| c_name(&name)).unwrap_or_default();
+                rename_to_new(turn.directory.as_fd(), &*name_of(path), &*once).is_ok()
+            }
             Litter::HiddenWork { task, .. } => hidden::unhide(&handle.place, turn.directory.as_fd(), task).is_ok(),
             Litter::BadMark { .. } | Litter::UnreadableMark { .. } | Litter::LowMark { .. } => {
                 let highest = numbers::scan(turn.directory.as_fd(), &handle.place.directory)?;
@@ -178,19 +183,24 @@ fn bad_mark(directory: &Path) -> Option<Litter> {
     is_bad.then_some(Litter::BadMark { path, found })
 }
 
-/// Tells of a hidden file that should not be one: beside a plain one, or of a task that is still to be done.
+/// Tells of a hidden file that should not be one: beside another one, hidden twice, or of a task that is still to be done.
 fn hidden_in_vain(
     handle: &Handle,
     directory: BorrowedFd<'_>,
     path: PathBuf,
     task: TaskId,
 ) -> Result<Option<Litter>, StoreError> {
-    let plain = look_at(directory, &place::file_name(&task)).map_err(StoreError::io("cannot look at", &path))?;
-    if plain.is_some() {
+    // The file that counts is another one where that has fewer dots.
+    let (counting, _) =
+        hidden::find(&handle.place, directory, &task).map_err(StoreError::io("cannot look at", &path))?;
+    if counting != name_of(&path) {
         return Ok(Some(Litter::Shadowed { path, task }));
     }
     let contents = files::read(&handle.place, directory, &task).map_err(StoreError::io("cannot read", &path))?;
     let is_open = matches!(contents, Contents::Task(found, ..) if found.status.is_open());
+    if !is_open && is_hidden_twice(&counting.to_string_lossy()) {
+        return Ok(Some(Litter::HiddenTwice { path, task }));
+    }
     Ok(is_open.then_some(Litter::HiddenWork { path, task }))
 }
 
@@ -217,6 +227,7 @@ fn path_of(litter: &Litter) -> &Path {
         | Litter::LowMark { path, .. }
         | Litter::Shadowed { path, .. }
         | Litter::TornFile { path }
+        | Litter::HiddenTwice { path, .. }
         | Litter::HiddenWork { path, .. } => path,
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use taskyard_core::dialect::macf::hidden_name;
+use taskyard_core::dialect::macf::hidden_names;
 use taskyard_core::{ListId, Rules, TaskId};
 
 use crate::store::StoreError;
@@ -70,9 +70,11 @@ impl Place {
     /// Returns the path of the file that a task is in: the plain one, but where only a hidden one is there.
     pub(super) fn file_in_use(&self, id: &TaskId) -> PathBuf {
         let plain = self.task_file(id);
-        let hidden = hidden_name(id).filter(|_| self.sees_hidden).map(|name| self.directory.join(name));
         let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
-        hidden.filter(|hidden| !is_there(&plain) && is_there(hidden)).unwrap_or(plain)
+        if !self.sees_hidden || is_there(&plain) {
+            return plain;
+        }
+        hidden_names(id).map(|name| self.directory.join(name)).find(|hidden| is_there(hidden)).unwrap_or(plain)
     }
 
     /// Opens the directory of task files; `None` where there is none.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 
-use taskyard_core::dialect::macf::hidden_task_of;
+use taskyard_core::dialect::macf::{hidden_task_of, is_hidden_twice};
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::{Image, Revision, Task, TaskId};
 
@@ -95,7 +95,7 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
             None => scan.add_missing(known, journal)?,
         }
     }
-    scan.problems.extend(shadowed.into_iter().map(|task| in_the_shadow(place, task)));
+    scan.problems.extend(shadowed.into_iter().map(|(task, name)| in_the_shadow(place, task, &name)));
     for (id, look) in looks {
         scan.add(&looking, id, look, None)?;
     }
@@ -137,8 +137,8 @@ pub(super) fn look_while<T>(
 pub(super) struct Looks {
     /// The file of each task.
     pub(super) tasks: HashMap<TaskId, Look>,
-    /// Tasks that have a hidden file, too.
-    shadowed: Vec<TaskId>,
+    /// Hidden files of tasks that have another one, which counts.
+    shadowed: Vec<(TaskId, String)>,
 }
 
 /// What is looked at, and what is known of it.
@@ -248,9 +248,11 @@ fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreE
             None => {}
         }
     }
+    // What was hidden once counts before what was hidden twice.
+    hidden.sort_by_key(|(_, name): &(TaskId, String)| is_hidden_twice(name));
     for (id, name) in hidden {
         if looks.tasks.contains_key(&id) {
-            looks.shadowed.push(id);
+            looks.shadowed.push((id, name));
         } else {
             looks.tasks.extend(look(&name)?.map(|look| (id, look)));
         }
@@ -259,9 +261,9 @@ fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreE
 }
 
 /// Tells of a hidden file beside the one that counts.
-fn in_the_shadow(place: &Place, task: TaskId) -> Problem {
-    let name = format!(".{task}");
-    let path = place.directory.join(format!("{name}.json"));
+fn in_the_shadow(place: &Place, task: TaskId, name: &str) -> Problem {
+    let path = place.directory.join(name);
+    let name = name.trim_end_matches(".json");
     Problem { task: TaskId::stored(name), path, why: Unreadable::Shadowed { task }, last_known: None, contents: None }
 }
 
