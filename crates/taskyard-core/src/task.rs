@@ -119,8 +119,13 @@ impl Task {
         words.iter().filter_map(Value::as_str).filter_map(Assignee::parse).collect()
     }
 
-    /// Returns the task this one is a part of.
+    /// Returns the task this one is a part of: the one its block names, where it has such a block, or else the one its metadata
+    /// does. Only Taskyard writes both; where they differ, another program moved the task.
     pub fn parent(&self) -> Option<TaskId> {
+        macf::stated_parent(&self.description).or_else(|| self.parent_beside())
+    }
+
+    fn parent_beside(&self) -> Option<TaskId> {
         match self.meta("parent")? {
             Value::String(id) if !id.is_empty() => Some(TaskId::stored(id.as_str())),
             Value::Number(number) => Some(TaskId::number(number.as_u64()?)),

@@ -33,6 +33,8 @@ struct UpdatedShape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    block_left: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
 }
 
@@ -62,6 +64,9 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
             updated.task.id,
             numbered(&updated.open_blockers)
         ))?;
+    }
+    if let Some(why) = &updated.block_left {
+        output.warn(&format!("the block in the description of #{} was left as it is: {why}", updated.task.id))?;
     }
     if let Some(Told::Failed { to, why }) = &updated.told {
         output.warn(&format!("{to} could not be told that it is theirs now: {why}"))?;
@@ -116,6 +121,7 @@ fn shape(updated: &Updated) -> UpdatedShape<'_> {
         dependents_started: some(&updated.dependents_started).then_some(Ids(&updated.dependents_started)),
         token: updated.lease.as_ref().map(|lease| lease.token.0),
         expires_at: updated.lease.as_ref().and_then(expires_at),
+        block_left: updated.block_left.as_ref().map(ToString::to_string),
         revision: updated.revision.map(|revision| revision.0),
     }
 }

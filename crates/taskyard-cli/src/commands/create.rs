@@ -3,11 +3,11 @@
 use std::io::Read as _;
 
 use clap::Args;
-use serde_json::json;
-use taskyard::core::TaskId;
-use taskyard::core::dialect::macf::{Block, Kind, take_facts_of_making};
+use serde_json::{Value, json};
+use taskyard::core::dialect::macf::{BadBlock, Block, Kind, stated_parent, take_facts_of_making};
 use taskyard::core::dialect::native::{LARGEST, Shape};
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::{Metadata, TaskId};
 use taskyard::operations::NewTask;
 
 use super::answers::did;
@@ -65,32 +65,39 @@ impl Create {
             );
         }
         let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
-        if let Some(kind) = kind.filter(|kind| kind.needs_parent() && self.metadata.parent.is_none()) {
+        let mut description = self.description.map(description).transpose()?.unwrap_or_default();
+        let has_parent = self.metadata.parent.is_some() || stated_parent(&description).is_some();
+        if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
             return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
                 .hint("say which with `--parent ID`"));
         }
-        let facts = [("repo", &self.repo), ("version", &self.version)];
-        let facts: Vec<(&str, &String)> =
-            facts.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).collect();
+        let facts = [("repo", self.repo), ("target_version", self.version)];
+        let facts = facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
+        let facts: Vec<(String, Value)> = facts.collect();
         if !facts.is_empty() && kind != Some(Kind::Mission) {
             return Err(Problem::usage("not_a_mission", "--repo and --version are facts of a mission")
                 .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
         }
-        let mut description = self.description.map(description).transpose()?.unwrap_or_default();
         let mut metadata = self.metadata.metadata();
+        let mut block_left = None;
         if kind.is_some() {
             let is_given = Block::find(&description).is_some();
             let mut made = metadata.as_mut().map(take_facts_of_making).unwrap_or_default();
             // A block that is given is kept as it is.
             if !is_given && made.iter().all(|(key, _)| key != "created_by") {
-                made.push(("created_by".to_owned(), context.actor()?.as_str().to_owned()));
+                made.push(("created_by".to_owned(), context.actor()?.as_str().into()));
             }
-            for (key, value) in &made {
-                description = Block::set(&description, key, value);
+            made.extend(parent_fact(metadata.as_ref()));
+            made.extend(facts);
+            match with_facts(&description, &made) {
+                Ok(told) => description = told,
+                Err(bad) => {
+                    // Nobody can say what the block says, so that the facts stand beside it.
+                    made.retain(|(key, _)| key != PARENT_FACT);
+                    metadata.get_or_insert_default().extend(made);
+                    block_left = Some(bad);
+                }
             }
-        }
-        for (key, value) in facts {
-            description = Block::set(&description, key, value);
         }
         let new = NewTask {
             kind,
@@ -106,16 +113,39 @@ impl Create {
         let yard = context.yard()?;
         let created = yard.create(new)?.done()?;
         if output.is_json() {
-            output.document(json!({"task": Shape(&created.task), "revision": created.revision.0}))?;
+            let mut answer = json!({"task": Shape(&created.task), "revision": created.revision.0});
+            if let Some(why) = &block_left {
+                answer["blockLeft"] = why.to_string().into();
+            }
+            output.document(answer)?;
         } else if output.is_quiet() {
             output.line(&Line::plain(created.task.id.as_str()))?;
         } else {
             let mut line = did("Created", &created.task);
             line.push(Tone::Dim, &format!(" in {}", yard.list_id()));
             output.say(&line)?;
+            if let Some(why) = block_left {
+                output
+                    .warn(&format!("the block in the description of #{} was left as it is: {why}", created.task.id))?;
+            }
         }
         Ok(Exit::Done)
     }
+}
+
+/// The fact of a block that names the task of which the task is a part.
+const PARENT_FACT: &str = "parent_id";
+
+/// Returns the parent as a fact of the block.
+fn parent_fact(metadata: Option<&Metadata>) -> Option<(String, Value)> {
+    let parent = metadata?.get("parent")?;
+    let id = TaskId::stored(parent.as_str()?);
+    Some((PARENT_FACT.to_owned(), id.as_number().map_or_else(|| parent.clone(), Value::from)))
+}
+
+/// Returns a description with facts in its block.
+fn with_facts(description: &str, facts: &[(String, Value)]) -> Result<String, BadBlock> {
+    facts.iter().try_fold(description.to_owned(), |told, (key, value)| Block::set(&told, key, value))
 }
 
 /// Returns the description that was given, or stdin's where it is `-`.

@@ -153,21 +153,26 @@ fn kinds_put_their_marks_before_the_title() {
     test = test.quietly("create 'Phase 1' --kind phase --parent 1 --as PA");
     let listed = test.json("list --json");
     let mission = &listed["tasks"][0];
-    assert_eq!(mission["subject"], "\u{1b}[2m#1\u{1b}[0m \u{1f5fa}\u{fe0f} MISSION: Task CLI");
+    assert_eq!(mission["subject"], "\u{1b}[2m  #1\u{1b}[22m \u{1f5fa}\u{fe0f} MISSION: Task CLI");
     assert_eq!(mission["activeForm"], "Working on Task CLI");
     assert_eq!(
         mission["description"],
-        "<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nrepo: yard\nversion: 1.0\n</macf_task_metadata>"
+        "<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nrepo: yard\ntarget_version: '1.0'\n</macf_task_metadata>"
     );
     let phase = &listed["tasks"][1];
-    assert_eq!(phase["subject"], "\u{1b}[2m#2\u{1b}[0m \u{1b}[2m[^#1]\u{1b}[0m \u{1f4cb} Phase 1");
+    assert_eq!(phase["subject"], "\u{1b}[2m  #2\u{1b}[22m \u{1b}[2m[^#1]\u{1b}[22m \u{1f4cb} Phase 1");
     assert_eq!((&phase["metadata"]["kind"], &phase["metadata"]["parent"]), (&json!("phase"), &json!("1")));
+    assert_eq!(
+        phase["description"],
+        "<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nparent_id: 1\n</macf_task_metadata>"
+    );
     test.run("list")
         .run("list --style 2.1.19")
         .run("list --style 2.1.20")
         .run("search Phase")
-        .run("create x --kind bug")
+        .run("create x --kind phase")
         .run("create x --kind bug --parent 99")
+        .run("create 'Found on the way' --kind bug --as PA")
         .run("create x --kind task --repo y")
         .snapshot();
 }
@@ -177,9 +182,9 @@ fn marks_stay_when_a_task_is_changed_and_are_never_sent_to_a_terminal() {
     let mut test = Test::new().quietly("create 'Task CLI' --kind mission").quietly("create x --kind phase --parent 1");
     test = test.quietly("update 2 --subject 'Phase 1'").quietly("create 'Fix it'");
     let subject = |test: &mut Test, id: &str| test.json(&format!("show {id} --json"))["task"]["subject"].clone();
-    assert_eq!(subject(&mut test, "2"), "\u{1b}[2m#2\u{1b}[0m \u{1b}[2m[^#1]\u{1b}[0m \u{1f4cb} Phase 1");
+    assert_eq!(subject(&mut test, "2"), "\u{1b}[2m  #2\u{1b}[22m \u{1b}[2m[^#1]\u{1b}[22m \u{1f4cb} Phase 1");
     test = test.quietly("update 3 --kind bug --parent 2");
-    assert_eq!(subject(&mut test, "3"), "\u{1b}[2m#3\u{1b}[0m \u{1b}[2m[^#2]\u{1b}[0m \u{1f41b} BUG: Fix it");
+    assert_eq!(subject(&mut test, "3"), "\u{1b}[2m  #3\u{1b}[22m \u{1b}[2m[^#2]\u{1b}[22m \u{1f41b} BUG: Fix it");
     test.run("update 3 --meta parent='\"1\"'").run("start 3").run("done 3").run("history 3").run("delete 3").snapshot();
 }
 
@@ -195,4 +200,90 @@ fn facts_of_the_block_are_shown_and_changed_where_they_stand() {
     let task = test.json("show 1 --json")["task"].clone();
     assert_eq!((&task["description"], &task["metadata"]), (&json!(block("43")), &json!({"other": 1})));
     test.run("search 43").snapshot();
+}
+
+/// A task as MACF writes it today.
+fn of_macf(id: &str, subject: &str, facts: &str) -> String {
+    let task = json!({
+        "id": id, "subject": subject, "description": format!("→ plan.md\n\n<macf_task_metadata version=\"1.0\">\n{facts}</macf_task_metadata>"),
+        "activeForm": "Working on it", "status": "pending", "blocks": [], "blockedBy": [],
+    });
+    serde_json::to_string_pretty(&task).unwrap()
+}
+
+const NESTED: &str = "creation_breadcrumb: s_1/c_42\ncreated_by: PA\nparent_id: '1'\ntarget_version: '0.4'\nupdates:\n\
+                      - breadcrumb: s_2\n  agent: PA\n  description: 'a: b'\nagent: PA # who has it\n";
+
+#[test]
+fn an_update_of_a_fact_leaves_what_is_nested_alone() {
+    let subject = "\u{1b}[2m  #2\u{1b}[22m \u{1b}[2m[^#1]\u{1b}[22m - Step";
+    let mut test = Test::new()
+        .task_file("1.json", of_macf("1", "\u{1b}[2m  #1\u{1b}[22m \u{1f5fa}\u{fe0f} MISSION: M", "created_by: PA\n"))
+        .task_file("2.json", of_macf("2", subject, NESTED))
+        .task_file("3.json", of_macf("3", "\u{1b}[2m  #3\u{1b}[22m - Other", "created_by: PA\n"))
+        .quietly("update 2 --meta agent='\"SA\"'");
+    let description = |test: &mut Test| test.json("show 2 --json")["task"]["description"].as_str().unwrap().to_owned();
+    let facts =
+        |facts: &str| format!("→ plan.md\n\n<macf_task_metadata version=\"1.0\">\n{facts}</macf_task_metadata>");
+    let changed = NESTED.replace("agent: PA # who", "agent: SA # who");
+    assert_eq!(description(&mut test), facts(&changed));
+    // The block says what it is a part of.
+    test = test.run("show 1").run("show 2").run("done 1").quietly("update 2 --parent 3 --subject Renamed");
+    assert_eq!(description(&mut test), facts(&changed.replace("parent_id: '1'", "parent_id: '3'")));
+    let task = test.json("show 2 --json")["task"].clone();
+    assert_eq!(task["subject"], "\u{1b}[2m  #2\u{1b}[22m \u{1b}[2m[^#3]\u{1b}[22m - Renamed");
+    assert_eq!(task.get("metadata"), None, "nothing is said twice");
+    test = test.quietly("update 2 --meta parent=null --meta target_version=null");
+    let without = changed.replace("parent_id: '1'\n", "").replace("target_version: '0.4'\n", "");
+    assert_eq!(description(&mut test), facts(&without));
+    test.run("list").snapshot();
+}
+
+#[test]
+fn a_block_that_is_no_yaml_is_left_and_the_answer_says_so() {
+    let facts = "created_cycle: 7\ntitle: CLI: an unquoted colon\n";
+    let mut test = Test::new().task_file("1.json", of_macf("1", "x", facts));
+    let before = test.json("show 1 --json")["task"]["description"].clone();
+    let answer = test.json("update 1 --meta created_cycle=8 --json");
+    assert!(answer["blockLeft"].as_str().unwrap().starts_with("line 3 is no YAML"), "{answer}");
+    let task = test.json("show 1 --json")["task"].clone();
+    assert_eq!((&task["description"], &task["metadata"]), (&before, &json!({"created_cycle": 8})));
+    test.run("update 1 --meta created_cycle=9").run("update 1 --priority high").run("show 1").snapshot();
+}
+
+#[test]
+fn our_own_kinds_go_out_once_and_come_back() {
+    let mut test = Test::new().quietly("create 'Task CLI' --kind mission --repo yard --version 1.0 --as PA");
+    for (subject, kind) in [("Phase 1", "phase --parent 1"), ("Broken", "bug"), ("Anything", "task --parent 2")] {
+        test = test.quietly(&format!("create '{subject}' --kind {kind} --as PA --priority high -d 'Why: this'"));
+    }
+    test = test.quietly("export --to macf out").quietly("export --to macf again");
+    let files = |folder: &str| {
+        let path = |number: usize| test.path(&format!("home/project/{folder}/{number}.json"));
+        (1..=4).map(|number| std::fs::read_to_string(path(number)).unwrap()).collect::<Vec<_>>()
+    };
+    let out = files("out");
+    assert_eq!(files("again"), out);
+    for text in &out {
+        let task: Value = serde_json::from_str(text).unwrap();
+        let (subject, description) = (task["subject"].as_str().unwrap(), task["description"].as_str().unwrap());
+        assert_eq!(subject.matches('#').count() - subject.matches("[^#").count(), 1, "{subject}");
+        assert!(
+            ["MISSION: ", "BUG: ", "\u{1f4cb} ", "\u{1f527} "].iter().all(|mark| subject.matches(mark).count() < 2)
+        );
+        assert_eq!(description.matches("<macf_task_metadata").count(), 1, "{description}");
+    }
+    let before = test.json("list --all --json")["tasks"].clone();
+    test = test.quietly("import out --from macf --list other").quietly("export --to macf back --list other");
+    assert_eq!(
+        (1..=4)
+            .map(|number| std::fs::read_to_string(test.path(&format!("home/project/back/{number}.json"))).unwrap())
+            .collect::<Vec<_>>(),
+        out
+    );
+    let mut after = test.json("list --all --list other --json")["tasks"].clone();
+    for task in after.as_array_mut().unwrap() {
+        task["metadata"].as_object_mut().unwrap().remove("imported");
+    }
+    assert_eq!(after, before);
 }

@@ -39,7 +39,7 @@ fn what_makes_a_number_dim_reaches_an_agent_in_the_clients_rules_alone() {
     assert_eq!(server.call("TaskList", json!({})), format!("#1 [pending] {title}"));
     assert!(server.call("TaskGet", json!({ "taskId": "1" })).starts_with(&format!("Task #1: {title}\n")));
     let mut server = Piped::start(&home, "--as ana --rules client").initialized();
-    assert_eq!(server.call("TaskList", json!({})), format!("#1 [pending] \u{1b}[2m#1\u{1b}[0m {title}"));
+    assert_eq!(server.call("TaskList", json!({})), format!("#1 [pending] \u{1b}[2m  #1\u{1b}[22m {title}"));
 }
 
 /// A server of each other dialect, and a tool that it alone has.

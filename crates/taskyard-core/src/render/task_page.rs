@@ -1,5 +1,7 @@
 //! One task in full.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::dialect::macf::Block;
@@ -33,6 +35,9 @@ pub struct TaskPage<'a> {
     pub changed: Option<&'a Entry>,
 }
 
+/// The fact of a block that is told as the parent.
+const PARENT: &str = "parent_id";
+
 /// The metadata that has lines of its own.
 const KNOWN: [&str; 6] = ["priority", "tags", "parent", "cancelled", "notes", "_internal"];
 
@@ -40,33 +45,33 @@ const KNOWN: [&str; 6] = ["priority", "tags", "parent", "cancelled", "notes", "_
 pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
     let task = page.task;
     let mut lines = title(task, look);
-    let mut facts: Vec<(&str, Line)> = Vec::new();
+    let mut facts: Vec<(Cow<'_, str>, Line)> = Vec::new();
     if let Some(owner) = task.owner() {
-        facts.push(("owner", Line::new().with(Tone::Owner, owner)));
+        facts.push(("owner".into(), Line::new().with(Tone::Owner, owner)));
     }
     if let Some((lease, state)) = page.lease {
-        facts.push(("lease", Line::plain(&format!("{} (token {})", look.lease(lease, state), lease.token))));
+        facts.push(("lease".into(), Line::plain(&format!("{} (token {})", look.lease(lease, state), lease.token))));
     }
     if let Some(priority) = task.stated_priority() {
-        facts.push(("priority", Line::plain(priority.as_str())));
+        facts.push(("priority".into(), Line::plain(priority.as_str())));
     }
     let tags: Vec<&str> = task.tags().collect();
     if !tags.is_empty() {
-        facts.push(("tags", Line::plain(&tags.join(", "))));
+        facts.push(("tags".into(), Line::plain(&tags.join(", "))));
     }
     if let Some(parent) = task.parent() {
-        facts.push(("part of", Line::new().with(Tone::Id, &format!("#{parent}"))));
+        facts.push(("part of".into(), Line::new().with(Tone::Id, &format!("#{parent}"))));
     }
     if let Some(stated) = &task.stated_id {
         let text = format!("the file says #{stated}; its name says #{}, and the name counts", task.id);
-        facts.push(("id", Line::new().with(Tone::Warning, &text)));
+        facts.push(("id".into(), Line::new().with(Tone::Warning, &text)));
     }
     for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
-        facts.push((key, Line::plain(&value_in_words(value))));
+        facts.push((key.as_str().into(), Line::plain(&value_in_words(value))));
     }
-    facts.extend(facts_of_block(task));
+    facts.extend(facts_of_block(task).map(|(key, line)| (key.into(), line)));
     for (key, value) in &task.extra {
-        facts.push((key, Line::new().with(Tone::Dim, &value_in_words(value))));
+        facts.push((key.as_str().into(), Line::new().with(Tone::Dim, &value_in_words(value))));
     }
     lines.extend(aligned(facts, look));
     description(task, look, &mut lines);
@@ -107,14 +112,19 @@ pub fn task_text(task: &Task, look: &Look) -> Vec<Line> {
     lines
 }
 
-fn facts_of_block(task: &Task) -> impl Iterator<Item = (&str, Line)> {
-    let block = Block::find(&task.description);
-    block.into_iter().flat_map(|block| block.entries()).map(|(key, value)| (key, Line::plain(value)))
+/// Returns what the block says, where it can be read; what stands beside it with a line of its own is not told twice.
+fn facts_of_block(task: &Task) -> impl Iterator<Item = (String, Line)> {
+    let facts = Block::find(&task.description).and_then(|block| block.facts().ok());
+    let facts = facts.into_iter().flatten().filter(|fact| fact.key != PARENT && !fact.value.is_null());
+    facts.map(|fact| {
+        let words = value_in_words(&fact.value);
+        (fact.key, Line::plain(&escaping::one_line(words.trim_end())))
+    })
 }
 
 /// Returns facts below each other, their names in a column.
-fn aligned(facts: Vec<(&str, Line)>, look: &Look) -> Vec<Line> {
-    let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name).into_owned()).collect();
+fn aligned(facts: Vec<(impl AsRef<str>, Line)>, look: &Look) -> Vec<Line> {
+    let names: Vec<String> = facts.iter().map(|(name, _)| escaping::one_line(name.as_ref()).into_owned()).collect();
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(20);
     let lines = names.iter().zip(&facts);
     lines.flat_map(|(name, (_, fact))| fact_lines(&format!("  {name:widest$}  "), fact, look)).collect()
@@ -155,8 +165,9 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
 }
 
 fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
-    // What the block says stands among the facts.
-    let prose = Block::find(&task.description).map(|block| {
+    // What the block says stands among the facts, unless nobody can tell what it says.
+    let block = Block::find(&task.description).filter(|block| block.facts().is_ok());
+    let prose = block.map(|block| {
         let (before, after) = block.around();
         format!("{}{after}", before.trim_end())
     });

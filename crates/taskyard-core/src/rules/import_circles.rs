@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::circles::find_circle;
 use super::dependencies::Edge;
-use super::merging::set_parent;
 use crate::dialect::foreign::Loss;
+use crate::dialect::macf::set_parent;
 use crate::{Task, TaskId};
 
 /// Takes the edges and parents away that close a circle through edges and parts together, and tells of each.

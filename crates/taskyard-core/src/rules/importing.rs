@@ -9,6 +9,7 @@ use super::dependencies::{Edge, find_cycle, tangled};
 use super::import_circles::cut_circles;
 use super::numbering::LARGEST_NUMBER;
 use crate::dialect::foreign::{ImportFormat, Imported, Loss};
+use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Metadata, Task, TaskId};
 
 /// Under which name a task says where it came from.
@@ -196,22 +197,23 @@ fn arriving(
     new_id: &HashMap<&TaskId, &TaskId>,
     losses: &mut Vec<Loss>,
 ) -> Task {
-    let mut said: Metadata = task.metadata.clone().unwrap_or_default();
+    let mut moved = task.clone();
     if let Some(parent) = task.parent() {
         match new_id.get(&parent) {
             _ if parent == task.id => {
-                said.shift_remove("parent");
+                set_parent(&mut moved, None);
                 losses.push(Loss { of: task.id.as_str().to_owned(), what: "it is a part of itself".to_owned() });
             }
             Some(same) if **same == parent => {}
-            Some(other) => drop(said.insert("parent".to_owned(), other.as_str().into())),
+            Some(other) => set_parent(&mut moved, Some(other)),
             None => {
-                said.shift_remove("parent");
+                set_parent(&mut moved, None);
                 losses
                     .push(Loss { of: task.id.as_str().to_owned(), what: format!("its parent {parent} is not there") });
             }
         }
     }
+    let mut said: Metadata = moved.metadata.take().unwrap_or_default();
     said.insert(MARK.to_owned(), source.mark(task, new_id));
     let mut metadata = before.and_then(|before| before.metadata.clone()).unwrap_or_default();
     // What is no longer cancelled there is not cancelled here; and what is carried for the source is the source's alone.
@@ -224,7 +226,7 @@ fn arriving(
     let translated = |ids: &[TaskId]| ids.iter().filter_map(|id| new_id.get(id)).map(|id| (*id).clone()).collect();
     let mut extra = before.map(|before| before.extra.clone()).unwrap_or_default();
     extra.extend(task.extra.clone());
-    Task {
+    let mut arrived = Task {
         id: id.clone(),
         stated_id: before.and_then(|before| before.stated_id.clone()),
         owner: task.owner.clone().or_else(|| before.filter(|_| source.is_without_owners())?.owner.clone()),
@@ -233,8 +235,13 @@ fn arriving(
         blocked_by: before.map_or_else(|| translated(&task.blocked_by), |before| before.blocked_by.clone()),
         metadata: Some(metadata),
         extra,
-        ..task.clone()
+        ..moved
+    };
+    // What stands before the title names tasks by their numbers.
+    if let Some(subject) = with_marks(task, &arrived, None) {
+        arrived.subject = subject;
     }
+    arrived
 }
 
 impl Source {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::departing::given_back;
+use crate::dialect::macf::set_parent;
 use crate::{Task, TaskId};
 
 /// How a defect of one task can be mended.
@@ -107,12 +108,7 @@ pub fn mend(tasks: &mut BTreeMap<TaskId, Task>, mend: &Mend) -> Vec<TaskId> {
         }
         Mend::RewriteId { task } => change(tasks, task, |task| task.stated_id = None),
         Mend::ForgetParent { parts } => {
-            let forget = |task: &mut Task| {
-                if let Some(metadata) = &mut task.metadata {
-                    metadata.shift_remove("parent");
-                }
-            };
-            parts.iter().flat_map(|part| change(tasks, part, forget)).collect()
+            parts.iter().flat_map(|part| change(tasks, part, |task| set_parent(task, None))).collect()
         }
         Mend::Release { task, owner } => change(tasks, task, |task| {
             if task.owner() == Some(owner.as_str()) {

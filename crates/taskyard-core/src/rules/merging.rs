@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
 use super::dependencies::Edge;
 use super::reconnecting::reconnect;
+use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Rules, Task, TaskId};
 
 /// Which tasks move.
@@ -64,6 +63,9 @@ pub fn plan_move(tasks: &[Task], which: MergeWhich, new_ids: impl Iterator<Item 
                 dropped_parents.push(task.id.clone());
             }
         }
+        if let Some(subject) = with_marks(task, &moved, None) {
+            moved.subject = subject;
+        }
         arriving.push(moved);
     }
 
@@ -74,6 +76,9 @@ pub fn plan_move(tasks: &[Task], which: MergeWhich, new_ids: impl Iterator<Item 
         left.blocks.retain(|waiting| !new_id.contains_key(waiting) || dropped.push(waiting.clone(), task.id.clone()));
         if task.parent().is_some_and(|parent| new_id.contains_key(&parent)) {
             set_parent(&mut left, None);
+            if let Some(subject) = with_marks(task, &left, None) {
+                left.subject = subject;
+            }
             dropped_parents.push(task.id.clone());
         }
         if left != *task {
@@ -130,21 +135,6 @@ fn renamed(
         }
     }
     renamed
-}
-
-/// Lets a task be a part of another, said in the way it was said before; of none where there is none.
-pub(super) fn set_parent(task: &mut Task, parent: Option<&TaskId>) {
-    let Some(metadata) = &mut task.metadata else { return };
-    let Some(parent) = parent else {
-        metadata.shift_remove("parent");
-        return;
-    };
-    let was_number = metadata.get("parent").is_some_and(Value::is_number);
-    let value = match parent.as_number() {
-        Some(number) if was_number => Value::from(number),
-        Some(_) | None => Value::from(parent.as_str()),
-    };
-    metadata.insert("parent".to_owned(), value);
 }
 
 #[cfg(test)]

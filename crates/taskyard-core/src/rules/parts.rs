@@ -5,9 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::merging::set_parent;
 use super::places::Places;
-use crate::dialect::macf::with_marks;
+use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Rules, Task, TaskId};
 
 /// Which task each task of a list is a part of, by their places.
@@ -19,11 +18,12 @@ pub(super) struct Tree {
 impl Tree {
     /// Reads the tree of a list; none where no task is a part of another.
     pub(super) fn of(tasks: &[Task]) -> Option<Self> {
-        if tasks.iter().all(|task| task.parent().is_none()) {
+        let parents: Vec<Option<TaskId>> = tasks.iter().map(Task::parent).collect();
+        if parents.iter().all(Option::is_none) {
             return None;
         }
         let places = Places::of(tasks, |_| true);
-        let mut above: Vec<Option<usize>> = tasks.iter().map(|task| places.get(&task.parent()?)).collect();
+        let mut above: Vec<Option<usize>> = parents.iter().map(|parent| places.get(parent.as_ref()?)).collect();
         forget_circles(&mut above);
         Some(Self { above })
     }

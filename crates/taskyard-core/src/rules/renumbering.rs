@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::merging::set_parent;
+use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Task, TaskId};
 
 /// Gives a task another id, and every edge and part that names it; returns the tasks that change, the task itself under its new
 /// id among them. Where there is no such task, nothing does.
 pub fn renumber(tasks: &mut BTreeMap<TaskId, Task>, from: &TaskId, to: &TaskId) -> BTreeSet<TaskId> {
     let mut changed = BTreeSet::new();
-    let Some(mut task) = tasks.remove(from) else { return changed };
-    task.id = to.clone();
-    task.stated_id = None;
-    tasks.insert(to.clone(), task);
+    let Some(task) = tasks.remove(from) else { return changed };
+    let mut renumbered = Task { id: to.clone(), stated_id: None, ..task.clone() };
+    if let Some(subject) = with_marks(&task, &renumbered, None) {
+        renumbered.subject = subject;
+    }
+    tasks.insert(to.clone(), renumbered);
     changed.insert(to.clone());
     for (id, task) in tasks.iter_mut() {
         let mut has_changed = false;
@@ -21,7 +23,11 @@ pub fn renumber(tasks: &mut BTreeMap<TaskId, Task>, from: &TaskId, to: &TaskId) 
             has_changed = true;
         }
         if task.parent().as_ref() == Some(from) {
+            let before = task.clone();
             set_parent(task, Some(to));
+            if let Some(subject) = with_marks(&before, task, None) {
+                task.subject = subject;
+            }
             has_changed = true;
         }
         if has_changed {

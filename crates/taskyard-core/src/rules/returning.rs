@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::importing::{ABSENT, MARK};
+use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Task, TaskId};
 
 /// Gives tasks that came from a format the ids they had there, and takes away what says so. One that shares its id with another
@@ -44,7 +45,8 @@ pub fn with_file_names(tasks: Vec<Task>) -> (Vec<Task>, Vec<(TaskId, TaskId)>) {
     let names: HashMap<TaskId, TaskId> = renamed.iter().cloned().collect();
     let rename = |task: Task| {
         let id = names.get(&task.id).cloned().unwrap_or_else(|| task.id.clone());
-        Task { id, ..with_other_ids(task, &names) }
+        let renamed = Task { id, ..with_other_ids(task.clone(), &names) };
+        marked_anew(&task, renamed)
     };
     (tasks.into_iter().map(rename).collect(), renamed)
 }
@@ -61,31 +63,38 @@ fn with_other_ids(mut task: Task, ids: &HashMap<TaskId, TaskId>) -> Task {
     for edge in task.blocks.iter_mut().chain(&mut task.blocked_by) {
         *edge = translated(edge);
     }
-    let parent = task.parent().map(|parent| translated(&parent));
-    let stated = task.metadata.as_mut().and_then(|metadata| metadata.get_mut("parent"));
-    if let (Some(parent), Some(Value::String(stated))) = (parent, stated) {
-        parent.as_str().clone_into(stated);
+    if let Some(parent) = task.parent().filter(|parent| ids.contains_key(parent)) {
+        set_parent(&mut task, Some(&translated(&parent)));
     }
     task
 }
 
 fn one_sent_back(task: Task, back: &HashMap<TaskId, TaskId>) -> Task {
-    let mut task = with_other_ids(task, back);
+    let before = task;
+    let mut task = with_other_ids(before.clone(), back);
     let Some(metadata) = &mut task.metadata else { return task };
     let Some(there) = back.get(&task.id) else { return task };
     let absent = metadata.get(MARK).and_then(|mark| mark.get(ABSENT)).and_then(Value::as_array);
     let absent: Vec<TaskId> = absent.into_iter().flatten().filter_map(Value::as_str).map(TaskId::stored).collect();
     task.blocked_by.extend(absent);
     // Where it came from before that, it still came from.
-    let before = metadata.get(MARK).and_then(|mark| mark.get("before")).cloned();
-    match before {
-        Some(before) => drop(metadata.insert(MARK.to_owned(), before)),
+    let earlier = metadata.get(MARK).and_then(|mark| mark.get("before")).cloned();
+    match earlier {
+        Some(earlier) => drop(metadata.insert(MARK.to_owned(), earlier)),
         None => drop(metadata.shift_remove(MARK)),
     }
     if metadata.is_empty() {
         task.metadata = None;
     }
-    Task { id: there.clone(), stated_id: None, ..task }
+    marked_anew(&before, Task { id: there.clone(), stated_id: None, ..task })
+}
+
+/// Returns a task that got another id with what stands before its title following.
+fn marked_anew(before: &Task, mut task: Task) -> Task {
+    if let Some(subject) = with_marks(before, &task, None) {
+        task.subject = subject;
+    }
+    task
 }
 
 #[cfg(test)]

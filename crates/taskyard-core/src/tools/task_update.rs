@@ -79,6 +79,8 @@ pub struct Changed<'a> {
     pub is_by_teammate: bool,
     /// Why the new owner could not be told.
     pub not_told: Option<&'a str>,
+    /// Why the block in its description was left as it is, where it was to be changed.
+    pub block_left: Option<&'a str>,
 }
 
 /// What the client says to a teammate that completed a task.
@@ -159,6 +161,9 @@ fn consequences(changed: &Changed<'_>) -> String {
     }
     if let Some(why) = changed.not_told {
         text.push_str(&format!("\nThe new owner could not be told: {why}."));
+    }
+    if let Some(why) = changed.block_left {
+        text.push_str(&format!("\nThe block in its description was left as it is: {why}."));
     }
     text
 }
@@ -257,6 +262,7 @@ mod tests {
             dependents_started: &[],
             is_by_teammate: true,
             not_told: None,
+            block_left: None,
         };
         let told = changed(&TaskId::number(7), &done, Rules::Strict).text;
         assert_eq!(

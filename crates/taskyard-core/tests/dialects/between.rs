@@ -92,6 +92,40 @@ fn letters(tasks: &[Task]) -> Vec<(String, Option<String>, String)> {
     tasks.iter().map(letters).collect()
 }
 
+#[test]
+fn a_task_of_our_own_kinds_goes_out_and_comes_back_as_it_is() {
+    let block = "Why\n\n<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nparent_id: 1\n</macf_task_metadata>";
+    let phase = Task {
+        description: block.to_owned(),
+        metadata: serde_json::json!({"kind": "phase", "parent": "1", "priority": "high"}).as_object().cloned(),
+        ..Task::new(taskyard_core::TaskId::number(2), macf::Subject::compose("2", Some("1"), "\u{1f4cb} Phase 1"))
+    };
+    assert_eq!(macf::tell(&phase), phase);
+    assert_eq!(macf::hear(&phase), phase);
+}
+
+#[test]
+fn what_is_there_already_is_not_written_twice() {
+    let block =
+        "Why\n\n<macf_task_metadata version=\"1.0\">\ncreated_by: PA\nupdates:\n- agent: SA\n</macf_task_metadata>";
+    let task = Task {
+        description: block.to_owned(),
+        metadata: serde_json::json!({"parent": "1", "repo": "yard"}).as_object().cloned(),
+        ..Task::new(taskyard_core::TaskId::number(2), macf::Subject::compose("2", Some("1"), "\u{1f4cb} Phase 1"))
+    };
+    let told = macf::tell(&task);
+    assert_eq!((&told.subject, &told.description), (&task.subject, &task.description));
+    assert_eq!(macf::hear(&told), task);
+    assert_eq!(macf::tell(&macf::hear(&told)), told);
+    // Where only the block is there, its facts are joined by the others.
+    let task = Task { subject: "Phase 1".to_owned(), ..task };
+    let told = macf::tell(&task);
+    assert_eq!(told.subject, macf::Subject::compose("2", Some("1"), "Phase 1"));
+    let facts = "created_by: PA\nupdates:\n- agent: SA\nparent_id: 1\nrepo: yard\n";
+    assert!(told.description.contains(facts), "{}", told.description);
+    assert_eq!(macf::hear(&told), task);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 

@@ -23,6 +23,9 @@ fn id() -> impl Strategy<Value = String> {
     ]
 }
 
+const OPEN: &str = "<macf_task_metadata version=\"1.0\">";
+const CLOSE: &str = "</macf_task_metadata>";
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         2 => "[a-z ]{0,8}",
@@ -31,6 +34,12 @@ fn text() -> impl Strategy<Value = String> {
         1 => Just("[^#3] \u{1f4cb} Phase".to_owned()),
         1 => Just("prose\n\n<macf_task_metadata version=\"1.0\">\ncreated_by: PA\n</macf_task_metadata>".to_owned()),
         1 => Just("é\u{1f600}\t\"\\".to_owned()),
+        1 => Just("\u{1b}[2m  #1\u{1b}[22m \u{1b}[2m[^#2]\u{1b}[22m - title".to_owned()),
+        1 => Just(format!("prose\n\n{OPEN}\nupdates:\n- breadcrumb: s_1\n  agent: PA\nparent_id: '3'\n{CLOSE}")),
+        1 => Just(format!("{OPEN}\r\n# how\r\ntitle: \"a: b\"\r\nparent_id: 4 # of it\r\n{CLOSE}\r\nafter")),
+        1 => Just(format!("{OPEN}\ntitle: CLI: no YAML\n{CLOSE}")),
+        1 => Just(format!("{OPEN}{CLOSE}")),
+        1 => Just(format!("{OPEN}a: &x 1\nb: *x{CLOSE}")),
     ]
 }
 
@@ -74,6 +83,8 @@ pub(crate) fn metadata() -> impl Strategy<Value = Map<String, Value>> {
         (Just("updated_at".to_owned()), prop_oneof![Just(json!("2026-02-06T20:45:12Z")), Just(Value::Null)]),
         (Just("created_by".to_owned()), prop_oneof![Just(json!("PA")), Just(json!("42")), Just(json!(" x"))]),
         (Just("created_cycle".to_owned()), Just(json!(42))),
+        (Just("kind".to_owned()), prop_oneof![Just(json!("mission")), Just(json!("odd"))]),
+        (Just("target_version".to_owned()), prop_oneof![Just(json!("1.0")), Just(json!("a: b")), Just(json!("no"))]),
     ];
     prop::collection::vec(entry, 0..4).prop_map(|entries| entries.into_iter().collect())
 }

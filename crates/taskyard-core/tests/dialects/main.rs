@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod between;
+mod blocks;
 mod by_hand;
 mod lists;
 mod pages;

@@ -107,6 +107,7 @@ fn the_examples_of_the_conventions_are_read_and_written_to_the_letter() {
     let metadata = heard.metadata.clone().unwrap();
     let known: Vec<_> = ["parent", "created_cycle", "created_by"].map(|key| metadata[key].to_string()).into();
     assert_eq!(known, ["\"67\"", "42", "\"PA\""]);
+    assert_eq!(metadata.get(macf::CARRIED), None, "all of it is understood");
     assert_eq!(macf::tell(&heard), file);
 }
 

@@ -46,6 +46,7 @@ impl Toolbox {
                 let update = Update { patch: *patch, add_blocks, add_blocked_by, ..Update::default() };
                 match self.yard.update(&task, update)? {
                     Outcome::Done(updated) => {
+                        let block_left = updated.block_left.as_ref().map(ToString::to_string);
                         let changed = Changed {
                             updated: &updated.updated,
                             status_change: updated.status_change,
@@ -54,6 +55,7 @@ impl Toolbox {
                             dependents_started: &updated.dependents_started,
                             is_by_teammate: updated.is_by_teammate,
                             not_told: updated.told.as_ref().and_then(Told::failure),
+                            block_left: block_left.as_deref(),
                         };
                         Ok(task_update::changed(&task, &changed, self.yard.rules()))
                     }

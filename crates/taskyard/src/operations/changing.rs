@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use taskyard_core::dialect::macf::{self, Kind};
+use taskyard_core::dialect::macf::{self, BadBlock, ChangedFacts, Kind};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
 use taskyard_core::rules::refusal::Refusal;
@@ -40,7 +40,7 @@ pub(super) fn change_strictly(
         changes.push(change_one(yard, &mut bench, id, update)?);
     }
     let mut all = Vec::with_capacity(ids.len());
-    for (before, patched) in &changes {
+    for Changed { before, patched, left } in &changes {
         let id = &before.id;
         let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
         if yard.minds_parts() && before.status.is_open() && after.status == Status::Completed {
@@ -50,10 +50,11 @@ pub(super) fn change_strictly(
         let mut updated = patched.updated.clone();
         updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
         updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
-        all.push(Updated { task: after, updated, status_change: patched.status_change, ..consequences });
+        let (status_change, block_left) = (patched.status_change, left.clone());
+        all.push(Updated { task: after, updated, status_change, block_left, ..consequences });
     }
     bench.stage()?;
-    for (updated, (before, _)) in all.iter_mut().zip(&changes) {
+    for (updated, Changed { before, .. }) in all.iter_mut().zip(&changes) {
         if let Some(task) = txn.find(&updated.task.id)?.task() {
             updated.task = task;
         }
@@ -63,16 +64,24 @@ pub(super) fn change_strictly(
     Ok(all)
 }
 
+/// One task that was changed.
+struct Changed {
+    before: Task,
+    patched: Patched,
+    /// Why the block of its description was left as it is.
+    left: Option<BadBlock>,
+}
+
 /// Puts the changes of one task on the bench, and returns it as it was, with what changed.
 fn change_one(
     yard: &Yard,
     bench: &mut Workbench<'_>,
     id: &TaskId,
     update: &impl Fn(&Task) -> Update,
-) -> Result<(Task, Patched), Halt> {
+) -> Result<Changed, Halt> {
     let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     let update = update(&before);
-    let mut patch = into_block(without_old_cancellation(update.patch, &before), &before);
+    let (mut patch, left) = into_block(without_old_cancellation(update.patch, &before), &before);
     let is_freed = patch.status.is_some_and(|status| frees_from_owner(&before, status, yard.actor(), Rules::Strict));
     if is_freed && patch.owner.is_none() && update.lease_for_owner.is_none() {
         patch.owner = Some(OwnerChange::Clear);
@@ -86,7 +95,7 @@ fn change_one(
     let has_moved = patched.task.parent().is_some() && patched.task.parent() != before.parent();
     let parts: &[TaskId] = if has_moved { std::slice::from_ref(id) } else { &[] };
     connect_strictly(bench, &added, parts)?;
-    Ok((before, patched))
+    Ok(Changed { before, patched, left })
 }
 
 /// Writes as the client writes: the fields in one go where any changed, then each edge by itself.
@@ -156,6 +165,7 @@ pub(super) fn consequences(
         is_by_teammate: false,
         told: None,
         lease: None,
+        block_left: None,
     };
     if before.status == after.status {
         return Ok(updated);
@@ -182,15 +192,16 @@ pub(super) fn consequences(
     Ok(updated)
 }
 
-/// What a block in the description tells is changed there, and not beside it.
-fn into_block(mut patch: Patch, task: &Task) -> Patch {
-    let Some(metadata) = patch.metadata.as_mut() else { return patch };
+/// What a block in the description tells is changed there, and not beside it. Returns why it was left, where it was.
+fn into_block(mut patch: Patch, task: &Task) -> (Patch, Option<BadBlock>) {
+    let Some(metadata) = patch.metadata.as_mut() else { return (patch, None) };
     let description = patch.description.as_deref().unwrap_or(&task.description);
-    if let Some(changed) = macf::change_facts(description, metadata) {
+    let ChangedFacts { description, left } = macf::change_facts(description, task, metadata);
+    if let Some(changed) = description {
         patch.description = Some(changed);
         patch.metadata = patch.metadata.filter(|metadata| !metadata.is_empty());
     }
-    patch
+    (patch, left)
 }
 
 /// What other tools put before a title stays there, and follows what it speaks of.
@@ -201,6 +212,12 @@ fn with_marks(mut patched: Patched, before: &Task, kind: Option<Kind>) -> Patche
             patched.updated.insert(0, Field::Subject);
         }
         patched.task.subject = subject;
+    }
+    if let Some(description) = macf::retitled(before, &patched.task) {
+        patched.task.description = description;
+        patched.updated.push(Field::Description);
+        patched.updated.sort();
+        patched.updated.dedup();
     }
     patched
 }

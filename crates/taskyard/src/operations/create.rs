@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use taskyard_core::dialect::macf::{Kind, Subject};
+use taskyard_core::dialect::macf::{Kind, Subject, stated_parent};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::hooking::HookEvent;
 use taskyard_core::rules::patching::{OwnerChange, Patch};
@@ -210,7 +210,8 @@ impl NewTask {
         let title = Subject::parse(&self.subject).title.to_owned();
         let metadata = self.metadata.get_or_insert_default();
         metadata.insert("kind".to_owned(), kind.as_str().into());
-        let parent = metadata.get("parent").and_then(Value::as_str);
+        let stated = stated_parent(&self.description);
+        let parent = stated.as_ref().map(TaskId::as_str).or(metadata.get("parent").and_then(Value::as_str));
         let subject = Subject::compose(id.as_str(), parent, &kind.marked(&title));
         let active_form = self.active_form.take().or_else(|| Some(format!("Working on {title}")));
         Self { subject, active_form, ..self }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
-use taskyard_core::dialect::macf::Kind;
+use taskyard_core::dialect::macf::{BadBlock, Kind};
 use taskyard_core::rules::parts::open_parts;
 use taskyard_core::rules::patching::{Field, Patch};
 use taskyard_core::rules::refusal::Refusal;
@@ -63,6 +63,8 @@ pub struct Updated {
     pub told: Option<Told>,
     /// The lease of the owner who keeps it.
     pub lease: Option<Lease>,
+    /// Why the block in its description was left as it is, where it was to be changed.
+    pub block_left: Option<BadBlock>,
 }
 
 impl Yard {

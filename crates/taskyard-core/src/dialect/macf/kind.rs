@@ -50,7 +50,7 @@ impl Kind {
 
     /// Tells whether such a task is always a part of another.
     pub const fn needs_parent(self) -> bool {
-        matches!(self, Self::Phase | Self::Bug)
+        matches!(self, Self::Phase)
     }
 
     /// Returns a title with the mark of this kind, which is not put there twice.

@@ -1,15 +1,21 @@
 //! Task files of MACF tools: Claude Code's own, with conventions inside their texts, specified in `docs/formats/macf.md`.
 
 mod block;
+mod editing;
+mod facts;
 mod hidden;
 mod kind;
+mod parent;
 mod renaming;
 mod subject;
 mod tasks;
+mod value_text;
 
-pub use block::{Block, take_facts_of_making};
+pub use block::{Block, stated_parent, take_facts_of_making};
+pub use facts::{BadBlock, Fact};
 pub use hidden::{hidden_names, hidden_task_of, is_hidden_twice};
 pub use kind::{Kind, UnknownKind};
-pub use renaming::{change_facts, with_marks};
+pub use parent::set_parent;
+pub use renaming::{ChangedFacts, change_facts, retitled, with_marks};
 pub use subject::{Subject, plain};
 pub use tasks::{CARRIED, hear, tell};

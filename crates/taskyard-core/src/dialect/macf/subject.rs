@@ -3,7 +3,12 @@
 use std::borrow::Cow;
 
 const DIM: &str = "\x1b[2m";
-const RESET: &str = "\x1b[0m";
+/// What ends dim letters: today, and in older files.
+const DIM_ENDS: [&str; 2] = ["\x1b[22m", "\x1b[0m"];
+/// Numbers stand below each other, in as many columns.
+const COLUMNS: usize = 4;
+/// The task that is there for the display alone; to be a part of it is to be a part of nothing.
+pub(super) const SENTINEL: &str = "000";
 
 /// A subject taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,22 +21,26 @@ pub struct Subject<'a> {
     pub agent_type: Option<&'a str>,
     /// The title.
     pub title: &'a str,
+    /// How the task's own id is written, with what makes it dim.
+    id_mark: &'a str,
+    /// How its parent is written, with what makes it dim.
+    parent_mark: &'a str,
 }
 
 impl<'a> Subject<'a> {
     /// Takes a subject apart.
     pub fn parse(text: &'a str) -> Self {
         let mut subject = Self { title: text, ..Self::default() };
-        if let Some((id, rest)) = dim(subject.title).and_then(|(word, rest)| Some((word.strip_prefix('#')?, rest)))
-            && is_id(id)
+        if let Some((word, mark, rest)) = dim(subject.title)
+            && let Some(id) = word.trim_matches(' ').strip_prefix('#').filter(|id| is_id(id))
         {
-            subject.id = Some(id);
-            subject.title = rest;
+            (subject.id, subject.id_mark, subject.title) = (Some(id), mark, rest);
         }
-        let marked = dim(subject.title).or_else(|| subject.title.split_once(' '));
-        if let Some((id, rest)) = marked.and_then(|(word, rest)| Some((parent_mark(word)?, rest))) {
-            subject.parent = Some(id);
-            subject.title = rest;
+        let plain = |text: &'a str| text.split_once(' ').map(|(word, rest)| (word, word, rest));
+        if let Some((word, mark, rest)) = dim(subject.title).or_else(|| plain(subject.title))
+            && let Some(id) = parent_mark(word.trim_matches(' '))
+        {
+            (subject.parent, subject.parent_mark, subject.title) = (Some(id), mark, rest);
         }
         subject.agent_type = agent_type(subject.title);
         subject
@@ -39,8 +48,24 @@ impl<'a> Subject<'a> {
 
     /// Puts a subject together: `#id [^#parent] title`, the marks dim.
     pub fn compose(id: &str, parent: Option<&str>, title: &str) -> String {
-        let parent = parent.map(|parent| format!("{DIM}[^#{parent}]{RESET} ")).unwrap_or_default();
-        format!("{DIM}#{id}{RESET} {parent}{title}")
+        Subject::default().composed(id, parent, title)
+    }
+
+    /// Puts a subject together as this one is: what it says already is written as it was, and what is new with the same ends.
+    pub fn composed(&self, id: &str, parent: Option<&str>, title: &str) -> String {
+        let is_old = self.id_mark.ends_with(DIM_ENDS[1]);
+        let end = DIM_ENDS[usize::from(is_old)];
+        let id_mark = match self.id == Some(id) {
+            true => self.id_mark.to_owned(),
+            false if is_old => format!("{DIM}#{id}{end}"),
+            false => format!("{DIM}{:>COLUMNS$}{end}", format!("#{id}")),
+        };
+        let parent_mark = match parent.filter(|parent| *parent != SENTINEL) {
+            None => String::new(),
+            Some(parent) if self.parent == Some(parent) => format!("{} ", self.parent_mark),
+            Some(parent) => format!("{DIM}[^#{parent}]{end} "),
+        };
+        format!("{id_mark} {parent_mark}{title}")
     }
 }
 
@@ -51,17 +76,20 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.replace(DIM, "").replace(RESET, ""))
+    Cow::Owned(DIM_ENDS.iter().fold(text.replace(DIM, ""), |text, end| text.replace(end, "")))
 }
 
 fn after_own_id(text: &str) -> &str {
-    dim(text).map_or(text, |(_, rest)| rest)
+    dim(text).map_or(text, |(_, _, rest)| rest)
 }
 
-/// Returns the dim word a text begins with, and what follows after a space.
-fn dim(text: &str) -> Option<(&str, &str)> {
-    let (word, rest) = text.strip_prefix(DIM)?.split_once(RESET)?;
-    Some((word, rest.strip_prefix(' ')?))
+/// Returns the dim word a text begins with, the same with what makes it dim, and what follows after a space.
+fn dim(text: &str) -> Option<(&str, &str, &str)> {
+    let inside = text.strip_prefix(DIM)?;
+    let word = &inside[..inside.find('\x1b')?];
+    let end = DIM_ENDS.iter().find(|end| inside[word.len()..].starts_with(**end))?;
+    let (mark, rest) = text.split_at(DIM.len() + word.len() + end.len());
+    Some((word, mark, rest.strip_prefix(' ')?))
 }
 
 fn parent_mark(word: &str) -> Option<&str> {
@@ -87,7 +115,31 @@ mod tests {
     fn a_stored_subject_is_taken_apart_and_put_together_again() {
         let subject = Subject::parse(STORED);
         assert_eq!((subject.id, subject.parent, subject.title), (Some("89"), Some("67"), "\u{1f4cb} Phase 4"));
-        assert_eq!(Subject::compose("89", Some("67"), subject.title), STORED);
+        assert_eq!(subject.composed("89", Some("67"), subject.title), STORED);
+    }
+
+    #[test]
+    fn both_ends_of_dim_are_read_and_stay() {
+        let today = "\x1b[2m  #5\x1b[22m \x1b[2m[^#67]\x1b[22m \u{1f4cb} Phase 4";
+        for (stored, moved) in [
+            (today, "\x1b[2m  #5\x1b[22m \x1b[2m[^#1]\x1b[22m \u{1f4cb} Phase 4"),
+            (
+                "\x1b[2m#5\x1b[0m \x1b[2m[^#67]\x1b[0m \u{1f4cb} Phase 4",
+                "\x1b[2m#5\x1b[0m \x1b[2m[^#1]\x1b[0m \u{1f4cb} Phase 4",
+            ),
+            (
+                "\x1b[2m  #5 \x1b[22m \x1b[2m[^#67] \x1b[22m \u{1f4cb} Phase 4",
+                "\x1b[2m  #5 \x1b[22m \x1b[2m[^#1]\x1b[22m \u{1f4cb} Phase 4",
+            ),
+        ] {
+            let subject = Subject::parse(stored);
+            assert_eq!((subject.id, subject.parent, subject.title), (Some("5"), Some("67"), "\u{1f4cb} Phase 4"));
+            assert_eq!(subject.composed("5", Some("67"), subject.title), stored);
+            assert_eq!(subject.composed("5", Some("1"), subject.title), moved);
+            assert_eq!(plain(stored).replace(' ', ""), "[^#67]\u{1f4cb}Phase4");
+        }
+        assert_eq!(Subject::compose("5", Some("67"), "\u{1f4cb} Phase 4"), today);
+        assert_eq!(Subject::compose("1234", Some("000"), "x"), "\x1b[2m#1234\x1b[22m x");
     }
 
     #[test]

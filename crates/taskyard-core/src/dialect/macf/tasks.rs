@@ -2,27 +2,35 @@
 
 use serde_json::{Map, Value};
 
-use super::block::{Block, with_block};
-use super::subject::Subject;
+use super::block::{Block, PARENT, with_block};
+use super::kind::Kind;
+use super::parent::parent_value;
+use super::subject::{SENTINEL, Subject};
 use crate::Task;
 use crate::dialect::carrying::{
-    difference, native_object, restored, unsaid, with_carried, with_unsaid, without_carried,
+    difference, is_difference, native_object, restored, unsaid, with_carried, with_unsaid, without_carried,
 };
 use crate::dialect::native;
 use crate::json_text;
 
 /// Under which name a task carries what its file said and it cannot.
 pub const CARRIED: &str = "macf";
-/// The line of the block that carries what a task said and the conventions cannot.
+/// The fact of the block, or where none can be added the key of the metadata, that carries what a task said and the conventions
+/// cannot.
 const UNSAID: &str = "taskyard";
+/// What stands there in the file of a task that was kept by the conventions before: the file is the task.
+const AS_IT_IS: &str = "as it is";
 
 /// Reads a task from what its file says by the conventions: the title alone is the subject, the prose alone the description,
-/// and the facts of the block are metadata.
+/// and the facts of the block are metadata. A task of our own kinds is written by the conventions already.
 pub fn hear(file: &Task) -> Task {
-    let block = Block::find(&file.description);
-    let line = block.as_ref().and_then(|block| block.get(UNSAID));
-    let carried = line.and_then(|line| json_text::from_str::<Map<String, Value>>(line).ok()).unwrap_or_default();
-    let file = Task { description: without_line(&file.description), ..file.clone() };
+    if is_of_own_kind(file) {
+        return file.clone();
+    }
+    if file.meta(UNSAID).is_some_and(|marker| marker == AS_IT_IS) {
+        return without_marker(file);
+    }
+    let (file, carried) = without_unsaid(file);
     let heard = heard(&file);
     let id = heard.id.clone();
     let task = Task { id, ..with_unsaid(heard, &carried) };
@@ -32,37 +40,111 @@ pub fn hear(file: &Task) -> Task {
 
 /// Writes a task by the conventions, as the native task that its file holds.
 pub fn tell(task: &Task) -> Task {
+    if is_of_own_kind(task) {
+        return task.clone();
+    }
+    if is_marked(task) {
+        let mut file = task.clone();
+        file.metadata.get_or_insert_default().insert(UNSAID.to_owned(), AS_IT_IS.into());
+        if without_marker(&file) == *task {
+            return file;
+        }
+    }
     let (task, leftover) = without_carried(task, CARRIED);
     let object = restored(native_object(&said(&task)), &leftover, &native::SCHEMA);
     let bytes = serde_json::to_vec(&object).unwrap_or_default();
     let file = native::read(&task.id, &bytes).unwrap_or_else(|_| said(&task));
     let carried = unsaid(&heard(&file), &task);
-    if carried.is_empty() {
+    if carried.is_empty() && without_unsaid(&file).1.is_empty() {
         return file;
     }
-    // What is carried may hold the words that end a block.
-    let line = Value::Object(carried).to_string().replace('<', "\\u003c");
-    Task { description: Block::set(&file.description, UNSAID, &line), ..file }
+    let carried = Value::Object(carried);
+    let line = Block::set(&file.description, UNSAID, &carried);
+    let with_line = line.ok().map(|description| Task { description, ..file.clone() });
+    let is_told =
+        |told: &Task| without_unsaid(told) == (file.clone(), carried.as_object().cloned().unwrap_or_default());
+    with_line.filter(is_told).unwrap_or_else(|| {
+        let mut told = file.clone();
+        told.metadata.get_or_insert_default().insert(UNSAID.to_owned(), carried);
+        told
+    })
+}
+
+/// Tells whether a task of ours is kept by the conventions: it has a kind, and its number stands before its title.
+fn is_of_own_kind(task: &Task) -> bool {
+    let kind = task.meta("kind").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind.parse::<Kind>().is_ok()) && is_marked(task)
+}
+
+/// Tells whether a task's own number stands before its title: whoever made it kept to the conventions.
+fn is_marked(task: &Task) -> bool {
+    Subject::parse(&task.subject).id == Some(task.id.as_str())
+}
+
+/// Returns a task without the word that says that its file is the task as it is.
+fn without_marker(file: &Task) -> Task {
+    let mut task = file.clone();
+    if let Some(metadata) = &mut task.metadata {
+        metadata.shift_remove(UNSAID);
+    }
+    task.metadata = task.metadata.filter(|metadata| !metadata.is_empty());
+    task
+}
+
+/// Returns what a file says beside what is carried in it, and that. A block that held nothing else goes with it.
+fn without_unsaid(file: &Task) -> (Task, Map<String, Value>) {
+    let (file, carried) = without_carried(file, UNSAID);
+    if !carried.is_empty() {
+        return (file, carried);
+    }
+    let line = Block::find(&file.description).and_then(|block| block.written(UNSAID));
+    let carried = line.and_then(|line| json_text::from_str::<Value>(line).ok()).filter(is_difference);
+    let (Some(Value::Object(carried)), Ok(kept)) = (carried, Block::without(&file.description, UNSAID)) else {
+        return (file, Map::new());
+    };
+    let block = Block::find(&kept).filter(|block| block.facts().is_ok_and(|facts| facts.is_empty()));
+    let alone = block.map(|block| {
+        let (before, after) = block.around();
+        format!("{}{after}", before.strip_suffix("\n\n").unwrap_or(before))
+    });
+    (Task { description: alone.unwrap_or(kept), ..file }, carried)
 }
 
 fn said(task: &Task) -> Task {
     let parent = task.meta("parent").and_then(Value::as_str);
     let parent = parent.filter(|parent| !parent.is_empty() && parent.bytes().all(crate::list::is_safe_byte));
-    let mut lines = String::new();
-    for (key, value) in task.metadata.iter().flatten() {
-        if let Some(text) = fact(key, value) {
-            lines.push_str(&format!("{key}: {text}\n"));
-        }
-    }
-    let description = match lines.is_empty() {
-        true => task.description.clone(),
-        false => with_block(&task.description, &lines),
-    };
     Task {
-        subject: Subject::compose(task.id.as_str(), parent, &task.subject),
-        description,
+        subject: match is_marked(task) {
+            true => task.subject.clone(),
+            false => Subject::compose(task.id.as_str(), parent, &task.subject),
+        },
+        description: said_description(task, parent),
         metadata: None,
         ..task.clone()
+    }
+}
+
+/// Returns the description with the facts that a task's metadata has, in the block that is there or in one of their own.
+fn said_description(task: &Task, parent: Option<&str>) -> String {
+    let is_new = Block::find(&task.description).is_none();
+    let mut text = if is_new { with_block("", "") } else { task.description.clone() };
+    let mut is_empty = true;
+    for (key, value) in task.metadata.iter().flatten() {
+        let told = match parent.filter(|_| key == "parent") {
+            Some(parent) => Block::set(&text, PARENT, &parent_value(&parent.into(), None)).ok(),
+            None if is_fact(key, value) => Block::set(&text, key, value).ok(),
+            None => None,
+        };
+        if let Some(told) = told {
+            text = told;
+            is_empty = false;
+        }
+    }
+    match (is_empty, is_new) {
+        (true, _) => task.description.clone(),
+        (false, true) if task.description.is_empty() => text,
+        (false, true) => format!("{}\n\n{text}", task.description),
+        (false, false) => text,
     }
 }
 
@@ -70,15 +152,26 @@ fn heard(file: &Task) -> Task {
     let subject = Subject::parse(&file.subject);
     let mut metadata = file.metadata.clone().unwrap_or_default();
     let mut description = file.description.as_str();
-    if let Some(block) = Block::find(description) {
-        metadata.extend(block.entries().map(|(key, text)| (key.to_owned(), meaning(text))));
+    let mut parent = None;
+    if let Some((block, facts)) = Block::find(description).and_then(|block| Some((block.clone(), block.facts().ok()?)))
+    {
+        for fact in facts {
+            match (fact.key.as_str(), &fact.value) {
+                (PARENT, Value::String(_) | Value::Number(_)) if fact.value != SENTINEL => {
+                    let id = parent_value(&fact.value, Some(&Value::String(String::new())));
+                    parent = id.as_str().filter(|id| !id.is_empty()).map(str::to_owned);
+                    metadata.extend(parent.clone().map(|parent| ("parent".to_owned(), Value::String(parent))));
+                }
+                _ => drop(metadata.insert(fact.key, fact.value)),
+            }
+        }
         // Between or before the prose it stays where it is, and so does the prose.
         if let (before, "") = block.around() {
             description = before.strip_suffix("\n\n").unwrap_or(before);
         }
     }
-    if let Some(parent) = subject.parent {
-        metadata.insert("parent".to_owned(), parent.into());
+    if let Some(before) = subject.parent.filter(|_| parent.is_none()) {
+        metadata.insert("parent".to_owned(), before.into());
     }
     let is_own = subject.id.is_none_or(|id| id == file.id.as_str());
     Task {
@@ -89,40 +182,13 @@ fn heard(file: &Task) -> Task {
     }
 }
 
-/// Returns a metadata value as a line of the block says it, where it can.
-fn fact(key: &str, value: &Value) -> Option<String> {
+/// Tells whether a line of the block says a metadata value.
+fn is_fact(key: &str, value: &Value) -> bool {
     let is_word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    if !is_word || ["parent", UNSAID].contains(&key) {
-        return None;
-    }
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
+    let is_line = match value {
+        Value::String(text) => !text.contains(['\n', '\r']),
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     };
-    let is_one_line = !text.contains(['\n', '\r']) && !text.contains("</macf") && text.trim() == text;
-    (is_one_line && meaning(&text) == *value).then_some(text)
-}
-
-fn meaning(text: &str) -> Value {
-    match json_text::from_str(text) {
-        Ok(Value::Number(number)) => Value::Number(number),
-        _ => Value::String(text.to_owned()),
-    }
-}
-
-/// Returns a description without the line that carries something; a block that held nothing else goes with it.
-fn without_line(description: &str) -> String {
-    let Some(block) = Block::find(description) else { return description.to_owned() };
-    if block.get(UNSAID).is_none() {
-        return description.to_owned();
-    }
-    let (before, after) = block.around();
-    let inner = &description[before.len()..description.len() - after.len()];
-    let kept: String = inner.split_inclusive('\n').filter(|line| !line.starts_with(UNSAID)).collect();
-    let is_empty = Block::find(&kept).is_none_or(|block| block.entries().next().is_none());
-    match is_empty {
-        true => format!("{}{after}", before.strip_suffix("\n\n").unwrap_or(before)),
-        false => format!("{before}{kept}{after}"),
-    }
+    is_word && is_line && !["parent", PARENT, UNSAID].contains(&key)
 }

@@ -105,7 +105,8 @@ impl Mention {
         match (&self.quoted, std::str::from_utf8(content)) {
             // JSON may write any character by its number.
             (Some(quoted), Ok(text)) => {
-                text.contains(quoted.as_str()) || text.contains("\"parent\"") || text.contains("\\u")
+                let is_part = text.contains("\"parent\"") || text.contains("parent_id");
+                text.contains(quoted.as_str()) || is_part || text.contains("\\u")
             }
             (None, _) | (_, Err(_)) => true,
         }
@@ -127,6 +128,7 @@ mod tests {
         assert!(may_name("7", r#"{"blockedBy":["1","7"]}"#));
         assert!(!may_name("7", r#"{"blockedBy":["77"],"description":"after 7"}"#));
         assert!(may_name("7", r#"{"metadata":{"parent":1}}"#));
+        assert!(may_name("7", r#"{"description":"<macf_task_metadata>\nparent_id: 1\n</macf_task_metadata>"}"#));
     }
 
     #[test]

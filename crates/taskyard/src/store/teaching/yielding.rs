@@ -16,9 +16,11 @@ use super::replacing::{Replaced, contents, put, read};
 use crate::store::StoreError;
 
 /// How long others may take between their look at a file and their writing to it.
-const MOMENT: Duration = Duration::from_millis(25);
-/// How long we wait for somebody to finish what is half written.
-const TORN: Duration = Duration::from_millis(250);
+const MOMENT: Duration = Duration::from_millis(50);
+/// How often we look at least: where the machine is so busy that we get to it seldom, so do they.
+const LOOKS: u32 = 40;
+/// How long we wait at most, also for somebody to finish what is half written.
+const LONGEST: Duration = Duration::from_millis(250);
 /// How often we look.
 const STEP: Duration = Duration::from_millis(1);
 
@@ -35,17 +37,18 @@ pub(super) fn yield_to_rivals(folder: &Path, taken: &[Replaced]) -> Result<(), S
         return Ok(());
     }
     let started = Instant::now();
-    loop {
+    for looks in 1.. {
         let mut is_torn = false;
         for replaced in taken {
             is_torn |= bring_back(folder, replaced)?;
         }
         let waited = started.elapsed();
-        if waited >= TORN || (waited >= MOMENT && !is_torn) {
-            return Ok(());
+        if waited >= LONGEST || (waited >= MOMENT && looks >= LOOKS && !is_torn) {
+            break;
         }
         thread::sleep(STEP);
     }
+    Ok(())
 }
 
 /// Brings back what somebody wrote to the file that was replaced. Returns whether they are not done yet.
