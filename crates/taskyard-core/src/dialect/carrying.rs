@@ -14,15 +14,71 @@ const INSTEAD: &str = "instead";
 const WITHIN: &str = "within";
 const ORDER: &str = "order";
 
+/// Whether two objects are the same that have the same keys in another order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyOrder {
+    /// They are not: a file that others wrote comes back to the letter.
+    Counts,
+    /// They are: the order of a task's own keys means nothing, and is not worth a word in somebody else's file.
+    IsFree,
+}
+
 /// Returns what has to be done to `said` to make it `is`; empty where they are the same to the order of their keys.
 pub(super) fn difference(said: &Map<String, Value>, is: &Map<String, Value>, schema: &[&str]) -> Map<String, Value> {
+    difference_by(KeyOrder::Counts, said, is, schema)
+}
+
+/// Returns what an element of another dialect holds that a task in that dialect's words does not say.
+///
+/// The order of its keys means nothing, and neither does leaving out what would only say the usual.
+pub(super) fn leftover(
+    said: Map<String, Value>,
+    element: &Map<String, Value>,
+    usual: &[(&str, Value)],
+) -> Map<String, Value> {
+    let said = without_usual(said, element, usual);
+    difference_by(KeyOrder::IsFree, &said, element, &[])
+}
+
+/// Returns what is said without those keys that say only the usual and that another object does without.
+pub(super) fn without_usual(
+    mut said: Map<String, Value>,
+    other: &Map<String, Value>,
+    usual: &[(&str, Value)],
+) -> Map<String, Value> {
+    for (key, value) in usual {
+        if !other.contains_key(*key) && said.get(*key) == Some(value) {
+            said.shift_remove(*key);
+        }
+    }
+    said
+}
+
+/// Returns an object with its keys in the order another one has them, below as well; new ones come last.
+pub(super) fn arranged_like(object: Map<String, Value>, other: &Map<String, Value>) -> Map<String, Value> {
+    let keys: Vec<&str> = other.keys().map(String::as_str).collect();
+    let mut object = arranged(object, &keys);
+    for (key, value) in &mut object {
+        if let (Value::Object(inner), Some(Value::Object(other))) = (&mut *value, other.get(key)) {
+            *value = Value::Object(arranged_like(std::mem::take(inner), other));
+        }
+    }
+    object
+}
+
+fn difference_by(
+    order: KeyOrder,
+    said: &Map<String, Value>,
+    is: &Map<String, Value>,
+    schema: &[&str],
+) -> Map<String, Value> {
     let (mut more, mut instead, mut within) = (Map::new(), Map::new(), Map::new());
     for (key, value) in is {
         match (said.get(key), value) {
             (None, value) => drop(more.insert(key.clone(), value.clone())),
-            (Some(other), value) if is_same(other, value) => {}
+            (Some(other), value) if other == value && (order == KeyOrder::IsFree || is_same(other, value)) => {}
             (Some(Value::Object(other)), Value::Object(value)) => {
-                within.insert(key.clone(), Value::Object(difference(other, value, &[])));
+                within.insert(key.clone(), Value::Object(difference_by(order, other, value, &[])));
             }
             (Some(other), value) => drop(instead.insert(key.clone(), exception(other, Some(value)))),
         }
@@ -36,7 +92,7 @@ pub(super) fn difference(said: &Map<String, Value>, is: &Map<String, Value>, sch
             difference.insert(name.to_owned(), Value::Object(part));
         }
     }
-    if !restored(said.clone(), &difference, schema).keys().eq(is.keys()) {
+    if order == KeyOrder::Counts && !restored(said.clone(), &difference, schema).keys().eq(is.keys()) {
         let order = is.keys().map(|key| Value::String(key.clone())).collect();
         difference.insert(ORDER.to_owned(), Value::Array(order));
     }
@@ -129,8 +185,29 @@ pub(super) fn native_object(task: &Task) -> Map<String, Value> {
 }
 
 /// Returns what a task says in a dialect does not say: what has to be carried beside it.
+///
+/// The order of its keys, the order of the tasks that wait for it, and metadata that holds nothing mean nothing, and are not carried.
 pub(super) fn unsaid(heard: &Task, meant: &Task) -> Map<String, Value> {
+    let mut meant = meant.clone();
+    meant.metadata = meant.metadata.filter(|metadata| !metadata.is_empty());
+    if is_same_set(&heard.blocks, &meant.blocks) {
+        meant.blocks.clone_from(&heard.blocks);
+    }
+    difference_by(KeyOrder::IsFree, &native_object(heard), &native_object(&meant), &native::SCHEMA)
+}
+
+/// Returns the same with the order of the keys.
+pub(super) fn unsaid_with_order(heard: &Task, meant: &Task) -> Map<String, Value> {
     difference(&native_object(heard), &native_object(meant), &native::SCHEMA)
+}
+
+fn is_same_set(one: &[TaskId], two: &[TaskId]) -> bool {
+    let sorted = |ids: &[TaskId]| -> Vec<TaskId> {
+        let mut ids = ids.to_vec();
+        ids.sort();
+        ids
+    };
+    one == two || one.len() == two.len() && sorted(one) == sorted(two)
 }
 
 /// Returns a task with what was carried beside it. What makes no task of it is not believed.
@@ -178,7 +255,8 @@ fn is_same(one: &Value, two: &Value) -> bool {
 mod tests {
     use serde_json::{Map, Value, json};
 
-    use super::{difference, restored};
+    use super::{difference, restored, unsaid};
+    use crate::{Task, TaskId};
 
     fn object(value: Value) -> Map<String, Value> {
         value.as_object().unwrap().clone()
@@ -209,6 +287,26 @@ mod tests {
         let carried = difference(&object(json!({"status": "pending"})), &object(json!({"status": "blocked"})), &[]);
         let edited = restored(object(json!({"status": "completed"})), &carried, &[]);
         assert_eq!(text(edited), r#"{"status":"completed"}"#);
+    }
+
+    #[test]
+    fn the_order_of_a_tasks_own_keys_and_of_those_who_wait_for_it_is_not_carried() {
+        let said = Task {
+            blocks: vec![TaskId::number(2), TaskId::number(3)],
+            metadata: json!({"priority": "high", "tags": [{"a": 1, "b": 2}]}).as_object().cloned(),
+            ..Task::new(TaskId::number(1), "x")
+        };
+        let mut meant = said.clone();
+        meant.blocks.reverse();
+        meant.metadata = json!({"tags": [{"b": 2, "a": 1}], "priority": "high"}).as_object().cloned();
+        assert_eq!(unsaid(&said, &meant), Map::new());
+        meant.blocks.pop();
+        assert_eq!(
+            Value::Object(unsaid(&said, &meant)),
+            json!({"instead": {"blocks": {"said": ["2", "3"], "is": ["3"]}}})
+        );
+        let bare = Task::new(TaskId::number(1), "x");
+        assert_eq!(unsaid(&bare, &Task { metadata: Some(Map::new()), ..bare.clone() }), Map::new());
     }
 
     #[test]

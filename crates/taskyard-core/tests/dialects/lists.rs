@@ -89,6 +89,62 @@ pub(crate) fn metadata() -> impl Strategy<Value = Map<String, Value>> {
     prop::collection::vec(entry, 0..4).prop_map(|entries| entries.into_iter().collect())
 }
 
+/// A list as people and agents make it: edges on both sides, in any order, nothing begun that waits, and metadata in any order.
+pub(crate) fn plain_list() -> impl Strategy<Value = Vec<Task>> {
+    let task = (
+        "[a-z]{1,5}( [a-z]{1,4}){0,2}",
+        "[a-z]{0,4}(\n{1,2}[a-z]{1,3}){0,2}",
+        prop::option::of(Just("ana".to_owned())),
+        status(),
+        prop::collection::btree_set(0_usize..6, 0..3),
+        prop::option::of(plain_metadata()),
+        any::<bool>(),
+    );
+    prop::collection::vec(task, 0..6).prop_map(|tasks| {
+        let mut list: Vec<Task> = Vec::new();
+        for (place, (subject, description, owner, status, on, metadata, _)) in tasks.iter().cloned().enumerate() {
+            let on: Vec<usize> = on.into_iter().filter(|on| *on < place).collect();
+            let waits = on.iter().any(|on| list[*on].status.is_open());
+            let task = Task {
+                description,
+                owner,
+                status: if waits && status == Status::InProgress { Status::Pending } else { status },
+                blocked_by: on.iter().map(|on| list[*on].id.clone()).collect(),
+                metadata,
+                ..Task::new(TaskId::number(place as u64 + 1), subject)
+            };
+            on.iter().for_each(|on| list[*on].blocks.push(task.id.clone()));
+            list.push(task);
+        }
+        for (task, (.., is_reversed)) in list.iter_mut().zip(&tasks) {
+            if *is_reversed {
+                task.blocks.reverse();
+            }
+        }
+        list
+    })
+}
+
+fn plain_metadata() -> impl Strategy<Value = Map<String, Value>> {
+    let entries = vec![
+        ("priority", json!("high")),
+        ("tags", json!(["a", "b"])),
+        ("parent", json!("1")),
+        ("source", json!("review")),
+        ("estimate", json!(90)),
+        ("due", json!("2026-11-15")),
+        ("notes", json!([{"text": "a", "author": "ana"}])),
+        ("created_at", json!("2026-02-06T20:41:00Z")),
+        ("updated_at", json!("2026-02-06T20:45:12Z")),
+    ];
+    let priority = prop_oneof![Just(json!("low")), Just(json!("medium")), Just(json!("high"))];
+    (prop::sample::subsequence(entries, 0..=9).prop_shuffle(), priority).prop_map(|(entries, priority)| {
+        let entry =
+            |(key, value): (&str, Value)| (key.to_owned(), if key == "priority" { priority.clone() } else { value });
+        entries.into_iter().map(entry).collect()
+    })
+}
+
 fn task() -> impl Strategy<Value = Task> {
     let texts = (text(), text(), prop::option::of(text()), prop::option::of(prop_oneof![Just("ana"), Just("")]));
     let rest = (

@@ -63,10 +63,30 @@ fn a_task_without_times_gets_them_and_nothing_else() {
     assert_eq!(heard.tasks[0].blocked_by, ["task-a", "task-c"].map(TaskId::stored));
     let mut told = document::tell(&heard.tasks, "now").elements()[0].clone();
     let told = told.as_object_mut().unwrap();
+    assert_eq!(told.remove("assignee"), Some(Value::Null));
     assert_eq!((told.remove("created_at"), told.remove("updated_at")), (Some("now".into()), Some("now".into())));
-    let metadata = told.remove("metadata").unwrap();
-    assert_eq!(metadata, serde_json::json!({"custom_fields": {"taskyard": {"untimed": true}}}));
     assert_eq!(Value::Object(told.clone()), value(text));
+}
+
+#[test]
+fn an_older_release_said_of_a_task_without_times_that_it_has_none() {
+    let element = serde_json::json!({"id": "1", "description": "x", "status": "pending", "created_at": "t", "updated_at": "t",
+        "metadata": {"custom_fields": {"taskyard": {"untimed": true}}}});
+    let heard = document::hear(&document::Document::new().with_elements(vec![element], "now"));
+    assert_eq!(heard.tasks[0].metadata, None);
+}
+
+#[test]
+fn an_export_has_a_priority_for_every_task_and_none_of_it_stays() {
+    let priority = |text: &str| serde_json::json!({"priority": text}).as_object().cloned();
+    for (metadata, said) in
+        [(None, "medium"), (priority("medium"), "medium"), (priority("high"), "high"), (priority("urgent"), "medium")]
+    {
+        let task = Task { metadata, ..Task::new(TaskId::number(1), "One") };
+        let told = export::tell(std::slice::from_ref(&task));
+        assert_eq!(told[0]["priority"], said);
+        assert_eq!(export::hear(&told).tasks, [task]);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::dialect::carrying::{
-    arranged, difference, ids, restored, unsaid, with_carried, with_unsaid, without_carried,
+    arranged, arranged_like, ids, leftover, restored, unsaid, with_carried, with_unsaid, without_carried, without_usual,
 };
 use crate::dialect::elements::{ids_under, text, text_or_null};
 use crate::dialect::native::Unreadable;
@@ -18,7 +18,7 @@ const PLACED: [&str; 3] = ["priority", "tags", "source"];
 pub const CARRIED: &str = "document";
 /// Under which of the custom fields a document carries what a task said and it cannot.
 const UNSAID: &str = "taskyard";
-/// Says, among what is carried, that the task itself knows no times.
+/// By which older releases said, among what is carried, that the task itself knows no times.
 const UNTIMED: &str = "untimed";
 const TIMES: [&str; 2] = ["created_at", "updated_at"];
 
@@ -62,9 +62,15 @@ pub fn write(over: Option<&Value>, task: &Task, around: &Around, times: &Times) 
     write_by(Clock::OfTheDocument, over, task, around, times)
 }
 
-/// Writes a task that comes to a document with its times in its metadata; one without was made and changed now.
+/// Writes a task that comes to a document with its times in its metadata; one without was made and changed now, and has those times
+/// when it comes back.
 pub fn write_with_times(task: &Task, around: &Around, now: &str) -> Map<String, Value> {
     write_by(Clock::OfTheTask, None, task, around, &stated_times(task, now))
+}
+
+/// The values that a key left out means as well.
+fn usual() -> [(&'static str, Value); 2] {
+    [("assignee", Value::Null), ("dependencies", Value::Array(Vec::new()))]
 }
 
 /// Returns an element as agents are shown it: without what it carries for others.
@@ -94,8 +100,7 @@ fn read_by(clock: Clock, element: &Value, blocks: &[TaskId]) -> Result<Task, Unr
             None => drop(said.shift_remove(key)),
         }
     }
-    let leftover = difference(&arranged(said, &SCHEMA), &element, &SCHEMA);
-    Ok(with_carried(task, CARRIED, leftover))
+    Ok(with_carried(task, CARRIED, leftover(said, &element, &usual())))
 }
 
 fn write_by(clock: Clock, over: Option<&Value>, task: &Task, around: &Around, times: &Times) -> Map<String, Value> {
@@ -109,12 +114,16 @@ fn write_by(clock: Clock, over: Option<&Value>, task: &Task, around: &Around, ti
     element.insert("created_at".to_owned(), Value::String(times.created.clone()));
     element.insert("updated_at".to_owned(), Value::String(times.updated.clone()));
     let mut element = restored(arranged(element, &SCHEMA), &leftover, &SCHEMA);
-    let is_untimed = clock == Clock::OfTheTask && TIMES.iter().all(|key| !task.meta(key).is_some_and(Value::is_string));
-    let Ok(heard) = heard_by(clock, &element, &around.blocks, is_untimed) else { return element };
-    let mut carried = unsaid(&heard, &task);
-    if is_untimed {
-        carried.insert(UNTIMED.to_owned(), Value::Bool(true));
+    if let Some(over) = over.and_then(Value::as_object) {
+        // Whoever wrote it finds it again as it was, but for what changes.
+        element = without_usual(element, over, &usual());
+        element = arranged_like(element, over);
     }
+    let Ok(heard) = heard_by(clock, &element, &around.blocks, false) else { return element };
+    let carried = match clock {
+        Clock::OfTheDocument => unsaid(&heard, &task),
+        Clock::OfTheTask => unsaid(&heard, &timed(task, times)),
+    };
     if !carried.is_empty() {
         let metadata = entry(&mut element, "metadata");
         entry(metadata, "custom_fields").insert(UNSAID.to_owned(), Value::Object(carried));
@@ -152,6 +161,15 @@ fn heard_by(
         }
     }
     Ok(task)
+}
+
+/// Returns a task that says when it was made and changed, where it does not say so itself.
+fn timed(mut task: Task, times: &Times) -> Task {
+    let metadata = task.metadata.get_or_insert_default();
+    for (key, time) in TIMES.into_iter().zip([&times.created, &times.updated]) {
+        metadata.entry(key).or_insert_with(|| Value::String(time.clone()));
+    }
+    task
 }
 
 fn stated_times(task: &Task, now: &str) -> Times {
@@ -223,8 +241,12 @@ fn metadata(element: &Map<String, Value>) -> Result<Option<Metadata>, Unreadable
             let placed = stated.iter().filter(|(key, value)| has_place(key, value));
             metadata.extend(placed.map(|(key, value)| (key.clone(), value.clone())));
             let custom = stated.get("custom_fields").and_then(Value::as_object);
-            for (key, value) in custom.into_iter().flatten().filter(|(key, _)| !PLACED.contains(&key.as_str())) {
-                metadata.insert(key.clone(), value.clone());
+            for (key, value) in custom.into_iter().flatten() {
+                // What the format has another place for counts there; only what cannot stand there is meant here.
+                let is_misplaced = has_place(key, value) || PLACED.contains(&key.as_str()) && stated.contains_key(key);
+                if !is_misplaced {
+                    metadata.insert(key.clone(), value.clone());
+                }
             }
         }
         Some(_) => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::carrying::{difference, ids, restored, unsaid, with_carried, with_unsaid, without_carried};
+use crate::dialect::carrying::{ids, leftover, restored, unsaid, with_carried, with_unsaid, without_carried};
 use crate::dialect::elements::{ids_under, text_or_null};
 use crate::dialect::native::Unreadable;
 use crate::{Metadata, Priority, Status, Task, TaskId};
@@ -33,7 +33,7 @@ pub fn read(element: &Value, around: &Around) -> Result<Task, Unreadable> {
     let heard = heard(&element, around)?;
     let id = heard.id.clone();
     let task = Task { id, ..with_unsaid(heard, &carried) };
-    let leftover = difference(&said(&task, around), &element, &SCHEMA);
+    let leftover = leftover(said(&task, around), &element, &usual());
     Ok(with_carried(task, CARRIED, leftover))
 }
 
@@ -50,6 +50,17 @@ pub fn write(task: &Task, around: &Around) -> Map<String, Value> {
         }
     }
     element
+}
+
+/// The values that a key left out means as well.
+fn usual() -> [(&'static str, Value); 5] {
+    [
+        ("description", Value::String(String::new())),
+        ("priority", Priority::default().as_str().into()),
+        ("dependencies", Value::Array(Vec::new())),
+        ("blockedBy", Value::Array(Vec::new())),
+        ("metadata", Value::Object(Map::new())),
+    ]
 }
 
 /// Returns an element as agents are shown it: without what it carries for others.
@@ -74,10 +85,7 @@ fn said(task: &Task, around: &Around) -> Map<String, Value> {
         status => status.as_str(),
     };
     say("status", status.into());
-    let priority = task.stated_priority();
-    if let Some(priority) = priority {
-        say("priority", priority.as_str().into());
-    }
+    say("priority", task.priority().as_str().into());
     say("dependencies", ids(&task.blocked_by));
     say("blockedBy", ids(&around.open));
     let mut metadata = Map::new();
@@ -86,7 +94,8 @@ fn said(task: &Task, around: &Around) -> Map<String, Value> {
     }
     for (key, value) in task.metadata.iter().flatten() {
         let is_said = match key.as_str() {
-            "priority" => priority.is_some(),
+            // That the usual one was given, and not left out, is said here.
+            "priority" => task.stated_priority().is_some_and(|priority| priority != Priority::default()),
             "cancelled" => is_cancelled,
             "subagent_id" => task.owner.is_some(),
             _ => false,
@@ -117,7 +126,8 @@ fn heard(element: &Map<String, Value>, around: &Around) -> Result<Task, Unreadab
         })?,
     };
     let mut metadata = Metadata::new();
-    if let Some(priority) = text_or_null(element, "priority")?.filter(|word| word.parse::<Priority>().is_ok()) {
+    let is_unusual = |word: &&str| word.parse::<Priority>().is_ok_and(|priority| priority != Priority::default());
+    if let Some(priority) = text_or_null(element, "priority")?.filter(is_unusual) {
         metadata.insert("priority".to_owned(), priority.into());
     }
     match element.get("metadata") {

@@ -8,7 +8,8 @@ use super::parent::parent_value;
 use super::subject::{SENTINEL, Subject};
 use crate::Task;
 use crate::dialect::carrying::{
-    difference, is_difference, native_object, restored, unsaid, with_carried, with_unsaid, without_carried,
+    difference, is_difference, native_object, restored, unsaid, unsaid_with_order, with_carried, with_unsaid,
+    without_carried,
 };
 use crate::dialect::native;
 use crate::json_text;
@@ -54,9 +55,18 @@ pub fn tell(task: &Task) -> Task {
     let object = restored(native_object(&said(&task)), &leftover, &native::SCHEMA);
     let bytes = serde_json::to_vec(&object).unwrap_or_default();
     let file = native::read(&task.id, &bytes).unwrap_or_else(|_| said(&task));
-    let carried = unsaid(&heard(&file), &task);
-    if carried.is_empty() && without_unsaid(&file).1.is_empty() {
-        return file;
+    let told = with_line(&file, unsaid(&heard(&file), &task));
+    // Beside a block of its own the facts have to stand in the order of the metadata to be known again.
+    match hear(&told).meta(CARRIED) {
+        Some(_) => with_line(&file, unsaid_with_order(&heard(&file), &task)),
+        None => told,
+    }
+}
+
+/// Returns a file with what it does not say, in its block where that can be edited.
+fn with_line(file: &Task, carried: Map<String, Value>) -> Task {
+    if carried.is_empty() && without_unsaid(file).1.is_empty() {
+        return file.clone();
     }
     let carried = Value::Object(carried);
     let line = Block::set(&file.description, UNSAID, &carried);
