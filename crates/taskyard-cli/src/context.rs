@@ -319,6 +319,7 @@ impl Context {
             session: self.environment.client_session.clone(),
             teammate: team,
             rules,
+            turn: self.environment.hook_turn.clone(),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use taskyard::hooks::HOOK_TURN;
 use taskyard::opening::WrittenAddress;
 
 /// The address of the store; `--store` beats it.
@@ -99,6 +100,7 @@ pub(crate) struct Environment {
     pub(crate) user: Option<String>,
     pub(crate) xdg_data: Option<PathBuf>,
     pub(crate) xdg_config: Option<PathBuf>,
+    pub(crate) hook_turn: Option<String>,
 }
 
 impl Environment {
@@ -135,6 +137,7 @@ impl Environment {
             user: USER.into_iter().find_map(text),
             xdg_data: path(XDG_DATA_HOME),
             xdg_config: path(XDG_CONFIG_HOME),
+            hook_turn: text(HOOK_TURN),
         }
     }
 

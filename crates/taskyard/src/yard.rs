@@ -9,7 +9,7 @@ use taskyard_core::{AgentName, AttemptId, Event, Lease, ListId, Moment, Op, Proo
 
 use crate::blocking::about_to_block;
 use crate::events::EventBus;
-use crate::hooks::Hooks;
+use crate::hooks::{HookTurn, Hooks};
 use crate::leases::{ThisMachine, World};
 use crate::operations::{Halt, show_life, stage_ended_leases};
 use crate::store::{HistoryQuery, Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
@@ -40,6 +40,8 @@ pub struct Yard {
     hooks: Option<Arc<Hooks>>,
     teams: Option<Arc<Teams>>,
     limit: Option<usize>,
+    /// The turn in which hooks are handed the list, where it has begun already.
+    turn: Option<Arc<HookTurn>>,
     /// Whose departure is told with all that came back, so that the end of its leases is not told before.
     departing: Option<AgentName>,
 }
@@ -58,6 +60,7 @@ impl Yard {
             hooks: None,
             teams: None,
             limit: None,
+            turn: None,
             departing: None,
         }
     }
@@ -113,6 +116,16 @@ impl Yard {
     /// Returns a yard for giving back all that an agent has: the leases of that agent that end meanwhile are not told of one by one.
     pub(crate) fn seeing_off(&self, agent: &AgentName) -> Self {
         Self { departing: Some(agent.clone()), ..self.clone() }
+    }
+
+    /// Returns a yard whose hooks are handed the list in a turn that has begun already.
+    pub(crate) fn in_turn(&self, turn: Option<Arc<HookTurn>>) -> Self {
+        Self { turn, ..self.clone() }
+    }
+
+    /// Returns the turn in which hooks are handed the list, where it has begun already.
+    pub(crate) fn turn(&self) -> Option<&Arc<HookTurn>> {
+        self.turn.as_ref()
     }
 
     /// Returns the same yard over another list.

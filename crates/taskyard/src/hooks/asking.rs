@@ -9,6 +9,8 @@ use taskyard_core::dialect::native::Shape;
 use taskyard_core::rules::hooking::{HookAnswer, HookEvent, feedback};
 
 use super::catalogue::Catalogue;
+use super::hook::Hook;
+use super::hook_turn::HookTurn;
 use super::setup::CommonTexts;
 use super::{HookSetup, Notice};
 use crate::Error;
@@ -38,6 +40,8 @@ pub(crate) struct Told<'a> {
     pub(crate) task: Option<&'a Task>,
     /// Returns the whole list, as the array that hooks may ask for.
     pub(crate) list: &'a dyn Fn() -> Result<Vec<u8>, Error>,
+    /// The turn in which the list is handed out.
+    pub(crate) turn: Option<&'a HookTurn>,
 }
 
 /// What hooks answered.
@@ -107,7 +111,7 @@ impl Hooks {
         };
         let hooks: Vec<_> = hooks.iter().map(|hook| (hook, input(hook.stdin))).collect();
         let workplace = self.workplace.as_ref().filter(|_| !hooks.is_empty());
-        let run = || self.setup.run_all(&hooks, &self.cancel);
+        let run = || self.setup.run_all(&hooks, told.turn, &self.cancel);
         let (answers, notices) = wait_aside(workplace, run).map_err(|_| Error::Cancelled)?;
         self.notice(notices);
         Ok(Answers { answers, skipped: found.0.left_out })
@@ -118,7 +122,7 @@ impl Hooks {
         self.setup.common()
     }
 
-    fn notice(&self, new: Vec<Notice>) {
+    pub(super) fn notice(&self, new: Vec<Notice>) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         for notice in new {
             if !notices.contains(&notice) {
@@ -129,6 +133,10 @@ impl Hooks {
 }
 
 impl Found {
+    pub(super) fn hooks(&self) -> &[Hook] {
+        &self.0.hooks
+    }
+
     /// Tells whether there is nothing to run.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.hooks.is_empty()

@@ -199,6 +199,7 @@ mod tests {
                 session: None,
                 teammate: None,
                 rules: Rules::Strict,
+                turn: None,
             }
         }
 

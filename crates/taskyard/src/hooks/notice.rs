@@ -38,6 +38,14 @@ pub enum Notice {
         /// What the system said.
         why: String,
     },
+    /// A hook that reads the whole list was handed it while another had it, so that what it knows may be older.
+    #[error("hook `{}` was handed the list out of turn: {why}", .command.escape_debug())]
+    OutOfTurn {
+        /// The command as it is written.
+        command: String,
+        /// Why it did not wait for its turn, or no longer.
+        why: String,
+    },
     /// A hook took too long and was killed, and forbids nothing.
     #[error("hook `{}` did not end within {} s and was stopped", .command.escape_debug(), .after.as_secs_f64())]
     TimedOut {

@@ -6,6 +6,7 @@ use std::thread;
 use taskyard_core::rules::hooking::{HookAnswer, HookEnd, HookRun, judge_hook};
 
 use super::hook::Hook;
+use super::hook_turn::{HOOK_TURN, HookTurn};
 use super::{HookSetup, Notice};
 use crate::process::{Cancel, Ending, Program};
 
@@ -24,13 +25,14 @@ impl HookSetup {
     pub(super) fn run_all(
         &self,
         hooks: &[(&Hook, &[u8])],
+        turn: Option<&HookTurn>,
         cancel: &Cancel,
     ) -> Result<(Vec<HookAnswer>, Vec<Notice>), Cancelled> {
         let ran: Vec<Result<Ran, Cancelled>> = match hooks {
-            [(hook, stdin)] => vec![self.run(hook, stdin, cancel)],
+            [(hook, stdin)] => vec![run(hook, &self.program(hook, stdin, turn), cancel)],
             hooks => thread::scope(|scope| {
                 let start = |(hook, stdin): &(&Hook, &[u8])| {
-                    let (program, hook) = (self.program(hook, stdin), (*hook).clone());
+                    let (program, hook) = (self.program(hook, stdin, turn), (*hook).clone());
                     scope.spawn(move || run(&hook, &program, cancel))
                 };
                 let started: Vec<_> = hooks.iter().map(start).collect();
@@ -46,15 +48,13 @@ impl HookSetup {
         if cancel.is_cancelled() { Err(Cancelled) } else { Ok((answers, notices)) }
     }
 
-    fn run(&self, hook: &Hook, stdin: &[u8], cancel: &Cancel) -> Result<Ran, Cancelled> {
-        run(hook, &self.program(hook, stdin), cancel)
-    }
-
-    fn program(&self, hook: &Hook, stdin: &[u8]) -> Program {
+    fn program(&self, hook: &Hook, stdin: &[u8], turn: Option<&HookTurn>) -> Program {
+        let mut environment = self.environment();
+        environment.extend(turn.map(|turn| (HOOK_TURN.into(), turn.name().into())));
         Program {
             command: hook.command_line(),
             directory: self.directory.clone(),
-            environment: self.environment(),
+            environment,
             stdin: stdin.to_vec(),
             timeout: Some(hook.timeout),
         }

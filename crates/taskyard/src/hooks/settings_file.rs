@@ -8,7 +8,7 @@ use taskyard_core::json_text;
 use taskyard_core::rules::hooking::HookEvent;
 
 use super::hook::{Hook, HookSource, TIMEOUT};
-use crate::config::{Origin, Ownership, ownership};
+use crate::config::{HookInput, Origin, Ownership, ownership};
 use crate::regular_file;
 
 /// A settings file larger than this is not looked into.
@@ -30,7 +30,7 @@ pub(super) enum Shapes {
     /// The client's alone: groups that hold hooks. A bare hook in the place of a group is passed over without a word, as the
     /// client does.
     Nested,
-    /// Bare hooks in the place of groups too.
+    /// Bare hooks in the place of groups too. They read the whole list, as those who write them so expect.
     NestedAndFlat,
 }
 
@@ -97,12 +97,12 @@ fn gather(
         match group.get("hooks") {
             Some(Value::Array(inner)) => {
                 for (number, hook) in inner.iter().enumerate() {
-                    take(hook, matcher, source, &format!("{place}.hooks[{number}]"), file);
+                    take(hook, matcher, None, source, &format!("{place}.hooks[{number}]"), file);
                 }
             }
             None if group.get("command").is_some() => {
                 if shapes == Shapes::NestedAndFlat {
-                    take(group, matcher, source, &place, file);
+                    take(group, matcher, Some(HookInput::Tasks), source, &place, file);
                 }
             }
             _ => file.complaints.push(format!("`{place}` has no array `hooks`")),
@@ -110,7 +110,14 @@ fn gather(
     }
 }
 
-fn take(hook: &Value, matcher: Option<&str>, source: &HookSource, place: &str, file: &mut SettingsFile) {
+fn take(
+    hook: &Value,
+    matcher: Option<&str>,
+    stdin: Option<HookInput>,
+    source: &HookSource,
+    place: &str,
+    file: &mut SettingsFile,
+) {
     // Hooks that are no commands are the client's to run.
     if hook.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "command") {
         return;
@@ -142,7 +149,7 @@ fn take(hook: &Value, matcher: Option<&str>, source: &HookSource, place: &str, f
         matcher: matcher.map(str::to_owned),
         timeout,
         is_async: hook.get("async") == Some(&Value::Bool(true)),
-        stdin: None,
+        stdin,
         source: source.clone(),
     });
 }
@@ -154,7 +161,7 @@ mod tests {
     use taskyard_core::rules::hooking::HookEvent;
 
     use super::{SettingsFile, Shapes, read};
-    use crate::config::Origin;
+    use crate::config::{HookInput, Origin};
 
     fn parsed(text: &str, shapes: Shapes) -> SettingsFile {
         let place = tempfile::tempdir().unwrap();
@@ -194,6 +201,13 @@ mod tests {
         let ignored = parsed(flat, Shapes::Nested);
         assert!(ignored.hooks.is_empty() && ignored.complaints.is_empty());
         assert_eq!(commands(&parsed(flat, Shapes::NestedAndFlat)), ["node ./sync.js"]);
+    }
+
+    #[test]
+    fn a_flat_hook_reads_the_whole_list_and_a_nested_one_the_event() {
+        let both = r#"{"hooks":{"SubagentStop":[{"type":"command","command":"a"},{"hooks":[{"type":"command","command":"a"}]}]}}"#;
+        let stdin: Vec<_> = parsed(both, Shapes::NestedAndFlat).hooks.iter().map(|hook| hook.stdin).collect();
+        assert_eq!(stdin, [Some(HookInput::Tasks), None]);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct HookSetup {
     pub teammate: Option<Teammate>,
     /// The rules in force.
     pub rules: Rules,
+    /// The turn of the hook that started us, where one did ([`super::HOOK_TURN`]).
+    pub turn: Option<String>,
 }
 
 /// The texts that every event begins with.

@@ -1,6 +1,8 @@
 //! Asking hooks and checks before a change stands.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use taskyard_core::dialect::hook_input::{TaskEventInput, Times, task_array};
 use taskyard_core::rules::hooking::{HookEvent, completes};
@@ -12,9 +14,8 @@ use taskyard_core::{ClientVersion, Op, Rules, Task, TaskId};
 use super::Update;
 use super::delete::forget;
 use super::update::without_old_cancellation;
-use crate::hooks::{Found, Hooks, Told, line};
-use crate::store::HistoryQuery;
-use crate::{Error, Yard};
+use crate::hooks::{Found, HookTurn, Hooks, Told, line};
+use crate::{Error, Outcome, Yard, clock};
 
 /// What came of asking before a task is completed.
 pub(super) enum Consulted {
@@ -22,8 +23,14 @@ pub(super) enum Consulted {
     NotNeeded,
     /// The hooks and these checks let it pass.
     Passed { checks: Vec<String> },
-    /// One of them forbids it.
-    Refused(Refusal),
+}
+
+/// What came of asking before tasks are changed together.
+pub(super) struct Consultation {
+    /// What came of it for each.
+    pub(super) about: Vec<Consulted>,
+    /// The turn in which hooks were handed the list: until the change is made, nobody else's are.
+    _turn: Option<Arc<HookTurn>>,
 }
 
 impl Consulted {
@@ -32,29 +39,67 @@ impl Consulted {
         match self {
             _ if !completes(task, &changed(task, update, rules), rules) => true,
             Self::Passed { checks } => demanded_checks(task).iter().all(|check| checks.contains(check)),
-            Self::NotNeeded | Self::Refused(_) => false,
+            Self::NotNeeded => false,
         }
     }
 }
 
 impl Yard {
-    /// Asks checks and hooks before a task is completed, with the task as it is before. No lock is held.
-    pub(super) fn consult(&self, task: Option<&Task>, update: &impl Fn(&Task) -> Update) -> Result<Consulted, Error> {
-        let (Some(hooks), Some(task)) = (self.hooks(), task) else { return Ok(Consulted::NotNeeded) };
-        if !completes(task, &changed(task, &update(task), self.rules()), self.rules()) {
-            return Ok(Consulted::NotNeeded);
+    /// Asks checks and hooks before tasks are changed together, with the tasks as they are before; none where a task is not there. No
+    /// lock of the list is held.
+    ///
+    /// All checks come before the first hook: a hook that is told of a completion hears of one that only hooks can still forbid.
+    pub(super) fn consult(
+        &self,
+        tasks: &[Option<Task>],
+        update: &impl Fn(&Task) -> Update,
+    ) -> Result<Outcome<Consultation>, Error> {
+        let after = |task: &Task| changed(task, &update(task), self.rules());
+        let is_completed = |task: &&Task| completes(task, &after(task), self.rules());
+        let completed: Vec<&Task> = match self.hooks() {
+            Some(_) => tasks.iter().flatten().filter(is_completed).collect(),
+            None => Vec::new(),
+        };
+        let mut turn = None;
+        if let Some(hooks) = self.hooks().filter(|_| !completed.is_empty()) {
+            let found = hooks.find(HookEvent::TaskCompleted, None);
+            let is_asked = !found.is_empty() || completed.iter().any(|task| !demanded_checks(task).is_empty());
+            let _attending = is_asked.then(|| hooks.cancel().attend());
+            for task in &completed {
+                if let Some(refusal) = hooks.verify(task, &demanded_checks(task))? {
+                    return Ok(Outcome::Refused(refusal));
+                }
+            }
+            turn = self.take_turn(hooks, &found)?;
+            let yard = self.in_turn(turn.clone());
+            // The same array for each of them: it shows what all of them will be.
+            let array: OnceCell<Vec<u8>> = OnceCell::new();
+            let list = || {
+                if array.get().is_none() {
+                    let ahead = tasks.iter().flatten().map(after).collect();
+                    let _ = array.set(yard.list_for_hooks(|tasks| put_ahead(tasks, ahead))?);
+                }
+                Ok(array.get().cloned().unwrap_or_default())
+            };
+            for task in completed.iter().filter(|_| !found.is_empty()) {
+                if let Some(refusal) = yard.ask(hooks, &found, HookEvent::TaskCompleted, task, &list)? {
+                    return Ok(Outcome::Refused(refusal));
+                }
+            }
         }
-        let (checks, found) = (demanded_checks(task), hooks.find(HookEvent::TaskCompleted, None));
-        if checks.is_empty() && found.is_empty() {
-            return Ok(Consulted::Passed { checks });
-        }
-        let _attending = hooks.cancel().attend();
-        if let Some(refusal) = hooks.verify(task, &checks)? {
-            return Ok(Consulted::Refused(refusal));
-        }
-        match self.ask(hooks, &found, HookEvent::TaskCompleted, task)? {
-            Some(refusal) => Ok(Consulted::Refused(refusal)),
-            None => Ok(Consulted::Passed { checks }),
+        let asked_about: HashSet<&TaskId> = completed.iter().map(|task| &task.id).collect();
+        let consulted = |task: &Option<Task>| match task {
+            Some(task) if asked_about.contains(&task.id) => Consulted::Passed { checks: demanded_checks(task) },
+            _ => Consulted::NotNeeded,
+        };
+        Ok(Outcome::Done(Consultation { about: tasks.iter().map(consulted).collect(), _turn: turn }))
+    }
+
+    /// Waits until hooks may be handed the list, where that is not so already.
+    pub(super) fn take_turn(&self, hooks: &Hooks, found: &Found) -> Result<Option<Arc<HookTurn>>, Error> {
+        match self.turn() {
+            Some(turn) => Ok(Some(Arc::clone(turn))),
+            None => Ok(hooks.turn(found, self.list_id())?.map(Arc::new)),
         }
     }
 
@@ -68,13 +113,14 @@ impl Yard {
         (!found.is_empty()).then_some((hooks, found))
     }
 
-    /// Asks hooks about a task, and returns the refusal where one of them blocks.
+    /// Asks hooks about a task, and returns the refusal where one of them blocks. `list` is the array for those that read the whole list.
     pub(super) fn ask(
         &self,
         hooks: &Hooks,
         found: &Found,
         event: HookEvent,
         task: &Task,
+        list: &dyn Fn() -> Result<Vec<u8>, Error>,
     ) -> Result<Option<Refusal>, Error> {
         let common = hooks.common();
         let input = line(&TaskEventInput {
@@ -85,7 +131,8 @@ impl Yard {
             task_description: &task.description,
             teammate: hooks.teammate(),
         });
-        let told = Told { event: input, task: Some(task), list: &|| self.list_for_hooks() };
+        let turn = self.take_turn(hooks, found)?;
+        let told = Told { event: input, task: Some(task), list, turn: turn.as_deref() };
         let blocked = hooks.ask(found, &told)?.blocked(event);
         Ok(blocked.map(|feedback| Refusal::HookBlocked { event, task: task.id.clone(), feedback }))
     }
@@ -103,17 +150,30 @@ impl Yard {
         Ok(())
     }
 
-    /// Returns the whole list as the array that hooks may ask for.
-    pub(super) fn list_for_hooks(&self) -> Result<Vec<u8>, Error> {
-        let mut times: HashMap<TaskId, Times> = HashMap::new();
-        for entry in self.store().history(self.list_id(), &HistoryQuery::default())? {
-            match times.get_mut(&entry.task) {
-                Some(known) if entry.before.is_some() => known.updated = entry.at,
-                _ => drop(times.insert(entry.task, Times { created: entry.at, updated: entry.at })),
-            }
+    /// Returns the whole list as the array that hooks may ask for, with what is about to change as it will be. `ahead` makes those changes and
+    /// says which tasks they are.
+    pub(super) fn list_for_hooks(&self, ahead: impl FnOnce(&mut Vec<Task>) -> Vec<TaskId>) -> Result<Vec<u8>, Error> {
+        let mut times = self.known_times()?;
+        let mut tasks = self.look()?.tasks;
+        let now = clock::now();
+        for id in ahead(&mut tasks) {
+            times.entry(id).or_insert(Times { created: now, updated: now }).updated = now;
         }
-        Ok(line(&task_array(&self.look()?.tasks, &times)))
+        Ok(line(&task_array(&tasks, &times)))
     }
+}
+
+/// Puts tasks in the place of those that are there, and those that are not there yet after them.
+fn put_ahead(tasks: &mut Vec<Task>, ahead: Vec<Task>) -> Vec<TaskId> {
+    let mut ahead: BTreeMap<TaskId, Task> = ahead.into_iter().map(|task| (task.id.clone(), task)).collect();
+    let changed = ahead.keys().cloned().collect();
+    for task in tasks.iter_mut() {
+        if let Some(after) = ahead.remove(&task.id) {
+            *task = after;
+        }
+    }
+    tasks.extend(ahead.into_values());
+    changed
 }
 
 /// Returns what a change makes of a task's fields.

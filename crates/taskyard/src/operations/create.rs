@@ -12,7 +12,7 @@ use taskyard_core::{Event, Metadata, Op, Revision, Rules, Status, Task, TaskId};
 
 use super::Update;
 use super::changing::consequences;
-use super::consulting::{Consulted, changed};
+use super::consulting::changed;
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
 use super::team::with_owner;
 use super::workbench::Workbench;
@@ -66,7 +66,7 @@ impl Yard {
             refused => return Ok(refused),
         };
         let Some((hooks, found)) = judges else { return Ok(Outcome::Done(created)) };
-        match self.ask(hooks, &found, HookEvent::TaskCreated, &created.task) {
+        match self.ask(hooks, &found, HookEvent::TaskCreated, &created.task, &|| self.list_for_hooks(|_| Vec::new())) {
             Ok(None) => Ok(Outcome::Done(created)),
             Ok(Some(refusal)) => {
                 self.take_back(&created.task.id)?;
@@ -94,9 +94,10 @@ impl Yard {
             if let Some(refusal) = self.forbidden_by_plan(seat.as_ref(), &update, &task)? {
                 return Ok(Outcome::Refused(refusal));
             }
-            if let Consulted::Refused(refusal) = self.consult(Some(&task), &|_| update.clone())? {
-                return Ok(Outcome::Refused(refusal));
-            }
+            let _consulted = match self.consult(&[Some(task)], &|_| update.clone())? {
+                Outcome::Done(consulted) => consulted,
+                Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
+            };
             if let Some(OwnerChange::Set(owner)) = update.patch.owner {
                 new.owner = Some(owner);
             }

@@ -23,6 +23,7 @@ mod halt;
 mod history;
 mod holding_up;
 mod import;
+mod known_times;
 mod leases;
 mod list;
 mod lists;

@@ -1,11 +1,14 @@
 //! Telling hooks that an agent ended its work, or has none left.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use taskyard_core::dialect::hook_input::{SubagentStopInput, Teammate, TeammateIdleInput};
+use taskyard_core::rules::departing::given_back;
 use taskyard_core::rules::hooking::HookEvent;
 use taskyard_core::{Status, Task, TaskId};
 
-use crate::hooks::{Told, line};
+use crate::hooks::{HookTurn, Told, line};
 use crate::{Error, Yard};
 
 /// An agent that ended its work.
@@ -53,7 +56,15 @@ pub struct IdleAnswer {
 const PERMISSION_MODE: &str = "default";
 
 impl Yard {
-    /// Tells the `SubagentStop` hooks that an agent ended its work. What they want changed is returned, not done.
+    /// Waits until hooks that are told of the end of such an agent may be handed the list; none where they do not want it. What is done with
+    /// their answers is to be done before the turn ends.
+    pub(crate) fn turn_at_stop(&self, agent_type: &str) -> Result<Option<Arc<HookTurn>>, Error> {
+        let Some(hooks) = self.hooks() else { return Ok(None) };
+        self.take_turn(hooks, &hooks.find(HookEvent::SubagentStop, Some(agent_type)))
+    }
+
+    /// Tells the `SubagentStop` hooks that an agent ended its work. What they want changed is returned, not done. Those that read the whole
+    /// list read it with the tasks it completed as completed, and the one that it did not as given back.
     pub fn subagent_stop(&self, stopped: &Stopped) -> Result<StopAnswer, Error> {
         let Some(hooks) = self.hooks() else { return Ok(StopAnswer::default()) };
         let found = hooks.find(HookEvent::SubagentStop, Some(&stopped.agent_type));
@@ -70,7 +81,9 @@ impl Yard {
             result: &stopped.result,
         });
         let _attending = hooks.cancel().attend();
-        let told = Told { event, task: stopped.task.as_ref(), list: &|| self.list_for_hooks() };
+        let turn = self.take_turn(hooks, &found)?;
+        let list = || self.list_for_hooks(|tasks| put_ahead(tasks, stopped));
+        let told = Told { event, task: stopped.task.as_ref(), list: &list, turn: turn.as_deref() };
         let answers = hooks.ask(&found, &told)?;
         Ok(StopAnswer {
             blocked: answers.blocked(HookEvent::SubagentStop),
@@ -92,11 +105,33 @@ impl Yard {
             teammate,
         });
         let _attending = hooks.cancel().attend();
-        let answers = hooks.ask(&found, &Told { event, task: None, list: &|| self.list_for_hooks() })?;
+        let turn = self.take_turn(hooks, &found)?;
+        let list = || self.list_for_hooks(|_| Vec::new());
+        let answers = hooks.ask(&found, &Told { event, task: None, list: &list, turn: turn.as_deref() })?;
         Ok(IdleAnswer {
             keep_working: answers.blocked(HookEvent::TeammateIdle),
             stop: answers.stopped(),
             skipped: answers.skipped,
         })
     }
+}
+
+/// Puts what becomes of an agent's tasks in their place where no hook forbids it, and returns which those are.
+fn put_ahead(tasks: &mut [Task], stopped: &Stopped) -> Vec<TaskId> {
+    let mut changed = Vec::new();
+    for task in tasks.iter_mut().filter(|task| task.status.is_open()) {
+        if stopped.tasks_completed.contains(&task.id) {
+            task.status = Status::Completed;
+        } else if stopped
+            .task
+            .as_ref()
+            .is_some_and(|worked_on| worked_on.id == task.id && worked_on.owner == task.owner)
+        {
+            *task = given_back(task);
+        } else {
+            continue;
+        }
+        changed.push(task.id.clone());
+    }
+    changed
 }

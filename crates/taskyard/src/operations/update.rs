@@ -12,7 +12,7 @@ use taskyard_core::rules::transitions::outdates_cancellation;
 use taskyard_core::{Lease, Op, Proof, Revision, Rules, Status, Task, TaskId};
 
 use super::changing::{change_as_the_client, change_strictly};
-use super::consulting::Consulted;
+use super::consulting::{Consultation, Consulted};
 use super::team::{Told, with_owner};
 use crate::store::{Snapshot, StoreError};
 use crate::teams::Seat;
@@ -105,7 +105,7 @@ impl Yard {
                 Outcome::Done(consulted) => consulted,
                 Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
             };
-            match self.change_after(&consulted, ids, &update, seat)? {
+            match self.change_after(&consulted.about, ids, &update, seat)? {
                 Outcome::Done(Some(updated)) => return Ok(Outcome::Done(updated)),
                 Outcome::Done(None) => {}
                 Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
@@ -121,7 +121,7 @@ impl Yard {
         ids: &[TaskId],
         update: &impl Fn(&Task) -> Update,
         seat: Option<&Seat>,
-    ) -> Result<Outcome<Vec<Consulted>>, Error> {
+    ) -> Result<Outcome<Consultation>, Error> {
         let list = self.store().read(self.list_id())?;
         if !list.exists() {
             let task = ids.first().cloned().unwrap_or_else(|| TaskId::stored(""));
@@ -145,14 +145,7 @@ impl Yard {
             }
         }
         drop(list);
-        let mut consulted = Vec::with_capacity(ids.len());
-        for task in &seen {
-            match self.consult(task.as_ref(), update)? {
-                Consulted::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
-                passed => consulted.push(passed),
-            }
-        }
-        Ok(Outcome::Done(consulted))
+        self.consult(&seen, update)
     }
 
     /// Looks without a lock whether open parts forbid that tasks are completed.

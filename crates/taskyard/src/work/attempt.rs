@@ -13,6 +13,7 @@ use super::hold::Hold;
 use super::report::{Conclusion, WorkError};
 use super::site::Site;
 use super::{Ended, Failure, WorkEvent, Worker};
+use crate::hooks::HookTurn;
 use crate::operations::{StopAnswer, Stopped};
 use crate::store::StoreError;
 use crate::{Error, Outcome as Done};
@@ -98,9 +99,11 @@ impl Attempt {
             return self.lost(loss);
         }
         let is_completed = fate == Some(Fate::Completed) || code == Some(0);
-        let answer = self.site.yard.subagent_stop(&Stopped {
+        let agent_type = self.site.order.agent_type();
+        let turn = self.site.yard.turn_at_stop(&agent_type)?;
+        let answer = self.site.yard.in_turn(turn.clone()).subagent_stop(&Stopped {
             agent_id: self.worker.name.as_str().to_owned(),
-            agent_type: self.site.order.agent_type(),
+            agent_type,
             stop_hook_active: self.was_blocked_before(),
             tasks_completed: if is_completed { vec![self.task.id.clone()] } else { Vec::new() },
             result: json!({ "exit_code": code, "signal": signal, "output": output }),
@@ -109,7 +112,7 @@ impl Attempt {
         self.site.tell_notices();
         let answer = answer?;
         *retires = answer.stop.is_some();
-        let wanted = self.update_others(&answer)?;
+        let wanted = self.update_others(&answer, turn.clone())?;
         if fate.is_some() {
             return self.meet_fate();
         }
@@ -123,13 +126,14 @@ impl Attempt {
         };
         self.remember_block(matches!(failure, Some(Failure::Blocked(_))));
         match failure {
-            None => self.complete(),
+            None => self.complete(turn),
             Some(failure) => self.give_back(failure, output),
         }
     }
 
-    fn complete(&self) -> Result<Conclusion, Error> {
-        let done = insist(|| self.hold.yard.done(&self.task.id));
+    fn complete(&self, turn: Option<Arc<HookTurn>>) -> Result<Conclusion, Error> {
+        let yard = self.hold.yard.in_turn(turn);
+        let done = insist(|| yard.done(&self.task.id));
         self.site.tell_notices();
         match done? {
             Done::Done(updated) => {
@@ -169,9 +173,9 @@ impl Attempt {
     }
 
     /// Changes the tasks that hooks want changed; returns what they want of the one this is about.
-    fn update_others(&self, answer: &StopAnswer) -> Result<Option<Status>, Error> {
+    fn update_others(&self, answer: &StopAnswer, turn: Option<Arc<HookTurn>>) -> Result<Option<Status>, Error> {
         let mut wanted = None;
-        let yard = self.site.yard.acting_as(self.worker.name.clone());
+        let yard = self.site.yard.acting_as(self.worker.name.clone()).in_turn(turn);
         for (id, status) in &answer.tasks_to_update {
             if *id == self.task.id {
                 wanted = Some(*status);

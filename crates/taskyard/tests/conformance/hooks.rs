@@ -92,6 +92,7 @@ fn with_hooks(yard: Yard, folder: &Path, settings: &str, session: &str) -> Yard 
         session: Some(session.to_owned()),
         teammate: None,
         rules: yard.rules(),
+        turn: None,
     };
     yard.with_hooks(Arc::new(Hooks::new(setup, Cancel::new())))
 }

@@ -88,7 +88,7 @@ fn a_hook_may_ask_for_the_task_or_for_the_whole_list() {
     assert_eq!((&task["id"], &task["status"], &task["blocks"][0]), (&"1".into(), &"in_progress".into(), &"2".into()));
     let tasks: Value = serde_json::from_str(&place.written("tasks")).unwrap();
     assert_eq!(tasks.as_array().unwrap().len(), 2);
-    assert_eq!((&tasks[0]["metadata"]["subagent_id"], &tasks[1]["status"]), (&"ana".into(), &"blocked".into()));
+    assert_eq!((&tasks[0]["metadata"]["subagent_id"], &tasks[1]["status"]), (&"ana".into(), &"pending".into()));
     assert!(tasks[0]["metadata"]["created_at"].as_str().unwrap().ends_with('Z'), "{tasks}");
 }
 

@@ -5,6 +5,7 @@ mod cancelling;
 mod checking;
 mod completing;
 mod creating;
+mod handing_the_list;
 mod misbehaving;
 mod place;
 mod racing;

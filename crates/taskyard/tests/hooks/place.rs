@@ -83,6 +83,7 @@ impl Place {
             session: Some("s-1".to_owned()),
             teammate: None,
             rules: self.rules,
+            turn: None,
         }
     }
 
