@@ -63,6 +63,83 @@ fn a_dependency_on_a_task_that_is_not_there_goes_back_where_it_came_from() {
     assert_eq!(out.to_string(), sample.to_string());
 }
 
+/// The sample of the format, to the letter of whoever described it.
+const SAMPLE: &str = r#"{
+  "id": "task_1738950000",
+  "subject": "Implement OAuth2 Callback",
+  "description": "Handle the redirect from the provider and exchange code for token.",
+  "status": "in_progress",
+  "priority": "high",
+  "dependencies": ["task_1738949000"],
+  "blockedBy": [],
+  "metadata": {
+    "subagent_id": "worker-alpha",
+    "created_at": "2026-02-06T20:41:00Z",
+    "updated_at": "2026-02-06T20:45:12Z"
+  }
+}"#;
+
+#[test]
+fn the_sample_of_an_export_keeps_its_dependency_on_a_task_that_is_absent_as_carried_data() {
+    let mut test = Test::new().file("home/project/in.json", SAMPLE);
+    let report = test.json("import in.json --from export --json");
+    assert_eq!(report["counts"]["created"], 1);
+    let task = test.json("list --json")["tasks"][0].clone();
+    assert_eq!((&task["status"], &task["owner"]), (&json!("in_progress"), &json!("worker-alpha")));
+    assert_eq!(task["metadata"]["imported"]["waitsFor"], json!(["task_1738949000"]));
+    let keys: Vec<&String> = task["metadata"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["priority", "created_at", "updated_at", "imported"], "nothing else is carried");
+    test = test.quietly("export --to export out.json");
+    let out: Value = serde_json::from_slice(&std::fs::read(test.path("home/project/out.json")).unwrap()).unwrap();
+    assert_eq!(out, json!([serde_json::from_str::<Value>(SAMPLE).unwrap()]));
+    // What it waits for comes later: from then on it waits for it here as well.
+    let both = format!(r#"[{SAMPLE}, {{"id": "task_1738949000", "subject": "Provider", "status": "pending"}}]"#);
+    test = test.file("home/project/in.json", both).quietly("import in.json --from export");
+    let waits = test.json("show 1 --json")["task"].clone();
+    assert_eq!((&waits["blockedBy"], waits["metadata"]["imported"].get("waitsFor")), (&json!(["2"]), None));
+}
+
+#[test]
+fn an_ordinary_list_is_exported_with_priorities_and_times_and_nothing_of_ours() {
+    let mut test =
+        Test::new().quietly("create One --priority high --tag a --tag b").quietly("create Two --blocked-by 1");
+    test =
+        test.quietly("create Three --parent 2 --priority low").quietly("depend 3 --on 1").quietly("update 2 --tag x");
+    test = test.quietly("update 2 --priority medium").quietly("create Four --meta due='\"2026-11-15\"' --meta n=1");
+    test = test.quietly("create Five --meta z=1").quietly("update 5 --meta z=null").quietly("cancel 5");
+    let read = |test: &Test, name: &str| std::fs::read_to_string(test.path(&format!("home/project/{name}"))).unwrap();
+    for format in ["export", "document"] {
+        test = test.quietly(&format!("export --to {format} {format}.json"));
+        assert!(
+            !read(&test, &format!("{format}.json")).contains("taskyard"),
+            "{}",
+            read(&test, &format!("{format}.json"))
+        );
+    }
+    let export: Value = serde_json::from_str(&read(&test, "export.json")).unwrap();
+    let told = |key: &str| -> Vec<Value> { export.as_array().unwrap().iter().map(|task| task[key].clone()).collect() };
+    assert_eq!(told("priority"), ["high", "medium", "low", "medium", "medium"]);
+    assert_eq!(told("status"), ["pending", "blocked", "blocked", "pending", "cancelled"]);
+    let document: Value = serde_json::from_str(&read(&test, "document.json")).unwrap();
+    for (task, element) in export.as_array().unwrap().iter().zip(document["tasks"].as_array().unwrap()) {
+        for key in ["created_at", "updated_at"] {
+            assert!(task["metadata"][key].as_str().unwrap().ends_with('Z'), "{task}");
+            assert_eq!(element[key], task["metadata"][key]);
+        }
+    }
+    for format in ["export", "document"] {
+        test = test.quietly(&format!("import {format}.json --from {format} --list {format}"));
+        test = test.quietly(&format!("export --to {format} again.json --list {format}"));
+        let [one, two] = [format!("{format}.json"), "again.json".to_owned()].map(|name| {
+            let mut file: Value = serde_json::from_str(&read(&test, &name)).unwrap();
+            file.as_object_mut().map(|root| root.remove("last_updated"));
+            file
+        });
+        assert_eq!(one, two, "{format}");
+        std::fs::remove_file(test.path("home/project/again.json")).unwrap();
+    }
+}
+
 #[test]
 fn every_store_says_where_its_list_lies_and_which_tasks_are_blocked() {
     for (store, path) in [

@@ -18,6 +18,11 @@ pub const MARK: &str = "imported";
 /// Under which name, in that, a task carries those it waits for in its source and that did not come.
 pub const ABSENT: &str = "waitsFor";
 
+/// Tells whether a task came from a format.
+pub fn came_from(task: &Task, format: &str) -> bool {
+    task.meta(MARK).and_then(|mark| mark.get("from")).and_then(Value::as_str) == Some(format)
+}
+
 /// Where tasks come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {

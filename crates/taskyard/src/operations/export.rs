@@ -10,6 +10,7 @@ use taskyard_core::render::graph;
 use taskyard_core::rules::returning::{sent_back, with_file_names};
 use taskyard_core::{Image, Rules, Task, TaskId};
 
+use super::known_times::whole_seconds;
 use crate::clock;
 use crate::interchange::Written;
 use crate::store::{Lookup, StoreError};
@@ -36,6 +37,9 @@ impl Yard {
             losses.push(Loss { of, what: problem.why.to_string() });
         }
         let mut tasks = reading.tasks;
+        if matches!(format, ExportFormat::Document | ExportFormat::Export) {
+            tasks = self.with_known_times(tasks, format.as_str())?;
+        }
         let halved = self.with_halves(&tasks)?;
         if !is_for_people(format) {
             tasks = sent_back(tasks, format.as_str());
@@ -104,9 +108,7 @@ fn written(format: ExportFormat, tasks: &[Task]) -> Result<Written, Error> {
         }
         ExportFormat::Document => {
             // A document states whole seconds.
-            let now = clock::now().to_string();
-            let now = now.split_once('.').map_or(now.clone(), |(seconds, _)| format!("{seconds}Z"));
-            Written::Document(document::tell(tasks, &now).print())
+            Written::Document(document::tell(tasks, &whole_seconds(&clock::now().to_string())).print())
         }
         ExportFormat::Export => Written::File(export::print(&export::tell(tasks)) + "\n"),
         ExportFormat::Markdown => Written::File(markdown::write(tasks)),
