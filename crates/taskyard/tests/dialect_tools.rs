@@ -362,3 +362,32 @@ fn every_call_of_an_export_tool_is_one_revision_or_none() {
         watched.given("TaskUpdate", &json!({"id": one, "status": status, "notes": "why"}));
     }
 }
+
+#[test]
+fn whoever_begins_an_exported_task_has_it_and_nobody_else_can() {
+    let ana = yard(Arc::new(MemoryStore::new(Rules::Strict)));
+    let ben = Toolbox::new(ana.acting_as(AgentName::new("ben").unwrap()), System::Export);
+    let ana = Toolbox::new(ana, System::Export);
+    let make = |input: Value| given(&ana, "TaskCreate", input)["task"].clone();
+    let one = make(json!({"subject": "One"}))["id"].clone();
+    let begun = given(&ana, "TaskUpdate", json!({"id": one, "status": "in_progress"}))["task"].clone();
+    assert_eq!(begun["metadata"]["subagent_id"], "ana");
+    for status in ["in_progress", "completed", "cancelled", "pending"] {
+        let refused = call(&ben, "TaskUpdate", json!({"id": one, "status": status}));
+        assert!(refused.is_error && refused.text.contains("ana"), "{status}: {}", refused.text);
+    }
+    given(&ana, "TaskUpdate", json!({"id": one, "status": "in_progress", "notes": "goes on"}));
+    given(&ana, "TaskUpdate", json!({"id": one, "status": "completed"}));
+    // Assigned by either name, and begun by nobody else.
+    let two = make(json!({"subject": "Two", "assigned_to": "ben", "metadata": {"area": "db"}}));
+    assert_eq!((&two["metadata"]["subagent_id"], &two["metadata"]["area"]), (&json!("ben"), &json!("db")));
+    assert!(call(&ana, "TaskUpdate", json!({"id": two["id"], "status": "in_progress"})).is_error);
+    let assigned = json!({"id": two["id"], "status": "pending", "metadata": {"subagent_id": "ana"}});
+    assert_eq!(given(&ana, "TaskUpdate", assigned)["task"]["metadata"]["subagent_id"], "ana");
+    let freed = given(&ana, "TaskUpdate", json!({"id": two["id"], "status": "pending", "assigned_to": null}));
+    assert_eq!(freed["task"]["metadata"].get("subagent_id"), None);
+    assert_eq!(
+        given(&ben, "TaskUpdate", json!({"id": two["id"], "status": "in_progress"}))["task"]["metadata"]["subagent_id"],
+        "ben"
+    );
+}

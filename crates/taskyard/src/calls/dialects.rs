@@ -1,7 +1,9 @@
 //! The tools of other dialects.
 
 use serde_json::{Value, json};
+use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::claiming::ClaimRefusal;
+use taskyard_core::rules::leasing::DEFAULT_LEASE;
 use taskyard_core::rules::patching::{OwnerChange, Patch};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::tools::dialects::document::TodoWrite;
@@ -132,7 +134,9 @@ impl Toolbox {
     }
 
     fn create_exported(&self, input: &Value) -> Result<Answer, NoAnswer> {
-        let export::Create { subject, description, dependencies } = export::read_create(input, self.yard.rules())?;
+        let export::Create { subject, description, dependencies, owner, mut metadata } =
+            export::read_create(input, self.yard.rules())?;
+        metadata.extend(times(&["created_at", "updated_at"]));
         let mut second = clock::now().0.div_euclid(1000);
         loop {
             let new = NewTask {
@@ -140,7 +144,8 @@ impl Toolbox {
                 subject: subject.clone(),
                 description: description.clone(),
                 blocked_by: dependencies.clone(),
-                metadata: Some(times(&["created_at", "updated_at"])),
+                owner: owner.clone(),
+                metadata: Some(metadata.clone()),
                 ..NewTask::default()
             };
             match self.yard.create(new)? {
@@ -153,7 +158,7 @@ impl Toolbox {
     }
 
     fn move_exported(&self, input: &Value) -> Result<Answer, NoAnswer> {
-        let export::Move { id, status, notes } = export::read_update(input, self.yard.rules())?;
+        let export::Move { id, status, notes, owner, metadata: more } = export::read_update(input, self.yard.rules())?;
         let (to, cancelled) = match status.as_str() {
             "cancelled" => (Status::Completed, Value::Bool(true)),
             "blocked" => (Status::Pending, Value::Null),
@@ -164,13 +169,55 @@ impl Toolbox {
             "blocked" => json!({ "instead": { "status": { "said": "pending", "is": "blocked" } } }),
             _ => Value::Null,
         };
-        let mut metadata = Metadata::from_iter([("cancelled".to_owned(), cancelled), ("export".to_owned(), carried)]);
+        let mut metadata = more;
+        metadata.extend([("cancelled".to_owned(), cancelled), ("export".to_owned(), carried)]);
         metadata.extend(times(&["updated_at"]));
-        let patch = Patch { status: Some(to), metadata: Some(metadata), ..Patch::default() };
-        match self.yard.update_with_note(&id, &Update { patch, ..Update::default() }, notes.as_deref())? {
-            Outcome::Done(updated) => Ok(export::one(&self.tasks()?, &updated.task.id)),
+        let begins = to == Status::InProgress;
+        if let Some(refusal) = self.is_anothers(&id, owner.as_deref())?.filter(|_| begins) {
+            return self.forbidden(&refusal);
+        }
+        // Whoever begins a task that is nobody's has it, with a lease from the same commit on: of two who begin it one does.
+        let update = |task: &Task| {
+            let takes = begins && task.owner().is_none();
+            let owner = owner.clone().or_else(|| takes.then(|| self.yard.actor().to_string()));
+            let is_own = owner.as_deref().or(task.owner()).is_some_and(|owner| self.is_actor(owner));
+            let change = |name: String| if name.is_empty() { OwnerChange::Clear } else { OwnerChange::Set(name) };
+            let patch = Patch {
+                status: Some(to),
+                owner: owner.map(change),
+                metadata: Some(metadata.clone()),
+                ..Patch::default()
+            };
+            let ttl = self.claim.ttl.unwrap_or(DEFAULT_LEASE);
+            Update { patch, lease_for_owner: (begins && is_own).then_some(ttl), ..Update::default() }
+        };
+        match self.yard.update_with_note(&id, &update, notes.as_deref())? {
+            Outcome::Done(updated) => {
+                if updated.lease.is_some() {
+                    // From now on it lives as long as whatever this agent's leases live with.
+                    self.yard.claim(&updated.task.id, &self.claim)?;
+                }
+                Ok(export::one(&self.tasks()?, &updated.task.id))
+            }
             Outcome::Refused(refusal) => self.forbidden(&refusal),
         }
+    }
+
+    /// Returns why a task cannot be begun by an agent, whoever acts where none is named: another one has it.
+    fn is_anothers(&self, id: &TaskId, agent: Option<&str>) -> Result<Option<Refusal>, NoAnswer> {
+        // What a dead agent had is nobody's.
+        let task = self.tasks()?.into_iter().find(|task| task.id == *id && task.status.is_open());
+        let Some(task) = task else { return Ok(None) };
+        let is_wanted = |owner: &&str| match agent {
+            Some(agent) => is_same_agent(owner, agent),
+            None => self.is_actor(owner),
+        };
+        let other = task.owner().filter(|owner| !is_wanted(owner)).and_then(AgentName::new);
+        Ok(other.map(|holder| Refusal::Leased { task: task.id.clone(), holder, until: None }))
+    }
+
+    fn is_actor(&self, name: &str) -> bool {
+        is_same_agent(name, self.yard.actor().as_str())
     }
 
     fn tasks(&self) -> Result<Vec<Task>, NoAnswer> {

@@ -7,8 +7,9 @@ use crate::rules::gate::System;
 use crate::tools::answer::{LONGEST, units};
 use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
+use crate::tools::tool::Fields;
 use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};
-use crate::{Rules, Task, TaskId};
+use crate::{Metadata, Rules, Task, TaskId};
 
 /// Makes a task.
 pub const CREATE: Tool = Tool {
@@ -19,6 +20,8 @@ pub const CREATE: Tool = Tool {
             Field::required("subject", Shape::Text),
             Field::optional("description", Shape::Text),
             Field::optional("dependencies", Shape::List(&Shape::Text)),
+            Field::optional("assigned_to", Shape::Text).saying("The agent whose task it is"),
+            Field::optional("metadata", Shape::Object(METADATA)),
         ],
         unknown: Unknown::Refused,
     },
@@ -26,6 +29,9 @@ pub const CREATE: Tool = Tool {
     set: ToolSet::Core,
     system: System::Export,
 };
+
+/// What the metadata of a task has to be, as far as the format knows it.
+const METADATA: Object = Object { fields: &[Field::optional("subagent_id", Shape::Text)], unknown: Unknown::Kept };
 
 /// Moves a task on.
 pub const UPDATE: Tool = Tool {
@@ -37,6 +43,9 @@ pub const UPDATE: Tool = Tool {
             Field::required("id", Shape::Text),
             Field::required("status", Shape::Choice(&["pending", "in_progress", "completed", "blocked", "cancelled"])),
             Field::optional("notes", Shape::Text),
+            Field::optional("assigned_to", Shape::Text)
+                .saying("The agent whose task it is; you, where nobody has it and it begins"),
+            Field::optional("metadata", Shape::Object(METADATA)).saying("Keys to merge; null removes one"),
         ],
         unknown: Unknown::Refused,
     },
@@ -64,6 +73,10 @@ pub struct Create {
     pub description: String,
     /// The tasks it waits for.
     pub dependencies: Vec<TaskId>,
+    /// Whose it is, where that was said.
+    pub owner: Option<String>,
+    /// What else is kept with it.
+    pub metadata: Metadata,
 }
 
 /// A task to be moved on.
@@ -75,12 +88,19 @@ pub struct Move {
     pub status: String,
     /// What there is to note.
     pub notes: Option<String>,
+    /// Whose it is, where that was said; nobody's where it is empty.
+    pub owner: Option<String>,
+    /// What else is kept with it, key by key.
+    pub metadata: Metadata,
 }
 
 /// Reads what is to be made.
 pub fn read_create(input: &Value, rules: Rules) -> Result<Create, InputError> {
     let mut fields = CREATE.check(input, None, rules)?;
+    let (owner, metadata) = owner_and_rest(&mut fields);
     Ok(Create {
+        owner: owner.filter(|name| !name.is_empty()),
+        metadata,
         subject: fields.required_text("subject"),
         description: fields.text("description").unwrap_or_default(),
         dependencies: fields.list("dependencies").iter().filter_map(Value::as_str).map(TaskId::stored).collect(),
@@ -89,12 +109,30 @@ pub fn read_create(input: &Value, rules: Rules) -> Result<Create, InputError> {
 
 /// Reads what is to be moved on.
 pub fn read_update(input: &Value, rules: Rules) -> Result<Move, InputError> {
-    let mut fields = UPDATE.check(input, None, rules)?;
+    let mut input = input.clone();
+    // Nobody, in either of its names.
+    for place in ["/assigned_to", "/metadata/subagent_id"] {
+        if let Some(owner) = input.pointer_mut(place).filter(|owner| owner.is_null()) {
+            *owner = Value::String(String::new());
+        }
+    }
+    let mut fields = UPDATE.check(&input, None, rules)?;
+    let (owner, metadata) = owner_and_rest(&mut fields);
     Ok(Move {
+        owner,
+        metadata,
         id: TaskId::stored(fields.required_text("id")),
         status: fields.required_text("status"),
         notes: fields.text("notes").filter(|notes| !notes.is_empty()),
     })
+}
+
+/// Takes whose a task is, by either of its names, and what else is to be kept with it.
+fn owner_and_rest(fields: &mut Fields) -> (Option<String>, Metadata) {
+    let mut metadata = fields.record("metadata").unwrap_or_default();
+    let stated = metadata.shift_remove("subagent_id");
+    let owner = fields.text("assigned_to").or_else(|| stated?.as_str().map(str::to_owned));
+    (owner, metadata)
 }
 
 /// Checks that nothing was given.
