@@ -17,6 +17,7 @@ use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_fo
 use super::team::with_owner;
 use super::workbench::Workbench;
 use crate::store::Lookup;
+use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
 
 /// A task to be made.
@@ -81,7 +82,7 @@ impl Yard {
 
     /// Makes a task; first asks whoever is asked when a task comes into the state it is to begin in.
     fn judge_and_make(&self, mut new: NewTask) -> Result<Outcome<Created>, Error> {
-        let Some(status) = new.first_status() else { return self.make(&new) };
+        let Some(status) = new.first_status() else { return self.make(&new, None) };
         let seat = self.seat()?;
         let gives_id = new.id.is_none() && self.hooks().is_some();
         loop {
@@ -101,7 +102,7 @@ impl Yard {
             if let Some(OwnerChange::Set(owner)) = update.patch.owner {
                 new.owner = Some(owner);
             }
-            match self.make(&new)? {
+            match self.make(&new, seat.as_ref())? {
                 // Somebody took the id while hooks were asked.
                 Outcome::Refused(Refusal::TaskExists { .. }) if gives_id => {}
                 outcome => return Ok(outcome),
@@ -109,7 +110,7 @@ impl Yard {
         }
     }
 
-    fn make(&self, new: &NewTask) -> Result<Outcome<Created>, Error> {
+    fn make(&self, new: &NewTask, seat: Option<&Seat>) -> Result<Outcome<Created>, Error> {
         let outcome = self.transact(Op::Create, |txn, signature| {
             let id = match &new.id {
                 Some(id) if matches!(txn.find(id)?, Lookup::Missing) => TaskId::stored(id.file_stem()),
@@ -160,7 +161,10 @@ impl Yard {
                 let after = changed(&before, &beginning(status), self.rules());
                 let consequences = consequences(&mut Workbench::on(txn), &before, &after, self.rules())?;
                 signature.remark.now_ready = consequences.now_ready;
-                txn.put(after)?;
+                txn.put(after.clone())?;
+                if !self.rules().is_client() {
+                    self.respect_limit(txn, &before, &after, seat)?;
+                }
             }
             let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));
             Ok((task, txn.revision()))

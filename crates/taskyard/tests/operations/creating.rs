@@ -74,3 +74,19 @@ fn in_the_clients_rules_edges_to_no_task_are_ignored_and_circles_pass() {
     assert_eq!((created.blocked_by, created.blocks), (ids(&[1]), ids(&[1])));
     assert_eq!(task(&yard, 1).blocks, ids(&[2]));
 }
+
+#[test]
+fn a_task_that_begins_in_progress_counts_against_the_limit_of_its_maker() {
+    let yard = yard("1 in_progress ana; 2 pending").with_limit(Some(1));
+    let begun = |owner: &str| NewTask {
+        status: Some(Status::InProgress),
+        owner: Some(owner.to_owned()),
+        subject: "x".into(),
+        ..NewTask::default()
+    };
+    let refusal = refused(yard.create(begun("ana")));
+    assert!(matches!(&refusal, Refusal::AgentBusy { with, .. } if *with == ids(&[1])), "{refusal}");
+    done(yard.create(begun("ben")));
+    done(yard.done(&id(1)));
+    done(yard.create(begun("ana")));
+}
