@@ -30,12 +30,14 @@ pub enum Mend {
         /// The id that goes.
         id: TaskId,
     },
-    /// An id is taken out of the tasks this one waits for.
-    RemoveBlockedBy {
-        /// The task to change.
-        task: TaskId,
-        /// The id that goes.
+    /// Every edge to a task that is not there is taken away.
+    ForgetMissing {
+        /// The task that is not there.
         id: TaskId,
+        /// The tasks that wait for it.
+        waiting: Vec<TaskId>,
+        /// The tasks that say that it waits for them.
+        awaited: Vec<TaskId>,
     },
     /// Ids that stand twice in an edge array stand once.
     Deduplicate {
@@ -75,7 +77,14 @@ impl Mend {
             Self::AddBlocks { task, id } => format!("add {id} to the blocks of {task}"),
             Self::AddBlockedBy { task, id } => format!("add {id} to the blockedBy of {task}"),
             Self::RemoveBlocks { task, id } => format!("take {id} out of the blocks of {task}"),
-            Self::RemoveBlockedBy { task, id } => format!("take {id} out of the blockedBy of {task}"),
+            Self::ForgetMissing { id, waiting, awaited } => {
+                let of = |key: &str, tasks: &[TaskId]| {
+                    let tasks: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+                    (!tasks.is_empty()).then(|| format!("the {key} of {}", tasks.join(", ")))
+                };
+                let places: Vec<String> = of("blockedBy", waiting).into_iter().chain(of("blocks", awaited)).collect();
+                format!("take {id} out of {}", places.join(" and "))
+            }
             Self::Deduplicate { task } => format!("name each task once in the edges of {task}"),
             Self::Disconnect { task, on } => format!("let {task} no longer wait for {on}"),
             Self::RewriteId { task } => format!("write {task} as the id into its file"),
@@ -94,7 +103,18 @@ pub fn mend(tasks: &mut BTreeMap<TaskId, Task>, mend: &Mend) -> Vec<TaskId> {
         Mend::AddBlocks { task, id } => change(tasks, task, |task| add(&mut task.blocks, id)),
         Mend::AddBlockedBy { task, id } => change(tasks, task, |task| add(&mut task.blocked_by, id)),
         Mend::RemoveBlocks { task, id } => change(tasks, task, |task| task.blocks.retain(|other| other != id)),
-        Mend::RemoveBlockedBy { task, id } => change(tasks, task, |task| task.blocked_by.retain(|other| other != id)),
+        Mend::ForgetMissing { id, waiting, awaited } => {
+            let mut changed = Vec::new();
+            for task in waiting {
+                changed.extend(change(tasks, task, |task| task.blocked_by.retain(|other| other != id)));
+            }
+            for task in awaited {
+                for task in change(tasks, task, |task| task.blocks.retain(|other| other != id)) {
+                    add(&mut changed, &task);
+                }
+            }
+            changed
+        }
         Mend::Deduplicate { task } => change(tasks, task, |task| {
             deduplicate(&mut task.blocks);
             deduplicate(&mut task.blocked_by);

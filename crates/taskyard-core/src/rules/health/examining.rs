@@ -40,7 +40,9 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
     let edges: Vec<(usize, usize)> = said.filter_map(|(task, on)| Some((*there.get(task)?, *there.get(on)?))).collect();
     let tree = Tree::of(tasks);
     let order = ordered_parts(tasks.len(), tree.as_ref(), &edges);
-    let mut examination = Examination { there, waits, blocks, unreadable, claimants, tree, order, defects: Vec::new() };
+    let missing = missing(tasks, &there, unreadable);
+    let defects = Vec::new();
+    let mut examination = Examination { there, waits, blocks, unreadable, missing, claimants, tree, order, defects };
     let circles = examination.put_in_order(tasks);
     for task in tasks {
         examination.look_at_id(task);
@@ -54,6 +56,15 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
     examination.defects
 }
 
+/// Who names a task that is not there.
+#[derive(Debug, Default)]
+struct Missing {
+    /// Those that wait for it.
+    waiting: Vec<TaskId>,
+    /// Those that say that it waits for them.
+    awaited: Vec<TaskId>,
+}
+
 pub(super) struct Examination<'a> {
     /// The index of each task.
     pub(super) there: HashMap<&'a TaskId, usize>,
@@ -62,6 +73,8 @@ pub(super) struct Examination<'a> {
     waits: HashSet<(&'a TaskId, &'a TaskId)>,
     /// Who says that it blocks whom.
     blocks: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// The tasks that are named and not there, and have not been told of.
+    missing: HashMap<TaskId, Missing>,
     /// How many files say that they are the task of an id, where one says so that is not called so.
     claimants: HashMap<&'a str, usize>,
     /// Who is a part of whom.
@@ -109,10 +122,8 @@ impl Examination<'_> {
                     let mend = Mend::AddBlocks { task: on.clone(), id: waiting.clone() };
                     self.tell(FindingCode::OneSidedEdge, waiting, message, Some(mend));
                 }
-            } else if !self.unreadable.contains(on) {
-                let message = format!("task {} waits for {}, and there is no such task", shown(&task.id), shown(on));
-                let mend = Mend::RemoveBlockedBy { task: task.id.clone(), id: on.clone() };
-                self.tell(FindingCode::DanglingEdge, &task.id, message, Some(mend));
+            } else {
+                self.tell_missing(on, &task.id);
             }
         }
     }
@@ -132,16 +143,30 @@ impl Examination<'_> {
                     let mend = self.mend_of_unknown_blocker(waiting, &task.id);
                     self.tell(FindingCode::OneSidedEdge, &task.id, message, Some(mend));
                 }
-            } else if !self.unreadable.contains(waiting) {
-                let message = format!(
-                    "task {} says that {} waits for it, and there is no such task",
-                    shown(&task.id),
-                    shown(waiting)
-                );
-                let mend = Mend::RemoveBlocks { task: task.id.clone(), id: waiting.clone() };
-                self.tell(FindingCode::DanglingEdge, &task.id, message, Some(mend));
+            } else {
+                self.tell_missing(waiting, &task.id);
             }
         }
+    }
+
+    /// Tells of a task that is not there where it is first named: once, however many tasks name it.
+    fn tell_missing(&mut self, id: &TaskId, named_by: &TaskId) {
+        let Some(Missing { waiting, awaited }) = self.missing.remove(id) else { return };
+        let those = |tasks: &[TaskId]| tasks.iter().map(|task| shown(task).to_string()).collect::<Vec<_>>().join(", ");
+        let waits = match &waiting[..] {
+            [] => None,
+            [task] => Some(format!("task {} waits for {}", shown(task), shown(id))),
+            tasks => Some(format!("tasks {} wait for {}", those(tasks), shown(id))),
+        };
+        let is_awaited = match &awaited[..] {
+            [] => None,
+            [task] => Some(format!("task {} says that {} waits for it", shown(task), shown(id))),
+            tasks => Some(format!("tasks {} say that {} waits for them", those(tasks), shown(id))),
+        };
+        let said: Vec<String> = waits.into_iter().chain(is_awaited).collect();
+        let message = format!("{}, and there is no such task", said.join(" and "));
+        let mend = Mend::ForgetMissing { id: id.clone(), waiting, awaited };
+        self.tell(FindingCode::DanglingEdge, named_by, message, Some(mend));
     }
 
     /// Completes an edge that only the blocker knows of; where that would close a circle, the blocker forgets it.
@@ -185,6 +210,21 @@ impl Examination<'_> {
     }
 }
 
+/// Returns the tasks that are named in edges and not there. What cannot be read is there.
+fn missing(tasks: &[Task], there: &HashMap<&TaskId, usize>, unreadable: &HashSet<TaskId>) -> HashMap<TaskId, Missing> {
+    let mut missing: HashMap<TaskId, Missing> = HashMap::new();
+    let is_missing = |id: &&TaskId| !there.contains_key(id) && !unreadable.contains(*id);
+    for task in tasks {
+        for id in once(&task.blocked_by).filter(is_missing) {
+            missing.entry(id.clone()).or_default().waiting.push(task.id.clone());
+        }
+        for id in once(&task.blocks).filter(is_missing) {
+            missing.entry(id.clone()).or_default().awaited.push(task.id.clone());
+        }
+    }
+    missing
+}
+
 fn first_double(ids: &[TaskId]) -> Option<&TaskId> {
     let mut seen = HashSet::new();
     ids.iter().find(|id| !seen.insert(*id))
@@ -202,15 +242,15 @@ pub(super) fn shown(id: &TaskId) -> impl fmt::Display {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{BTreeMap, HashSet};
 
     use serde_json::json;
 
     use super::{Defect, examine};
-    use crate::Task;
     use crate::rules::health::FindingCode;
-    use crate::rules::mending::Mend;
+    use crate::rules::mending::{Mend, mend};
     use crate::rules::samples::{id, task};
+    use crate::{Task, TaskId};
 
     fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
         let words =
@@ -253,6 +293,31 @@ mod tests {
         assert_eq!((code.as_str(), fix.as_str()), ("dangling_edge", "take 7 out of the blockedBy of 2"));
         let (_, _, fix) = one(&[task(2, &[], &[7])]);
         assert_eq!(fix, "take 7 out of the blocks of 2");
+    }
+
+    #[test]
+    fn many_edges_to_one_task_that_is_not_there_are_one_finding() {
+        let tasks = [task(1, &[7], &[]), task(2, &[7], &[7]), task(3, &[7], &[8]), task(4, &[], &[8])];
+        let told = told(&tasks);
+        let (codes, fixes): (Vec<_>, Vec<_>) = told.iter().map(|(code, _, fix)| (code.as_str(), fix.as_str())).unzip();
+        assert_eq!(codes, ["dangling_edge"; 2]);
+        assert_eq!(
+            fixes,
+            ["take 7 out of the blockedBy of 1, 2, 3 and the blocks of 2", "take 8 out of the blocks of 3, 4"]
+        );
+        assert_eq!(
+            told[0].1,
+            "tasks 1, 2, 3 wait for 7 and task 2 says that 7 waits for it, and there is no such task"
+        );
+        let mut by_id = tasks.into_iter().map(|task| (task.id.clone(), task)).collect();
+        for defect in examine(&listed(&by_id), &HashSet::new()) {
+            mend(&mut by_id, &defect.mend.unwrap());
+        }
+        assert_eq!(examine(&listed(&by_id), &HashSet::new()), []);
+    }
+
+    fn listed(tasks: &BTreeMap<TaskId, Task>) -> Vec<Task> {
+        tasks.values().cloned().collect()
     }
 
     #[test]
