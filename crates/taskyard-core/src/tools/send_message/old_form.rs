@@ -10,12 +10,12 @@ use crate::tools::{InputError, Tool};
 
 /// Writes to others, as the older client has it.
 ///
-/// Its check wants other fields for every type, which a schema that models can be given does not say; so this one wants all of them,
-/// and those a type does not need are passed over. The client's own wants the type alone, and refuses what follows it.
+/// As in the client, its schema wants the type alone and its check other fields for every type: the description says which.
 pub(super) const OLD_TOOL: Tool = Tool {
     description: "Write to a member of your team (message), or to all of them (broadcast). What you write as plain text outside of \
-        this tool reaches nobody. Give a summary of a few words. shutdown_request asks a member to end, shutdown_response answers \
-        such a request by its request_id, plan_approval_response a plan; content says why. Leave empty what a type does not need.",
+        this tool reaches nobody. message needs recipient, content and a summary of a few words, broadcast content and summary. \
+        shutdown_request asks a recipient to end, shutdown_response answers such a request (request_id, approve), \
+        plan_approval_response a plan (request_id, recipient, approve); content says why, and a rejection needs it.",
     input: Object {
         fields: &[
             Field::required(
@@ -28,11 +28,11 @@ pub(super) const OLD_TOOL: Tool = Tool {
                     "plan_approval_response",
                 ]),
             ),
-            Field::required("recipient", Shape::Text),
-            Field::required("content", Shape::Text),
-            Field::required("summary", Shape::Text),
-            Field::required("request_id", Shape::Text),
-            Field::required("approve", Shape::Flag),
+            Field::optional("recipient", Shape::Text),
+            Field::optional("content", Shape::Text),
+            Field::optional("summary", Shape::Text),
+            Field::optional("request_id", Shape::Text),
+            Field::optional("approve", Shape::Flag),
         ],
         unknown: Unknown::Refused,
     },
