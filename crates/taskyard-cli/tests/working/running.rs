@@ -163,3 +163,16 @@ fn new_work_is_waited_for_only_where_that_is_wanted() {
     worker.send(rustix::process::Signal::INT);
     assert_eq!(worker.end().code, Some(130));
 }
+
+#[test]
+fn a_task_with_open_parts_is_not_worked_on_before_them_whenever_they_are_made() {
+    let site = Site::with(&["whole", "part --parent 1", "other"]);
+    // The first part makes another one.
+    let line = "test $TASKYARD_TASK_ID != 2 || $TASKYARD create more --parent 1; echo $TASKYARD_TASK_ID >> log";
+    let ran = site.worked("-j 3 --as ana", line);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let log = fs::read_to_string(site.path("log")).unwrap();
+    let place = |id: &str| log.lines().position(|line| line == id).unwrap();
+    assert_eq!(log.lines().count(), 4, "{log}");
+    assert!(place("1") > place("2") && place("1") > place("4"), "{log}");
+}

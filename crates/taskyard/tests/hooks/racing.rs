@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use taskyard::core::{Entry, Lease, ListId, Moment, Op, Revision, Status};
+use serde_json::json;
+use taskyard::core::{AgentName, Entry, Lease, ListId, Moment, Op, Revision, Rules, Status, Task};
+use taskyard::operations::{Claim, ClaimOutcome};
 use taskyard::store::{
     HistoryQuery, ListInfo, Listener, MemoryStore, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
 };
@@ -86,4 +88,23 @@ fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_
     feedback(yard.done(&id(1)));
     assert_eq!(place.written("log"), "asked\n");
     assert_eq!(status(&yard, 1), Status::Pending);
+}
+
+#[test]
+fn a_part_that_is_made_between_the_look_and_the_lock_keeps_its_parent_from_being_given_out() {
+    let store = MemoryStore::new(Rules::Strict);
+    let list = ListId::new("L").unwrap();
+    taskyard_testkit::build::fill(&store, &list, r#"1 pending {"priority":"high"}; 2 pending"#);
+    let make_part: Meanwhile = Box::new(|store, list| {
+        let mut txn = store.write(list).unwrap();
+        let metadata = json!({"parent": "1"}).as_object().cloned();
+        txn.put_new(Task { metadata, ..Task::new(id(3), "a part") }).unwrap();
+        txn.commit(&signature(Op::Create)).unwrap();
+    });
+    let store = Arc::new(Interrupted { store, meanwhile: Mutex::new(Some(make_part)) });
+    let yard = taskyard::Yard::new(store, list, AgentName::new("ana").unwrap());
+    let ClaimOutcome::Claimed(claimed) = yard.claim_next(&Claim::default()).unwrap() else {
+        panic!("nothing was ready")
+    };
+    assert_eq!(claimed.task.id, id(2));
 }

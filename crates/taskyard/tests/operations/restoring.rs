@@ -168,3 +168,18 @@ fn an_edge_that_only_the_waiting_task_knew_of_comes_back_at_both_ends() {
     done(yard.undo(UndoRange::Newest));
     assert!(task(&yard, 3).blocked_by.is_empty(), "it is undone as one");
 }
+
+#[test]
+fn a_circle_through_parts_and_edges_does_not_come_back() {
+    let yard = yard(r#"1 pending; 2 pending {"parent":"1"}; 3 pending <- 2; 4 pending"#);
+    done(yard.delete(&ids(&[2, 4])));
+    done(yard.depend(&id(1), &ids(&[3])));
+    let refusal = refused(yard.restore_with_deleted(RestoreWhich::Some(ids(&[2]))));
+    assert!(matches!(refusal, Refusal::Cycle { .. }), "{refusal}");
+    assert!(crate::find(&yard, 2).is_none() && task(&yard, 3).blocked_by.is_empty());
+    // Others are not kept away by it.
+    assert_eq!(done(yard.restore_with_deleted(RestoreWhich::Some(ids(&[4])))).tasks.len(), 1);
+    done(yard.undepend(&id(1), &ids(&[3])));
+    assert_eq!(done(yard.restore_with_deleted(RestoreWhich::All)).tasks, [task(&yard, 2)]);
+    assert_eq!((task(&yard, 2).parent(), task(&yard, 3).blocked_by), (Some(id(1)), ids(&[2])));
+}
