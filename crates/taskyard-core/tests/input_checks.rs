@@ -73,7 +73,12 @@ fn every_tool_reads_or_refuses_whatever_it_is_given() {
             assert_eq!(old.map_err(|error| error.issues), as_it_is, "{}: {line}", tool.name);
             let new = read(tool.name, input, Rules::Client(ClientVersion::V2_1_325));
             let ours = read(tool.name, input, Rules::Strict);
-            assert_eq!(new, ours, "{}: {line}", tool.name);
+            if [task_output::TOOL.name, task_stop::TOOL.name].contains(&tool.name) {
+                // The client takes no other names for a job; we do.
+                assert_eq!(new.map_err(|error| error.issues), as_it_is, "{}: {line}", tool.name);
+            } else {
+                assert_eq!(new, ours, "{}: {line}", tool.name);
+            }
             assert!(as_it_is.is_err() || ours.is_ok(), "{}: what was right was repaired: {line}", tool.name);
             repaired += usize::from(as_it_is.is_err() && ours.is_ok());
             let text = ours.map_err(|error| error.to_string());

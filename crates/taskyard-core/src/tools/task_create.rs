@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::refusing::{Surroundings, explain};
-use super::repairing::{is_repaired, rename};
+use super::repairing::{is_filled, is_repaired, rename};
 use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
@@ -35,8 +35,15 @@ pub const TOOL: Tool = Tool {
 
 /// The keys the tool takes.
 const KNOWN: [&str; 4] = ["subject", "description", "activeForm", "metadata"];
-/// Other words for `subject`, best first.
-const SUBJECTS: [&str; 2] = ["title", "name"];
+/// The texts a task needs.
+const TEXTS: [&str; 2] = ["subject", "description"];
+/// What is meant for several tasks.
+const MANY_TASKS: [&str; 2] = ["tasks", "todos"];
+/// What is meant for a subagent.
+const FOR_AN_AGENT: [&str; 2] = ["prompt", "subagent_type"];
+/// Other words for what the tool takes, and what each stands for; where two stand for one, the better comes first.
+const ALIASES: [(&str, &str); 4] =
+    [("title", "subject"), ("name", "subject"), ("content", "description"), ("active_form", "activeForm")];
 
 const SEVERAL: &str = "TaskCreate creates ONE task per call and has no `tasks` or `todos` parameter. Call TaskCreate once per \
     task, passing `subject` (a brief title) and `description` (what needs to be done) as top-level string parameters.";
@@ -59,10 +66,7 @@ pub struct TaskCreate {
 /// Reads an input.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
     let (repaired, hint) = match input {
-        Value::Object(given) if is_repaired(rules) => match repair(given) {
-            Ok(repaired) => (Value::Object(repaired), None),
-            Err(hint) => (input.clone(), Some(hint)),
-        },
+        Value::Object(given) if is_repaired(rules) => (Value::Object(repair(given)), hint(given)),
         _ => (input.clone(), None),
     };
     let mut fields = TOOL.check(&repaired, hint, rules)?;
@@ -74,51 +78,55 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskCreate, InputError> {
     })
 }
 
-/// Makes of an input what was probably meant, or says what to call instead: keys get their right names, and what is wrong besides is
-/// mended where all of it can be.
-fn repair(given: &Map<String, Value>) -> Result<Map<String, Value>, &'static str> {
-    let mut input = unwrapped(given);
-    if ["tasks", "todos"].iter().any(|key| input.get(*key).is_some_and(Value::is_array)) {
-        return Err(SEVERAL);
+/// Returns what to call instead, where keys of the call or of the task wrapped in it are those of something else.
+fn hint(given: &Map<String, Value>) -> Option<&'static str> {
+    let wrapped = given.get("task").and_then(Value::as_object);
+    let has_any = |keys: &[&str]| holds_any(given, keys) || wrapped.is_some_and(|task| holds_any(task, keys));
+    match () {
+        () if has_any(&MANY_TASKS) => Some(SEVERAL),
+        () if has_any(&FOR_AN_AGENT) => Some(AGENT),
+        () => None,
     }
-    if !input.contains_key("subject") && ["prompt", "subagent_type"].iter().any(|key| input.contains_key(*key)) {
-        return Err(AGENT);
-    }
-    for alias in SUBJECTS {
-        if is_filled(input.get(alias)) {
-            rename(&mut input, alias, "subject");
-        }
-    }
-    rename(&mut input, "active_form", "activeForm");
-    Ok(salvaged(input.clone()).unwrap_or(input))
 }
 
-/// Returns the task where it was wrapped in a key of its own.
-fn unwrapped(given: &Map<String, Value>) -> Map<String, Value> {
+/// Makes of an input what was probably meant: keys get their right names, and what is wrong besides is mended where all of it can be.
+fn repair(given: &Map<String, Value>) -> Map<String, Value> {
+    let unwrapped = Some(given).filter(|given| is_one_task(given)).and_then(unwrapped).filter(is_one_task);
+    let Some(mut input) = unwrapped else { return given.clone() };
+    for (alias, meant) in ALIASES {
+        rename(&mut input, alias, meant);
+    }
+    salvaged(input.clone()).unwrap_or(input)
+}
+
+/// Tells whether an input may be meant for one task: what is meant for several is none, and what is meant for an agent only where
+/// both texts are there.
+fn is_one_task(input: &Map<String, Value>) -> bool {
+    !holds_any(input, &MANY_TASKS) && (!holds_any(input, &FOR_AN_AGENT) || has_both_texts(input))
+}
+
+/// Returns the task where it was wrapped in a key of its own, with neither of the two texts beside it; none where that key holds
+/// neither a task nor a text that says something: then the client repairs nothing.
+fn unwrapped(given: &Map<String, Value>) -> Option<Map<String, Value>> {
     let mut input = given.clone();
-    if input.contains_key("subject") {
-        return input;
+    if holds_any(&input, &TEXTS) {
+        return Some(input);
     }
     match input.get("task").cloned() {
         Some(Value::Object(task)) => {
             input.shift_remove("task");
             input.extend(task);
         }
-        Some(text) if is_filled(Some(&text)) => {
-            let meant = if input.contains_key("description") { "subject" } else { "description" };
-            rename(&mut input, "task", meant);
-        }
-        _ => {}
+        Some(text) if is_filled(Some(&text)) => rename(&mut input, "task", "description"),
+        Some(_) => return None,
+        None => {}
     }
-    input
+    Some(input)
 }
 
 /// Returns an input without anything that is wrong with it, its missing text taken from the other; none where that does not leave two
 /// texts that say something. The client then takes the input as it is, with all its faults.
 fn salvaged(mut input: Map<String, Value>) -> Option<Map<String, Value>> {
-    if is_filled(input.get("content")) {
-        rename(&mut input, "content", "subject");
-    }
     match (input.get("subject").cloned(), input.get("description").cloned()) {
         (Some(subject), None) => drop(input.insert("description".to_owned(), subject)),
         (None, Some(Value::String(description))) => {
@@ -131,12 +139,15 @@ fn salvaged(mut input: Map<String, Value>) -> Option<Map<String, Value>> {
         "metadata" => value.is_object(),
         key => KNOWN.contains(&key),
     });
-    ["subject", "description"].iter().all(|key| is_filled(input.get(*key))).then_some(input)
+    has_both_texts(&input).then_some(input)
 }
 
-/// Tells whether a value is a text that says something.
-fn is_filled(value: Option<&Value>) -> bool {
-    value.and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+fn has_both_texts(input: &Map<String, Value>) -> bool {
+    TEXTS.iter().all(|key| is_filled(input.get(*key)))
+}
+
+fn holds_any(input: &Map<String, Value>, keys: &[&str]) -> bool {
+    keys.iter().any(|key| input.contains_key(*key))
 }
 
 fn first_line(text: &str) -> &str {
@@ -184,7 +195,14 @@ mod tests {
         for (input, meant) in [
             (json!({ "title": "t" }), task("t", "t")),
             (json!({ "name": "n", "content": "c", "description": "d" }), task("n", "d")),
-            (json!({ "task": {"title": "t", "foo": 1}, "description": "d" }), task("t", "d")),
+            (json!({ "task": {"title": "t", "foo": 1} }), task("t", "t")),
+            (json!({ "task": {"title": "t", "foo": 1}, "description": "d" }), task("d", "d")),
+            (json!({ "task": "t", "description": "d\ne" }), task("d", "d\ne")),
+            (json!({ "task": "t", "content": "c" }), task("t", "t")),
+            (json!({ "title": " ", "content": "c", "task": {"title": "t"} }), task("t", "c")),
+            (json!({ "subject": "s", "content": "c" }), task("s", "c")),
+            (json!({ "subject": "", "content": "c" }), task("", "c")),
+            (json!({ "content": "c", "description": "d" }), task("d", "d")),
             (json!({ "task": "t" }), task("t", "t")),
             (json!({ "description": "\n  one \r\ntwo" }), task("one", "\n  one \r\ntwo")),
             (json!({ "task": "one\ntwo" }), task("one", "one\ntwo")),
@@ -194,7 +212,8 @@ mod tests {
             (json!({ "content": "", "description": "x" }), task("x", "x")),
             (json!({ "task": {"subject": "", "description": "x"} }), task("", "x")),
             (json!({ "subject": "s", "title": "t", "metadata": [1], "activeForm": null }), task("s", "s")),
-            (json!({ "subject": "s", "prompt": "p" }), task("s", "s")),
+            (json!({ "subject": "s", "description": "d", "prompt": "p" }), task("s", "d")),
+            (json!({ "task": {"subject": "s", "description": "d", "prompt": "p"} }), task("s", "d")),
         ] {
             for rules in [Rules::Strict, Rules::Client(ClientVersion::V2_1_325)] {
                 assert_eq!(read(&input, rules).as_ref(), Ok(&meant), "{input}");
@@ -215,6 +234,17 @@ mod tests {
             (json!({ "title": "t", "description": "", "bogus": 1 }), vec![unexpected("bogus")]),
             (json!({ "title": " ", "name": "n", "description": "" }), vec![unexpected("title")]),
             (json!({ "content": "c", "description": " " }), vec![missing("subject"), unexpected("content")]),
+            (json!({ "task": "t", "description": "" }), vec![missing("subject"), unexpected("task")]),
+            (json!({ "subject": "s", "description": "", "active_form": " " }), vec![unexpected("active_form")]),
+            (json!({ "task": {}, "bogus": 1 }), vec![missing("subject"), missing("description"), unexpected("bogus")]),
+            (
+                json!({ "task": 5, "title": "t" }),
+                vec![missing("subject"), missing("description"), unexpected("task"), unexpected("title")],
+            ),
+            (
+                json!({ "task": " ", "title": "t" }),
+                vec![missing("subject"), missing("description"), unexpected("task"), unexpected("title")],
+            ),
             (
                 json!({ "task": "", "bogus": 1 }),
                 [vec![missing("subject"), missing("description")], vec![unexpected("task"), unexpected("bogus")]]
@@ -234,7 +264,21 @@ mod tests {
             (json!({ "todos": [] }), Some("TaskCreate creates ONE task")),
             (json!({ "subject": "a", "tasks": [1] }), Some("TaskCreate creates ONE task")),
             (json!({ "subagent_type": "x", "description": "d" }), Some("This call used Agent-tool parameters")),
+            (json!({ "subject": "a", "description": "d", "todos": null }), Some("TaskCreate creates ONE task")),
             (json!({ "name": "bob", "prompt": "p" }), Some("This call used Agent-tool parameters")),
+            (json!({ "subject": "s", "content": "c", "prompt": "p" }), Some("This call used Agent-tool parameters")),
+            (json!({ "task": {"subject": "s", "prompt": "p"} }), Some("This call used Agent-tool parameters")),
+            (
+                json!({ "task": {"subject": "s", "description": "d"}, "prompt": "p" }),
+                Some("This call used Agent-tool parameters"),
+            ),
+            (
+                json!({ "task": {"prompt": "p"}, "subject": "s", "description": "" }),
+                Some("This call used Agent-tool parameters"),
+            ),
+            (json!({ "task": {"todos": 1, "subject": "s"} }), Some("TaskCreate creates ONE task")),
+            (json!({ "subject": "", "prompt": "p" }), Some("This call used Agent-tool parameters")),
+            (json!({ "subject": "s", "description": "", "prompt": "p" }), Some("This call used Agent-tool parameters")),
             (json!({ "subject": 5, "foo": 1 }), None),
             (json!({ "subject": "a", "description": null }), None),
             (json!({ "title": 5 }), None),

@@ -187,7 +187,9 @@ mod tests {
         assert_eq!(read(&json!({ "task_id": "b3f0874", "block": false, "timeout": 5 }), OLD), Ok(asked(None)));
         let short = Some(Duration::from_micros(500));
         assert_eq!(read(&json!({ "bash_id": "b3f0874", "timeout": 0.5 }), Rules::Strict), Ok(asked(short)));
-        assert!(read(&json!({ "bash_id": "b3f0874" }), OLD).is_err());
+        for rules in [OLD, Rules::Client(ClientVersion::V2_1_325)] {
+            assert!(read(&json!({ "bash_id": "b3f0874" }), rules).is_err(), "the client knows no other name");
+        }
         assert_eq!(read(&json!({}), OLD).unwrap().job, "");
         assert!(read(&json!({ "task_id": 5 }), OLD).unwrap_err().to_string().contains("`task_id` type is expected"));
     }

@@ -237,6 +237,14 @@ mod tests {
         assert_eq!(task(json!({ "task_id": "4" }), NEW), Some(TaskId::number(4)));
         assert_eq!(task(json!({ "task_id": "4" }), OLD), None);
         assert_eq!(task(json!({ "taskId": "1", "id": "2" }), NEW), None);
+        assert_eq!(
+            task(json!({ "id": " ", "task_id": "4" }), NEW),
+            None,
+            "a blank one names nothing, and is unexpected"
+        );
+        assert_eq!(task(json!({ "id": 4 }), NEW), None);
+        assert_eq!(task(json!({ "taskId": "4", "active_form": "a" }), NEW), Some(TaskId::number(4)));
+        assert_eq!(task(json!({ "taskId": "4", "active_form": "" }), NEW), None);
         assert_eq!(task(json!({ "taskId": "#1" }), NEW), Some(TaskId::stored("#1")));
         assert_eq!(task(json!({ "taskId": "#1", "status": "deleted" }), Rules::Strict), Some(TaskId::number(1)));
     }
