@@ -59,7 +59,8 @@ pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes};
 pub use random::Random;
 pub use rivals::{
-    Rival, install_mcp_clients, install_rivals, install_taskmaster, install_taskwarrior, install_trackers,
+    Rival, install_claude, install_mcp_clients, install_rivals, install_taskmaster, install_taskwarrior,
+    install_trackers,
 };
 pub use scale::Scale;
 pub use staging::{commit, images, signature};

@@ -117,6 +117,12 @@ pub fn install_mcp_clients() -> PathBuf {
     install("mcp")
 }
 
+/// Installs Claude Code as the specification describes it and what drives it, once, and returns the directory of the driver.
+pub fn install_claude() -> PathBuf {
+    install("clients/programs/claude-2.1.34");
+    install("clients")
+}
+
 /// Installs the task programs of others that come from npm, once, and returns where their commands are.
 pub fn install_trackers() -> PathBuf {
     install("trackers").join("node_modules/.bin")
