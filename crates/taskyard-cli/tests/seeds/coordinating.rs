@@ -1,0 +1,117 @@
+//! Seed 001: dependencies, claims and teams.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::site::{Site, printed};
+use crate::stdio::Piped;
+
+fn create(server: &mut Piped, subject: &str) {
+    server.call("TaskCreate", json!({ "subject": subject, "description": "d" }));
+}
+
+#[test]
+fn of_the_example_graph_one_and_five_can_start_and_four_waits_for_both() {
+    let site = Site::new();
+    let mut server = site.server("");
+    for subject in ["1", "2", "3", "4", "5"] {
+        create(&mut server, subject);
+    }
+    for (id, blockers) in [("2", &["1"][..]), ("3", &["1"]), ("4", &["2", "3"])] {
+        server.call("TaskUpdate", json!({ "taskId": id, "addBlockedBy": blockers }));
+    }
+    let ready = || -> Vec<String> {
+        let tasks = site.json("ready", &[])["tasks"].clone();
+        let mut ids: Vec<String> =
+            tasks.as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    let refused = |id: &str| -> Value {
+        let output = site.command("claim --json --as ana", &[id]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(ready(), ["1", "5"]);
+    assert_eq!((&refused("2")["reason"], &refused("2")["blockedBy"]), (&json!("blocked"), &json!(["1"])));
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    assert_eq!(ready(), ["2", "3", "5"]);
+    // What is completed is pruned from the list, and stays in the file.
+    assert_eq!(server.call("TaskList", json!({})).lines().nth(1), Some("#2 [pending] 2"));
+    assert_eq!(site.task("2")["blockedBy"], json!(["1"]));
+    server.call("TaskUpdate", json!({ "taskId": "2", "status": "completed" }));
+    assert_eq!((ready(), &refused("4")["blockedBy"]), (vec!["3".to_owned(), "5".to_owned()], &json!(["3"])));
+    server.call("TaskUpdate", json!({ "taskId": "3", "status": "completed" }));
+    assert_eq!(ready(), ["4", "5"]);
+}
+
+#[test]
+fn all_agents_of_a_team_share_the_list_of_its_name() {
+    let site = Site::new();
+    let run = |words: &str| {
+        let mut command = site.command(words, &[]);
+        command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT");
+        command
+    };
+    for words in ["team create alpha --as lead", "team join alpha --as bob", "team join alpha --as eve"] {
+        printed(&run(words).output().unwrap());
+    }
+    let mut bob = Piped::spawn(run("mcp --as bob")).initialized();
+    create(&mut bob, "Shared");
+    let mut eve = Piped::spawn(run("mcp --as eve")).initialized();
+    assert_eq!(eve.call("TaskList", json!({})), "#1 [pending] Shared");
+    assert!(site.path(".claude/tasks/alpha/1.json").exists());
+    // Whoever starts a task that is nobody's becomes its owner; a task that has one keeps it.
+    bob.call("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" }));
+    assert_eq!(eve.call("TaskList", json!({})), "#1 [in_progress] Shared (bob)");
+    create(&mut eve, "Given");
+    eve.call("TaskUpdate", json!({ "taskId": "2", "owner": "bob" }));
+    eve.call("TaskUpdate", json!({ "taskId": "2", "status": "in_progress" }));
+    assert!(eve.call("TaskList", json!({})).ends_with("#2 [in_progress] Given (bob)"));
+}
+
+#[test]
+fn whoever_joins_with_plan_mode_required_starts_nothing_before_its_plan_is_approved() {
+    let site = Site::new();
+    let run = |words: &str| {
+        let mut command = site.command(words, &[]);
+        command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT");
+        command
+    };
+    printed(&run("team create alpha --as lead").output().unwrap());
+    printed(&run("team join alpha --as bob").env("CLAUDE_CODE_PLAN_MODE_REQUIRED", "1").output().unwrap());
+    printed(&run("team join alpha --as eve").env("CLAUDE_CODE_PLAN_MODE_REQUIRED", "no").output().unwrap());
+    for subject in ["One", "Two"] {
+        printed(&run(&format!("create {subject} --as eve")).output().unwrap());
+    }
+    assert_eq!(run("start 1 --as bob").output().unwrap().status.code(), Some(3));
+    printed(&run("start 1 --as eve").output().unwrap());
+    let request = printed(&run("send --to team-lead --request plan First --as bob --json").output().unwrap());
+    let request: Value = serde_json::from_str(&request).unwrap();
+    printed(
+        &run(&format!("send --to bob --approve {} --as team-lead", request["request"].as_str().unwrap()))
+            .output()
+            .unwrap(),
+    );
+    printed(&run("start 2 --as bob").output().unwrap());
+}
+
+#[test]
+fn whoever_claims_only_when_idle_gets_one_task_however_many_it_asks_for_at_once() {
+    let site = Site::new();
+    let ids = ["1", "2", "3", "4", "5", "6"];
+    site.put_tasks(&ids);
+    let claim = |id: &str| -> Value {
+        let output = site.command("claim --if-idle --reserve --as ana --json", &[id]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let answers: Vec<Value> = thread::scope(|scope| {
+        let claims: Vec<_> = ids.iter().map(|id| scope.spawn(|| claim(id))).collect();
+        claims.into_iter().map(|claim| claim.join().unwrap()).collect()
+    });
+    let (won, lost): (Vec<&Value>, Vec<&Value>) = answers.iter().partition(|answer| answer["claimed"] == true);
+    assert_eq!(won.len(), 1, "{answers:?}");
+    for answer in lost {
+        assert_eq!((&answer["reason"], &answer["busyWith"]), (&json!("agent_busy"), &json!([won[0]["task"]["id"]])));
+    }
+}

@@ -1,0 +1,214 @@
+//! Seed 000: the task files, what the client sees of them, and the conventions of MACF.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::site::{CLIENTS, FOLDER, Site, printed};
+use crate::stdio::{Piped, text};
+
+const SESSION: &str = "77270981-bd9d-4d0f-ad09-3702f5b0d1cb";
+
+#[test]
+fn a_task_is_one_file_in_the_folder_of_its_session() {
+    let site = Site::new();
+    for subject in ["\u{1f5fa}\u{fe0f} Run", "Second"] {
+        let mut command =
+            site.command("create --rules client", &[subject, "-d", "All of it", "--active-form", "Running tests"]);
+        command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
+        printed(&command.output().unwrap());
+    }
+    let folder = format!(".claude/tasks/{SESSION}");
+    assert_eq!(site.names(&folder), [".lock", "1.json", "2.json"]);
+    assert_eq!(
+        site.read(&format!("{folder}/1.json")),
+        "{\n  \"id\": \"1\",\n  \"subject\": \"\u{1f5fa}\u{fe0f} Run\",\n  \"description\": \"All of it\",\n  \"activeForm\": \"Running tests\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": []\n}"
+    );
+}
+
+#[test]
+fn a_description_is_in_no_list_and_titles_may_hold_emoji() {
+    let site = Site::new();
+    site.json("create", &["\u{1f4cb} Phase 1", "-d", "words for whoever does it"]);
+    for list in [site.told("list", &[]), site.server("").call("TaskList", json!({}))] {
+        assert!(list.contains("\u{1f4cb} Phase 1") && !list.contains("words for"), "{list}");
+    }
+    assert!(site.server("").call("TaskGet", json!({ "taskId": "1" })).contains("words for whoever does it"));
+}
+
+/// What servers of both releases and of strict rules answer to `TaskList`; each is a process of its own.
+fn listed(site: &Site) -> Vec<String> {
+    let list = |flags: &str| site.server(flags).call("TaskList", json!({}));
+    CLIENTS.into_iter().chain([""]).map(list).collect()
+}
+
+#[test]
+fn the_wrong_example_stays_invisible_until_it_is_mended() {
+    let wrong = r#"{"id": 88, "subject": "My Task", "description": "...", "status": "pending"}"#;
+    let site = Site::new();
+    site.write(&format!("{FOLDER}/88.json"), wrong);
+    for _restart in 0..2 {
+        assert!(listed(&site).iter().all(|list| !list.contains("My Task")), "{:?}", listed(&site));
+        for flags in CLIENTS {
+            assert_eq!(site.server(flags).call("TaskGet", json!({ "taskId": "88" })), "Task not found");
+        }
+    }
+    let looked = site.command("list", &[]).output().unwrap();
+    assert!(String::from_utf8(looked.stderr).unwrap().contains("88.json cannot be read: `id` is a number"));
+    assert_eq!(site.read(&format!("{FOLDER}/88.json")), wrong, "it exists on disk, and others can read it");
+    site.told("doctor --fix --yes", &[]);
+    assert_eq!(listed(&site), ["#88 [pending] My Task"; 3]);
+}
+
+#[test]
+fn the_correct_example_is_visible_with_its_edges_and_with_or_without_an_active_form() {
+    let mut task = json!({"id": "88", "subject": "My Task", "description": "...", "activeForm": "Working on My Task", "status": "pending"});
+    let site = Site::new();
+    let path = format!("{FOLDER}/88.json");
+    site.write(&path, &task.to_string());
+    // As it is printed there both releases pass over it, since it has no edges.
+    assert!(listed(&site).iter().all(|list| !list.contains("My Task")), "{:?}", listed(&site));
+    site.told("doctor --fix --yes", &[]);
+    assert_eq!(listed(&site), ["#88 [pending] My Task"; 3]);
+    let mended: Value = serde_json::from_str(&site.read(&path)).unwrap();
+    assert_eq!((&mended["blocks"], &mended["blockedBy"]), (&json!([]), &json!([])));
+    task = mended;
+    task.as_object_mut().unwrap().remove("activeForm");
+    site.write(&path, &task.to_string());
+    assert_eq!(listed(&site), ["#88 [pending] My Task"; 3]);
+}
+
+#[test]
+fn no_tool_is_called_delete_and_whoever_removes_the_file_removes_the_task() {
+    for flags in CLIENTS.into_iter().chain([""]) {
+        let site = Site::new();
+        site.json("create", &["One"]);
+        site.json("create", &["Two"]);
+        let mut server = site.server(flags);
+        let tools = server.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        for name in ["TaskCreate", "TaskUpdate", "TaskList", "TaskGet"] {
+            assert!(names.contains(&name), "{flags}: {names:?}");
+        }
+        assert!(!names.contains(&"TaskDelete"), "{flags}: {names:?}");
+        let refused = server.ask("tools/call", json!({ "name": "TaskDelete", "arguments": { "taskId": "1" } }));
+        assert!(text(&refused).starts_with("Error: No such tool available: TaskDelete"), "{refused}");
+        assert_eq!(server.call("TaskList", json!({})), "#1 [pending] One\n#2 [pending] Two");
+        fs::remove_file(site.path(&format!("{FOLDER}/1.json"))).unwrap();
+        assert_eq!(server.call("TaskGet", json!({ "taskId": "1" })), "Task not found", "{flags}");
+        assert_eq!(server.call("TaskList", json!({})), "#2 [pending] Two", "{flags}");
+        // The releases that were recorded have a way, all the same.
+        let deleted = server.call("TaskUpdate", json!({ "taskId": "2", "status": "deleted" }));
+        assert!(deleted.starts_with("Updated task #2 deleted"), "{deleted}");
+        assert!(!site.path(&format!("{FOLDER}/2.json")).exists());
+    }
+}
+
+#[test]
+fn keys_of_ones_own_are_clobbered_in_the_clients_rules_and_the_description_survives() {
+    let description = "Text with <tags> & \"quotes\".\n\n<macf_task_metadata version=\"1.0\">\ncreated_cycle: 42\n</macf_task_metadata>";
+    for (flags, is_kept) in [(CLIENTS[0], false), (CLIENTS[1], false), ("", true)] {
+        let site = Site::new();
+        let task = json!({"id": "1", "subject": "One", "description": description, "status": "pending", "blocks": [], "blockedBy": [], "custom_field": "..."});
+        site.write(&format!("{FOLDER}/1.json"), &task.to_string());
+        site.server(flags).call("TaskUpdate", json!({ "taskId": "1", "subject": "Other", "status": "in_progress" }));
+        let after: Value = site.task("1");
+        assert_eq!(after.get("custom_field").is_some(), is_kept, "{flags}: {after}");
+        assert_eq!((&after["subject"], &after["description"]), (&json!("Other"), &json!(description)), "{flags}");
+        let standard = ["id", "subject", "description", "status", "blocks", "blockedBy"];
+        assert!(standard.iter().all(|key| after.get(key).is_some()), "{flags}: {after}");
+    }
+}
+
+#[test]
+fn a_description_of_more_than_a_hundred_kilobytes_survives_an_update() {
+    let site = Site::new();
+    let description = format!("<a b=\"c\">{}</a>", "0123456789 \u{e9}\n".repeat(10_000));
+    assert!(description.len() > 100_000);
+    let mut server = site.server(CLIENTS[0]);
+    server.call("TaskCreate", json!({ "subject": "Long", "description": description }));
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    let after: Value = site.task("1");
+    assert_eq!((after["description"] == description.as_str(), &after["status"]), (true, &json!("completed")));
+}
+
+#[test]
+fn a_new_number_is_one_above_the_highest_file_and_gaps_stay() {
+    // Whether the highest number comes again when its file was removed by hand: each command is a session of its own.
+    for (flags, next) in [(CLIENTS[0], "6"), (CLIENTS[1], "6"), ("", "7")] {
+        let site = Site::new();
+        for id in ["1", "2", "5"] {
+            let task = json!({"id": id, "subject": "x", "description": "", "status": "pending", "blocks": [], "blockedBy": []});
+            site.write(&format!("{FOLDER}/{id}.json"), &task.to_string());
+        }
+        let create = || site.json(&format!("create x {flags}"), &[])["task"]["id"].clone();
+        fs::remove_file(site.path(&format!("{FOLDER}/2.json"))).unwrap();
+        assert_eq!(create(), "6", "{flags}");
+        fs::remove_file(site.path(&format!("{FOLDER}/6.json"))).unwrap();
+        assert_eq!(create(), next, "{flags}");
+    }
+}
+
+#[test]
+fn within_one_session_a_number_is_not_given_out_again() {
+    let site = Site::new();
+    let mut server = site.server("");
+    let mut create = || server.call("TaskCreate", json!({ "subject": "x", "description": "d" }));
+    assert!(create().starts_with("Task #1 ") && create().starts_with("Task #2 "));
+    fs::remove_file(site.path(&format!("{FOLDER}/2.json"))).unwrap();
+    assert!(create().starts_with("Task #3 "));
+}
+
+#[test]
+fn subagents_and_their_parent_share_the_list_of_the_session() {
+    let site = Site::new();
+    let agent = |name: &str| {
+        let mut command = site.command("mcp --rules client --as", &[name]);
+        command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
+        Piped::spawn(command).initialized()
+    };
+    let (mut parent, mut subagent) = (agent("PA"), agent("SA"));
+    parent.call("TaskCreate", json!({ "subject": "[SA:DevOpsEng] Implement CLI command", "description": "d" }));
+    subagent.call("TaskCreate", json!({ "subject": "[SA:TestEng] Write unit tests", "description": "d" }));
+    let both = "#1 [pending] [SA:DevOpsEng] Implement CLI command\n#2 [pending] [SA:TestEng] Write unit tests";
+    assert_eq!((parent.call("TaskList", json!({})), subagent.call("TaskList", json!({}))), (both.into(), both.into()));
+    assert_eq!(site.names(&format!(".claude/tasks/{SESSION}")), [".lock", "1.json", "2.json"]);
+}
+
+#[test]
+fn every_kind_of_task_is_visible_to_the_client() {
+    let site = Site::new();
+    for (kind, more) in [
+        ("mission", &["--repo", "yard", "--version", "1.0"][..]),
+        ("experiment", &[]),
+        ("phase", &["--parent", "1"]),
+        ("bug", &["--parent", "1"]),
+    ] {
+        site.json(&format!("create Title --kind {kind}"), more);
+    }
+    for flags in CLIENTS {
+        let list = site.server(flags).call("TaskList", json!({}));
+        assert_eq!(list.lines().count(), 4, "{list}");
+    }
+    for (id, mark) in [("1", "\u{1f5fa}"), ("2", "\u{1f9ea}"), ("3", "\u{1f4cb}"), ("4", "\u{1f41b}")] {
+        let task: Value = site.task(id);
+        assert_eq!(task["id"], id);
+        assert_eq!(task["activeForm"], "Working on Title");
+        let parent = if ["3", "4"].contains(&id) { "\u{1b}[2m[^#1]\u{1b}[0m " } else { "" };
+        let subject = task["subject"].as_str().unwrap();
+        assert!(subject.starts_with(&format!("\u{1b}[2m#{id}\u{1b}[0m {parent}{mark}")), "{subject:?}");
+        assert!(subject.ends_with("Title"), "{subject:?}");
+    }
+}
+
+#[test]
+fn the_stored_example_is_drawn_dim_before_the_title() {
+    let site = Site::new();
+    let stored = "\u{1b}[2m#89\u{1b}[0m \u{1b}[2m[^#67]\u{1b}[0m \u{1f4cb} Phase 4";
+    let task =
+        json!({"id": "89", "subject": stored, "description": "", "status": "pending", "blocks": [], "blockedBy": []});
+    site.write(&format!("{FOLDER}/89.json"), &task.to_string());
+    let shown = site.told("list --style 2.1.20 --color always", &[]);
+    assert_eq!(shown, "  \u{25fb} \u{1b}[2m#89 \u{1b}[0m\u{1b}[2m[^#67] \u{1b}[0m\u{1f4cb} Phase 4\n");
+    assert_eq!(site.told("list --style 2.1.19", &[]), "#89. [pending] [^#67] \u{1f4cb} Phase 4\n");
+}
