@@ -194,9 +194,9 @@ fn every_kind_of_task_is_visible_to_the_client() {
         let task: Value = site.task(id);
         assert_eq!(task["id"], id);
         assert_eq!(task["activeForm"], "Working on Title");
-        let parent = if ["3", "4"].contains(&id) { "\u{1b}[2m[^#1]\u{1b}[0m " } else { "" };
+        let parent = if ["3", "4"].contains(&id) { "\u{1b}[2m[^#1]\u{1b}[22m " } else { "" };
         let subject = task["subject"].as_str().unwrap();
-        assert!(subject.starts_with(&format!("\u{1b}[2m#{id}\u{1b}[0m {parent}{mark}")), "{subject:?}");
+        assert!(subject.starts_with(&format!("\u{1b}[2m  #{id}\u{1b}[22m {parent}{mark}")), "{subject:?}");
         assert!(subject.ends_with("Title"), "{subject:?}");
     }
 }
