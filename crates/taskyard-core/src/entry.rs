@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{AgentName, AttemptId, Image, ListId, Revision, TaskId, Timestamp};
+use crate::{AgentName, AttemptId, Image, ListId, Loss, Revision, TaskId, Timestamp};
 
 /// The verb of a journal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +34,8 @@ pub enum Op {
     Import,
     /// `doctor` mended something.
     Mend,
+    /// What a stale write of another program had taken back was put back.
+    PutBack,
     /// Some other program made a task.
     CreatedElsewhere,
     /// Some other program changed a task.
@@ -44,7 +46,7 @@ pub enum Op {
 
 impl Op {
     /// Every verb.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Create,
         Self::Update,
         Self::Reopen,
@@ -58,6 +60,7 @@ impl Op {
         Self::Merge,
         Self::Import,
         Self::Mend,
+        Self::PutBack,
         Self::CreatedElsewhere,
         Self::ChangedElsewhere,
         Self::RemovedElsewhere,
@@ -79,6 +82,7 @@ impl Op {
             Self::Merge => "merge",
             Self::Import => "import",
             Self::Mend => "mend",
+            Self::PutBack => "put_back",
             Self::CreatedElsewhere => "created_elsewhere",
             Self::ChangedElsewhere => "changed_elsewhere",
             Self::RemovedElsewhere => "removed_elsewhere",
@@ -124,7 +128,7 @@ pub struct Entry {
     pub after: Option<Image>,
     /// The revisions an `undo` took back.
     pub undoes: Vec<Revision>,
-    /// What there is to say of the whole commit; on its first entry only.
+    /// What there is to say of the whole commit, on its first entry only, and what this entry took away.
     pub remark: Remark,
     /// The attempt that the commit was; on its first entry only, and on none that an older release or another program made.
     pub attempt: Option<AttemptId>,
@@ -137,12 +141,14 @@ pub struct Remark {
     pub notice: Option<String>,
     /// The tasks that can start because of it.
     pub now_ready: Vec<TaskId>,
+    /// What it took away from what we had acknowledged; only where another program wrote, on the entry of each task.
+    pub taken_back: Vec<Loss>,
 }
 
 impl Remark {
     /// Tells whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        self.notice.is_none() && self.now_ready.is_empty()
+        self.notice.is_none() && self.now_ready.is_empty() && self.taken_back.is_empty()
     }
 }
 

@@ -32,6 +32,7 @@ mod job_id;
 mod job_samples;
 mod lease;
 mod list;
+mod loss;
 mod message;
 mod process_mark;
 mod revision;
@@ -53,6 +54,7 @@ pub use job::{Farewell, Gap, Job, JobEnding, JobFate, JobKind, JobOutput, JobSta
 pub use job_id::{BadJobId, JobId};
 pub use lease::{Holder, Lease, Moment, Proof, Token};
 pub use list::{BadListName, ListId};
+pub use loss::{Loss, TaskField, Verdict};
 pub use message::{Idle, Message, MessageKey, Protocol};
 pub use process_mark::{ProcessMark, UNKNOWN_BOOT};
 pub use revision::Revision;

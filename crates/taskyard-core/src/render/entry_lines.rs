@@ -1,6 +1,6 @@
 //! The journal, for people.
 
-use crate::{Entry, Op, Revision};
+use crate::{Entry, Op, Revision, Verdict};
 
 use super::difference::{Change, difference};
 use super::line::cut_text;
@@ -17,6 +17,7 @@ pub fn entry_lines(entry: &Entry, look: &Look) -> Vec<Line> {
         let widest = changes.iter().map(|change| change.field.len()).max().unwrap_or(0);
         lines.extend(changes.iter().map(|change| changed(change, widest, look)));
     }
+    lines.extend(taken_from_us(entry).map(|words| Line::new().with(Tone::Warning, &format!("      {words}"))));
     lines
 }
 
@@ -30,6 +31,9 @@ pub fn entry_line(entry: &Entry, look: &Look) -> Line {
             line.push(Tone::Plain, " ");
             line.append(sides(change, VALUE, look));
         }
+    }
+    if let Some(words) = taken_from_us(entry) {
+        line.push(Tone::Warning, &format!(" ({words})"));
     }
     match look.width {
         Some(width) => line.cut(width, look.ellipsis()),
@@ -53,6 +57,7 @@ pub fn op_in_words(op: Op) -> &'static str {
         Op::Merge => "merged",
         Op::Import => "imported",
         Op::Mend => "mended",
+        Op::PutBack => "put back",
         Op::CreatedElsewhere => "created elsewhere",
         Op::ChangedElsewhere => "changed elsewhere",
         Op::RemovedElsewhere => "removed elsewhere",
@@ -91,6 +96,27 @@ fn headline(entry: &Entry, look: &Look) -> Line {
 /// Returns which revisions an entry took back, in brackets; nothing where it took none back.
 pub(super) fn taken_back(entry: &Entry) -> String {
     if entry.undoes.is_empty() { String::new() } else { format!(" (took back {})", revisions(&entry.undoes)) }
+}
+
+/// Says what a write of another program took away from ours; none where it took nothing away.
+pub(super) fn taken_from_us(entry: &Entry) -> Option<String> {
+    let losses = &entry.remark.taken_back;
+    let named = |wanted: fn(Verdict) -> bool| {
+        let fields = losses.iter().filter(|loss| wanted(loss.verdict));
+        let fields =
+            fields.map(|loss| format!("{} of r{}", super::escaping::one_line(&loss.field.to_string()), loss.revision));
+        fields.collect::<Vec<_>>().join(", ")
+    };
+    let taken = named(Verdict::is_accident);
+    let meant = named(|verdict| verdict == Verdict::Meant);
+    let replaced = named(|verdict| verdict == Verdict::Replaced);
+    let said = [("took back without knowing", taken), ("took back", meant), ("wrote over", replaced)];
+    let said: Vec<String> = said
+        .iter()
+        .filter(|(_, fields)| !fields.is_empty())
+        .map(|(words, fields)| format!("{words} {fields}"))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// Returns what this entry did to its task; beside a task that comes or goes stand others that only gain or lose an edge.

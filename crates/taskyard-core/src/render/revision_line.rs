@@ -2,7 +2,7 @@
 
 use crate::{Entry, TaskId};
 
-use super::entry_lines::{did, heading, op_tone, taken_back};
+use super::entry_lines::{did, heading, op_tone, taken_back, taken_from_us};
 use super::{Line, Look, Tone};
 
 /// So many tasks of one revision are each worth a line.
@@ -40,6 +40,11 @@ pub fn revision_line(entries: &[Entry], look: &Look) -> Option<Line> {
         line.push(Tone::Plain, ")");
     }
     line.push(Tone::Dim, &taken_back(first));
+    let losers: Vec<&TaskId> =
+        entries.iter().filter(|entry| taken_from_us(entry).is_some()).map(|entry| &entry.task).collect();
+    if !losers.is_empty() {
+        line.push(Tone::Warning, &format!(" (took something back from {})", in_runs(&losers)));
+    }
     Some(match look.width {
         Some(width) => line.cut(width, look.ellipsis()),
         None => line,

@@ -222,6 +222,7 @@ fn meant_to_go(task: &TaskId, absence: Absence) -> String {
         Absence::Moved => format!("task {task} moved to another list"),
         Absence::Renumbered => format!("task {task} has another number now"),
         Absence::Unmade => format!("task {task} is not there because its making was taken back"),
+        Absence::Replaced => format!("another program put a different task under the number {task}"),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::dependencies::Edge;
+use super::replacing::replaced;
 use crate::{Entry, Image, Op, Revision, Task, TaskId, Timestamp};
 
 /// Why a task that the journal knows is not there.
@@ -18,6 +19,8 @@ pub enum Absence {
     Renumbered,
     /// It was not there yet: its making was taken back.
     Unmade,
+    /// Another program put a different task under its number.
+    Replaced,
 }
 
 /// A task that is not there.
@@ -38,20 +41,32 @@ pub struct Removed {
 }
 
 impl Removed {
-    /// Tells whether nobody meant the task to go.
+    /// Tells whether nobody meant the task to go, and its number is free.
     pub fn is_missing(&self) -> bool {
         self.absence == Absence::Missing
+    }
+
+    /// Tells whether another task has its number.
+    pub fn is_replaced(&self) -> bool {
+        self.absence == Absence::Replaced
     }
 }
 
 /// Returns the tasks that the journal knows and the list no longer holds, by number, given the journal, oldest entry first,
-/// and the names that are taken. What never was a task is left out.
+/// and the names that are taken. What never was a task is left out. A task in whose place another program put a different one is
+/// among them, though its name is taken.
 pub fn removed(entries: &[Entry], taken: &HashSet<TaskId>) -> Vec<Removed> {
     let mut pasts: BTreeMap<&TaskId, Vec<&Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !taken.contains(&entry.task)) {
         pasts.entry(&entry.task).or_default().push(entry);
     }
-    pasts.into_iter().filter_map(|(task, past)| told_by(task, &past)).collect()
+    let mut removed: Vec<Removed> = pasts.into_iter().filter_map(|(task, past)| told_by(task, &past)).collect();
+    let replaced = replaced(entries);
+    if !replaced.is_empty() {
+        removed.extend(replaced);
+        removed.sort_by(|one, other| (&one.task.id, one.since).cmp(&(&other.task.id, other.since)));
+    }
+    removed
 }
 
 /// Returns the edges that other tasks lost because these were not there, from the journal, oldest entry first. The tasks
@@ -59,7 +74,9 @@ pub fn removed(entries: &[Entry], taken: &HashSet<TaskId>) -> Vec<Removed> {
 ///
 /// What an update took away somebody meant to take away.
 pub fn edges_lost(entries: &[Entry], removed: &[Removed]) -> Vec<Edge> {
-    let since: HashMap<&TaskId, Revision> = removed.iter().map(|removed| (&removed.task.id, removed.since)).collect();
+    // What others know by the number of a task that was replaced may be meant for the one that has it now.
+    let absent = removed.iter().filter(|removed| removed.absence != Absence::Replaced);
+    let since: HashMap<&TaskId, Revision> = absent.map(|removed| (&removed.task.id, removed.since)).collect();
     let Some(first) = since.values().min().copied() else { return Vec::new() };
     let mut lost = Vec::new();
     for entry in entries.iter().filter(|entry| entry.revision >= first && entry.op != Op::Update) {
@@ -88,7 +105,7 @@ fn told_by(task: &TaskId, past: &[&Entry]) -> Option<Removed> {
     let entry = match absence {
         // That somebody meant it, and then no longer did, does not change how the task went.
         Absence::Missing => went_by.unwrap_or(last),
-        Absence::Deleted | Absence::Moved | Absence::Renumbered | Absence::Unmade => last,
+        Absence::Deleted | Absence::Moved | Absence::Renumbered | Absence::Unmade | Absence::Replaced => last,
     };
     let last_seen = past.iter().rev().find(|entry| entry.after.is_some()).unwrap_or(&entry).at;
     let since = went_by.map_or(last.revision.next(), |entry| entry.revision);

@@ -66,7 +66,11 @@ fn entry_from_json(value: &Value) -> Option<Entry> {
         before: value["before"].as_str().map(image_of),
         after: value["after"].as_str().map(image_of),
         undoes: value["undoes"].as_array()?.iter().filter_map(Value::as_u64).map(Revision).collect(),
-        remark: Remark { notice: value["notice"].as_str().map(str::to_owned), now_ready: ready.collect() },
+        remark: Remark {
+            notice: value["notice"].as_str().map(str::to_owned),
+            now_ready: ready.collect(),
+            ..Remark::default()
+        },
         attempt: value["attempt"].as_str().and_then(|attempt| attempt.parse().ok()),
     })
 }

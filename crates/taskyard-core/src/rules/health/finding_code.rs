@@ -45,6 +45,10 @@ pub enum FindingCode {
     EmptiedList,
     /// An open task that is not there, though nobody deleted it on purpose.
     MissingTask,
+    /// A write of another program took back what was acknowledged since it read.
+    TakenBack,
+    /// Another program put a different task in the place of an open one.
+    ReplacedTask,
     /// The journal of the list no longer holds what was written to it.
     JournalDamaged,
     /// A job that is recorded as living, and whose process is gone.
@@ -81,6 +85,8 @@ impl FindingCode {
             Self::NumberTooLarge => "number_too_large",
             Self::EmptiedList => "emptied_list",
             Self::MissingTask => "missing_task",
+            Self::TakenBack => "taken_back",
+            Self::ReplacedTask => "replaced_task",
             Self::JournalDamaged => "journal_damaged",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
@@ -116,6 +122,12 @@ impl FindingCode {
             }
             Self::EmptiedList => "the tasks are gone from the list and still in the journal",
             Self::MissingTask => "the task is gone from the list and still in the journal; nobody works on it",
+            Self::TakenBack => {
+                "the other program wrote the whole file from what it had read before; whoever made the change was told that it holds"
+            }
+            Self::ReplacedTask => {
+                "the task is gone from the list and still in the journal; what names its number means another"
+            }
             Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
             Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",

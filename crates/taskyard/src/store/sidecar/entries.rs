@@ -6,7 +6,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, ToSql, params};
 use serde_json::{Value as Json, json};
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
-use taskyard_core::{AgentName, AttemptId, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
+use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
 use super::damage::JournalDamage;
@@ -119,6 +119,18 @@ impl Journal {
         signature: &Signature,
         entries: &[NewEntry<'_>],
     ) -> Result<(), StoreError> {
+        self.append_with_losses(revision, at, signature, entries, &[])
+    }
+
+    /// Writes one commit's entries, each with what it took back of ours.
+    pub(super) fn append_with_losses(
+        &self,
+        revision: Revision,
+        at: Timestamp,
+        signature: &Signature,
+        entries: &[NewEntry<'_>],
+        losses: &[Vec<Loss>],
+    ) -> Result<(), StoreError> {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
         let sql = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         for (place, entry) in entries.iter().enumerate() {
@@ -132,7 +144,7 @@ impl Journal {
                 &entry.after.map(Image::bytes),
                 &entry.inode.map(u64::cast_signed),
                 &undoes,
-                &(place == 0).then(|| remark_as_text(signature)),
+                &remark_as_text((place == 0).then_some(signature), losses.get(place).map_or(&[], Vec::as_slice)),
                 &entry.mode,
             ];
             self.write(sql, &columns)?;
@@ -252,7 +264,7 @@ pub(super) fn first_id(revision: Revision) -> i64 {
     i64::try_from(revision.0.min(1 << 38)).unwrap_or(0) << ENTRY_BITS
 }
 
-fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
+pub(super) fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
     sums::check(row, TABLE)?;
     let id: i64 = row.get(0)?;
     let word: String = row.get(3)?;
@@ -284,14 +296,26 @@ fn split(text: &str) -> Vec<Revision> {
     text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
 }
 
-/// Says of a whole commit what there is to say: what it means for others, and which attempt it was.
-fn remark_as_text(Signature { remark, attempt, .. }: &Signature) -> String {
-    let mut said = json!({ "attempt": attempt.to_string() });
-    if !remark.is_empty() {
-        said["notice"] = json!(remark.notice);
-        said["nowReady"] = remark.now_ready.iter().map(TaskId::as_str).collect();
+/// Says of a whole commit what there is to say, on its first entry: what it means for others, and which attempt it was; and of each entry
+/// what it took back.
+fn remark_as_text(signature: Option<&Signature>, losses: &[Loss]) -> Option<String> {
+    let mut said = json!({});
+    if let Some(Signature { remark, attempt, .. }) = signature {
+        said["attempt"] = json!(attempt.to_string());
+        if remark.notice.is_some() || !remark.now_ready.is_empty() {
+            said["notice"] = json!(remark.notice);
+            said["nowReady"] = remark.now_ready.iter().map(TaskId::as_str).collect();
+        }
     }
-    said.to_string()
+    if !losses.is_empty() {
+        said["takenBack"] = losses
+            .iter()
+            .map(|loss| {
+                json!({ "field": loss.field.to_string(), "of": loss.revision.0, "verdict": loss.verdict.as_str() })
+            })
+            .collect();
+    }
+    said.as_object().is_some_and(|said| !said.is_empty()).then(|| said.to_string())
 }
 
 fn remark(text: &str) -> (Remark, Option<AttemptId>) {
@@ -299,5 +323,15 @@ fn remark(text: &str) -> (Remark, Option<AttemptId>) {
     let ready = json["nowReady"].as_array().into_iter().flatten().filter_map(Json::as_str);
     let notice = json["notice"].as_str().map(str::to_owned);
     let attempt = json["attempt"].as_str().and_then(|attempt| attempt.parse().ok());
-    (Remark { notice, now_ready: ready.map(TaskId::stored).collect() }, attempt)
+    let taken_back = json["takenBack"].as_array().into_iter().flatten().filter_map(loss).collect();
+    (Remark { notice, now_ready: ready.map(TaskId::stored).collect(), taken_back }, attempt)
+}
+
+/// Reads what an entry took back. What a newer release says in words of its own is passed over.
+fn loss(json: &Json) -> Option<Loss> {
+    Some(Loss {
+        field: json["field"].as_str()?.parse().ok()?,
+        revision: Revision(json["of"].as_u64()?),
+        verdict: json["verdict"].as_str()?.parse().ok()?,
+    })
 }

@@ -1,0 +1,14 @@
+//! Which acknowledged values a write of another program took back, and what becomes of them.
+//!
+//! The client rewrites whole files from what it read before. What was written in between is gone then, and nobody meant that. The
+//! journal knows what was written and what the file said before, so that such a write is told from one that was meant.
+
+mod fields;
+mod judging;
+mod lasting;
+#[cfg(test)]
+mod tests;
+
+pub use fields::{Fields, fields};
+pub use judging::{CERTAIN_WITHIN, Judged, LOOKED_BACK, OutsideWrite, judge, judge_together};
+pub use lasting::{LostValue, StillLost, is_still_taken, lost_values, put_back, still_lost};

@@ -1,0 +1,338 @@
+//! The rule by examples, and against a model that knows what everybody read.
+
+use std::collections::HashMap;
+
+use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
+use proptest::{prop_assert, prop_assert_eq};
+use serde_json::json;
+
+use super::{OutsideWrite, fields, judge, judge_together, put_back, still_lost};
+use crate::dialect::native;
+use crate::{
+    AgentName, Entry, Image, Loss, Op, Remark, Revision, Rules, Status, Task, TaskField, TaskId, Timestamp, Verdict,
+};
+
+/// The task that everything happens to.
+fn task() -> Task {
+    Task::new(TaskId::number(1), "subject")
+}
+
+fn image(task: &Task) -> Image {
+    native::write(None, task, Rules::Strict).unwrap()
+}
+
+/// What happened to one task, a second apart unless something else is said.
+#[derive(Default)]
+struct Story {
+    entries: Vec<Entry>,
+    now: Option<Task>,
+    millis: i64,
+}
+
+impl Story {
+    fn begun() -> Self {
+        let mut story = Self::default();
+        story.by(Op::Create, Some(task()));
+        story
+    }
+
+    fn by(&mut self, op: Op, after: Option<Task>) -> &mut Self {
+        self.millis += 1000;
+        let before = self.now.as_ref().map(image);
+        self.entries.push(Entry {
+            revision: Revision(self.entries.len() as u64 + 1),
+            at: Timestamp(self.millis),
+            actor: AgentName::new("ana").unwrap(),
+            op,
+            task: TaskId::number(1),
+            before,
+            after: after.as_ref().map(image),
+            undoes: Vec::new(),
+            remark: Remark::default(),
+            attempt: None,
+        });
+        self.now = after;
+        self
+    }
+
+    fn change(&mut self, op: Op, change: impl FnOnce(&mut Task)) -> &mut Self {
+        let mut task = self.now.clone().unwrap();
+        change(&mut task);
+        self.by(op, Some(task))
+    }
+
+    /// Has another program write so long after the last entry, and returns what that took away.
+    fn written_after(&mut self, millis: i64, after: &Task) -> Vec<Loss> {
+        let past: Vec<Entry> = self.entries.iter().rev().cloned().collect();
+        let (before, image) = (self.now.as_ref().map(image), image(after));
+        let write = OutsideWrite {
+            task: &TaskId::number(1),
+            before: before.as_ref(),
+            after: Some(&image),
+            written: Timestamp(self.millis + millis),
+        };
+        let losses = judge(&write, &past);
+        let op = if self.now.is_some() { Op::ChangedElsewhere } else { Op::CreatedElsewhere };
+        self.millis += millis - 1000;
+        self.by(op, Some(after.clone()));
+        self.entries.last_mut().unwrap().remark.taken_back.clone_from(&losses);
+        losses
+    }
+
+    fn still_lost(&self) -> Vec<(TaskField, u64)> {
+        let (id, now) = (TaskId::number(1), self.now.clone().unwrap());
+        let still = still_lost(&self.entries, &HashMap::from([(&id, &now)]));
+        still.into_iter().flat_map(|lost| lost.losses).map(|loss| (loss.field, loss.revision.0)).collect()
+    }
+}
+
+fn told(losses: &[Loss]) -> Vec<(String, u64, Verdict)> {
+    losses.iter().map(|loss| (loss.field.to_string(), loss.revision.0, loss.verdict)).collect()
+}
+
+fn started(task: &mut Task) {
+    task.status = Status::InProgress;
+    task.owner = Some("ana".into());
+}
+
+#[test]
+fn a_stale_write_takes_back_what_was_acknowledged_since_it_read() {
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    let losses = story.written_after(50, &Task { description: "theirs".into(), ..task() });
+    let expected = [("owner".to_owned(), 2, Verdict::Certain), ("status".to_owned(), 2, Verdict::Certain)];
+    assert_eq!(told(&losses), expected);
+    assert_eq!(story.still_lost(), [(TaskField::Owner, 2), (TaskField::Status, 2)]);
+}
+
+#[test]
+fn edges_and_metadata_are_taken_back_one_by_one() {
+    let mut story = Story::begun();
+    story.change(Op::Update, |task| {
+        task.blocks = vec![TaskId::number(7), TaskId::number(8)];
+        task.blocked_by = vec![TaskId::number(9)];
+        task.metadata = json!({"ours": 1, "kept": 2}).as_object().cloned();
+    });
+    let theirs = Task {
+        blocks: vec![TaskId::number(8), TaskId::number(6)],
+        metadata: json!({"kept": 2, "theirs": 3}).as_object().cloned(),
+        ..task()
+    };
+    let losses = story.written_after(5, &theirs);
+    let fields: Vec<String> = losses.iter().map(|loss| loss.field.to_string()).collect();
+    assert_eq!(fields, ["blocks.7", "blockedBy.9", "metadata.ours"]);
+    assert!(losses.iter().all(|loss| loss.verdict == Verdict::Certain));
+}
+
+#[test]
+fn several_writes_of_ours_are_taken_back_at_once() {
+    let mut story = Story::begun();
+    story.change(Op::Update, |task| task.subject = "second".into());
+    story.change(Op::Update, |task| task.subject = "third".into());
+    let losses = story.written_after(5, &Task { status: Status::Completed, ..task() });
+    assert_eq!(told(&losses), [("subject".to_owned(), 3, Verdict::Certain)]);
+}
+
+#[test]
+fn a_write_that_changes_nothing_else_is_meant() {
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    let losses = story.written_after(5, &task());
+    assert!(losses.iter().all(|loss| loss.verdict == Verdict::Meant) && losses.len() == 2, "{losses:?}");
+    assert_eq!(story.still_lost(), []);
+}
+
+#[test]
+fn a_value_that_was_not_there_before_is_meant() {
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    let mut done = story.now.clone().unwrap();
+    done.status = Status::Completed;
+    assert_eq!(told(&story.written_after(5, &done)), [("status".to_owned(), 2, Verdict::Replaced)]);
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    assert_eq!(story.written_after(11_000, &done), []);
+}
+
+#[test]
+fn what_was_acknowledged_longer_ago_is_less_sure_and_then_nobodys_loss() {
+    let verdict_after = |millis| {
+        let mut story = Story::begun();
+        story.change(Op::Update, |task| task.subject = "ours".into());
+        let losses = story.written_after(millis, &Task { description: "theirs".into(), ..task() });
+        losses.first().map(|loss| loss.verdict)
+    };
+    assert_eq!(verdict_after(10_000), Some(Verdict::Certain));
+    assert_eq!(verdict_after(10_001), Some(Verdict::Likely));
+    assert_eq!(verdict_after(600_001), None);
+    // The file system's clock may be a little behind; a file that is older than ours was put there.
+    assert_eq!(verdict_after(-1_500), Some(Verdict::Certain));
+    assert_eq!(verdict_after(-60_000), Some(Verdict::Likely));
+}
+
+#[test]
+fn what_they_wrote_themselves_is_theirs_to_change() {
+    let mut story = Story::begun();
+    story.change(Op::Update, |task| task.subject = "ours".into());
+    story.change(Op::ChangedElsewhere, |task| task.subject = "theirs".into());
+    assert_eq!(story.written_after(5, &Task { description: "more".into(), ..task() }), []);
+}
+
+#[test]
+fn what_was_put_back_once_is_only_told_of_when_it_is_taken_back_again() {
+    let mut story = Story::begun();
+    story.change(Op::Update, |task| task.subject = "ours".into());
+    let stale = Task { description: "theirs".into(), ..task() };
+    let losses = story.written_after(5, &stale);
+    let mut found = task();
+    found.subject = "ours".into();
+    let back = put_back(&stale, &losses, &found, &stale).unwrap();
+    assert_eq!((back.subject.as_str(), back.description.as_str()), ("ours", "theirs"));
+    story.by(Op::PutBack, Some(back));
+    assert_eq!(story.still_lost(), []);
+    let losses = story.written_after(5, &Task { description: "again".into(), ..task() });
+    assert_eq!(told(&losses), [("subject".to_owned(), 4, Verdict::Likely)]);
+    assert_eq!(story.still_lost(), [(TaskField::Subject, 4)]);
+}
+
+#[test]
+fn what_somebody_has_written_since_is_not_put_back() {
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    story.written_after(5, &Task { description: "theirs".into(), ..task() });
+    story.change(Op::Update, |task| task.status = Status::Completed);
+    assert_eq!(story.still_lost(), [(TaskField::Owner, 2)]);
+    story.change(Op::ChangedElsewhere, |task| task.owner = Some("ben".into()));
+    assert_eq!(story.still_lost(), []);
+}
+
+#[test]
+fn a_deletion_that_a_stale_write_undid_is_told_of_and_never_certain() {
+    let mut story = Story::begun();
+    story.by(Op::Delete, None);
+    let losses = story.written_after(5, &Task { description: "theirs".into(), ..task() });
+    assert_eq!(told(&losses), [("deleted".to_owned(), 2, Verdict::Likely)]);
+    assert_eq!(story.still_lost(), [(TaskField::Deletion, 2)]);
+    story.change(Op::Update, |task| task.subject = "so be it".into());
+    assert_eq!(story.still_lost(), []);
+    let mut story = Story::begun();
+    story.by(Op::Delete, None);
+    assert_eq!(told(&story.written_after(5, &task()))[0].2, Verdict::Meant);
+    let mut story = Story::begun();
+    story.by(Op::Delete, None);
+    let other = Task { description: "Of other things".into(), ..Task::new(TaskId::number(1), "Another task") };
+    assert_eq!(story.written_after(5, &other), []);
+}
+
+#[test]
+fn in_a_file_of_all_tasks_one_write_changes_several() {
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    let past: Vec<Entry> = story.entries.iter().rev().cloned().collect();
+    let (claimed, stale) = (image(&story.now.clone().unwrap()), image(&task()));
+    let (one, two) = (TaskId::number(1), TaskId::number(2));
+    let new = image(&Task::new(two.clone(), "new"));
+    let written = Timestamp(story.millis + 5);
+    let first = OutsideWrite { task: &one, before: Some(&claimed), after: Some(&stale), written };
+    let second = OutsideWrite { task: &two, before: None, after: Some(&new), written };
+    let together = judge_together([(first, &*past), (second, &[])]);
+    assert!(together[0].iter().all(|loss| loss.verdict == Verdict::Certain) && together[1].is_empty(), "{together:?}");
+    assert!(judge(&first, &past).iter().all(|loss| loss.verdict == Verdict::Meant));
+}
+
+/// What somebody does in the model.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// One of ours gives a field this value.
+    Ours(usize, u8),
+    /// The other program writes what it read so many writes ago, with one field changed.
+    Stale(usize, usize, u8),
+}
+
+const MODEL_FIELDS: usize = 5;
+
+/// The fields of the model as a task.
+fn model_task(values: [u8; MODEL_FIELDS]) -> Task {
+    let [subject, owner, status, edge, key] = values;
+    Task {
+        subject: format!("s{subject}"),
+        owner: (owner > 0).then(|| format!("o{owner}")),
+        status: Status::ALL[usize::from(status) % 3],
+        blocks: if edge % 2 == 1 { vec![TaskId::number(7)] } else { Vec::new() },
+        metadata: (key > 0).then(|| json!({ "k": key }).as_object().cloned().unwrap()),
+        ..task()
+    }
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        (0..MODEL_FIELDS, any::<u8>()).prop_map(|(field, value)| Deed::Ours(field, value % 4)),
+        (0..6_usize, 0..MODEL_FIELDS, any::<u8>()).prop_map(|(ago, field, value)| Deed::Stale(ago, field, value % 4)),
+        Just(Deed::Stale(0, 0, 9)),
+    ];
+    prop::collection::vec(deed, 1..20)
+}
+
+proptest! {
+    /// Whatever of ours is not in the file after an outside write is told of by that write, and nothing else is told to be taken back.
+    #[test]
+    fn no_acknowledged_value_goes_unnoticed(deeds in deeds()) {
+        let mut story = Story { now: Some(model_task([0; MODEL_FIELDS])), ..Story::default() };
+        let mut states = vec![model_task([0; MODEL_FIELDS])];
+        let mut values = vec![[0_u8; MODEL_FIELDS]];
+        // Whose value stands in each field, and the revision it came with.
+        let mut ours: HashMap<TaskField, u64> = HashMap::new();
+        for deed in deeds {
+            let last = values.last().copied().unwrap();
+            match deed {
+                Deed::Ours(field, value) => {
+                    // Everything happens within the time in which nothing is too old.
+                    story.millis -= 950;
+                    let mut next = last;
+                    next[field] = value;
+                    let (old, new) = (model_task(last), model_task(next));
+                    story.by(Op::Update, Some(new.clone()));
+                    for field in super::fields::differing(&fields(&old), &fields(&new)) {
+                        ours.insert(field, story.entries.len() as u64);
+                    }
+                    states.push(new);
+                    values.push(next);
+                }
+                Deed::Stale(ago, field, value) => {
+                    let mut next = values[values.len() - 1 - ago.min(values.len() - 1)];
+                    next[field] = value;
+                    let (old, new) = (model_task(last), model_task(next));
+                    let losses = story.written_after(1, &new);
+                    let changed = super::fields::differing(&fields(&old), &fields(&new));
+                    let lost: Vec<(TaskField, u64)> =
+                        changed.iter().filter_map(|field| Some((field.clone(), *ours.get(field)?))).collect();
+                    let told: Vec<(TaskField, u64)> =
+                        losses.iter().map(|loss| (loss.field.clone(), loss.revision.0)).collect();
+                    prop_assert_eq!(&told, &lost);
+                    for loss in &losses {
+                        let value = fields(&new).get(&loss.field).cloned();
+                        let was_there_before =
+                            states.iter().any(|state| fields(state).get(&loss.field).cloned() == value);
+                        // A value that was never there can only be their own.
+                        prop_assert!(was_there_before || loss.verdict == Verdict::Replaced);
+                    }
+                    if let Some(back) = put_back(&new, &losses, &old, &new) {
+                        let (back, old, new) = (fields(&back), fields(&old), fields(&new));
+                        for (field, _) in &lost {
+                            prop_assert_eq!(back.get(field), old.get(field));
+                        }
+                        let kept = changed.iter().filter(|field| !ours.contains_key(field));
+                        for field in kept {
+                            prop_assert_eq!(back.get(field), new.get(field));
+                        }
+                    }
+                    for field in changed {
+                        ours.remove(&field);
+                    }
+                    states.push(new);
+                    values.push(next);
+                }
+            }
+        }
+    }
+}
