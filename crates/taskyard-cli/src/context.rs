@@ -285,6 +285,7 @@ impl Context {
             Ok(data) => yard.in_world(Arc::new(ThisMachine::with_signs_in(&data))),
             Err(_) => yard,
         };
+        let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };
         Ok(yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?)))
     }
 

@@ -42,6 +42,8 @@ pub struct Yard {
     limit: Option<usize>,
     /// The turn in which hooks are handed the list, where it has begun already.
     turn: Option<Arc<HookTurn>>,
+    /// Whether what stale writes of other programs took back is put back without asking.
+    puts_back: bool,
     /// Whose departure is told with all that came back, so that the end of its leases is not told before.
     departing: Option<AgentName>,
 }
@@ -61,6 +63,7 @@ impl Yard {
             teams: None,
             limit: None,
             turn: None,
+            puts_back: true,
             departing: None,
         }
     }
@@ -87,6 +90,12 @@ impl Yard {
     #[must_use]
     pub fn with_limit(self, limit: Option<usize>) -> Self {
         Self { limit, ..self }
+    }
+
+    /// Leaves what stale writes of other programs took back to `doctor`: it is noticed, and not put back without asking.
+    #[must_use]
+    pub fn without_putting_back(self) -> Self {
+        Self { puts_back: false, ..self }
     }
 
     /// Lets another world than this machine's processes decide which leases have ended.
@@ -181,6 +190,12 @@ impl Yard {
         Ok(self.world.judge_at(lease, &self.now()?))
     }
 
+    /// Tells whether what stale writes of other programs took back is put back without asking. In the client's rules nothing happens that
+    /// the client would not do.
+    pub(crate) fn puts_back(&self) -> bool {
+        self.puts_back && !self.rules.is_client()
+    }
+
     /// Returns how many tasks of its own whoever acts may have in progress, where that is limited.
     pub(crate) fn limit(&self) -> Option<usize> {
         self.limit
@@ -219,10 +234,23 @@ impl Yard {
         op: Op,
         mut change: impl FnMut(&mut dyn Txn, &mut Signature) -> Result<T, Halt>,
     ) -> Result<Outcome<(T, Option<Event>)>, Error> {
+        let mut has_looked_again = false;
         let attempt = || loop {
+            self.put_back_stale_writes();
             let mut txn = self.open(&self.list)?;
             let (mut signature, since) = (Signature::new(self.actor.clone(), op), txn.revision());
-            let answer = change(&mut *txn, &mut signature)?;
+            let answer = match change(&mut *txn, &mut signature) {
+                // What was judged may be what a stale write left there.
+                Err(Halt::Refused(refusal)) if !has_looked_again && txn.has_met_outside_writes()? => {
+                    drop(txn);
+                    has_looked_again = true;
+                    if !self.put_back_unrecorded_writes()? {
+                        return Err(Halt::Refused(refusal));
+                    }
+                    continue;
+                }
+                answer => answer?,
+            };
             show_life(&mut *txn, self)?;
             match txn.commit(&signature) {
                 Err(lost @ StoreError::Unavailable { .. }) => {
@@ -278,6 +306,33 @@ impl Yard {
         if let (Some(notice), Some(_), false) = (&signature.remark.notice, event, is_told_later) {
             self.tell_remaining(&signature.actor, notice, None);
         }
+    }
+
+    /// Makes one transaction by itself until it ends otherwise than with a conflict, and publishes what it did.
+    pub(crate) fn commit_alone(
+        &self,
+        signature: &Signature,
+        mut stage: impl FnMut(&mut dyn Txn) -> Result<bool, StoreError>,
+    ) -> Result<bool, Error> {
+        let outcome = persist(|| {
+            let mut txn = self.open(&self.list)?;
+            Ok(if stage(&mut *txn)? { txn.commit(signature)? } else { None })
+        })?;
+        let Outcome::Done(event) = outcome else { return Ok(false) };
+        self.publish(event.as_ref());
+        Ok(event.is_some())
+    }
+
+    /// Makes one transaction by itself where nobody else is writing, and publishes what it did; none where somebody is.
+    pub(crate) fn try_commit_alone(
+        &self,
+        signature: &Signature,
+        stage: impl FnOnce(&mut dyn Txn) -> Result<bool, StoreError>,
+    ) -> Result<Option<bool>, StoreError> {
+        let Some(mut txn) = self.store().try_write(&self.list)? else { return Ok(None) };
+        let event = if stage(&mut *txn)? { txn.commit(signature)? } else { None };
+        self.publish(event.as_ref());
+        Ok(Some(event.is_some()))
     }
 
     /// Returns what dead leases hold, where nobody else is writing; returns whether anything came back.

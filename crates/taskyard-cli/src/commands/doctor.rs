@@ -7,14 +7,14 @@ use taskyard::operations::{Checkup, Finding, FindingCode, Fix};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, lost_shapes};
 use crate::problem::Problem;
 
 /// Find what is wrong with the list, and mend it
 ///
 /// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files that cannot be
 /// read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would be given out again, a list that
-/// another program emptied, a damaged journal, owners who show no life, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
+/// another program emptied, what other programs took back without knowing or put another task in the place of, a damaged journal, owners who show no life, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
 /// finding says what it means and what would mend it. Exits 3 when it found something.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
@@ -154,14 +154,18 @@ fn unknown_settings(context: &Context) -> Result<Vec<Value>, Problem> {
 }
 
 fn shape(finding: &Finding) -> Value {
-    json!({
+    let mut shape = json!({
         "code": finding.code.as_str(),
         "task": finding.task.as_ref().map(|task| task.as_str()),
         "file": finding.file,
         "message": finding.message,
         "means": finding.code.meaning(),
         "fix": finding.fix.as_ref().map(Fix::describe),
-    })
+    });
+    if let Some(Fix::PutBack(lost)) = &finding.fix {
+        shape["lost"] = json!(lost_shapes(&lost.entry, &lost.losses));
+    }
+    shape
 }
 
 fn things(count: usize) -> String {

@@ -1,9 +1,11 @@
 //! The shapes of our JSON output, specified in `docs/formats/json-output.md`.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::rules::leasing::LeaseState;
-use taskyard::core::{Entry, Image, Lease, Task, TaskId};
+use taskyard::core::rules::taking_back::{LostValue, lost_values};
+use taskyard::core::{Entry, Image, Lease, Loss, Task, TaskId};
 
 /// One answer: the schema first, then what the command has to say.
 #[derive(Debug, serde::Serialize)]
@@ -113,8 +115,25 @@ impl Serialize for EntryShape<'_> {
         if !entry.remark.now_ready.is_empty() {
             map.serialize_entry("nowReady", &Ids(&entry.remark.now_ready))?;
         }
+        if !entry.remark.taken_back.is_empty() {
+            map.serialize_entry("takenBack", &lost_shapes(entry, &entry.remark.taken_back))?;
+        }
         map.end()
     }
+}
+
+/// Returns what a write of another program took away from ours, with both values.
+pub(crate) fn lost_shapes(entry: &Entry, losses: &[Loss]) -> Vec<Value> {
+    let shape = |value: LostValue| {
+        json!({
+            "field": value.loss.field.to_string(),
+            "revision": value.loss.revision.0,
+            "lost": value.lost,
+            "now": value.now,
+            "verdict": value.loss.verdict.as_str(),
+        })
+    };
+    lost_values(entry, losses).into_iter().map(shape).collect()
 }
 
 /// A task as it stood on disk: the native shape, the bare text where no task can be read from it, null where there was none.

@@ -11,6 +11,6 @@ mod terminal;
 pub(crate) use control_keys::QuietControlKeys;
 pub(crate) use door::{Output, with_commands};
 pub(crate) use job::JobShape;
-pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at};
+pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at, lost_shapes};
 pub(crate) use reader::when_reader_leaves;
 pub(crate) use terminal::{ColorChoice, Terminal};

@@ -186,7 +186,8 @@ impl LeasePlayer {
             if let Some(owner) = &has {
                 match entry.op {
                     Op::Claim => assert!(is_same_agent(owner, entry.actor.as_str()), "{entry:?}"),
-                    Op::CreatedElsewhere | Op::ChangedElsewhere | Op::Undo => {}
+                    // What is put back was given before, and taken back by another program.
+                    Op::CreatedElsewhere | Op::ChangedElsewhere | Op::Undo | Op::PutBack => {}
                     other => panic!("{other} gave task {} to {owner}", entry.task),
                 }
             }

@@ -154,6 +154,11 @@ impl Config {
         }
     }
 
+    /// Returns whether what a stale write of another program took back is put back without asking.
+    pub fn put_back(&self) -> Option<bool> {
+        self.strongest(|settings| settings.merge.put_back).map(|(put_back, _)| put_back)
+    }
+
     /// Returns the output form of jobs, where a file sets it.
     pub fn output_form(&self) -> Option<ClientVersion> {
         self.strongest(|settings| settings.jobs.output_form).map(|(form, _)| form)
@@ -222,11 +227,16 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("user.toml"), USERS).unwrap();
         let path = place.path().join("taskyard.toml");
-        fs::write(&path, "list = \"theirs\"\nrules = \"client\"\n[jobs]\nquota = 1\n").unwrap();
+        let text = "list = \"theirs\"\nrules = \"client\"\n[jobs]\nquota = 1\n[merge]\nput_back = false\n";
+        fs::write(&path, text).unwrap();
         let config = load(place.path(), false);
+        assert_eq!((config.put_back(), load(place.path(), true).put_back()), (None, Some(false)));
         assert_eq!((config.list().unwrap().0, config.rules()), ("mine", None));
         assert!(config.jobs().quota > 1);
-        assert_eq!(config.notices, [ConfigNotice::Untrusted { path, keys: vec!["list", "rules", "jobs.quota"] }]);
+        assert_eq!(
+            config.notices,
+            [ConfigNotice::Untrusted { path, keys: vec!["list", "rules", "jobs.quota", "merge.put_back"] }]
+        );
         assert_eq!(load(place.path(), true).list().unwrap().0, "theirs");
     }
 

@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use taskyard_core::rules::own_list::is_own_list;
 
-use super::{Claims, Jobs, Settings};
+use super::{Claims, Jobs, Merge, Settings};
 use crate::machine::MachineError;
 use crate::opening::WrittenAddress;
 
@@ -23,9 +23,10 @@ impl Project<'_> {
     /// Returns the keys of a file that count only where the project is trusted.
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
         // Every field is named here, so that none can be added without deciding what it is.
-        let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, display: _ } = settings;
+        let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, merge, display: _ } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
+        let Merge { put_back } = merge;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
             ("list", list.as_deref().is_some_and(|list| !is_own_list(list, &(self.names)()))),
@@ -42,6 +43,7 @@ impl Project<'_> {
             ("jobs.keep", keep.is_some()),
             ("jobs.grace", grace.is_some()),
             ("jobs.output_form", output_form.is_some()),
+            ("merge.put_back", put_back.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }

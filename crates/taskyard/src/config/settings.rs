@@ -31,8 +31,18 @@ pub struct Settings {
     pub hooks: BTreeMap<String, Vec<Hook>>,
     /// Background commands.
     pub jobs: Jobs,
+    /// What becomes of changes that others did not know of.
+    pub merge: Merge,
     /// How lists look.
     pub display: Display,
+}
+
+/// What becomes of changes that others did not know of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Merge {
+    /// Whether what a stale write of another program took back is put back without asking.
+    pub put_back: Option<bool>,
 }
 
 /// The word for a rule set.

@@ -1,4 +1,4 @@
-//! Watching over the leases of a list while a server, a watcher or a worker runs.
+//! Watching over a list while a server, a watcher or a worker runs: its leases, and what stale writes took back.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -10,7 +10,8 @@ use crate::{Error, Yard};
 /// How long after a failure the next attempt is made.
 const AFTER_A_FAILURE: Duration = Duration::from_secs(1);
 
-/// Records the return of tasks whose lease has ended, as soon as it has, until it is dropped.
+/// Records the return of tasks whose lease has ended, as soon as it has, and puts back what stale writes of other programs took back, until
+/// it is dropped.
 #[derive(Debug)]
 pub struct Warden {
     bell: Bell,
@@ -40,6 +41,8 @@ impl Drop for Warden {
 
 fn watch(yard: &Yard, mut alarm: Alarm) {
     loop {
+        // Whoever watches is the first to see a stale write.
+        yard.put_back_stale_writes();
         if let Err(error) = yard.return_ended_leases() {
             tracing::warn!(%error, "leases that have ended are not recorded");
             thread::sleep(AFTER_A_FAILURE);

@@ -32,6 +32,7 @@ mod merge;
 mod moves;
 mod noting;
 mod outcome;
+mod put_back;
 mod reading;
 mod ready;
 mod release;

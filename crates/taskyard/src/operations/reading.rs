@@ -34,7 +34,8 @@ impl Yard {
         let list = self.store().read(self.list_id())?;
         let counts_missing = list.counts_missing();
         let mut unpacked = list.unpack()?;
-        if self.let_leases_end_or_live(&unpacked.leases)? {
+        let came_back = self.let_leases_end_or_live(&unpacked.leases)?;
+        if self.try_to_put_back_stale_writes() || came_back {
             unpacked = self.store().read(self.list_id())?.unpack()?;
         }
         let Unpacked { mut tasks, problems, leases, revision, exists } = unpacked;

@@ -39,14 +39,16 @@ pub struct Undone {
 impl Yard {
     /// Takes revisions back, all of them in one commit or none.
     pub fn undo(&self, range: UndoRange) -> Result<Outcome<Undone>, Error> {
+        // What is put back on the way is not what whoever undoes means.
+        let begun = self.store().read(self.list_id())?.revision();
         // A list that never was is not made for nothing.
-        match self.entries_to_undo(range) {
+        match self.entries_to_undo(range, begun) {
             Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
             Err(Halt::Failed(error)) => return Err(error.into()),
             Ok(_) => {}
         }
         let outcome = self.transact(Op::Undo, |txn, signature| {
-            let entries = self.entries_to_undo(range)?;
+            let entries = self.entries_to_undo(range, begun)?;
             let plan = take_back(&entries)?;
             for step in &plan {
                 self.expect_unchanged(txn, step)?;
@@ -92,10 +94,10 @@ impl Yard {
     }
 
     /// Returns the entries of the revisions that are meant, oldest first.
-    fn entries_to_undo(&self, range: UndoRange) -> Result<Vec<Entry>, Halt> {
+    fn entries_to_undo(&self, range: UndoRange, begun: Revision) -> Result<Vec<Entry>, Halt> {
         let (first, last) = match range {
             UndoRange::Newest => {
-                let newest = self.newest_to_undo()?.ok_or(Refusal::NothingToUndo)?;
+                let newest = self.newest_to_undo(begun)?.ok_or(Refusal::NothingToUndo)?;
                 (newest, newest)
             }
             UndoRange::One(revision) => (revision, revision),
@@ -112,13 +114,15 @@ impl Yard {
         Ok(entries)
     }
 
-    fn newest_to_undo(&self) -> Result<Option<Revision>, StoreError> {
+    /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
+    fn newest_to_undo(&self, begun: Revision) -> Result<Option<Revision>, StoreError> {
         let mut looked_at = 16;
         loop {
             let query = HistoryQuery { newest: Some(looked_at), ..HistoryQuery::default() };
-            let entries = self.store().history(self.list_id(), &query)?;
+            let mut entries = self.store().history(self.list_id(), &query)?;
             let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
             revisions.dedup();
+            entries.retain(|entry| entry.op != Op::PutBack || entry.revision <= begun);
             let found = newest_to_undo(&entries);
             if found.is_some() || revisions.len() < looked_at {
                 return Ok(found);

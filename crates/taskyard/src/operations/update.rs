@@ -100,9 +100,17 @@ impl Yard {
         update: impl Fn(&Task) -> Update,
         seat: Option<&Seat>,
     ) -> Result<Outcome<Vec<Updated>>, Error> {
+        let mut has_looked_again = false;
         for _ in 0..ATTEMPTS {
             let consulted = match self.consult_about(ids, &update, seat)? {
                 Outcome::Done(consulted) => consulted,
+                // A stale write of another program may have taken back the claim that the token is of.
+                Outcome::Refused(Refusal::StaleToken { .. })
+                    if !has_looked_again && self.put_back_unrecorded_writes()? =>
+                {
+                    has_looked_again = true;
+                    continue;
+                }
                 Outcome::Refused(refusal) => return Ok(Outcome::Refused(refusal)),
             };
             match self.change_after(&consulted.about, ids, &update, seat)? {

@@ -138,6 +138,11 @@ pub trait Txn: Snapshot {
         Ok(matches!(self.find(id)?, Lookup::Missing))
     }
 
+    /// Tells whether another program has written, since anybody last recorded it, to a task that was read here.
+    fn has_met_outside_writes(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Stages a task: over the one of that id, or new where nobody has to know whether it is. In client rules every call is one
     /// write of the client.
     fn put(&mut self, task: Task) -> Result<(), StoreError>;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use taskyard_core::{ListId, Task, TaskId, Timestamp};
 
-use super::{JournalDamage, Litter, StoreError};
+use super::{JournalDamage, Litter, StaleWrite, StoreError};
 
 /// The care for lists that are files, beside the [`super::Store`] that keeps them.
 ///
@@ -41,6 +41,12 @@ pub trait FileCare: Debug + Send + Sync {
     /// Returns the tasks in the words of the list's own files, where those are a document; nothing otherwise.
     fn elements(&self, _list: &ListId) -> Result<Vec<Value>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// Takes up the writes of other programs that did not know of ours, as far as this store recorded them since it was last asked; it
+    /// looks at nothing and waits for nobody.
+    fn take_stale_writes(&self, _list: &ListId) -> Vec<StaleWrite> {
+        Vec::new()
     }
 
     /// Looks the list's journal over from end to end, and returns what is wrong with it.

@@ -28,7 +28,10 @@ impl Yard {
         findings.extend(self.defects(&*list)?);
         // What is missing is told by a journal that is whole.
         if damage.is_none() {
-            findings.extend(self.lost(&list.tasks()?, &list.problems()?)?);
+            let (tasks, problems) = (list.tasks()?, list.problems()?);
+            let (entries, removed) = self.journal_and_removed(&tasks, &problems)?;
+            findings.extend(lost(&tasks, &problems, &removed));
+            findings.extend(self.taken_back(&entries, &tasks));
         }
         let litter = self.store().care().map_or(Ok(Vec::new()), |care| care.litter(self.list_id()))?;
         findings.extend(litter.into_iter().map(Finding::of_litter));
@@ -122,21 +125,19 @@ impl Yard {
         let images = entries.into_iter().rev().flat_map(|entry| [entry.after, entry.before]).flatten();
         Ok(images.into_iter().find(|image| image.task(task).is_ok()))
     }
+}
 
-    /// Tells of the open tasks that are missing: at once where no other task is left, else of each. What was done with may go: the
-    /// client clears it away.
-    fn lost(&self, tasks: &[Task], problems: &[Problem]) -> Result<Vec<Finding>, StoreError> {
-        let missing = self.missing(tasks, problems)?;
-        let is_work = |missing: &&Removed| missing.task.status.is_open() && !missing.task.is_internal();
-        if !missing.iter().any(|missing| is_work(&missing)) {
-            return Ok(Vec::new());
-        }
-        if tasks.is_empty() && problems.is_empty() {
-            let tasks: Vec<Task> = missing.into_iter().map(|missing| missing.task).collect();
-            return Ok(vec![Finding::of_lost(&tasks)]);
-        }
-        // What was found absent when a damaged journal was mended may have been deleted on purpose: `restore` names it.
-        let went_elsewhere = |missing: &&Removed| missing.entry.op != Op::Mend;
-        Ok(missing.iter().filter(is_work).filter(went_elsewhere).map(Finding::of_missing).collect())
+/// Tells of the open tasks that are missing: at once where no other task is left, else of each. What was done with may go: the client
+/// clears it away.
+fn lost(tasks: &[Task], problems: &[Problem], removed: &[Removed]) -> Vec<Finding> {
+    let is_work = |removed: &&Removed| removed.task.status.is_open() && !removed.task.is_internal();
+    let missing = || removed.iter().filter(|removed| removed.is_missing());
+    if tasks.is_empty() && problems.is_empty() && missing().any(|missing| is_work(&missing)) {
+        return vec![Finding::of_lost(&missing().map(|missing| missing.task.clone()).collect::<Vec<Task>>())];
     }
+    // What was found absent when a damaged journal was mended may have been deleted on purpose: `restore` names it.
+    let went_elsewhere = |missing: &&Removed| missing.entry.op != Op::Mend;
+    let missing = missing().filter(is_work).filter(went_elsewhere).map(Finding::of_missing);
+    let replaced = removed.iter().filter(|removed| removed.is_replaced()).filter(is_work);
+    missing.chain(replaced.map(Finding::of_replaced)).collect()
 }

@@ -7,8 +7,10 @@ use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::rules::restoring::Removed;
+use taskyard_core::rules::taking_back::StillLost;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
+use super::taken_back;
 use crate::store::{JournalDamage, Litter, Problem, StuckLock};
 use crate::teams::TeamTrouble;
 
@@ -62,6 +64,8 @@ pub enum Fix {
     },
     /// By making a file of a team whole, after it was copied as it is.
     MendTeam(TeamTrouble),
+    /// By putting back what another program took back without knowing.
+    PutBack(Box<StillLost>),
 }
 
 impl Fix {
@@ -116,6 +120,7 @@ impl Fix {
             Self::MendTeam(_) => {
                 "keep what can be read of it, and a copy of it as it is in the data directory".to_owned()
             }
+            Self::PutBack(lost) => taken_back::describe(lost),
             Self::LetGo { team, member } => {
                 format!("take {member} out of team {team}, give its tasks back and tell the others")
             }

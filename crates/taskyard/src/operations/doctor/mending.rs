@@ -8,6 +8,7 @@ use taskyard_core::{Lease, Op, Revision, Task, TaskId};
 
 use super::finding::{Finding, Fix};
 use super::owners::is_still_abandoned;
+use super::taken_back::mend_taken_back;
 use crate::operations::RestoreWhich;
 use crate::operations::exact_texts::put_exact_texts;
 use crate::store::{Litter, Lookup, NewLease, StoreError, Txn};
@@ -40,7 +41,8 @@ impl Yard {
             self.store().care().map_or(Ok(()), |care| care.mend_journal(self.list_id()))?;
         }
         let mut mended = Mended::default();
-        let changes_tasks = |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. } | Fix::Renumber(_));
+        let changes_tasks =
+            |fix: &Fix| matches!(fix, Fix::Mend(_) | Fix::Replace { .. } | Fix::Renumber(_) | Fix::PutBack(_));
         let (of_tasks, others): (Vec<&Finding>, Vec<&Finding>) =
             findings.into_iter().partition(|finding| finding.fix.as_ref().is_some_and(changes_tasks));
         if !of_tasks.is_empty() {
@@ -98,7 +100,7 @@ impl Yard {
     fn mend_tasks(&self, txn: &mut dyn Txn, findings: &[&Finding]) -> Result<(Vec<Finding>, Vec<Finding>), StoreError> {
         let now: HashSet<Mend> = self.defects(txn)?.into_iter().filter_map(Finding::into_mend).collect();
         let (mut fixed, mut left) = (Vec::new(), Vec::new());
-        let (mut mends, mut too_large) = (Vec::new(), Vec::new());
+        let (mut mends, mut too_large, mut taken_back) = (Vec::new(), Vec::new(), Vec::new());
         for finding in findings {
             match &finding.fix {
                 Some(Fix::Replace { task, broken, by, .. }) => {
@@ -109,11 +111,18 @@ impl Yard {
                     mends.push((*finding, how))
                 }
                 Some(Fix::Renumber(task)) => too_large.push((*finding, task)),
+                Some(Fix::PutBack(lost)) => taken_back.push((*finding, lost)),
                 _ => left.push((*finding).clone()),
             }
         }
         let mut tasks: BTreeMap<TaskId, Task> = txn.tasks()?.into_iter().map(|task| (task.id.clone(), task)).collect();
         let mut changed: BTreeSet<TaskId> = BTreeSet::new();
+        // First what was lost: an edge that comes back may be what another finding misses.
+        for (finding, lost) in taken_back {
+            let (others, is_whole) = mend_taken_back(txn, &mut tasks, lost)?;
+            changed.extend(others);
+            if is_whole { &mut fixed } else { &mut left }.push(finding.clone());
+        }
         for (finding, how) in mends {
             // One mend may have done another's work: the same edge can be wrong in two ways.
             changed.extend(mend(&mut tasks, how));

@@ -5,6 +5,7 @@ mod examining;
 mod finding;
 mod mending;
 mod owners;
+mod taken_back;
 
 pub use checkup::Checkup;
 pub use finding::{Finding, Fix};

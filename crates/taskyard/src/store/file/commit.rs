@@ -7,7 +7,7 @@
 use std::io;
 use std::time::Instant;
 
-use taskyard_core::{AgentName, Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp};
+use taskyard_core::{Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::applying::{self, Hindrance};
 use super::failpoint::reach;
@@ -17,8 +17,8 @@ use super::turn::Turn;
 use super::txn::FileTxn;
 use super::{flush, repair};
 use crate::clock;
-use crate::store::sidecar::{Journal, Known, NewEntry};
-use crate::store::{Signature, StoreError};
+use crate::store::sidecar::{Extent, Journal, Known, NewEntry, OutsideChange};
+use crate::store::{Signature, StaleWrite, StoreError};
 
 /// Makes everything staged happen.
 pub(super) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
@@ -92,11 +92,23 @@ pub(super) fn write_journal(
     txn.turn.state.sequence |= 1;
     txn.turn.save()?;
     let written = write_entries(txn, plan, signature, with);
-    if written.is_err() {
-        txn.turn.state.sequence += 1;
-        txn.turn.save()?;
+    if let Ok(Written::Commit(event)) = written {
+        return Ok(event);
     }
-    written
+    if let Ok(Written::StaleWrites(revision)) = written {
+        txn.turn.state.applied = revision.0;
+    }
+    txn.turn.state.sequence += 1;
+    txn.turn.save()?;
+    // The judgement was made on what a stale write left there; what that took back comes first.
+    written.and(Err(StoreError::Conflict { task: plan.writes[0].id.clone() }))
+}
+
+/// What came to be written into the journal.
+enum Written {
+    Commit(Event),
+    /// Only what other programs did, in this revision: they took back something of ours without knowing.
+    StaleWrites(Revision),
 }
 
 fn write_entries(
@@ -104,7 +116,7 @@ fn write_entries(
     plan: &Plan,
     signature: &Signature,
     with: impl Fn(&Journal) -> Result<(), StoreError>,
-) -> Result<Event, StoreError> {
+) -> Result<Written, StoreError> {
     let at = clock::now();
     let journal = txn.journal();
     reach("journal: before");
@@ -114,9 +126,20 @@ fn write_entries(
         // Somebody of ours had a turn since we read: our lock was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
-    let found = plan.writes.iter().map(|write| (&write.id, write.before.as_ref().map(|(image, _)| image)));
-    let seen_elsewhere = journal_outside_changes(journal, found, txn.standing.newest.next(), at)?;
-    let revision = if seen_elsewhere { txn.standing.newest.next().next() } else { txn.standing.newest.next() };
+    let next = txn.standing.newest.next();
+    let seen_elsewhere = journal_outside_changes(journal, plan.writes.iter().map(found), next, at)?;
+    let revision = match seen_elsewhere {
+        None => next,
+        Some(stale) if stale.is_empty() => next.next(),
+        Some(stale) => {
+            for write in &plan.writes {
+                remember_found(journal, write, at)?;
+            }
+            journal.end(transaction)?;
+            txn.handle.journals.note_stale_writes(stale);
+            return Ok(Written::StaleWrites(next));
+        }
+    };
     let entries: Vec<NewEntry<'_>> = plan.writes.iter().map(|write| new_entry(write, signature.op)).collect();
     journal.append(revision, at, signature, &entries)?;
     for write in &plan.writes {
@@ -129,48 +152,52 @@ fn write_entries(
     with(journal)?;
     journal.end(transaction)?;
     reach("journal: written");
-    Ok(event(txn, plan, revision, at, signature))
+    Ok(Written::Commit(event(txn, plan, revision, at, signature)))
 }
 
-/// A file that was not in its last known state when we read it was changed by another program; history says so.
+/// Returns what a file that is to be changed holds, and when it was written.
+fn found(write: &Write) -> (&TaskId, Option<&Image>, Option<i64>) {
+    let before = write.before.as_ref();
+    (&write.id, before.map(|(image, _)| image), before.map(|(_, look)| look.print.mtime))
+}
+
+/// Remembers what a file holds that is not changed after all.
+fn remember_found(journal: &Journal, write: &Write, at: Timestamp) -> Result<(), StoreError> {
+    let Some((image, look)) = &write.before else { return journal.forget(&write.id) };
+    let known = Known { print: look.print, seen: at.0 * 1_000_000, image: image.clone(), mode: Some(look.mode) };
+    journal.set_known(&write.id, &known)
+}
+
+/// A file that was not in its last known state when we read it was changed by another program; history says so, and what it took back of
+/// ours. `found` is what each file holds and, where that is known, when it was written, in nanoseconds. Returns the writes that did
+/// not know of ours; none at all where no file was changed.
 pub(super) fn journal_outside_changes<'a>(
     journal: &Journal,
-    found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>)>,
+    found: impl Iterator<Item = (&'a TaskId, Option<&'a Image>, Option<i64>)>,
     revision: Revision,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Vec<StaleWrite>>, StoreError> {
     let mut changed = Vec::new();
-    for (task, before) in found {
+    for (task, before, written) in found {
         let known = journal.known(task)?;
         if known.as_ref().map(|known| &known.image) != before {
-            changed.push((task, known, before));
+            changed.push((task, known, before, written));
         }
     }
     if changed.is_empty() {
-        return Ok(false);
+        return Ok(None);
     }
-    let entries: Vec<NewEntry<'_>> = changed
+    let changes: Vec<OutsideChange<'_>> = changed
         .iter()
-        .map(|(task, known, before)| NewEntry {
+        .map(|(task, known, before, written)| OutsideChange {
             task,
-            op: elsewhere(known.is_some(), before.is_some()),
             before: known.as_ref().map(|known| &known.image),
             after: *before,
-            inode: None,
             mode: known.as_ref().and_then(|known| known.mode),
+            written: *written,
         })
         .collect();
-    journal.append(revision, at, &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
-    Ok(true)
-}
-
-/// Names what another program did to a file.
-pub(super) fn elsewhere(was_there: bool, is_there: bool) -> Op {
-    match (was_there, is_there) {
-        (false, _) => Op::CreatedElsewhere,
-        (true, true) => Op::ChangedElsewhere,
-        (true, false) => Op::RemovedElsewhere,
-    }
+    journal.append_outside(revision, at, &changes, Extent::EachItsOwn).map(Some)
 }
 
 fn new_entry(write: &Write, op: Op) -> NewEntry<'_> {

@@ -4,17 +4,16 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use taskyard_core::{AgentName, Op, Revision, Timestamp};
+use taskyard_core::{Revision, Timestamp};
 
-use super::commit::elsewhere;
 use super::handle::Handle;
 use super::hidden;
 use super::queue::{self, Queue};
 use super::scan::{self, Change, Scan};
 use super::state::{self, State};
 use crate::clock;
-use crate::store::sidecar::{Journal, Known, NewEntry};
-use crate::store::{Signature, StoreError};
+use crate::store::StoreError;
+use crate::store::sidecar::{Extent, Journal, Known, OutsideChange};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.
 const SETTLING: Duration = Duration::from_millis(25);
@@ -93,18 +92,17 @@ fn write(
         return Ok(false);
     }
     let revision = newest.next();
-    let entries: Vec<NewEntry<'_>> = changes
+    let outside: Vec<OutsideChange<'_>> = changes
         .iter()
-        .map(|change| NewEntry {
+        .map(|change| OutsideChange {
             task: &change.task,
-            op: elsewhere(change.before.is_some(), change.after.is_some()),
             before: change.before.as_ref(),
             after: change.after.as_ref().map(|(image, _)| image),
-            inode: None,
             mode: change.mode,
+            written: change.after.as_ref().map(|(_, look)| look.print.mtime),
         })
         .collect();
-    journal.append(revision, clock::now(), &Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere), &entries)?;
+    let stale = journal.append_outside(revision, clock::now(), &outside, Extent::EachItsOwn)?;
     let removed = changes.iter().filter(|change| change.after.is_none());
     let seen = removed.map(|change| journal.known(&change.task)).collect::<Result<Vec<_>, _>>()?;
     if let Some(last) = seen.into_iter().flatten().map(|known| known.seen).max() {
@@ -123,9 +121,10 @@ fn write(
         journal.set_print(task, look.print, look.mode, scan.seen)?;
     }
     journal.end(transaction)?;
-    if !entries.is_empty() {
+    handle.journals.note_stale_writes(stale);
+    if !outside.is_empty() {
         state::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
-        tracing::info!(revision = revision.0, tasks = entries.len(), "recorded what another program did");
+        tracing::info!(revision = revision.0, tasks = outside.len(), "recorded what another program did");
     }
     Ok(true)
 }

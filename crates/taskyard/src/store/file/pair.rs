@@ -194,9 +194,9 @@ fn append(turn: &Turn, journal: &Journal, noted: &Move, rules: Rules) -> Result<
         .iter()
         .map(|(task, after)| follow(turn, journal, task, after.as_ref(), rules))
         .collect::<Result<_, _>>()?;
-    let found = changes.iter().map(|change| (change.task, change.before.as_ref()));
+    let found = changes.iter().map(|change| (change.task, change.before.as_ref(), None));
     let revision = journal.newest()?.next();
-    let seen_elsewhere = commit::journal_outside_changes(journal, found, revision, at)?;
+    let seen_elsewhere = commit::journal_outside_changes(journal, found, revision, at)?.is_some();
     let entries: Vec<NewEntry<'_>> = changes
         .iter()
         .map(|change| NewEntry {

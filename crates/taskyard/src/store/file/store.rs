@@ -17,8 +17,8 @@ use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, Store,
-    StoreClock, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, StaleWrite,
+    Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
 };
 
 /// How a file store is opened.
@@ -167,6 +167,10 @@ impl FileCare for FileStore {
 
     fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp> {
         changed(&self.options.tasks.join(list.directory()).join(self.file_name(list, task)))
+    }
+
+    fn take_stale_writes(&self, list: &ListId) -> Vec<StaleWrite> {
+        self.handle(list).journals.take_stale_writes()
     }
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {

@@ -255,6 +255,16 @@ impl Txn for FileTxn {
         Ok(!is_hidden && matches!(self.find(id)?, Lookup::Missing))
     }
 
+    fn has_met_outside_writes(&self) -> Result<bool, StoreError> {
+        for (id, contents) in &*self.read.borrow() {
+            let found = contents.image().map(|(image, _)| image);
+            if self.journal().known(id)?.is_some_and(|known| Some(&known.image) != found) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn put(&mut self, task: Task) -> Result<(), StoreError> {
         let rules = self.handle.rules;
         let id = task.id.clone();

@@ -31,6 +31,11 @@ pub trait Writer: Debug {
         staging.next_numbers(count, rules)
     }
 
+    /// Tells whether another program has written to the list, and nobody has recorded that yet.
+    fn has_met_outside_writes(&self) -> bool {
+        false
+    }
+
     /// Tells whether something that is no task stands where a task of this id would come.
     fn is_occupied(&self, _id: &TaskId) -> bool {
         false
@@ -93,6 +98,10 @@ impl<W: Writer> Txn for StagedTxn<W> {
 
     fn is_free(&self, id: &TaskId) -> Result<bool, StoreError> {
         Ok(self.staging.get(id).is_none() && !self.writer.is_occupied(id))
+    }
+
+    fn has_met_outside_writes(&self) -> Result<bool, StoreError> {
+        Ok(self.writer.has_met_outside_writes())
     }
 
     fn put(&mut self, task: Task) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@ use super::Journal;
 use super::damage::JournalDamage;
 use super::pool::JournalPool;
 use super::schema::DATABASE;
-use crate::store::StoreError;
+use crate::store::{StaleWrite, StoreError};
 
 /// The journal of one list.
 #[derive(Debug)]
@@ -19,12 +19,21 @@ pub(in crate::store) struct Journals {
     has_forms: bool,
     pool: JournalPool,
     damage: Mutex<Option<JournalDamage>>,
+    /// The stale writes of others that were recorded through these connections and nobody has taken up yet.
+    stale_writes: Mutex<Vec<StaleWrite>>,
 }
 
 impl Journals {
     /// Names the journal of a list; nothing is opened yet.
     pub(in crate::store) fn of(sidecar: Option<PathBuf>, list: PathBuf) -> Self {
-        Self { sidecar, list, has_forms: false, pool: JournalPool::default(), damage: Mutex::default() }
+        Self {
+            sidecar,
+            list,
+            has_forms: false,
+            pool: JournalPool::default(),
+            damage: Mutex::default(),
+            stale_writes: Mutex::default(),
+        }
     }
 
     /// Names the journal of a list that is kept in another dialect.
@@ -134,6 +143,18 @@ impl Journals {
     pub(in crate::store) fn forget(&self) {
         self.pool.clear();
         self.set_damage(None);
+    }
+
+    /// Keeps stale writes that were recorded until somebody takes them up.
+    pub(in crate::store) fn note_stale_writes(&self, stale: Vec<StaleWrite>) {
+        if !stale.is_empty() {
+            self.stale_writes.lock().unwrap_or_else(PoisonError::into_inner).extend(stale);
+        }
+    }
+
+    /// Takes up the stale writes that were recorded since somebody last did.
+    pub(in crate::store) fn take_stale_writes(&self) -> Vec<StaleWrite> {
+        std::mem::take(&mut *self.stale_writes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn remember(&self, opened: Result<Journal, StoreError>) -> Result<Journal, StoreError> {

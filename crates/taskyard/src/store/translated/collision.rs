@@ -59,8 +59,8 @@ impl Renamed {
     /// Journals what the others wrote under the names that were to be ours, and then ours, and returns the newest revision.
     pub(super) fn record<F: Form>(
         &self,
+        handle: &Handle<F>,
         journal: &Journal,
-        form: &F,
         pending: &[Entry],
         (before, after): (Option<&F::Raw>, &F::Raw),
         revision: Revision,
@@ -68,6 +68,7 @@ impl Renamed {
         let taken: Vec<&Entry> = pending.iter().filter(|entry| self.new_ids.contains_key(&entry.task)).collect();
         let (Some(first), Some(before)) = (taken.first(), before) else { return Ok(revision) };
         let [elsewhere, ours] = [revision.next(), revision.next().next()];
+        let form = &*handle.form;
         let forms = form.forms(before);
         let theirs = taken.iter().filter_map(|entry| {
             let bytes = forms.get(&entry.task)?;
@@ -75,7 +76,7 @@ impl Renamed {
             let after = Some(Formed { form: Some(bytes.clone()), image });
             Some(Outside { task: entry.task.clone(), before: entry.after.clone(), after })
         });
-        observe::record(journal, &theirs.collect::<Vec<_>>(), elsewhere)?;
+        observe::record(handle, journal, &theirs.collect::<Vec<_>>(), elsewhere)?;
         let written = form.forms(after);
         let mut made: Vec<(&TaskId, Image)> = Vec::new();
         for entry in &taken {

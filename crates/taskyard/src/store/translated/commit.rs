@@ -10,6 +10,7 @@ use std::sync::Arc;
 use taskyard_core::{Event, TaskId};
 
 use super::form::{Changes, Form};
+use super::looking::APPLIED;
 use super::observe;
 use super::rewriting;
 use super::writer::TranslatedWriter;
@@ -73,7 +74,14 @@ pub(super) fn exist<F: Form>(
     }
     let seen_elsewhere = !writer.outside.is_empty();
     if seen_elsewhere {
-        observe::record(journal, &writer.outside, newest.next())?;
+        let stale = observe::record(&writer.handle, journal, &writer.outside, newest.next())?;
+        if !stale.is_empty() {
+            // The judgement was made on what a stale write left there; what that took back comes first.
+            journal.set_fact(APPLIED, newest.next().0.cast_signed())?;
+            journal.end(transaction)?;
+            writer.handle.journals.note_stale_writes(stale);
+            return Err(conflict());
+        }
     }
     let revision = if seen_elsewhere { newest.next().next() } else { newest.next() };
     journal.append(revision, at, signature, &new_entries(&changes, signature))?;

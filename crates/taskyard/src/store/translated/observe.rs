@@ -1,15 +1,16 @@
 //! Recording what other programs did, so that history is complete and what they removed can be restored.
 
-use taskyard_core::{AgentName, Op, Revision};
+use taskyard_core::{Revision, TaskId};
 
 use super::form::Form;
 use super::handle::Handle;
 use super::looking::{APPLIED, look};
 use super::present::Outside;
 use crate::clock;
+use crate::store::directories::changed;
 use crate::store::kit::ListState;
-use crate::store::sidecar::{Journal, NewEntry};
-use crate::store::{Signature, StoreError};
+use crate::store::sidecar::{Extent, Journal, OutsideChange};
+use crate::store::{FileLayout, StaleWrite, StoreError};
 
 /// Records what other programs did, where nobody is at it. Returns whether nothing is left to record.
 pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
@@ -36,9 +37,10 @@ pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<L
     if !sight.outside.is_empty() {
         let transaction = journal.begin()?;
         let revision = sight.state.revision.next();
-        record(&journal, &sight.outside, revision)?;
+        let stale = record(handle, &journal, &sight.outside, revision)?;
         journal.set_fact(APPLIED, revision.0.cast_signed())?;
         journal.end(transaction)?;
+        handle.journals.note_stale_writes(stale);
         tracing::info!(revision = revision.0, tasks = sight.outside.len(), "recorded what another program did");
         journal.copy_log();
         sight.state.revision = revision;
@@ -47,34 +49,35 @@ pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<L
     Ok(Some(sight.state))
 }
 
-/// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks.
-pub(super) fn record(journal: &Journal, outside: &[Outside], revision: Revision) -> Result<(), StoreError> {
-    let entries: Vec<NewEntry<'_>> = outside
+/// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks. Returns the writes that did
+/// not know of ours.
+pub(super) fn record<F: Form>(
+    handle: &Handle<F>,
+    journal: &Journal,
+    outside: &[Outside],
+    revision: Revision,
+) -> Result<Vec<StaleWrite>, StoreError> {
+    let home = handle.form.home(&handle.path);
+    let is_one_file = F::LAYOUT == FileLayout::OneFile;
+    let written = |task: &TaskId| changed(&home.path_of(task)).map(|at| at.0 * 1_000_000);
+    let written_at_once = outside.first().filter(|_| is_one_file).and_then(|first| written(&first.task));
+    let changes: Vec<OutsideChange<'_>> = outside
         .iter()
-        .map(|outside| NewEntry {
+        .map(|outside| OutsideChange {
             task: &outside.task,
-            op: elsewhere(outside.before.is_some(), outside.after.is_some()),
             before: outside.before.as_ref(),
             after: outside.after.as_ref().map(|formed| &formed.image),
-            inode: None,
             mode: None,
+            written: if is_one_file { written_at_once } else { written(&outside.task) },
         })
         .collect();
-    let signature = Signature::new(AgentName::elsewhere(), Op::ChangedElsewhere);
-    journal.append(revision, clock::now(), &signature, &entries)?;
+    let extent = if is_one_file { Extent::AllAtOnce } else { Extent::EachItsOwn };
+    let stale = journal.append_outside(revision, clock::now(), &changes, extent)?;
     for outside in outside {
         match &outside.after {
             Some(formed) => journal.set_form(&outside.task, formed)?,
             None => journal.forget_form(&outside.task)?,
         }
     }
-    Ok(())
-}
-
-fn elsewhere(was_there: bool, is_there: bool) -> Op {
-    match (was_there, is_there) {
-        (false, _) => Op::CreatedElsewhere,
-        (true, true) => Op::ChangedElsewhere,
-        (true, false) => Op::RemovedElsewhere,
-    }
+    Ok(stale)
 }

@@ -122,9 +122,9 @@ fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal
             let form = written.get(&task).cloned();
             Outside { task, before, after: Some(Formed { form, image }) }
         });
-        observe::record(journal, &outside.collect::<Vec<_>>(), revision)?;
+        observe::record(handle, journal, &outside.collect::<Vec<_>>(), revision)?;
     }
-    let revision = renamed.record(journal, form, &pending, (raw.as_ref(), &after), revision)?;
+    let revision = renamed.record(handle, journal, &pending, (raw.as_ref(), &after), revision)?;
     rewriting::keep(journal, revision, form.rewrite(raw.as_ref(), &after))?;
     journal.end(transaction)?;
     journal.sync()?;

@@ -16,8 +16,8 @@ use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Snapshot, Store, StoreError,
-    Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Snapshot, StaleWrite, Store,
+    StoreError, Subscription, Txn, TxnPair,
 };
 
 /// Lists in the files of another dialect.
@@ -142,6 +142,10 @@ impl<F: Form> FileCare for TranslatedStore<F> {
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
         let raw = looking::read_files(&self.handle(list))?;
         Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
+    }
+
+    fn take_stale_writes(&self, list: &ListId) -> Vec<StaleWrite> {
+        self.handle(list).journals.take_stale_writes()
     }
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {

@@ -108,6 +108,10 @@ impl<F: Form> Writer for TranslatedWriter<F> {
         Ok(ids)
     }
 
+    fn has_met_outside_writes(&self) -> bool {
+        !self.outside.is_empty()
+    }
+
     fn is_occupied(&self, id: &TaskId) -> bool {
         self.handle.form.is_occupied(&self.handle.path, self.files.raw(), id)
     }

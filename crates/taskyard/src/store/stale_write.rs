@@ -1,0 +1,18 @@
+//! A write of another program that did not know of ours.
+
+use taskyard_core::{Image, Loss, Revision, TaskId};
+
+/// A write of another program that certainly did not know what it took back: it was made from what the file held before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaleWrite {
+    /// The task.
+    pub task: TaskId,
+    /// The revision under which the write was recorded.
+    pub revision: Revision,
+    /// What it took back.
+    pub losses: Vec<Loss>,
+    /// What it found there, as far as we know.
+    pub found: Image,
+    /// What it left there.
+    pub left: Image,
+}
