@@ -16,7 +16,8 @@ use crate::problem::Problem;
 
 /// Bring back what is missing: what another program removed, and what an undo of a restore took away
 ///
-/// Without arguments it shows what is missing. Tasks return with their numbers and edges. What was deleted or cleared with Taskyard was
+/// Without arguments it shows what is missing. Tasks return with their numbers and edges. Where another program put a different task under
+/// a number, the old one returns under a new number. What was deleted or cleared with Taskyard was
 /// meant to go, and comes back with --deleted only.
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
@@ -42,6 +43,8 @@ struct Choices<'a> {
 struct RestorableShape<'a> {
     task: Shape<'a>,
     deleted: bool,
+    /// Whether another task has its number: it comes back under a new one.
+    replaced: bool,
     removed: EntryShape<'a>,
 }
 
@@ -90,13 +93,13 @@ fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -
         return Ok(Exit::Done);
     }
     let look = output.look();
-    for Restorable { task, removed, .. } in restorable {
+    for Restorable { task, absence, removed } in restorable {
         let mut line = Line::new()
             .with(Tone::Id, &format!("#{}", task.id))
             .with(Tone::Plain, &format!(" {}", task.shown_subject()));
         line.push(
             Tone::Dim,
-            &format!("  {}, {} (revision {})", went(removed), look.time(removed.at), removed.revision),
+            &format!("  {}, {} (revision {})", went(*absence, removed), look.time(removed.at), removed.revision),
         );
         output.line(&match look.width {
             Some(width) => line.cut(width, look.ellipsis()),
@@ -113,8 +116,11 @@ fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -
 }
 
 /// Says how a task went, and by whom.
-fn went(removed: &Entry) -> String {
+fn went(absence: Absence, removed: &Entry) -> String {
     match removed.op {
+        _ if absence == Absence::Replaced => {
+            "another program put a different task there; it comes back under a new number".to_owned()
+        }
         Op::RemovedElsewhere => op_in_words(removed.op).to_owned(),
         // Nobody has noticed yet that it went; this is the last that was done to it.
         _ if removed.after.is_some() => "gone since it was last changed".to_owned(),
@@ -125,7 +131,8 @@ fn went(removed: &Entry) -> String {
 }
 
 fn restorable_shape(Restorable { task, absence, removed }: &Restorable) -> RestorableShape<'_> {
-    RestorableShape { task: Shape(task), deleted: *absence == Absence::Deleted, removed: EntryShape(removed) }
+    let (deleted, replaced) = (*absence == Absence::Deleted, *absence == Absence::Replaced);
+    RestorableShape { task: Shape(task), deleted, replaced, removed: EntryShape(removed) }
 }
 
 fn shape(restored: &Restored) -> Answer<'_> {

@@ -9,6 +9,7 @@ mod claims;
 mod dialects;
 mod hot_lists;
 mod recorded;
+mod replaced;
 mod single_writes;
 
 use std::fs;

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::reconnecting::{Reconnected, reconnect_remembering};
 use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::replacing::under_number;
 use taskyard_core::rules::restoring::{Absence, Removed, edges_lost};
 use taskyard_core::{Entry, Op, Revision, Task, TaskId};
 
 use super::edges::{blocking, refuse_circles, waiting_for};
+use super::exact_texts::put_exact_texts;
 use super::halt::Halt;
 use super::workbench::Workbench;
 use crate::store::{Lookup, Txn};
@@ -46,27 +48,29 @@ pub struct Restored {
 }
 
 impl Yard {
-    /// Returns the tasks that are missing, by number: another program removed them, or an undo took away what a restore had
-    /// brought back, and nobody deleted them on purpose.
+    /// Returns the tasks that are missing, by number: another program removed them or put different ones under their numbers, or an undo
+    /// took away what a restore had brought back, and nobody deleted them on purpose.
     pub fn restorable(&self) -> Result<Vec<Restorable>, Error> {
-        self.absent_for(&[Absence::Missing])
+        self.absent_for(&[Absence::Missing, Absence::Replaced])
     }
 
     /// Returns the tasks that are missing and those that were deleted on purpose, by number.
     pub fn restorable_with_deleted(&self) -> Result<Vec<Restorable>, Error> {
-        self.absent_for(&[Absence::Missing, Absence::Deleted])
+        self.absent_for(&[Absence::Missing, Absence::Replaced, Absence::Deleted])
     }
 
-    /// Brings missing tasks back, with their numbers and edges, in one commit. What somebody meant to go stays away, and is
-    /// refused where it is named.
+    /// Brings missing tasks back, with their numbers and edges, in one commit; one whose number another task has now gets a new number.
+    /// What somebody meant to go stays away, and is refused where it is named.
     pub fn restore(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
-        self.bring_back_from(&[Absence::Missing], &[Absence::Missing], &which)
+        let reasons = [Absence::Missing, Absence::Replaced];
+        self.bring_back_from(&reasons, &reasons, &which)
     }
 
     /// Brings back also what was deleted on purpose and, where it is named, what moved to another list or was never to be made.
     pub fn restore_with_deleted(&self, which: RestoreWhich) -> Result<Outcome<Restored>, Error> {
-        let by_name = [Absence::Missing, Absence::Deleted, Absence::Moved, Absence::Renumbered, Absence::Unmade];
-        self.bring_back_from(&[Absence::Missing, Absence::Deleted], &by_name, &which)
+        let reasons = [Absence::Missing, Absence::Replaced, Absence::Deleted];
+        let by_name = [&reasons[..], &[Absence::Moved, Absence::Renumbered, Absence::Unmade]].concat();
+        self.bring_back_from(&reasons, &by_name, &which)
     }
 
     fn absent_for(&self, reasons: &[Absence]) -> Result<Vec<Restorable>, Error> {
@@ -102,11 +106,25 @@ impl Yard {
                 RestoreWhich::All => removed.into_iter().filter(|removed| reasons.contains(&removed.absence)).collect(),
                 RestoreWhich::Some(ids) => named(removed, ids, reasons_by_name, txn)?,
             };
-            for removed in &chosen {
-                txn.put_new_image(&removed.task.id, removed.image.clone())?;
-            }
+            let replaced = chosen.iter().filter(|removed| removed.is_replaced()).count();
+            let mut new_ids = txn.new_ids(replaced)?.into_iter();
             let remembered = edges_lost(&entries, &chosen);
-            let arrivals: Vec<Task> = chosen.into_iter().map(|removed| removed.task).collect();
+            let mut arrivals: Vec<Task> = Vec::with_capacity(chosen.len());
+            for removed in chosen {
+                let new_id = if removed.is_replaced() { new_ids.next() } else { None };
+                arrivals.push(match new_id {
+                    Some(id) => {
+                        let task = under_number(&removed.task, &id);
+                        txn.put_new(task.clone())?;
+                        put_exact_texts(txn, &id, &removed.image)?;
+                        task
+                    }
+                    None => {
+                        txn.put_new_image(&removed.task.id, removed.image.clone())?;
+                        removed.task
+                    }
+                });
+            }
             let Reconnected { changed, dropped } =
                 reconnect_remembering(&present, &arrivals, &remembered, self.rules());
             for task in changed {
