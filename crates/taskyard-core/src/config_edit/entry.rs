@@ -18,6 +18,8 @@ pub struct Entry {
 pub enum What {
     /// A member with this value.
     Member(Value),
+    /// A member whose name others use, too: it is ours only where we put it there, and as long as it has the value we gave it.
+    Setting(Value),
     /// A word in an array.
     Word(String),
     /// A hook of Claude Code in an array of groups, known by its command.
@@ -53,6 +55,11 @@ impl Entry {
         Self { path: owned(path), what: What::Member(value) }
     }
 
+    /// Returns a setting.
+    pub fn setting(path: &[&str], value: Value) -> Self {
+        Self { path: owned(path), what: What::Setting(value) }
+    }
+
     /// Returns a word in an array.
     pub fn word(path: &[&str], word: &str) -> Self {
         Self { path: owned(path), what: What::Word(word.to_owned()) }
@@ -66,16 +73,21 @@ impl Entry {
     /// Returns the name of the entry, with those around it, to tell people of it.
     pub fn name(&self) -> String {
         match &self.what {
-            What::Member(_) => self.path.join("."),
+            What::Member(_) | What::Setting(_) => self.path.join("."),
             What::Word(word) => format!("{}: {word}", self.path.join(".")),
             What::Hook { command, .. } => format!("{}: {command}", self.path.join(".")),
         }
     }
 
+    /// Tells whether it is a member of an object, not something in an array.
+    pub fn is_member(&self) -> bool {
+        matches!(self.what, What::Member(_) | What::Setting(_))
+    }
+
     /// Returns what is written down.
     pub(super) fn value(&self) -> Value {
         match &self.what {
-            What::Member(value) => value.clone(),
+            What::Member(value) | What::Setting(value) => value.clone(),
             What::Word(word) => json!(word),
             What::Hook { command, timeout } => {
                 json!({"hooks": [{"type": "command", "command": command, "timeout": timeout}]})

@@ -132,3 +132,14 @@ fn a_file_of_another_shape_is_refused_with_the_line() {
     assert_eq!(add("{\"permissions\": {\"allow\":\n null}}", &word()), shape(2, "permissions.allow", "array"));
     assert!(matches!(add("{\n\n\"a\": }", &server()), Err(Unfit::Unreadable { line: 3, .. })));
 }
+
+#[test]
+fn a_setting_is_ours_as_long_as_it_has_our_value() {
+    let list = |value: &str| Entry::setting(&["env", "LIST"], json!(value));
+    assert_eq!(added(r#"{"env":{"A":"1"}}"#, &list("ours")), r#"{"env":{"A":"1","LIST":"ours"}}"#);
+    assert_eq!(added("{}", &list("ours")), "{\n  \"env\": {\n    \"LIST\": \"ours\"\n  }\n}");
+    let theirs = r#"{"env":{"LIST":"theirs"}}"#;
+    assert_eq!(add(theirs, &list("ours")).unwrap(), Added::ThereOtherwise);
+    assert_eq!(remove(theirs, &list("ours"), 1).unwrap(), None);
+    assert_eq!(add(theirs, &list("theirs")).unwrap(), Added::AlreadyThere);
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use taskyard_core::config_edit::toml::{self, TableEntry};
 use taskyard_core::config_edit::{Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json};
 
@@ -87,28 +88,32 @@ fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option
     let mut all = Additions::default();
     let mut made = Vec::new();
     let mut otherwise = Vec::new();
-    let mut take = |name: String, added: Added| match added {
+    let mut take = |name: String, value: Option<Value>, added: Added| match added {
         Added::AlreadyThere => None,
         Added::ThereOtherwise => {
             otherwise.push(name);
             None
         }
         Added::Now { text, additions, existing } => {
-            made.push(Made { name, existing });
+            made.push(Made { name, existing, value });
             Some((text, additions))
         }
     };
     match &target.ours {
         Ours::Json(entries) => {
             for entry in entries {
-                if let Some((longer, additions)) = take(entry.name(), json::add(&text, entry)?) {
+                let value = match &entry.what {
+                    What::Setting(value) => Some(value.clone()),
+                    _ => None,
+                };
+                if let Some((longer, additions)) = take(entry.name(), value, json::add(&text, entry)?) {
                     all = all.then(&additions);
                     text = longer;
                 }
             }
         }
         Ours::Toml(table) => {
-            if let Some((longer, additions)) = take(name_of(table), toml::add(&text, table)?) {
+            if let Some((longer, additions)) = take(name_of(table), None, toml::add(&text, table)?) {
                 all = additions;
                 text = longer;
             }
@@ -153,7 +158,7 @@ fn put_in_todays_form(
     let mut lines = swapped(changed_lines(before, &gone));
     lines.retain(is_removed);
     lines.extend(changed_lines(&text, &additions));
-    let made = record.made.iter().map(|made| Made { name: made.name.clone(), existing }).collect();
+    let made = record.made.iter().map(|made| Made { existing, ..made.clone() }).collect();
     let steps = vec![Step::new(&text, &additions)];
     let record = Record { made, steps, ..record.clone() };
     let texts = [Some(before.to_owned()), Some(text)];
@@ -214,8 +219,13 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
         Ours::Whole(ours) if is_exact || current == *ours => text.clear(),
         Ours::Whole(_) => otherwise.push("the whole file".to_owned()),
         Ours::Json(entries) if !is_exact => {
-            for entry in entries {
+            // The first of several in one object knows whether the object was made for them.
+            for entry in entries.iter().rev() {
                 let Some(keep) = kept_names(record.as_ref(), entry) else { continue };
+                let entry = &as_it_was_made(record.as_ref(), entry);
+                if matches!(entry.what, What::Setting(_)) && json::remove(&text, entry, keep)?.is_none() {
+                    otherwise.push(entry.name());
+                }
                 while let Some((shorter, additions)) = json::remove(&text, entry, keep)? {
                     gone = additions.then(&gone);
                     text = shorter;
@@ -253,10 +263,25 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
 /// Returns how many of the names that lead to an entry stay when it goes; none where the entry is not ours.
 fn kept_names(record: Option<&Record>, entry: &Entry) -> Option<usize> {
     match record {
-        Some(record) => record.made.iter().find(|made| made.name == entry.name()).map(|made| made.existing),
+        Some(record) => made(record, entry).map(|made| made.existing),
+        // Whoever else sets it need not be us.
+        None if matches!(entry.what, What::Setting(_)) => None,
         None if matches!(entry.what, What::Member(_)) => Some(entry.path.len() - 1),
         None => Some(entry.path.len()),
     }
+}
+
+/// Returns an entry with the value that it was given when it was made.
+fn as_it_was_made(record: Option<&Record>, entry: &Entry) -> Entry {
+    let value = record.and_then(|record| made(record, entry)?.value.clone());
+    match (&entry.what, value) {
+        (What::Setting(_), Some(value)) => Entry { path: entry.path.clone(), what: What::Setting(value) },
+        _ => entry.clone(),
+    }
+}
+
+fn made<'a>(record: &'a Record, entry: &Entry) -> Option<&'a Made> {
+    record.made.iter().find(|made| made.name == entry.name())
 }
 
 fn is_nothing(value: &serde_json::Value) -> bool {

@@ -1,6 +1,7 @@
 //! What is needed to take back what was added to a file. It holds nothing of what others wrote there.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use taskyard_core::config_edit::Additions;
 
 /// What was added to one file, step by step.
@@ -21,6 +22,9 @@ pub(super) struct Record {
 pub(super) struct Made {
     pub(super) name: String,
     pub(super) existing: usize,
+    /// The value of a setting that others use as well, which is ours as long as it has this value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<Value>,
 }
 
 /// What was added at one time, and how the text is recognised to which it belongs.

@@ -5,7 +5,7 @@ use jsonc_parser::common::Ranged as _;
 use serde_json::{Value, json};
 
 use super::super::text_layout::{begins_line, indentation, line_end};
-use super::super::{Added, Additions, Entry, Unfit, What};
+use super::super::{Added, Additions, Entry, Unfit};
 use super::container::Container;
 use super::document::{Document, member, read};
 use super::meaning::{place_of, with};
@@ -24,7 +24,7 @@ pub fn add(text: &str, entry: &Entry) -> Result<Added, Unfit> {
     }
     if place_of(&before, entry).is_some() {
         let value = entry.path.iter().try_fold(&before, |value, name| value.get(name));
-        let same = !matches!(entry.what, What::Member(_)) || value == Some(&entry.value());
+        let same = !entry.is_member() || value == Some(&entry.value());
         return Ok(if same { Added::AlreadyThere } else { Added::ThereOtherwise });
     }
     let (insertions, existing) = match &document.root {
@@ -60,7 +60,7 @@ fn below(document: &Document<'_>, root: &Node<'_>, entry: &Entry) -> Result<(Vec
 /// Returns the value of the member at a depth of the path, with everything below it down to the entry.
 fn rest(entry: &Entry, depth: usize) -> Value {
     let value = entry.value();
-    let innermost = if matches!(entry.what, What::Member(_)) { value } else { json!([value]) };
+    let innermost = if entry.is_member() { value } else { json!([value]) };
     entry.path[depth + 1..].iter().rev().fold(innermost, |value, name| json!({ name: value }))
 }
 

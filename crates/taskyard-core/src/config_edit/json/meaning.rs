@@ -13,7 +13,7 @@ pub(super) fn with(mut root: Value, entry: &Entry) -> Value {
 fn put(place: &mut Value, path: &[String], entry: &Entry) {
     let (Some(members), Some((name, rest))) = (place.as_object_mut(), path.split_first()) else { return };
     let is_last = rest.is_empty();
-    if is_last && matches!(entry.what, What::Member(_)) {
+    if is_last && entry.is_member() {
         members.insert(name.clone(), entry.value());
         return;
     }
@@ -57,7 +57,7 @@ pub(super) fn place_of(root: &Value, entry: &Entry) -> Option<Vec<Step>> {
     let found = entry.path.iter().try_fold(root, |value, name| value.as_object()?.get(name))?;
     let is_ours = |hook: &Value, command: &str| hook.get("command").and_then(Value::as_str) == Some(command);
     match &entry.what {
-        What::Member(_) => {}
+        What::Member(_) | What::Setting(_) => {}
         What::Word(word) => {
             let number = found.as_array()?.iter().position(|item| item.as_str() == Some(word))?;
             place.push(Step::Number(number));

@@ -5,12 +5,12 @@ use std::ops::Range;
 use jsonc_parser::ast::Value as Node;
 use serde_json::Value;
 
-use super::super::{Additions, Entry, Unfit};
+use super::super::{Additions, Entry, Unfit, What};
 use super::container::Container;
 use super::document::{Document, member, read};
 use super::meaning::{Step, place_of, without};
 
-/// Takes an entry of ours out of a JSON file; none where it is not there. Returns the text without it, and what of the given
+/// Takes an entry of ours out of a JSON file; none where it is not there, or is a setting that has another value now. Returns the text without it, and what of the given
 /// text that was.
 ///
 /// So many of the names that lead to the entry stay whatever happens; what is empty below them goes too.
@@ -18,6 +18,11 @@ pub fn remove(text: &str, entry: &Entry, keep: usize) -> Result<Option<(String, 
     let document = Document::parse(text)?;
     let meaning = document.meaning();
     let Some(mut place) = place_of(&meaning, entry) else { return Ok(None) };
+    if let What::Setting(ours) = &entry.what
+        && entry.path.iter().try_fold(&meaning, |value, name| value.get(name)) != Some(ours)
+    {
+        return Ok(None);
+    }
     while place.len() > keep + 1 && is_alone(&meaning, &place) {
         place.pop();
     }
