@@ -1,7 +1,9 @@
 //! What a command works with: the flags, the environment and the working directory, read once, and the yard they lead to.
 
 mod acting;
+mod choosing;
 mod warnings;
+mod writing;
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::sync::Arc;
 
 use taskyard::Yard;
 use taskyard::config::{Config, Project, RuleWord};
-use taskyard::core::rules::list_choice::{self, Choice};
+use taskyard::core::rules::list_choice::Choice;
 use taskyard::core::{ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
@@ -29,6 +31,8 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::{candidates, places};
 
+use writing::Writes;
+
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -43,8 +47,11 @@ pub(crate) struct Context {
     places: OnceCell<Places>,
     opened: OnceCell<Opened>,
     teams: OnceCell<Arc<Teams>>,
+    choice: OnceCell<Choice>,
+    list_of_directory: OnceCell<Choice>,
     /// Whether what is wrong with journals was told already.
     damage_is_told: Cell<bool>,
+    writes: Writes,
 }
 
 impl Context {
@@ -63,7 +70,10 @@ impl Context {
             places: OnceCell::new(),
             opened: OnceCell::new(),
             teams: OnceCell::new(),
+            choice: OnceCell::new(),
+            list_of_directory: OnceCell::new(),
             damage_is_told: Cell::new(false),
+            writes: Writes::default(),
         }
     }
 
@@ -92,13 +102,6 @@ impl Context {
             self.directory = Ok(directory.to_owned());
         }
         self
-    }
-
-    /// Returns the same context outside of any session of the client.
-    pub(crate) fn outside_sessions(&self) -> Self {
-        let environment = Environment { client_session: None, ..self.environment.clone() };
-        let context = Self::new(self.globals.clone(), environment, self.cancel.clone());
-        context.at(self.directory.as_deref().ok())
     }
 
     /// Returns the environment.
@@ -195,6 +198,7 @@ impl Context {
                 data: places::data(&self.environment).ok(),
                 directory: self.directory.as_ref().ok().cloned(),
                 session: self.environment.client_session.clone(),
+                client_teammate: self.client_teammate(),
                 rules: self.rules()?,
             })
         })
@@ -216,32 +220,6 @@ impl Context {
         let missing = places::client_config(&self.environment).and_then(|_| places::data(&self.environment));
         let unknown = || Problem::new(Exit::CouldNot, "no_place", "this store has no place for that");
         missing.err().unwrap_or_else(unknown)
-    }
-
-    /// Returns the list that is meant, and why.
-    pub(crate) fn choice(&self) -> Result<Choice, Problem> {
-        let rules = self.rules()?;
-        let mut candidates = candidates::said(self.globals.list.as_ref(), &self.environment);
-        if !candidates::is_enough(&candidates) {
-            candidates.team = self.team_list(rules)?;
-            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
-            if *self.address()? == Address::Documents {
-                candidates = candidates.of_the_project();
-            }
-        }
-        Ok(list_choice::choose(&candidates, rules)?)
-    }
-
-    /// Returns the name of the list of the team that whoever acts is in. Whoever has no name but the user's is there as a
-    /// person, and works on the list of the directory.
-    fn team_list(&self, rules: Rules) -> Result<Option<String>, Problem> {
-        let is_agent = self.named_agent().is_some() || self.session_agent().is_some();
-        if !is_agent || !self.has_teams(rules) {
-            return Ok(None);
-        }
-        let Ok(teams) = self.teams() else { return Ok(None) };
-        let seat = teams.only_seat(&self.actor()?)?;
-        Ok(seat.and_then(|seat| teams.list_of(&seat.team.name).ok()).map(|list| list.as_str().to_owned()))
     }
 
     /// Returns the teams for the length of one command: who is in them is read once. A command that goes on for longer takes
@@ -275,6 +253,7 @@ impl Context {
         let choice = self.choice()?;
         let rules = self.rules()?;
         let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(rules);
+        self.writes.follow(&yard);
         let yard = match self.teams() {
             Ok(teams) if self.has_teams(rules) => yard.with_teams(teams),
             // Without a place for what we remember there are no teams, and tasks all the same.
@@ -303,8 +282,10 @@ impl Context {
         let rules = self.rules()?;
         let client_config = places::client_config(&self.environment).ok();
         let is_named = self.named_agent().is_some() && self.has_teams(rules);
-        let seat = match self.teams() {
-            Ok(teams) if is_named => teams.only_seat(&self.actor()?).unwrap_or_default(),
+        // Whoever works on another list than its team's is no teammate there.
+        let list = if is_named { self.choice().ok().map(|choice| choice.list) } else { None };
+        let seat = match (self.teams(), list) {
+            (Ok(teams), Some(list)) => teams.seat_on(&self.actor()?, &list).unwrap_or_default(),
             _ => None,
         };
         let team = seat.map(|seat| Teammate { name: seat.name, team: seat.team.name.to_string() });

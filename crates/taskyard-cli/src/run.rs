@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
@@ -55,11 +56,18 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let terminal = Terminal::detect(globals.color, &environment, now());
     let mut output = Output::new(terminal, globals.json, globals.quiet);
     let armed = arm_failpoints(&environment);
-    let context = Context::new(globals, environment, cancel);
+    let context = Rc::new(Context::new(globals, environment, cancel));
     if command.may_hold_locks() && armed.is_ok() {
         reopen_tasks(&context);
+        // Whatever the end of jobs meant for tasks is not what this command does.
+        context.forget_writes();
+    }
+    if !command.speaks_a_protocol() {
+        let context = Rc::clone(&context);
+        output.name_other_lists(move || context.other_lists_written());
     }
     let result = armed.and_then(|()| command.run(&context, &mut output));
+    let result = result.and_then(|exit| output.tell_of_other_lists().map(|()| exit).map_err(Problem::from));
     let warned = context.tell_notices(&mut output).map_err(Problem::from);
     // A command that failed because of it has told of it.
     let is_told = matches!(&result, Err(problem) if problem.report().code == "journal_damaged");
@@ -68,6 +76,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
         Ok(exit) => exit,
         Err(problem) => output.problem(&with_the_way_back(problem, &context)),
     };
+    output.consider_list_named();
     (exit, output)
 }
 

@@ -16,7 +16,9 @@ use crate::took::Took;
 /// A temporary home with the client's lists, our data directory and the binary to run.
 #[derive(Debug)]
 pub struct Home {
-    folder: TempDir,
+    _folder: TempDir,
+    /// Called like the list that commands work on, so that it is the list of this directory.
+    path: PathBuf,
     binary: PathBuf,
 }
 
@@ -37,12 +39,14 @@ impl Home {
     /// Makes an empty home for a binary, `env!("CARGO_BIN_EXE_taskyard")` say.
     pub fn new(binary: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("taskyard-").tempdir().expect("a temporary directory can be made");
-        Self { folder, binary: PathBuf::from(binary) }
+        let path = folder.path().join("L");
+        fs::create_dir(&path).expect("a directory can be made in it");
+        Self { _folder: folder, path, binary: PathBuf::from(binary) }
     }
 
     /// Returns the home directory.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     /// Returns the directory of lists.

@@ -34,6 +34,7 @@ fn places(folder: &Path) -> Places {
         data: Some(folder.join("data")),
         directory: Some(folder.to_owned()),
         session: None,
+        client_teammate: None,
         rules: Rules::Strict,
     }
 }

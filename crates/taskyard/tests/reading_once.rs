@@ -19,7 +19,8 @@ fn agent(name: &str) -> AgentName {
 /// Returns a yard on the list of a team that `boss` leads and `ana` is in, whose plan is to be approved, and what counts.
 fn in_team() -> (Yard, Arc<CountingTeams>) {
     let counting = Arc::new(CountingTeams::over(Arc::new(MemoryTeams::new())));
-    let teams = Arc::new(Teams::over(Arc::clone(&counting) as _, Rules::Strict, TeamCaller::default()));
+    let caller = TeamCaller { directory: Some("/work".into()), ..TeamCaller::default() };
+    let teams = Arc::new(Teams::over(Arc::clone(&counting) as _, Rules::Strict, caller));
     let new = NewTeam { name: TeamName::new("alpha").unwrap(), description: None, agent_type: None };
     let boss = teams.create(&new, &agent("boss")).unwrap().unwrap();
     let ana = NewMember {

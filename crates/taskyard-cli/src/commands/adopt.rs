@@ -1,11 +1,15 @@
 //! `taskyard adopt`
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone, task_line};
-use taskyard::operations::{MergeWhich, SessionList};
+use taskyard::core::rules::list_choice::is_session_list;
+use taskyard::machine::{Binding, Machine};
+use taskyard::operations::{MergeWhich, Merged, SessionList, SharedBy};
 
 use super::merge::{as_json, tell};
 use crate::context::Context;
@@ -18,85 +22,199 @@ use crate::problem::Problem;
 ///
 /// The client starts every session with a list of its own, and what was still open stays behind in the old one. Without
 /// arguments this finds the lists that earlier sessions in this directory left, and offers to bring their open tasks here.
+///
+/// A list that others count on keeps its tasks, unless --yes is given with its name: the list of this directory, one that a
+/// directory is bound to (`taskyard use`), one of a team. What somebody works on this moment is not moved at all.
 #[derive(Debug, Args)]
 pub(crate) struct Adopt {
     /// The list to take the open tasks of
     #[arg(value_name = "LIST")]
     source: Option<String>,
 
-    /// Take everything that was found, without asking
-    #[arg(long, conflicts_with = "source")]
+    /// Do not ask: take everything that was found, or take LIST though others count on it
+    #[arg(long)]
     yes: bool,
 }
 
 impl Adopt {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let yard = context.yard()?;
-        if let Some(source) = self.source {
-            let answers = take(&yard, &[ListId::new(source)?], output)?;
-            if let (true, [answer]) = (output.is_json(), &answers[..]) {
-                output.document(answer)?;
-            }
-            return Ok(Exit::Done);
+        let sharing = Sharing { yard: context.yard()?, context };
+        // Where tasks come from and where they go is in every answer.
+        output.consider_list_named();
+        match &self.source {
+            Some(source) => take_one(&sharing, &ListId::new(source.as_str())?, self.yes, output),
+            None => take_found(&sharing, self.yes, output),
         }
-        let config = places::client_config(context.environment())?;
-        let mut found = yard.left_by_sessions(&config, context.directory()?)?;
-        found.retain(|session| &session.list != yard.list_id());
-        if self.yes {
-            let lists: Vec<ListId> = found.into_iter().map(|session| session.list).collect();
-            let adopted = take(&yard, &lists, output)?;
-            if output.is_json() {
-                output.document(json!({ "adopted": adopted }))?;
-            } else if lists.is_empty() {
-                output.say(&Line::plain("No earlier session left open tasks here"))?;
-            }
-            return Ok(Exit::Done);
+    }
+}
+
+/// Knows who counts on which list.
+struct Sharing<'a> {
+    yard: Yard,
+    context: &'a Context,
+}
+
+impl Sharing<'_> {
+    /// Says who counts on finding tasks in a list; none where nobody is known to.
+    fn of(&self, list: &ListId) -> Result<Option<String>, Problem> {
+        if self.context.list_of_directory().is_ok_and(|own| own.list == *list) {
+            return Ok(Some("it is the list of this directory".to_owned()));
         }
+        Ok(self.yard.shared_by(list, self.bindings()?)?.map(|shared| match shared {
+            SharedBy::Binding { directory } => format!("`{}` is bound to it", directory.display()),
+            SharedBy::Team { name } => format!("it is the list of team {name}"),
+        }))
+    }
+
+    fn bindings(&self) -> Result<Vec<Binding>, Problem> {
+        let machine = match places::data(self.context.environment()) {
+            Ok(data) => Machine::look(&data)?,
+            Err(_) => None,
+        };
+        Ok(machine.map(|machine| machine.bindings()).transpose()?.unwrap_or_default())
+    }
+}
+
+/// Takes the open tasks of one list.
+fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Output) -> Result<Exit, Problem> {
+    let yard = &sharing.yard;
+    if from == yard.list_id() {
         if output.is_json() {
-            output.document(json!({"sessions": found.iter().map(shape).collect::<Vec<_>>()}))?;
-            return Ok(Exit::Done);
-        }
-        if found.is_empty() {
-            output.say(&Line::plain("No earlier session left open tasks here"))?;
-            return Ok(Exit::Done);
-        }
-        for session in &found {
-            show(session, output)?;
-        }
-        let question =
-            format!("Bring {} here, into {}?", if found.len() == 1 { "them" } else { "all of them" }, yard.list_id());
-        if output.ask(&question)? {
-            let lists: Vec<ListId> = found.into_iter().map(|session| session.list).collect();
-            take(&yard, &lists, output)?;
+            output.document(as_json(&Merged::default(), from, yard.list_id()))?;
         } else {
-            let mut line = Line::new().with(Tone::Dim, "bring one here with ").with(Tone::Hint, "taskyard adopt LIST");
-            line.push(Tone::Dim, ", all of them with ");
-            line.push(Tone::Hint, "taskyard adopt --yes");
+            let mut line = Line::new().with(Tone::Strong, from.as_str());
+            line.push(Tone::Plain, " is the list in use here: there is nothing to bring");
             output.say(&line)?;
         }
-        Ok(Exit::Done)
+        return Ok(Exit::Done);
     }
-}
-
-/// Moves the open tasks of each list here, and returns what moved for programs.
-fn take(yard: &Yard, lists: &[ListId], output: &mut Output) -> Result<Vec<Value>, Problem> {
-    let mut answers = Vec::new();
-    for from in lists {
-        let merged = yard.merge(from, yard.list_id(), MergeWhich::Open)?.done()?;
-        if output.is_json() {
-            answers.push(as_json(&merged, from, yard.list_id()));
-        } else {
-            tell(&merged, from, yard.list_id(), output)?;
+    let is_any = !yard.open_tasks_of(from)?.is_empty();
+    let shared = if is_any { sharing.of(from)? } else { None };
+    if let Some(why) = shared.as_ref().filter(|_| !is_sure) {
+        let question = format!("Others count on {from}: {why}. Bring its open tasks here, into {}?", yard.list_id());
+        if !output.ask(&question)? {
+            return Err(counted_on(from, why));
         }
     }
-    Ok(answers)
+    let answer = take(yard, from, output)?;
+    if let Some(answer) = answer {
+        output.document(answer)?;
+    } else if let Some(why) = shared {
+        output.warn(&format!("others counted on {from}: {why}; they no longer find these tasks there"))?;
+    } else if is_any && !is_session_list(from.as_str()) {
+        let note = format!("  {from} is no session's list: whoever works on it no longer finds these tasks there");
+        output.say(&Line::new().with(Tone::Dim, &note))?;
+    }
+    Ok(Exit::Done)
 }
 
-fn show(session: &SessionList, output: &mut Output) -> Result<(), Problem> {
+/// Returns the problem that others count on a list.
+fn counted_on(list: &ListId, why: &str) -> Problem {
+    Problem::new(Exit::Refused, "shared_list", format!("others count on {list}: {why}; its tasks stay there"))
+        .hint(format!(
+            "work on it with `--list {list}`, or bring them here all the same with `taskyard adopt {list} --yes`"
+        ))
+        .detail("list", list.as_str())
+}
+
+/// Finds the lists that earlier sessions left, and takes their open tasks where that is wanted.
+fn take_found(sharing: &Sharing<'_>, is_sure: bool, output: &mut Output) -> Result<Exit, Problem> {
+    let (yard, context) = (&sharing.yard, sharing.context);
+    let found = left_by_sessions(yard, context)?;
+    let mut free = Vec::new();
+    let mut shared = Vec::new();
+    for session in found {
+        match sharing.of(&session.list)? {
+            None => free.push(session),
+            Some(why) => shared.push((session, why)),
+        }
+    }
+    if is_sure {
+        return take_all(yard, free, shared, output);
+    }
+    if output.is_json() {
+        let free = free.iter().map(|session| shape(session, None));
+        let shared = shared.iter().map(|(session, why)| shape(session, Some(why)));
+        output.document(json!({"sessions": free.chain(shared).collect::<Vec<_>>()}))?;
+        return Ok(Exit::Done);
+    }
+    if free.is_empty() && shared.is_empty() {
+        output.say(&Line::plain("No earlier session left open tasks here"))?;
+        return Ok(Exit::Done);
+    }
+    for session in &free {
+        show(session, None, output)?;
+    }
+    for (session, why) in &shared {
+        show(session, Some(why), output)?;
+    }
+    let them = if free.len() == 1 { "them" } else { "all of them" };
+    if !free.is_empty() && output.ask(&format!("Bring {them} here, into {}?", yard.list_id()))? {
+        return take_all(yard, free, Vec::new(), output);
+    }
+    let mut line = Line::new().with(Tone::Dim, "bring one here with ").with(Tone::Hint, "taskyard adopt LIST");
+    if !free.is_empty() {
+        line.push(Tone::Dim, ", all of them with ");
+        line.push(Tone::Hint, "taskyard adopt --yes");
+    }
+    output.say(&line)?;
+    Ok(Exit::Done)
+}
+
+/// Returns what sessions in this directory left in lists of their own.
+fn left_by_sessions(yard: &Yard, context: &Context) -> Result<Vec<SessionList>, Problem> {
+    let config = places::client_config(context.environment())?;
+    let directory: &Path = context.directory()?;
+    Ok(yard.left_by_sessions(&config, directory)?)
+}
+
+/// Takes the open tasks of every list on which nobody else counts and nobody works.
+fn take_all(
+    yard: &Yard,
+    free: Vec<SessionList>,
+    shared: Vec<(SessionList, String)>,
+    output: &mut Output,
+) -> Result<Exit, Problem> {
+    let mut adopted = Vec::new();
+    let mut left: Vec<(ListId, String)> = shared.into_iter().map(|(session, why)| (session.list, why)).collect();
+    let is_nothing = free.is_empty() && left.is_empty();
+    for session in free {
+        match yard.somebody_at_work_on(&session.list)? {
+            Some(agent) => left.push((session.list, format!("{agent} works on it"))),
+            None => adopted.extend(take(yard, &session.list, output)?),
+        }
+    }
+    if output.is_json() {
+        let left: Vec<Value> = left.iter().map(|(list, why)| json!({"list": list.as_str(), "reason": why})).collect();
+        output.document(json!({"adopted": adopted, "left": left}))?;
+    } else if is_nothing {
+        output.say(&Line::plain("No earlier session left open tasks here"))?;
+    } else {
+        for (list, why) in left {
+            output.warn(&format!("the tasks of {list} stay there: {why}"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Moves the open tasks of a list here. Tells people what moved, and returns it for programs.
+fn take(yard: &Yard, from: &ListId, output: &mut Output) -> Result<Option<Value>, Problem> {
+    let merged = yard.merge(from, yard.list_id(), MergeWhich::Open)?.done()?;
+    if output.is_json() {
+        return Ok(Some(as_json(&merged, from, yard.list_id())));
+    }
+    tell(&merged, from, yard.list_id(), output)?;
+    Ok(None)
+}
+
+fn show(session: &SessionList, shared: Option<&str>, output: &mut Output) -> Result<(), Problem> {
     let look = output.look();
     let mut line = Line::new().with(Tone::Strong, session.list.as_str());
     if let Some(moment) = session.last_used {
         line.push(Tone::Dim, &format!("  last used {}", look.time(moment)));
+    }
+    if let Some(why) = shared {
+        line.push(Tone::Dim, &format!("; others count on it: {why}"));
     }
     output.line(&line)?;
     let width = session.open.iter().map(|task| task.id.as_str().len() + 1).max().unwrap_or(0);
@@ -106,11 +224,15 @@ fn show(session: &SessionList, output: &mut Output) -> Result<(), Problem> {
     Ok(())
 }
 
-fn shape(session: &SessionList) -> Value {
-    json!({
+fn shape(session: &SessionList, shared: Option<&str>) -> Value {
+    let mut shape = json!({
         "session": session.session,
         "list": session.list.as_str(),
         "lastUsed": session.last_used.map(|moment| moment.to_string()),
         "tasks": Shapes(&session.open),
-    })
+    });
+    if let Some(why) = shared {
+        shape["sharedBy"] = why.into();
+    }
+    shape
 }

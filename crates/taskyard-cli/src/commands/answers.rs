@@ -163,9 +163,8 @@ pub(super) fn did(verb: &str, task: &Task) -> Line {
 
 /// Tells how to take a revision back.
 pub(super) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()> {
-    output.say(
-        &Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &format!("taskyard undo {revision}")),
-    )
+    let undo = format!("taskyard undo {revision}{}", output.list_flag());
+    output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &undo))
 }
 
 /// Returns what lies among the tasks and is none, for programs.

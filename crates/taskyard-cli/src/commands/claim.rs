@@ -124,7 +124,10 @@ impl Claim {
             None => yard.claim_next(&claim)?,
         };
         match outcome {
-            ClaimOutcome::Claimed(claimed) => won(&claimed, output),
+            ClaimOutcome::Claimed(claimed) => {
+                context.note_write(yard.list_id());
+                won(&claimed, output)
+            }
             ClaimOutcome::Refused { refusal, task } => {
                 let is_idle = matches!(refusal, ClaimRefusal::NothingReady { .. });
                 let gone = if is_idle { yard.gone()? } else { None };
@@ -199,7 +202,8 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
         output.warn(&held_already(&lease.agent, also_held))?;
     }
     output.lines(&task_text(task, &output.look()))?;
-    output.advise(&format!("when it is done: `taskyard done {} --token {}`", task.id, lease.token))?;
+    let flag = output.list_flag();
+    output.advise(&format!("when it is done: `taskyard done {} --token {}{flag}`", task.id, lease.token))?;
     Ok(Exit::Done)
 }
 

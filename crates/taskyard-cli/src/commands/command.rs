@@ -145,6 +145,11 @@ impl Command {
         )
     }
 
+    /// Tells whether what the command writes to stdout has a form that others chose: nothing may be added to it.
+    pub(crate) fn speaks_a_protocol(&self) -> bool {
+        matches!(self, Self::Mcp(_) | Self::Serve(_) | Self::Hook(_))
+    }
+
     /// Tells whether the command listens to signals itself, because it has programs to stop.
     pub(crate) fn stops_itself(&self) -> bool {
         matches!(self, Self::Work(_))

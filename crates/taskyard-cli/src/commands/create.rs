@@ -124,6 +124,7 @@ impl Create {
             let mut line = did("Created", &created.task);
             line.push(Tone::Dim, &format!(" in {}", yard.list_id()));
             output.say(&line)?;
+            output.consider_list_named();
             if let Some(why) = block_left {
                 output
                     .warn(&format!("the block in the description of #{} was left as it is: {why}", created.task.id))?;

@@ -8,7 +8,7 @@ use taskyard::operations::{MergeWhich, Merged};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{Output, Shapes};
+use crate::output::{Output, Shapes, quoted};
 use crate::problem::Problem;
 
 /// Move every task of one list into another
@@ -38,6 +38,7 @@ impl Merge {
         let yard = context.yard()?.on(into.clone());
         let yard = if self.force { yard.overruling() } else { yard };
         let merged = yard.merge(&from, &into, which)?.done()?;
+        output.consider_list_named();
         if output.is_json() {
             output.document(as_json(&merged, &from, &into))?;
             return Ok(Exit::Done);
@@ -90,10 +91,4 @@ pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut O
         output.say(&line)?;
     }
     Ok(())
-}
-
-/// Returns a list's name as one word of a shell.
-fn quoted(list: &ListId) -> String {
-    let name = list.as_str();
-    if name == list.directory() { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }

@@ -33,7 +33,9 @@ impl Prime {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let brief = yard.brief()?;
-        let lines = brief_lines(yard.list_id(), &brief);
+        let mut lines = brief_lines(yard.list_id(), &brief);
+        let own = context.list_of_directory().ok().filter(|own| own.list != *yard.list_id());
+        lines.extend(own.map(|own| format!("The list of this directory is another: {}", own.list)));
         if output.is_json() {
             let [pending, in_progress, completed] = brief.counts;
             let text: Vec<&str> = HOW.into_iter().chain(lines.iter().map(String::as_str)).collect();

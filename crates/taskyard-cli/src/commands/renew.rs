@@ -46,6 +46,7 @@ impl Renew {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let (task, lease) = yard.renew(&self.id, Token(self.token), self.ttl)?.done()?;
+        context.note_write(yard.list_id());
         if output.is_json() {
             let expires_at = expires_at(&lease);
             output.document(Answer { renewed: true, task: Shape(&task), token: lease.token.0, expires_at })?;

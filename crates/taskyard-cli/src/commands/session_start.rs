@@ -1,10 +1,12 @@
-//! The answer to the client's `SessionStart`: what is open in the list of the session, and what was left elsewhere.
+//! The answer to the client's `SessionStart`: which list is in use, what is open in it, and what was left in others.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use taskyard::Yard;
+use taskyard::core::ListId;
 use taskyard::core::render::{brief_lines, loss_in_words};
+use taskyard::core::rules::list_choice::short_session_list;
 use taskyard::operations::Brief;
 
 use super::hook_event::read_event;
@@ -18,12 +20,11 @@ use crate::{client_environment_file, places};
 /// The event.
 pub(super) const EVENT: &str = "SessionStart";
 
-/// Tells a new session of the client what is open, in few words; nothing where nothing is. Whatever is wrong on our side must not
+/// Tells a new session of the client which list is in use and what is open, in few words. Whatever is wrong on our side must not
 /// trouble the session, so that only an event that cannot be read is an error.
 pub(super) fn answer(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let event = read_event()?;
     match facts(context, &event, output) {
-        Ok(facts) if facts.is_empty() => {}
         Ok(facts) => {
             let told = json!({"hookEventName": EVENT, "additionalContext": facts.join("\n")});
             output.bare_document(json!({ "hookSpecificOutput": told }))?;
@@ -37,15 +38,18 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let context = context.in_session(text("session_id")).at(text("cwd").map(Path::new));
     tell_session_agent(&context, output)?;
+    let choice = context.choice()?;
     let yard = context.yard()?;
     let brief = yard.brief()?;
     let mut facts = Vec::new();
+    let here = format!("Taskyard keeps the tasks here in list {} ({})", choice.list, choice.reason);
     if brief.open() > 0 || is_loss(&brief) {
-        facts.push(
-            "Taskyard keeps the tasks of this session; `taskyard prime` says how one works with them.".to_owned(),
-        );
+        facts.push(format!("{here}; `taskyard prime` says how one works with them."));
         facts.extend(brief_lines(yard.list_id(), &brief));
+    } else {
+        facts.push(format!("{here}; nothing is open in it."));
     }
+    facts.extend(kept_by_own_tools(&context, &yard, brief.open())?);
     facts.extend(left_in_the_directory(&context, &yard)?);
     facts.extend(left_by_sessions(&context, &yard)?);
     context.tell_notices(output)?;
@@ -67,9 +71,38 @@ fn is_loss(brief: &Brief) -> bool {
     brief.gone.is_some_and(|gone| gone.is_loss())
 }
 
-/// Tells of the list that the directory has apart from the session, where something is open in it.
+/// Tells where the client's own task tools keep theirs, where that is another list than the one in use and there is anything open in
+/// either.
+fn kept_by_own_tools(context: &Context, yard: &Yard, open_here: usize) -> Result<Option<String>, Problem> {
+    let environment = context.environment();
+    let Some(session) = environment.client_session.as_ref() else { return Ok(None) };
+    let named = environment.client_list.as_ref();
+    let lists = named.map_or_else(|| vec![session.clone(), short_session_list(session)], |list| vec![list.clone()]);
+    let lists: Vec<ListId> = lists.into_iter().filter_map(|list| ListId::new(list).ok()).collect();
+    if lists.contains(yard.list_id()) {
+        return Ok(None);
+    }
+    let mut theirs = String::new();
+    for list in lists {
+        let open = yard.open_tasks_of(&list)?.len();
+        if open > 0 {
+            let (tasks, them) = counted(open);
+            theirs.push_str(&format!(" ({tasks} open in {list}; `taskyard adopt {list}` brings {them} here)"));
+        }
+    }
+    let unite = "`taskyard setup claude --scope project` has them use this one";
+    let is_told = open_here > 0 || !theirs.is_empty();
+    Ok(is_told.then(|| format!("Claude Code's own task tools keep another list{theirs}; {unite}")))
+}
+
+fn counted(open: usize) -> (String, &'static str) {
+    if open == 1 { ("1 task is".to_owned(), "it") } else { (format!("{open} tasks are"), "them") }
+}
+
+/// Tells of the list of the directory itself, where another is in use and something is open in it. Its tasks stay there: people
+/// share it.
 fn left_in_the_directory(context: &Context, yard: &Yard) -> Result<Option<String>, Problem> {
-    let list = context.outside_sessions().choice()?.list;
+    let list = context.list_of_directory()?.list;
     if list == *yard.list_id() {
         return Ok(None);
     }
@@ -77,16 +110,17 @@ fn left_in_the_directory(context: &Context, yard: &Yard) -> Result<Option<String
     if is_loss(&brief) {
         return Ok(brief.gone.and_then(|gone| loss_in_words(&gone, &list, |moment| moment.to_string())));
     }
-    let open = brief.open();
-    let (tasks, them) = if open == 1 { ("1 task is".to_owned(), "it") } else { (format!("{open} tasks are"), "them") };
-    let adopt = format!("`taskyard adopt {list}` brings {them} here");
-    Ok((open > 0).then(|| format!("{tasks} open in {list}, the list of this directory; {adopt}")))
+    let (tasks, them) = counted(brief.open());
+    let how = format!("`--list {list}` works on {them} there");
+    Ok((brief.open() > 0)
+        .then(|| format!("{tasks} open in {list}, the list of this directory, which its people share; {how}")))
 }
 
 /// Tells of what earlier sessions in the directory left open in lists of their own.
 fn left_by_sessions(context: &Context, yard: &Yard) -> Result<Option<String>, Problem> {
     let config = places::client_config(context.environment())?;
-    let left = yard.left_by_sessions(&config, context.directory()?)?;
+    let mut left = yard.left_by_sessions(&config, context.directory()?)?;
+    left.retain(|earlier| Some(&earlier.session) != context.environment().client_session.as_ref());
     let open: usize = left.iter().map(|session| session.open.len()).sum();
     let tasks = if open == 1 { "1 open task".to_owned() } else { format!("{open} open tasks") };
     Ok((open > 0).then(|| format!("Earlier sessions in this directory left {tasks}; `taskyard adopt` shows them")))

@@ -131,6 +131,7 @@ fn create(
     let yard = context.yard()?;
     let new = NewTeam { name, description, agent_type: None };
     let (seat, list) = yard.create_team(&teams, &new, reset)??;
+    output.consider_list_named();
     if output.is_json() {
         let path = teams.file_of(&seat.team.name).map(|path| path.display().to_string());
         output.document(json!({
@@ -270,6 +271,7 @@ impl Join {
         };
         let seat = teams.join(&team, &new)??;
         let list = teams.list_of(&seat.team.name)?;
+        output.consider_list_named();
         let colour = seat.member().and_then(|member| member.color.clone());
         if output.is_json() {
             output.document(json!({

@@ -4,7 +4,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use taskyard::config::ConfigNotice;
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::{AgentName, ListId};
 use taskyard::opening::Address;
+use taskyard::teams::Seat;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -26,14 +28,21 @@ impl Where {
         let path = address.path_of_list(&choice.list, context.places()?);
         let data = places::data(context.environment()).ok();
         let notices = &context.config()?.notices;
+        // Without a working directory there is none that could have a list.
+        let own = context.list_of_directory().ok();
+        let other_teams = other_teams(context, &choice.list)?;
         if output.is_json() {
             output.document(json!({
                 "list": choice.list.as_str(),
                 "store": address.to_string(),
                 "reason": choice.reason.words(),
+                "directoryList": own.as_ref().map(|own| own.list.as_str()),
                 "path": path.map(|path| path.display().to_string()),
                 "data": data.map(|data| data.display().to_string()),
                 "agent": context.actor()?.as_str(),
+                "otherTeams": other_teams.iter().map(|(team, list, joined)| {
+                    json!({"team": team, "list": list.as_str(), "joinedIn": joined})
+                }).collect::<Vec<_>>(),
                 "ignored": notices.iter().map(ignored).collect::<Vec<_>>(),
             }))?;
             return Ok(Exit::Done);
@@ -48,6 +57,9 @@ impl Where {
         let mut fact = |name: &str, value: &str| {
             output.line(&Line::new().with(Tone::Dim, &format!("  {name:7}")).with(Tone::Plain, value))
         };
+        if let Some(own) = own.filter(|own| own.list != choice.list) {
+            fact("here", &format!("{}, the list of this directory ({})", own.list, own.reason))?;
+        }
         fact("store", &address.to_string())?;
         if let Some(path) = path {
             let missing = if path.exists() { "" } else { " (not there yet)" };
@@ -57,6 +69,10 @@ impl Where {
             fact("data", &data.display().to_string())?;
         }
         fact("agent", context.actor()?.as_str())?;
+        for (team, list, joined) in other_teams {
+            let joined = joined.map_or_else(|| "somewhere".to_owned(), |joined| format!("in {joined}"));
+            fact("team", &format!("{team}, joined {joined}; its list counts there, or with --list {list}"))?;
+        }
         for notice in notices {
             fact(
                 "ignored ",
@@ -68,6 +84,19 @@ impl Where {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Returns the teams that whoever acts is in and whose lists are not the one it works on here: the name, the list, and where it
+/// joined.
+fn other_teams(context: &Context, chosen: &ListId) -> Result<Vec<(String, ListId, Option<String>)>, Problem> {
+    let (Ok(teams), Some(agent)) = (context.teams(), context.named_agent().and_then(AgentName::new)) else {
+        return Ok(Vec::new());
+    };
+    let of_seat = |seat: Seat| {
+        let list = teams.list_of(&seat.team.name).ok().filter(|list| list != chosen)?;
+        Some((seat.team.name.to_string(), list, seat.member().and_then(|member| member.cwd.clone())))
+    };
+    Ok(teams.seats_of(&agent)?.into_iter().filter_map(of_seat).collect())
 }
 
 /// Returns what of a configuration file does not count; without keys, the whole file.

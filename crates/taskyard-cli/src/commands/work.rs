@@ -258,7 +258,8 @@ fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Re
     } else {
         output.lines(&summary(report))?;
         if let Some(task) = report.gave_up.iter().chain(&report.passed_over).next() {
-            output.advise(&format!("to have it tried again: `taskyard update {task} --meta attempts=null`"))?;
+            let flag = output.list_flag();
+            output.advise(&format!("to have it tried again: `taskyard update {task} --meta attempts=null{flag}`"))?;
         }
     }
     Ok(match report {

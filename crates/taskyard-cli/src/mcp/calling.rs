@@ -11,7 +11,7 @@ use serde_json::Value;
 use taskyard::calls::failed;
 use taskyard::config::ConfigNotice;
 use taskyard::core::ListId;
-use taskyard::core::tools::{Answer, catalogue, todo_write};
+use taskyard::core::tools::{Answer, catalogue, task_claim, task_create, task_release, task_update, todo_write};
 use taskyard::hooks::Notice;
 use taskyard::process::Cancel;
 use taskyard::store::FileCare;
@@ -138,12 +138,15 @@ fn make_now(
     seat: &Arc<WorkerSeat>,
     recorder: Option<Recorder>,
 ) -> Answer {
-    let (called, hooks) = match place.bench(caller, cancel, seat) {
-        Ok(Bench { toolbox, hooks }) => (toolbox.call(&call.tool, &call.input), Some(hooks)),
-        Err(error) => (Err(error), None),
+    let (called, hooks, other_list) = match place.bench(caller, cancel, seat) {
+        Ok(Bench { toolbox, hooks, other_list }) => (toolbox.call(&call.tool, &call.input), Some(hooks), other_list),
+        Err(error) => (Err(error), None, None),
     };
     match called {
         Ok(mut answer) => {
+            if let Some((list, own)) = other_list.filter(|_| !answer.is_error && writes_tasks(&call.tool)) {
+                name_list(&list, &own, &mut answer);
+            }
             for notice in place.take_config_notices() {
                 let advice = if matches!(notice, ConfigNotice::Untrusted { .. }) { ALLOW } else { "" };
                 tell(&format!("{notice}{advice}"), &mut answer, place);
@@ -164,6 +167,19 @@ fn make_now(
             failed(&error, place.rules())
         }
     }
+}
+
+/// Names the list that was written to, which is not the one of the directory.
+fn name_list(list: &ListId, own: &ListId, answer: &mut Answer) {
+    answer.text.push_str(&format!("\n\n(In list {list}; the list of this directory is {own}.)"));
+    if let Some(Value::Object(structure)) = &mut answer.structured {
+        structure.insert("list".to_owned(), list.as_str().into());
+    }
+}
+
+/// Tells whether a tool writes to the list.
+fn writes_tasks(tool: &str) -> bool {
+    [task_create::TOOL.name, task_update::TOOL.name, task_claim::TOOL.name, task_release::TOOL.name].contains(&tool)
 }
 
 /// Says, once for each list, that its journal is damaged.

@@ -13,7 +13,7 @@ use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
-use taskyard::core::{AgentName, ClientVersion, Holder, Rules};
+use taskyard::core::{AgentName, ClientVersion, Holder, ListId, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::Warden;
 use taskyard::liveness::{longest_silence, own_mark};
@@ -40,8 +40,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 pub(super) struct Place {
     directory: Option<PathBuf>,
     yard: Yard,
-    /// Whether calls are made on the list of the team their agent is in: nobody said in so many words which list it is.
+    /// Whether calls are made on the list of the team their agent works for here: nobody said in so many words which list it is.
     follows_team: bool,
+    /// The list of the directory itself; none where answers need not say that they are about another.
+    own_list: Option<ListId>,
     hooks: Arc<Hooks>,
     config: Config,
     /// What of the configuration does not count, until an agent was told.
@@ -66,6 +68,8 @@ pub(super) struct Place {
 pub(super) struct Bench {
     pub(super) toolbox: Toolbox,
     pub(super) hooks: Arc<Hooks>,
+    /// The list that is worked on and that of the directory, where those are two.
+    pub(super) other_list: Option<(ListId, ListId)>,
 }
 
 impl Place {
@@ -73,6 +77,11 @@ impl Place {
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?.lasting();
         let follows_team = !is_said(context.choice()?.reason);
+        // Whoever calls over HTTP works in some other directory than the server. The client's own answers and those of other
+        // dialects have no place for it.
+        let is_ours = options.system == System::Tasks && !yard.rules().is_client();
+        let names_lists = is_ours && options.leases == Leases::Connection;
+        let own_list = context.list_of_directory().ok().filter(|_| names_lists).map(|own| own.list);
         let config = context.config()?.clone();
         config.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
         let directory = context.directory().ok().map(Path::to_owned);
@@ -107,6 +116,7 @@ impl Place {
             warden: OnceLock::new(),
             is_warden_called: AtomicBool::new(false),
             follows_team,
+            own_list,
             yard,
         })
     }
@@ -241,6 +251,8 @@ impl Place {
         };
         self.reopen_tasks();
         let is_here = yard.list_id() == self.yard.list_id();
+        let other_list = self.own_list.clone().filter(|own| own != yard.list_id());
+        let other_list = other_list.map(|own| (yard.list_id().clone(), own));
         let toolbox = Toolbox::new(yard, self.options.system);
         // What is remembered is of the list of this place, and an agent may work on its team's.
         let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
@@ -251,7 +263,7 @@ impl Place {
             }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
-        Ok(Bench { toolbox, hooks })
+        Ok(Bench { toolbox, hooks, other_list })
     }
 
     /// Opens the tasks again whose jobs failed or were lost: before every look at the list, and every change.
@@ -275,7 +287,10 @@ impl Place {
 
 /// Tells whether somebody said in so many words which list it is.
 fn is_said(reason: Reason) -> bool {
-    matches!(reason, Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config)
+    matches!(
+        reason,
+        Reason::Flag | Reason::TaskyardList | Reason::ClientList | Reason::Config | Reason::ConfiguredSession
+    )
 }
 
 /// Returns how tasks are claimed, whoever does.

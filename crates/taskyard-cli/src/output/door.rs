@@ -8,6 +8,7 @@ use taskyard::core::render::{Line, Look, Tone, ansi};
 
 use super::careful::Careful;
 use super::json::Document;
+use super::other_lists::{LookForOtherLists, OtherLists, quoted};
 use super::terminal::Terminal;
 use crate::exit::Exit;
 use crate::problem::{Problem, Report};
@@ -22,12 +23,37 @@ pub(crate) struct Output {
     terminal: Terminal,
     json: bool,
     quiet: bool,
+    other_lists: Option<LookForOtherLists>,
 }
 
 impl Output {
     /// Opens the door.
     pub(crate) fn new(terminal: Terminal, json: bool, quiet: bool) -> Self {
-        Self { stdout: BufWriter::with_capacity(64 * 1024, io::stdout()), terminal, json, quiet }
+        Self { stdout: BufWriter::with_capacity(64 * 1024, io::stdout()), terminal, json, quiet, other_lists: None }
+    }
+
+    /// Names the lists in the answer that the command wrote to besides that of the directory, from now on.
+    pub(crate) fn name_other_lists(&mut self, look: impl Fn() -> Option<OtherLists> + 'static) {
+        self.other_lists = Some(LookForOtherLists(Box::new(look)));
+    }
+
+    /// Takes it that the answer names the list it is about: nothing more is said of it.
+    pub(crate) fn consider_list_named(&mut self) {
+        self.other_lists = None;
+    }
+
+    /// Returns what to add to a command that is to be typed next, so that it is about the list that was written to: a flag where that
+    /// is not the one of the directory.
+    pub(crate) fn list_flag(&self) -> String {
+        let other = self.other_lists.as_ref().and_then(|look| (look.0)());
+        let list = other.as_ref().and_then(|other| other.lists.first());
+        list.map(|list| format!(" --list {}", quoted(list))).unwrap_or_default()
+    }
+
+    /// Tells people which other lists were written to, where there are any; nothing more is said of them then.
+    pub(crate) fn tell_of_other_lists(&mut self) -> io::Result<()> {
+        let Some(look) = self.other_lists.take().filter(|_| !self.json && !self.quiet) else { return Ok(()) };
+        (look.0)().map_or(Ok(()), |other| self.line(&other.line()))
     }
 
     /// Tells whether the answer is to be JSON.
@@ -133,8 +159,10 @@ impl Output {
 
     /// Writes the answer as one JSON object on one line.
     pub(crate) fn document(&mut self, body: impl Serialize) -> io::Result<()> {
+        let other = self.other_lists.as_ref().and_then(|look| (look.0)());
+        let list = other.as_ref().and_then(|other| other.lists.first());
         let mut serializer = Serializer::with_formatter(&mut self.stdout, Careful);
-        Document::new(body).serialize(&mut serializer).map_err(io::Error::from)?;
+        Document::new(body, list).serialize(&mut serializer).map_err(io::Error::from)?;
         self.stdout.write_all(b"\n")
     }
 

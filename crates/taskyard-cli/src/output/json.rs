@@ -5,20 +5,22 @@ use serde_json::{Value, json};
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::rules::taking_back::{LostValue, lost_values};
-use taskyard::core::{Entry, Image, Lease, Loss, Task, TaskId};
+use taskyard::core::{Entry, Image, Lease, ListId, Loss, Task, TaskId};
 
-/// One answer: the schema first, then what the command has to say.
+/// One answer: the schema first, then what the command has to say, and the list where it has to be named.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Document<T> {
     schema: Schema,
     #[serde(flatten)]
     body: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<String>,
 }
 
 impl<T> Document<T> {
-    /// Returns the answer with this body.
-    pub(crate) fn new(body: T) -> Self {
-        Self { schema: Schema, body }
+    /// Returns the answer with this body, and the list it is about where that is not the one of the directory.
+    pub(crate) fn new(body: T, other_list: Option<&ListId>) -> Self {
+        Self { schema: Schema, body, list: other_list.map(|list| list.as_str().to_owned()) }
     }
 }
 

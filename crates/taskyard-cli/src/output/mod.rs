@@ -5,6 +5,7 @@ mod control_keys;
 mod door;
 mod job;
 mod json;
+mod other_lists;
 mod reader;
 mod terminal;
 
@@ -12,5 +13,6 @@ pub(crate) use control_keys::QuietControlKeys;
 pub(crate) use door::{Output, with_commands};
 pub(crate) use job::JobShape;
 pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at, lost_shapes};
+pub(crate) use other_lists::{OtherLists, quoted};
 pub(crate) use reader::when_reader_leaves;
 pub(crate) use terminal::{ColorChoice, Terminal};

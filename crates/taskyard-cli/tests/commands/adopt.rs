@@ -36,3 +36,80 @@ fn one_list_can_be_named() {
 fn nothing_left_behind_is_said() {
     Test::new().run("adopt").run("adopt --yes").run("adopt --json").snapshot();
 }
+
+#[test]
+fn a_list_is_not_merged_into_itself_whatever_it_is_called() {
+    let test =
+        Test::new().list("1 pending One").run("adopt project").run("adopt project --json").run("adopt project --yes");
+    let test = test.file("home/package.json", r#"{"name":"@scope/shop"}"#).quietly("create Two");
+    // Two names with one directory are one list.
+    test.run("adopt -- -scope-shop").run("list").snapshot();
+}
+
+#[test]
+fn the_list_of_the_directory_keeps_its_tasks_unless_somebody_says_so() {
+    Test::new()
+        .list("1 pending 'For all'")
+        .env("CLAUDE_CODE_TASK_LIST_ID", SESSION)
+        .run("adopt project")
+        .run("adopt project --json")
+        .run("list --list project")
+        .run("adopt project --yes")
+        .run("list --list project")
+        .snapshot();
+}
+
+#[test]
+fn lists_that_are_bound_or_of_a_team_keep_their_tasks_unless_somebody_says_so() {
+    Test::new()
+        .file("home/shop/x", "")
+        .list_named("bound", "1 pending One")
+        .list_named("crew", "1 pending Two")
+        .list_named("done", "1 completed Three")
+        .inside("../shop")
+        .quietly("use bound")
+        .quietly("team create crew")
+        .quietly("use done")
+        .quietly("use bound")
+        .inside("")
+        .run("adopt bound")
+        .run("adopt crew")
+        .run("adopt done")
+        .run("adopt crew --yes")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn what_somebody_works_on_is_not_moved_at_all() {
+    let mut test = left_behind().quietly(&format!("claim 2 --as ana --list {SESSION}"));
+    let refused = test.json(&format!("adopt {SESSION} --yes --json"));
+    assert_eq!(refused["error"]["code"], "leased", "{refused}");
+    let all = test.json("adopt --yes --json");
+    assert_eq!(
+        (&all["adopted"], &all["left"][0]["reason"]),
+        (&serde_json::json!([]), &"ana works on it".into()),
+        "{all}"
+    );
+    // Whoever holds it may take it along.
+    assert_eq!(test.json(&format!("adopt {SESSION} --as ana --json"))["tasks"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_session_list_that_others_count_on_is_found_and_left_where_it_is() {
+    let test = left_behind().inside("..").quietly(&format!("use {SESSION}")).inside("");
+    let test = test.run("use project").run("adopt").run("adopt --yes").run("list");
+    test.snapshot();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_person_is_asked_before_a_list_that_others_count_on_is_emptied() {
+    Test::new()
+        .list("1 pending 'For all'")
+        .env("TASKYARD_LIST", "mine")
+        .on_terminal(80, "adopt project", "n\n")
+        .on_terminal(80, "adopt project", "y\n")
+        .run("list --list project")
+        .snapshot();
+}

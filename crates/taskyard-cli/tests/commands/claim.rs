@@ -201,6 +201,14 @@ fn only_a_name_that_was_given_is_a_reason_to_resume() {
         assert_eq!((second["resumed"].as_bool(), second["task"]["id"] == "1"), (Some(resumes), resumes), "{variable}");
         assert_eq!(second["alsoHeld"].is_array(), !resumes, "{second}");
     }
+    // Where both are set the name that was given counts, and it is a reason to resume.
+    let both = Test::new().list("1 pending; 2 pending").env("TASKYARD_SESSION_AGENT", "zoe");
+    let mut both = both.env("CLAUDE_CODE_SESSION_ID", "5ce1ab1e-1111-2222").env("TASKYARD_AGENT", "ana");
+    for resumed in [false, true] {
+        let claimed = both.json("claim --next --json");
+        assert_eq!((&claimed["agent"], &claimed["resumed"]), (&"ana".into(), &resumed.into()), "{claimed}");
+        assert_eq!((&claimed["task"]["id"], claimed.get("alsoHeld")), (&"1".into(), None), "{claimed}");
+    }
     // The flag beats the variable, the variable of the session beats the session itself.
     let mut test = Test::new().list("1 pending; 2 pending").env("TASKYARD_SESSION_AGENT", "ana");
     let mut test = {

@@ -55,11 +55,14 @@ fn an_agent_that_was_blocked_before_is_let_go() {
 }
 
 #[test]
-fn the_list_is_the_one_of_the_session_in_the_event() {
+fn the_list_is_the_one_of_the_directory_and_in_the_clients_rules_that_of_the_session_in_the_event() {
     Test::new()
         .list_named("s", "1 in_progress (bob)")
+        .list("2 in_progress (bob)")
         .stdin(event(r#","agent_type":"bob""#))
         .run("hook SubagentStop")
+        .stdin(event(r#","agent_type":"bob""#))
+        .run("hook SubagentStop --rules client")
         .snapshot();
 }
 

@@ -68,7 +68,8 @@ fn a_settings_file_that_makes_no_sense_is_passed_over_and_told() {
 fn hooks_are_told_of_the_team() {
     Test::new()
         .file(SETTINGS, settings("TaskCompleted", "cat > event"))
-        .file("home/.claude/teams/alpha/config.json", r#"{"name":"alpha","members":[{"name":"bob"}]}"#)
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
         .list_named("alpha", "1 in_progress (bob)")
         .env("CLAUDE_CODE_SESSION_ID", "s-1")
         .run("done 1 --as bob")
@@ -78,6 +79,23 @@ fn hooks_are_told_of_the_team() {
             assert!(event.starts_with(r#"{"session_id":"s-1","transcript_path":""#), "{event}");
         })
         .snapshot();
+}
+
+#[test]
+fn whoever_works_on_another_list_than_its_teams_is_no_teammate_there() {
+    Test::new()
+        .file(SETTINGS, settings("TaskCompleted", "cat > event"))
+        .file("home/shop/x", "")
+        .inside("../shop")
+        .quietly("team create alpha")
+        .quietly("team join alpha --as bob")
+        .inside("")
+        .list("1 in_progress (bob)")
+        .quietly("done 1 --as bob")
+        .meanwhile(|place| {
+            let event = fs::read_to_string(place.join("home/project/event")).unwrap();
+            assert!(event.contains("TaskCompleted") && !event.contains("teammate_name"), "{event}");
+        });
 }
 
 #[test]

@@ -42,6 +42,7 @@ mod modes;
 #[cfg(unix)]
 mod nobody;
 mod numbers;
+mod other_lists;
 mod passwords;
 mod prime;
 #[cfg(unix)]

@@ -23,17 +23,15 @@ fn transcript(test: Test, session: &str) -> Test {
 }
 
 #[test]
-fn a_session_with_nothing_open_hears_nothing() {
-    let test = Test::new().list_named(NEW, "1 completed");
+fn a_session_with_nothing_open_hears_which_list_is_in_use() {
+    let test = Test::new().list("1 completed");
     begins(test, "startup", NEW).run("hook SessionStart").snapshot();
 }
 
 #[test]
-fn a_session_hears_of_its_own_list() {
-    let mut test = Test::new().list_named(
-        NEW,
-        "1 completed; 2 in_progress (ana) 'Write the parser'; 3 pending 'Write the docs' <- 2; 4 pending Ship",
-    );
+fn a_session_hears_of_the_list_of_the_project() {
+    let mut test = Test::new()
+        .list("1 completed; 2 in_progress (ana) 'Write the parser'; 3 pending 'Write the docs' <- 2; 4 pending Ship");
     for source in ["resume", "clear", "compact", "fork"] {
         test = begins(test, source, NEW).run("hook SessionStart");
     }
@@ -46,6 +44,32 @@ fn a_new_session_hears_what_is_open_elsewhere() {
         Test::new().list("1 pending; 2 pending").list_named(OLD, "1 completed; 2 pending Docs; 3 in_progress Parser");
     let test = transcript(test, OLD);
     begins(test, "startup", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn a_session_hears_what_its_own_tools_keep_in_another_list() {
+    let test = transcript(Test::new().list_named(NEW, "1 pending Native; 2 completed"), NEW);
+    let test = begins(test, "resume", NEW).run("hook SessionStart");
+    let adopted = test.run(&format!("adopt {NEW}"));
+    begins(adopted, "compact", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn nothing_is_offered_where_all_tools_use_one_list() {
+    let test = Test::new().list("1 pending 'For all'").env("CLAUDE_CODE_TASK_LIST_ID", "project");
+    begins(test, "startup", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn the_list_of_the_directory_is_told_of_and_not_offered_where_another_is_in_use() {
+    let test = Test::new().list("1 pending 'For all'").env("TASKYARD_LIST", "mine");
+    begins(test, "startup", NEW).run("hook SessionStart").snapshot();
+}
+
+#[test]
+fn in_the_clients_rules_the_list_of_the_session_is_in_use() {
+    let test = Test::new().list_named(NEW, "1 pending").list("1 pending").env("TASKYARD_RULES", "client");
+    begins(test, "resume", NEW).run("hook SessionStart").snapshot();
 }
 
 #[test]

@@ -63,6 +63,98 @@ fn agents_without_a_name_get_tasks_nobody_has_and_resume_what_a_dead_server_of_t
 }
 
 #[test]
+fn a_name_that_was_given_counts_over_that_of_the_session() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.run("create One");
+    let mut command = home.command("mcp");
+    command.env("TASKYARD_AGENT", "ana").env("TASKYARD_SESSION_AGENT", "zoe");
+    let mut server = Piped::spawn(command).initialized();
+    assert!(server.call("TaskClaim", json!({})).contains("Yours, as ana"));
+    // It was given, so it is a reason to resume.
+    assert!(server.call("TaskClaim", json!({})).starts_with("You already have this task."));
+}
+
+#[test]
+fn a_session_shares_the_list_of_the_project_with_its_shell_and_its_people() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let project = home.path().join("rocket");
+    fs::create_dir(&project).unwrap();
+    let here = |words: &str, session: bool| {
+        let mut command = home.command(words);
+        command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT").current_dir(&project);
+        if session {
+            command.env("CLAUDE_CODE_SESSION_ID", "5ce1ab1e-1111-4222-8333-444455556666");
+        }
+        command
+    };
+    assert!(here("create Person", false).status().unwrap().success());
+    assert!(here("create Shell", true).status().unwrap().success());
+    // The newest client gives servers its session, the older one does not.
+    for session in [true, false] {
+        let mut server = Piped::spawn(here("mcp", session)).initialized();
+        let created = server.call("TaskCreate", json!({ "subject": "Agent", "description": "b" }));
+        assert!(!created.contains("the list of this directory"), "{created}");
+        let listed = server.call("TaskList", json!({}));
+        assert!(listed.contains("Person") && listed.contains("Shell"), "{listed}");
+    }
+    let listed = here("list", false).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&listed.stdout).matches("Agent").count(), 2);
+}
+
+#[test]
+fn a_call_that_writes_to_another_list_than_the_directorys_names_it() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    for (rules, named) in [("strict", true), ("client", false)] {
+        let mut command = home.command("mcp");
+        command.env("TASKYARD_LIST", "other").env("TASKYARD_RULES", rules);
+        let mut server = Piped::spawn(command).initialized();
+        let create = json!({ "subject": "a", "description": "b" });
+        let answers = [
+            server.call("TaskCreate", create),
+            server.call("TaskUpdate", json!({ "taskId": "1", "subject": rules })),
+            server.call("TaskClaim", json!({ "taskId": if named { "1" } else { "2" } })),
+            server.call("TaskRelease", json!({ "taskId": if named { "1" } else { "2" } })),
+        ];
+        for answer in answers {
+            let is_named = answer.ends_with("\n\n(In list other; the list of this directory is L.)");
+            assert_eq!(is_named, named, "{rules}: {answer}");
+        }
+        let listed = server.call("TaskList", json!({}));
+        assert!(!listed.contains("In list other"), "{listed}");
+    }
+}
+
+#[test]
+fn a_member_works_on_its_teams_list_where_it_joined_and_on_the_directorys_elsewhere() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let [shop, other] = ["shop", "other"].map(|name| home.path().join(name));
+    for directory in [&shop, &other] {
+        fs::create_dir(directory).unwrap();
+    }
+    let here = |words: &str, directory: &std::path::Path| {
+        let mut command = home.command(words);
+        command.env_remove("TASKYARD_LIST").env("TASKYARD_AGENT", "ben").current_dir(directory);
+        command
+    };
+    assert!(here("team create crew --as boss", &shop).status().unwrap().success());
+    assert!(here("team join crew", &shop).status().unwrap().success());
+    for (directory, list) in [(&shop, "crew"), (&other, "other")] {
+        let mut server = Piped::spawn(here("mcp", directory)).initialized();
+        let created = server.call("TaskCreate", json!({ "subject": "a", "description": "b" }));
+        assert!(home.list(list).join("1.json").exists(), "{list}");
+        assert_eq!(created.contains("In list crew; the list of this directory is shop"), list == "crew", "{created}");
+    }
+    // The same server, and another name in the call.
+    let mut server = Piped::spawn(here("mcp --as zoe", &other)).initialized();
+    let arguments = json!({ "subject": "a", "description": "b" });
+    server.ask(
+        "tools/call",
+        json!({ "name": "TaskCreate", "arguments": arguments, "_meta": { "taskyard/agent": "ben" } }),
+    );
+    assert!(home.list("other").join("2.json").exists());
+}
+
+#[test]
 fn a_name_that_was_given_counts_and_a_call_may_carry_another() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.run("create One");

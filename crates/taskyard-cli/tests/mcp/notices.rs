@@ -22,7 +22,7 @@ fn a_hook_that_is_not_trusted_is_told_of_in_strict_rules_and_kept_quiet_in_the_c
         server.call("TaskUpdate", json!({ "taskId": id, "status": "completed" }))
     };
     let told = complete("", "1");
-    assert!(told.starts_with("Updated task #1 status\n\nFor the user: "), "{told}");
+    assert!(told.starts_with("Updated task #1 status\n\n") && told.contains("\n\nFor the user: "), "{told}");
     assert!(told.ends_with("; a person can allow it with `taskyard trust` there."), "{told}");
     assert_eq!(complete("--rules client", "2"), "Updated task #2 status");
 }

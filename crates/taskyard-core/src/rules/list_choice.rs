@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::{BadListName, ListId, Rules};
 
+/// The word in `taskyard.toml` that means the list of the client's session, whichever that is.
+pub const SESSION: &str = "session";
+
 /// What could name the list, each where it is known. Empty text counts as unset, except in the flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidates {
@@ -13,13 +16,15 @@ pub struct Candidates {
     pub taskyard_list: Option<String>,
     /// `CLAUDE_CODE_TASK_LIST_ID`.
     pub client_list: Option<String>,
-    /// `list` in `taskyard.toml`.
+    /// `list` in `taskyard.toml`; [`SESSION`] means the list of the session.
     pub config: Option<String>,
-    /// The team one belongs to.
+    /// The list of the team that the client's own environment says one acts in.
+    pub client_team: Option<String>,
+    /// The list of the team that one joined in this directory or above it.
     pub team: Option<String>,
     /// The list bound to this directory.
     pub binding: Option<String>,
-    /// `CLAUDE_CODE_SESSION_ID`.
+    /// `CLAUDE_CODE_SESSION_ID`. It names a list in the client's rules, and where the configuration says so.
     pub session: Option<String>,
     /// Whether there is a list of the session's full name.
     pub session_list_exists: bool,
@@ -38,7 +43,7 @@ impl Candidates {
     /// Returns only what names a list that every session in a project shares, as lists kept as documents are found.
     #[must_use]
     pub fn of_the_project(self) -> Self {
-        Self { team: None, session: None, ..self }
+        Self { client_team: None, team: None, session: None, ..self }
     }
 }
 
@@ -53,7 +58,11 @@ pub enum Reason {
     ClientList,
     /// The configuration said so.
     Config,
-    /// It is the list of the team.
+    /// The configuration has every session keep a list of its own.
+    ConfiguredSession,
+    /// It is the list of the team that the client's own environment says.
+    ClientTeam,
+    /// It is the list of the team that was joined in this directory or above it.
     Team,
     /// It is bound to the directory.
     Binding,
@@ -77,13 +86,33 @@ impl Reason {
             Self::TaskyardList => "TASKYARD_LIST is set",
             Self::ClientList => "CLAUDE_CODE_TASK_LIST_ID is set",
             Self::Config => "`list` in taskyard.toml",
-            Self::Team => "the list of the team",
+            Self::ConfiguredSession => "`list = \"session\"` in taskyard.toml",
+            Self::ClientTeam => "the list of the client's team",
+            Self::Team => "the list of the team joined in this directory or above it",
             Self::Binding => "bound to this directory by `taskyard use`",
             Self::Session => "CLAUDE_CODE_SESSION_ID is set",
             Self::PackageName => "the name in package.json",
             Self::GitFolder => "the name of the folder that holds .git",
             Self::Directory => "the name of this directory",
             Self::Default => "nothing else names a list",
+        }
+    }
+}
+
+impl Reason {
+    /// Tells whether it is the list that a person gets in the directory who says nothing of a list.
+    pub const fn is_of_directory(self) -> bool {
+        match self {
+            Self::Config | Self::Binding | Self::PackageName | Self::GitFolder | Self::Directory | Self::Default => {
+                true
+            }
+            Self::Flag
+            | Self::TaskyardList
+            | Self::ClientList
+            | Self::ConfiguredSession
+            | Self::ClientTeam
+            | Self::Team
+            | Self::Session => false,
         }
     }
 }
@@ -105,29 +134,34 @@ pub struct Choice {
 
 /// Chooses the list.
 ///
-/// In the client's rules its own order holds: its variable, the team, the session. What it does not know comes before
-/// that where it was said in so many words, and after it where it is a guess.
+/// In strict rules a session names no list unless the configuration says so: an agent, its shell and its people share the
+/// list of the project. In the client's rules its own order holds: its variable, the team, the session. What the client does
+/// not know comes before that where it was said in so many words, and after it where it is a guess.
 pub fn choose(candidates: &Candidates, rules: Rules) -> Result<Choice, BadListName> {
     if let Some(flag) = &candidates.flag {
         return Ok(Choice { list: ListId::new(flag.as_str())?, reason: Reason::Flag });
     }
     let session = session_list(candidates);
-    let Candidates { taskyard_list, client_list, config, team, binding, package_name, git_folder, directory, .. } =
-        candidates;
-    let [taskyard_list, client_list, config, team, binding] = [
-        (taskyard_list, Reason::TaskyardList),
-        (client_list, Reason::ClientList),
-        (config, Reason::Config),
-        (team, Reason::Team),
-        (binding, Reason::Binding),
-    ];
+    let means_session = candidates.config.as_deref() == Some(SESSION);
+    let config = match means_session {
+        true => (&session, Reason::ConfiguredSession),
+        false => (&candidates.config, Reason::Config),
+    };
+    let taskyard_list = (&candidates.taskyard_list, Reason::TaskyardList);
+    let client_list = (&candidates.client_list, Reason::ClientList);
+    let client_team = (&candidates.client_team, Reason::ClientTeam);
+    let team = (&candidates.team, Reason::Team);
+    let binding = (&candidates.binding, Reason::Binding);
     let session = (&session, Reason::Session);
     let first = match rules {
-        Rules::Strict => [taskyard_list, client_list, config, team, binding, session],
-        Rules::Client(_) => [taskyard_list, client_list, team, session, config, binding],
+        Rules::Strict => vec![taskyard_list, client_list, config, client_team, team, binding],
+        Rules::Client(_) => vec![taskyard_list, client_list, client_team, team, session, config, binding],
     };
-    let guesses =
-        [(package_name, Reason::PackageName), (git_folder, Reason::GitFolder), (directory, Reason::Directory)];
+    let guesses = [
+        (&candidates.package_name, Reason::PackageName),
+        (&candidates.git_folder, Reason::GitFolder),
+        (&candidates.directory, Reason::Directory),
+    ];
     let named = first.into_iter().chain(guesses).find_map(|(name, reason)| {
         let name = name.as_deref().filter(|name| !name.is_empty())?;
         Some((name, reason))
@@ -141,6 +175,16 @@ pub fn short_session_list(session: &str) -> String {
     format!("session-{}", session.chars().take(8).collect::<String>())
 }
 
+/// Tells whether a list has the name of one that the client makes for a session: the id of the session, or the short name.
+pub fn is_session_list(list: &str) -> bool {
+    let is_hex = |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if let Some(start) = list.strip_prefix("session-") {
+        return is_hex(start, 8);
+    }
+    let parts: Vec<&str> = list.split('-').collect();
+    parts.len() == 5 && parts.iter().zip([8, 4, 4, 4, 12]).all(|(part, length)| is_hex(part, length))
+}
+
 fn session_list(candidates: &Candidates) -> Option<String> {
     let session = candidates.session.as_ref().filter(|session| !session.is_empty())?;
     if candidates.short_session_list_exists && !candidates.session_list_exists {
@@ -151,7 +195,7 @@ fn session_list(candidates: &Candidates) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidates, Reason, choose};
+    use super::{Candidates, Reason, choose, is_session_list};
     use crate::{BadListName, ClientVersion, Rules};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
@@ -163,6 +207,7 @@ mod tests {
             taskyard_list: name("taskyard"),
             client_list: name("client"),
             config: name("config"),
+            client_team: name("client team"),
             team: name("team"),
             binding: name("binding"),
             session: name("0123456789abcdef"),
@@ -186,9 +231,10 @@ mod tests {
                 Reason::TaskyardList => candidates.taskyard_list = None,
                 Reason::ClientList => candidates.client_list = None,
                 Reason::Config => candidates.config = None,
+                Reason::ClientTeam => candidates.client_team = None,
                 Reason::Team => candidates.team = None,
                 Reason::Binding => candidates.binding = None,
-                Reason::Session => candidates.session = None,
+                Reason::Session | Reason::ConfiguredSession => candidates.session = None,
                 Reason::PackageName => candidates.package_name = None,
                 Reason::GitFolder => candidates.git_folder = None,
                 Reason::Directory => candidates.directory = None,
@@ -200,13 +246,33 @@ mod tests {
     #[test]
     fn a_flag_beats_a_variable_and_a_variable_the_configuration() {
         use Reason::{
-            Binding, ClientList, Config, Default, Directory, Flag, GitFolder, PackageName, Session, TaskyardList, Team,
+            Binding, ClientList, ClientTeam, Config, Default, Directory, Flag, GitFolder, PackageName, Session,
+            TaskyardList, Team,
         };
         let guesses = [PackageName, GitFolder, Directory, Default];
-        let strict = [Flag, TaskyardList, ClientList, Config, Team, Binding, Session];
+        let strict = [Flag, TaskyardList, ClientList, Config, ClientTeam, Team, Binding];
         assert_eq!(order(Rules::Strict), [&strict[..], &guesses].concat());
-        let client = [Flag, TaskyardList, ClientList, Team, Session, Config, Binding];
+        let client = [Flag, TaskyardList, ClientList, ClientTeam, Team, Session, Config, Binding];
         assert_eq!(order(CLIENT), [&client[..], &guesses].concat());
+    }
+
+    #[test]
+    fn a_session_has_a_list_of_its_own_in_strict_rules_only_where_that_is_configured() {
+        let chosen = |config: Option<&str>, session: Option<&str>| {
+            let candidates = Candidates {
+                config: config.map(str::to_owned),
+                session: session.map(str::to_owned),
+                directory: Some("directory".into()),
+                ..Candidates::default()
+            };
+            let choice = choose(&candidates, Rules::Strict).unwrap();
+            (choice.list.as_str().to_owned(), choice.reason)
+        };
+        assert_eq!(chosen(None, Some("s-1")), ("directory".into(), Reason::Directory));
+        assert_eq!(chosen(Some("session"), Some("s-1")), ("s-1".into(), Reason::ConfiguredSession));
+        // Outside of sessions there is none that could have a list.
+        assert_eq!(chosen(Some("session"), None), ("directory".into(), Reason::Directory));
+        assert_eq!(chosen(Some("Session"), Some("s-1")), ("Session".into(), Reason::Config));
     }
 
     #[test]
@@ -226,6 +292,16 @@ mod tests {
     }
 
     #[test]
+    fn the_lists_of_sessions_are_known_by_their_names() {
+        for list in ["0198c0de-1111-4222-8333-444455556666", "session-0198c0de"] {
+            assert!(is_session_list(list), "{list}");
+        }
+        for list in ["project", "session", "session-one", "session-0198c0de1", "0198c0de-1111-4222-8333", "a-b-c-d-e"] {
+            assert!(!is_session_list(list), "{list}");
+        }
+    }
+
+    #[test]
     fn a_session_means_its_short_list_where_only_that_exists() {
         let session = |full, short| {
             let candidates = Candidates {
@@ -234,7 +310,7 @@ mod tests {
                 short_session_list_exists: short,
                 ..Candidates::default()
             };
-            choose(&candidates, Rules::Strict).unwrap().list.as_str().to_owned()
+            choose(&candidates, CLIENT).unwrap().list.as_str().to_owned()
         };
         assert_eq!(session(false, true), "session-01234567");
         assert_eq!(session(true, true), "0123456789abcdef");

@@ -44,6 +44,7 @@ pub mod returning;
 pub mod searching;
 pub mod statistics;
 pub mod taking_back;
+pub mod team_choice;
 pub mod todos;
 pub mod transitions;
 pub mod undoing;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Component, Path};
 
+use taskyard_core::rules::list_choice::SESSION;
 use taskyard_core::rules::own_list::is_own_list;
 
 use super::{Claims, Jobs, Merge, Settings};
@@ -29,7 +30,8 @@ impl Project<'_> {
         let Merge { put_back } = merge;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
-            ("list", list.as_deref().is_some_and(|list| !is_own_list(list, &(self.names)()))),
+            // A session's list is none of the project's own, whatever the project is called.
+            ("list", list.as_deref().is_some_and(|list| list == SESSION || !is_own_list(list, &(self.names)()))),
             ("rules", rules.is_some()),
             ("client_version", client_version.is_some()),
             ("claims.lease", lease.is_some()),
@@ -124,6 +126,7 @@ mod tests {
             ("list = \"shop\"\n[display]\nstyle = \"flat\"\ncompleted_after = 1", &[][..]),
             ("list = \"shop-api\"\nstore = \"file:.taskyard\"", &[]),
             ("list = \"other\"", &["list"]),
+            ("list = \"session\"", &["list"]),
             ("rules = \"client\"\nclient_version = \"2.1.34\"", &["rules", "client_version"]),
             (
                 "[claims]\nlease = \"1s\"\nlimit = 0\nroles = { ana = [] }\nstale_owner = \"1s\"",
@@ -135,6 +138,14 @@ mod tests {
         ] {
             assert_eq!(needing(place.path(), text), keys, "{text}");
         }
+    }
+
+    #[test]
+    fn the_list_of_a_session_needs_trust_whatever_the_project_is_called() {
+        let settings: Settings = toml::from_str("list = \"session\"").unwrap();
+        let names = || vec!["session".to_owned()];
+        let project = Project { directory: Path::new("/session"), names: &names, is_trusted: &|| Ok(false) };
+        assert_eq!(project.keys_that_need_trust(&settings), ["list"]);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Which list a directory is bound to.
 
+#[cfg(unix)]
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+
+use rusqlite::Row;
 
 use super::{Machine, MachineError};
 
@@ -25,6 +29,15 @@ impl Machine {
         Ok(None)
     }
 
+    /// Returns every binding there is.
+    pub fn bindings(&self) -> Result<Vec<Binding>, MachineError> {
+        let binding = |row: &Row<'_>| {
+            let directory: Vec<u8> = row.get(0)?;
+            Ok(Binding { directory: path_of(directory), list: row.get(1)? })
+        };
+        Ok(self.database.rows("SELECT directory, list FROM bindings ORDER BY directory", [], binding)?)
+    }
+
     /// Binds a directory, and everything below it, to a list.
     pub fn bind(&self, directory: &Path, list: &str) -> Result<(), MachineError> {
         let query = "INSERT OR REPLACE INTO bindings (directory, list) VALUES (?1, ?2)";
@@ -41,6 +54,15 @@ impl Machine {
 /// Returns the bytes of a path: not every path is text.
 pub(super) fn key(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
+}
+
+/// Returns the path that has these bytes.
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    #[cfg(unix)]
+    let path = std::ffi::OsString::from_vec(bytes);
+    #[cfg(not(unix))]
+    let path = String::from_utf8_lossy(&bytes).into_owned();
+    PathBuf::from(path)
 }
 
 #[cfg(test)]
@@ -63,6 +85,8 @@ mod tests {
         assert_eq!(bound("/a/b/c"), binding("/a/b", "inner"));
         assert_eq!(bound("/a/x"), binding("/a", "outer"));
         assert_eq!(bound("/b"), None);
+        let all: Vec<_> = machine.bindings().unwrap().into_iter().map(Some).collect();
+        assert_eq!(all, [binding("/a", "outer"), binding("/a/b", "inner")]);
     }
 
     #[test]

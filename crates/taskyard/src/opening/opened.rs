@@ -87,8 +87,13 @@ fn left_by_jobs(address: &Address, places: &Places) -> Option<MachineNotices> {
 
 /// Returns the teams of this machine: those under the root of the store, else the client's own; in memory where the store is.
 fn teams(address: &Address, places: &Places) -> Option<Arc<Teams>> {
-    let Places { client, data, directory, session, rules } = places;
-    let caller = TeamCaller { session: session.clone(), directory: directory.clone(), model: None };
+    let Places { client, data, directory, session, client_teammate, rules } = places;
+    let caller = TeamCaller {
+        session: session.clone(),
+        directory: directory.clone(),
+        client_teammate: client_teammate.clone(),
+        model: None,
+    };
     let data = data.clone()?;
     let root = match address {
         Address::Memory => {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use taskyard_core::Rules;
+use taskyard_core::{AgentName, Rules};
 
 /// Where things are on this machine, and the rules in force there. Whoever reads flags and the environment says so.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Places {
     pub directory: Option<PathBuf>,
     /// The client's session, where we are in one.
     pub session: Option<String>,
+    /// The agent that the client's own team environment says acts.
+    pub client_teammate: Option<AgentName>,
     /// The rules in force.
     pub rules: Rules,
 }

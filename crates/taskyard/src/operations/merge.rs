@@ -10,7 +10,7 @@ use crate::store::Lookup;
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Each task's old and new id.
     pub mapping: Vec<(TaskId, TaskId)>,
@@ -33,8 +33,7 @@ impl Yard {
             return Ok(Outcome::Refused(Refusal::NoSuchList { list: from.as_str().to_owned() }));
         }
         if !leaving.tasks()?.iter().any(|task| which.moves(task)) {
-            let nothing = Merged { mapping: vec![], tasks: vec![], dropped_edges: vec![], dropped_parents: vec![] };
-            return Ok(Outcome::Done(nothing));
+            return Ok(Outcome::Done(Merged::default()));
         }
         drop(leaving);
         self.on(from.clone()).return_ended_leases()?;

@@ -37,8 +37,7 @@ impl Yard {
     /// Returns the team whose list this is.
     fn team_of_list(&self) -> Result<Option<Team>, TeamError> {
         let Some(teams) = self.teams().filter(|teams| teams.are_any()) else { return Ok(None) };
-        let is_here = |team: &Team| teams.list_of(&team.name).is_ok_and(|list| list == *self.list_id());
-        Ok(teams.list()?.into_iter().find(is_here))
+        teams.team_of(self.list_id())
     }
 
     /// Returns where an agent sits in a team; whoever is no member of it has its own name there.

@@ -5,7 +5,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use taskyard_core::rules::list_choice::short_session_list;
-use taskyard_core::rules::merging::MergeWhich;
 use taskyard_core::{ListId, Task, Timestamp};
 
 use crate::store::StoreError;
@@ -37,8 +36,7 @@ impl Yard {
                 if list == *self.list_id() || left.iter().any(|known| known.list == list) {
                     continue;
                 }
-                let mut open = self.glance(&list)?;
-                open.retain(|task| MergeWhich::Open.moves(task));
+                let open = self.open_tasks_of(&list)?;
                 if !open.is_empty() {
                     left.push(SessionList { session: session.clone(), list, open, last_used });
                 }

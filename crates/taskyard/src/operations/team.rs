@@ -58,9 +58,7 @@ impl Yard {
     /// Returns where whoever acts sits in the team whose list this is; none where it is in no such team.
     pub fn seat(&self) -> Result<Option<Seat>, Error> {
         let Some(teams) = self.teams() else { return Ok(None) };
-        let seat = teams.only_seat(self.actor())?;
-        let is_here = |seat: &Seat| teams.list_of(&seat.team.name).is_ok_and(|list| list == *self.list_id());
-        Ok(seat.filter(is_here))
+        Ok(teams.seat_on(self.actor(), self.list_id())?)
     }
 
     /// Returns the same yard for one call: the teams are read at most once in it, unless it changes them itself.
@@ -77,10 +75,10 @@ impl Yard {
         teams.map_or_else(|| self.clone(), |teams| self.clone().with_teams(teams))
     }
 
-    /// Returns the yard on the list of the team that whoever acts is in; the same one where it is in none.
+    /// Returns the yard on the list of the team that whoever acts works for here; the same one where that is none.
     pub fn in_team_list(&self) -> Result<Self, Error> {
         let Some(teams) = self.teams() else { return Ok(self.clone()) };
-        let list = teams.only_seat(self.actor())?.and_then(|seat| teams.list_of(&seat.team.name).ok());
+        let list = teams.chosen_seat(self.actor())?.and_then(|chosen| teams.list_of(&chosen.seat.team.name).ok());
         Ok(list.map_or_else(|| self.clone(), |list| self.on(list)))
     }
 

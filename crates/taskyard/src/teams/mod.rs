@@ -5,6 +5,7 @@
 //! What becomes of the tasks of whoever leaves is an operation (`operations/team.rs`).
 
 mod care;
+mod choosing;
 mod contract;
 mod creating;
 mod error;
@@ -25,6 +26,7 @@ mod showing;
 mod troubles;
 
 pub use care::{Mended, TeamFileCare, TeamTrouble};
+pub use choosing::{ChosenBy, ChosenSeat};
 pub use contract::{
     Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, SetAside, TeamStore,
     TeamWatch, TeamsFound, Trace, UnreadableTeam,

@@ -21,6 +21,8 @@ pub struct TeamCaller {
     pub session: Option<String>,
     /// Where whoever acts works.
     pub directory: Option<PathBuf>,
+    /// The agent that the client's own team environment says acts: wherever it works, it works for its team.
+    pub client_teammate: Option<AgentName>,
     /// The model whoever acts runs on, where that is known.
     pub model: Option<String>,
 }
@@ -170,6 +172,11 @@ impl Teams {
     /// Returns where somebody sits; none where that is nowhere, or in several teams. That a team cannot be read is an error to
     /// those we know to be in it, and nothing to others.
     pub fn only_seat(&self, agent: &AgentName) -> Result<Option<Seat>, TeamError> {
+        Ok(<[Seat; 1]>::try_from(self.seats_of(agent)?).ok().map(|[seat]| seat))
+    }
+
+    /// Returns everywhere somebody sits, under the terms of [`Self::only_seat`].
+    pub fn seats_of(&self, agent: &AgentName) -> Result<Vec<Seat>, TeamError> {
         let found = self.roster()?;
         let seats = self.seats(agent, &found.teams)?;
         if seats.is_empty() && !found.unreadable.is_empty() {
@@ -179,7 +186,7 @@ impl Teams {
                 return Err(error);
             }
         }
-        Ok(<[Seat; 1]>::try_from(seats).ok().map(|[seat]| seat))
+        Ok(seats)
     }
 
     /// Returns where each of several agents sits, as [`Self::only_seat`] does for one; the teams are read once.

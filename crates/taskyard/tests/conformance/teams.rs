@@ -56,6 +56,7 @@ impl Office {
             TeamCaller {
                 session: Some(SESSION.to_owned()),
                 directory: Some(self.folder.path().join("work")),
+                client_teammate: None,
                 model: (self.version == ClientVersion::V2_1_34).then(|| MODEL.to_owned()),
             },
         )

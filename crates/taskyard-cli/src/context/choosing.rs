@@ -1,0 +1,71 @@
+//! Which list is meant: by whoever acts, and by the directory itself.
+
+use taskyard::core::rules::list_choice::{self, Candidates, Choice};
+use taskyard::core::{AgentName, Rules};
+use taskyard::opening::Address;
+use taskyard::teams::ChosenBy;
+
+use super::{Context, once};
+use crate::candidates;
+use crate::problem::Problem;
+
+impl Context {
+    /// Returns the list that is meant, and why.
+    pub(crate) fn choice(&self) -> Result<Choice, Problem> {
+        once(&self.choice, || self.choose()).cloned()
+    }
+
+    fn choose(&self) -> Result<Choice, Problem> {
+        let rules = self.rules()?;
+        let mut candidates = candidates::said(self.globals.list.as_ref(), &self.environment);
+        if !candidates::is_enough(&candidates) {
+            self.look_for_team(&mut candidates, rules)?;
+            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
+            if *self.address()? == Address::Documents {
+                candidates = candidates.of_the_project();
+            }
+        }
+        Ok(list_choice::choose(&candidates, rules)?)
+    }
+
+    /// Returns the list of the directory itself, and why it is that: the one that a person works on here who says nothing of a
+    /// list, whatever flags, variables, teams and sessions say to this command.
+    pub(crate) fn list_of_directory(&self) -> Result<Choice, Problem> {
+        // Nothing needs to be looked for where that was the one chosen.
+        if let Some(choice) = self.choice.get().filter(|choice| choice.reason.is_of_directory()) {
+            return Ok(choice.clone());
+        }
+        let look = || {
+            let mut candidates = Candidates::default();
+            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
+            Ok(list_choice::choose(&candidates, Rules::Strict)?)
+        };
+        once(&self.list_of_directory, look).cloned()
+    }
+
+    /// Returns the agent that the client's own team environment says acts: teams are switched on, and the environment names the
+    /// agent. A name in a flag says nothing of that; subagents have such names, and projects that know nothing of each other have
+    /// agents of one name.
+    pub(super) fn client_teammate(&self) -> Option<AgentName> {
+        let is_on = self.environment.client_teams == Some(true) && self.globals.agent.is_none();
+        let named = self.environment.agent.as_deref().filter(|_| is_on).and_then(AgentName::new);
+        named.or_else(|| self.session_agent().filter(|_| is_on))
+    }
+
+    /// Looks for the list of the team that whoever acts works for here. Whoever has no name but the user's is there as a person,
+    /// and works on the list of the directory.
+    fn look_for_team(&self, candidates: &mut Candidates, rules: Rules) -> Result<(), Problem> {
+        let is_agent = self.named_agent().is_some() || self.session_agent().is_some();
+        if !is_agent || !self.has_teams(rules) {
+            return Ok(());
+        }
+        let Ok(teams) = self.teams() else { return Ok(()) };
+        let Some(chosen) = teams.chosen_seat(&self.actor()?)? else { return Ok(()) };
+        let list = teams.list_of(&chosen.seat.team.name).ok().map(|list| list.as_str().to_owned());
+        match chosen.by {
+            ChosenBy::Client => candidates.client_team = list,
+            ChosenBy::Directory => candidates.team = list,
+        }
+        Ok(())
+    }
+}
