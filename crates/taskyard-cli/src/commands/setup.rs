@@ -6,6 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone};
+use taskyard::core::rules::list_choice::SESSION;
 use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan};
 
 use super::setup_display::{change_as_json, show, show_standings, standings_as_json};
@@ -13,14 +14,15 @@ use super::setup_problem::setup_problem;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, with_commands};
 use crate::places;
 use crate::problem::Problem;
 
 /// Register Taskyard with an agent
 ///
 /// Adds the MCP server `taskyard mcp` to the agent's own configuration, and nothing else in it changes: comments, order and
-/// indentation stay. For Claude Code it also adds the hooks and a skill. It shows what it adds, asks on a terminal, and changes
+/// indentation stay. For Claude Code it also adds the hooks and a skill, and in a project the variable that has its own task
+/// tools use the list that people use there. It shows what it adds, asks on a terminal, and changes
 /// nothing when everything is there already; --remove restores what was.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
@@ -178,10 +180,10 @@ impl Setup {
             (true, true, true) => format!("{name} has nothing of Taskyard any more"),
         };
         output.say(&Line::plain(&text))?;
+        if let Some(needed) = done.agent.still_needed(self.scope.into()).filter(|_| !self.remove) {
+            output.say(&with_commands(&format!("  {needed}"), Tone::Dim))?;
+        }
         if done.applied && !self.remove {
-            if let Some(needed) = done.agent.still_needed(self.scope.into()) {
-                output.say(&Line::new().with(Tone::Warning, &format!("  {needed}")))?;
-            }
             let reverse = self.reverse(done.agent);
             output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &reverse))?;
         }
@@ -212,6 +214,7 @@ impl Setup {
             ScopeWord::Project => context.directory()?,
             ScopeWord::User => context.directory().unwrap_or(Path::new("/")),
         };
+        let root = places::repository(project).unwrap_or(project);
         Ok(SetupPlaces {
             // A home that does not exist must not come into being by this.
             home: environment.home.clone().filter(|home| home.is_dir()),
@@ -219,10 +222,21 @@ impl Setup {
             codex_home: environment.codex_home.clone(),
             copilot_home: environment.copilot_home.clone(),
             xdg_config: environment.xdg_config.clone().filter(|path| path.is_absolute()),
-            project: places::repository(project).unwrap_or(project).to_owned(),
+            project: root.to_owned(),
+            project_list: match self.scope {
+                ScopeWord::Project => list_of_project(context, root)?,
+                ScopeWord::User => None,
+            },
             programs: environment.programs.clone(),
         })
     }
+}
+
+/// Returns the list that people work on at the root of the project; none where every session is to have one of its own.
+fn list_of_project(context: &Context, root: &Path) -> Result<Option<String>, Problem> {
+    let context = context.in_directory(root.to_owned());
+    let is_per_session = context.config()?.list().is_some_and(|(list, _)| list == SESSION);
+    Ok(if is_per_session { None } else { Some(context.list_of_directory()?.list.as_str().to_owned()) })
 }
 
 /// Returns what reads the name of an agent.

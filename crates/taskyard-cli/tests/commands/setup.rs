@@ -122,3 +122,84 @@ fn a_person_is_asked() {
         .on_terminal(72, "setup codex --remove --yes", "")
         .snapshot();
 }
+
+const SETTINGS: &str = "home/project/.claude/settings.json";
+
+/// Returns the list that the project's settings name for the client's own tools.
+fn list_in_settings(test: &Test) -> serde_json::Value {
+    let text = std::fs::read_to_string(test.path(SETTINGS)).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text).unwrap()["env"]["CLAUDE_CODE_TASK_LIST_ID"].clone()
+}
+
+#[test]
+fn in_a_project_the_clients_own_tools_get_the_list_that_people_use() {
+    let test = installed().file(SETTINGS, "{\n  \"env\": {\n    \"LANG\": \"C\"\n  }\n}\n");
+    let before = std::fs::read_to_string(test.path(SETTINGS)).unwrap();
+    let test = test.run("setup claude --scope project --dry-run");
+    assert_eq!(std::fs::read_to_string(test.path(SETTINGS)).unwrap(), before);
+    let test = test.quietly("setup claude --scope project");
+    assert_eq!(list_in_settings(&test), "project");
+    let test = test.quietly("setup claude --scope project --remove");
+    assert_eq!(std::fs::read_to_string(test.path(SETTINGS)).unwrap(), before);
+    test.snapshot();
+}
+
+#[test]
+fn the_list_is_the_one_of_the_root_of_the_project() {
+    let test = installed().file("home/project/.git/HEAD", "").file("home/project/src/x", "").quietly("use launch");
+    let test = test.inside("src").quietly("use inner").quietly("setup claude --scope project");
+    assert_eq!(list_in_settings(&test), "launch");
+}
+
+#[test]
+fn where_sessions_have_lists_of_their_own_no_list_is_set() {
+    let test = installed().file("home/.config/taskyard/taskyard.toml", "list = \"session\"");
+    let test = test.quietly("setup claude --scope project");
+    assert_eq!(list_in_settings(&test), serde_json::Value::Null);
+}
+
+#[test]
+fn a_list_that_somebody_else_set_stays_whatever_we_do() {
+    let other = "{\n  \"env\": {\n    \"CLAUDE_CODE_TASK_LIST_ID\": \"theirs\"\n  }\n}\n";
+    let test = installed().file(SETTINGS, other).run("setup claude --scope project --dry-run");
+    let test = test.quietly("setup claude --scope project");
+    assert_eq!(list_in_settings(&test), "theirs");
+    let test = test.quietly("setup claude --scope project --remove");
+    assert_eq!(std::fs::read_to_string(test.path(SETTINGS)).unwrap(), other);
+    // Also one that is set to what we would set, and also where we know nothing of what was added.
+    let same = other.replace("theirs", "project");
+    let test = test
+        .file(SETTINGS, &same)
+        .quietly("setup claude --scope project")
+        .quietly("setup claude --scope project --remove");
+    assert_eq!(std::fs::read_to_string(test.path(SETTINGS)).unwrap(), same);
+    let test = test.quietly("setup claude --scope project --remove");
+    assert_eq!(list_in_settings(&test), "project");
+    test.snapshot();
+}
+
+#[test]
+fn a_list_that_was_changed_since_stays_and_one_that_was_not_goes() {
+    let edited = |from: &str, to: &str| {
+        let test = installed().quietly("setup claude --scope project");
+        let text = std::fs::read_to_string(test.path(SETTINGS)).unwrap().replace(from, to);
+        test.file(SETTINGS, text)
+    };
+    let changed = edited("\"project\"", "\"renamed\"").run("setup claude --scope project --remove");
+    assert_eq!(list_in_settings(&changed), "renamed");
+    // The rest of the file changed, and by now the list of the directory is another.
+    let moved = edited("\"hooks\"", "\"model\": \"opus\",\n  \"hooks\"").quietly("use elsewhere");
+    let moved = moved.quietly("setup claude --scope project --remove");
+    let left = std::fs::read_to_string(moved.path(SETTINGS)).unwrap();
+    assert!(left.contains("opus") && !left.contains("env") && !left.contains("hooks"), "{left}");
+    changed.snapshot();
+}
+
+#[test]
+fn for_a_user_everywhere_no_list_is_set_and_it_is_said_how_a_project_gets_one() {
+    let mut test = installed().run("setup claude --dry-run --quiet").quietly("setup claude");
+    let settings = std::fs::read_to_string(test.path("home/.claude/settings.json")).unwrap();
+    assert!(!settings.contains("CLAUDE_CODE_TASK_LIST_ID"), "{settings}");
+    assert!(test.json("setup claude --json")["stillNeeded"].as_str().unwrap().contains("--scope project"));
+    test.run("setup claude").snapshot();
+}

@@ -105,9 +105,14 @@ impl Agent {
         }
     }
 
-    /// Returns what the agent wants besides before it starts our server; none where nothing is missing.
+    /// Returns what is still to be done so that everybody works on one list with the agent; none where nothing is missing.
     pub const fn still_needed(self, scope: Scope) -> Option<&'static str> {
         match (self, scope) {
+            // For all projects at once it cannot be set.
+            (Self::Claude, Scope::User) => Some(
+                "Claude Code's own task tools keep a list for each session; in a project `taskyard setup claude --scope project` has \
+                 them use the project's list, with `env.CLAUDE_CODE_TASK_LIST_ID` in its `.claude/settings.json`",
+            ),
             (Self::Gemini, _) => {
                 Some("Gemini CLI starts no servers in a folder it does not trust: type `/permissions` there")
             }

@@ -1,4 +1,5 @@
-//! Claude Code: the server, the hooks, a skill and, where it is wished for, permission for our tools.
+//! Claude Code: the server, the hooks, a skill, in a project the list that its own tools are to use, and where it is wished for,
+//! permission for our tools.
 
 use taskyard_core::config_edit::Entry;
 
@@ -14,6 +15,9 @@ pub const SKILL: &str = include_str!("skill.md");
 const HOOKS: [(&str, &str, u32); 2] =
     [("SessionStart", "taskyard hook SessionStart", 10), ("SubagentStop", "taskyard hook SubagentStop", 600)];
 
+/// What unites the client's own tools, our server and the shell on one list: the variable, as the client sets it for all of them.
+const LIST_SETTING: [&str; 2] = ["env", "CLAUDE_CODE_TASK_LIST_ID"];
+
 pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
     let moved = places.claude_config.as_deref();
     let (servers, config) = match scope {
@@ -27,6 +31,10 @@ pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<
         HOOKS.iter().map(|(event, command, seconds)| Entry::hook(&["hooks", event], command, *seconds)).collect();
     if matches!(wish, Wish::RegisterAndAllowTools | Wish::Remove) {
         settings.push(Entry::word(&["permissions", "allow"], "mcp__taskyard"));
+    }
+    // A list for one project must not be everybody's in all of them.
+    if scope == Scope::Project && (wish == Wish::Remove || places.project_list.is_some()) {
+        settings.push(Entry::setting(&LIST_SETTING, places.project_list.clone().into()));
     }
     Ok(vec![
         Target { path: servers, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], stdio_server())]) },

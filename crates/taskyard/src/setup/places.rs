@@ -19,6 +19,8 @@ pub struct SetupPlaces {
     pub xdg_config: Option<PathBuf>,
     /// The root of the project.
     pub project: PathBuf,
+    /// The list that people work on in the project, where there is one for all of them.
+    pub project_list: Option<String>,
     /// The directories in which programs are looked for.
     pub programs: Vec<PathBuf>,
 }
