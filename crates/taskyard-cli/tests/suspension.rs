@@ -18,23 +18,26 @@ use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, Tasks, is_consistent_
 /// The life of a lock, the second look at it, the retries of a client that has just given up, and a slow machine.
 const LONGEST_WAIT: Duration = Duration::from_secs(35);
 
-/// A step at which SQLite's own write lock is held.
-const INSIDE_THE_JOURNAL: &str = "journal: open";
+/// Steps at which SQLite's own write lock is held.
+const INSIDE_THE_JOURNAL: [&str; 3] = ["journal: open", "task lock: taken", "journal: looked again"];
 
-const STEPS: [&str; 13] = [
-    "list lock: before",
-    "list lock: ready",
-    "list lock: taken",
-    "list lock: remembered",
+const STEPS: [&str; 16] = [
+    "turn: entered",
+    "turn: taken",
     "temporary files: written",
+    "locks: ready",
     "journal: before",
-    INSIDE_THE_JOURNAL,
+    INSIDE_THE_JOURNAL[0],
+    INSIDE_THE_JOURNAL[1],
+    INSIDE_THE_JOURNAL[2],
     "journal: written",
     "journal: flushed",
+    "list lock: taken",
     "file: done",
+    "list lock: given back",
     "applied: before",
     "applied: marked",
-    "list lock: said to be given back",
+    "turn: before giving back",
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +49,18 @@ enum Who {
 #[test]
 fn a_command_that_works_for_twenty_seconds_keeps_its_locks() {
     thread::scope(|scope| {
-        for (step, file) in [("list lock: remembered", ".lock"), ("task lock: taken", "1.json")] {
-            scope.spawn(move || keeps_its_lock(step, file));
+        for (step, file, command) in
+            [("list lock: taken", ".lock", "create Long"), ("task lock: taken", "1.json", "update 1 --subject Long")]
+        {
+            scope.spawn(move || keeps_its_lock(step, file, command));
         }
     });
 }
 
-fn keeps_its_lock(step: &str, file: &str) {
+fn keeps_its_lock(step: &str, file: &str, command: &str) {
     let home = home_with_dependents(2);
     let lock = home.list("L").join(format!("{file}.lock"));
-    let child = home.start_with(&format!("{step}=sleep:20000"), "update 1 --subject Long");
+    let child = home.start_with(&format!("{step}=sleep:20000"), command);
     let started = Instant::now();
     wait_for(|| lock.exists());
     let inode = fs::metadata(&lock).unwrap().ino();
@@ -71,8 +76,31 @@ fn keeps_its_lock(step: &str, file: &str) {
     }
     let ran = Ran::wait(child);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(home.present()["1"]["subject"], json!("Long"));
+    only(&home.present(), "Long");
     is_in_order(&home, "L");
+}
+
+#[test]
+fn behind_a_suspended_command_only_the_first_of_ours_waits_for_long() {
+    side_by_side(vec!["turn: entered", "turn: taken", "journal: flushed"], |step| {
+        let home = home_with_dependents(2);
+        let sleeper = Suspended::at(&home, step, "delete 1");
+        thread::scope(|scope| {
+            // Of those who wait at once only one goes past at a time.
+            for _ in 0..4 {
+                scope.spawn(|| home.ask("create First"));
+            }
+        });
+        let (ran, took) = home.run_timed("create Second");
+        assert_eq!(ran.code, Some(0), "{step}: {ran:?}");
+        assert!(took.waited < Duration::from_secs(5), "{step}: {took:?}");
+        let ran = sleeper.go_on();
+        assert_eq!(ran.code, Some(0), "{step}: {ran:?}");
+        home.ask("create Third");
+        let tasks = home.present();
+        assert_eq!(tasks.len(), 2 + 4 + 1 + 1, "{step}: {tasks:?}");
+        is_in_order(&home, "L");
+    });
 }
 
 #[test]
@@ -81,7 +109,7 @@ fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
     let mut cases = Vec::new();
     for who in [Who::Node, Who::Ours] {
         // None of ours goes past one that is stopped within a transaction of the journal; see below.
-        let can_be_overtaken = |step: &&str| matches!(who, Who::Node) || *step != INSIDE_THE_JOURNAL;
+        let can_be_overtaken = |step: &&str| matches!(who, Who::Node) || !INSIDE_THE_JOURNAL.contains(step);
         for step in STEPS.into_iter().filter(can_be_overtaken) {
             cases.push((who, step.to_owned(), "delete 1"));
             if is_full || step.starts_with("journal") || step.starts_with("temporary") {
@@ -119,7 +147,7 @@ fn a_suspended_command_loses_its_lock_and_its_change_is_there_once() {
 
 #[test]
 fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
-    let steps = ["list lock: remembered", "temporary files: written", "journal: before", "journal: written"];
+    let steps = ["turn: taken", "temporary files: written", "journal: before", "journal: written"];
     side_by_side(steps.to_vec(), |step| {
         let home = home_with_dependents(2);
         let sleeper = Suspended::at(&home, step, "create Sleeper --blocks 2,3 --json");
@@ -141,7 +169,7 @@ fn a_suspended_command_whose_turn_was_taken_for_nothing_loses_nothing() {
 fn a_command_suspended_inside_the_journals_transaction_is_named_and_left_alone() {
     side_by_side(vec!["delete 1", "create Sleeper --blocks 2"], |command| {
         let home = home_with_dependents(2);
-        let sleeper = Suspended::at(&home, INSIDE_THE_JOURNAL, command);
+        let sleeper = Suspended::at(&home, INSIDE_THE_JOURNAL[0], command);
         let activity = sleeper.activity();
         let started = Instant::now();
         let ran = home.run("create Rival --json");
@@ -285,7 +313,7 @@ fn a_command_that_wakes_leaves_the_lock_of_a_rival_alone() {
 
 #[test]
 fn a_command_that_is_told_to_end_leaves_no_lock() {
-    side_by_side(vec!["list lock: remembered", "task lock: taken*3", "journal: flushed", "file: done*2"], |step| {
+    side_by_side(vec!["list lock: taken", "task lock: taken*3", "journal: flushed", "file: done*2"], |step| {
         let home = home_with_dependents(3);
         let sleeper = Suspended::at(&home, step, "delete 1");
         sleeper.tell_to_end();

@@ -159,7 +159,22 @@ impl Yard {
             // It was ours for a moment, and was given back since.
             None => return Ok(outcome),
         };
+        self.give_up(&claimed.lease);
         Ok(ClaimOutcome::Refused { refusal, task: Some(task) })
+    }
+
+    /// Ends a lease on a task that turned out to be somebody else's.
+    fn give_up(&self, lease: &Lease) {
+        let given_up = self.transact(Op::Release, |txn, _| {
+            let is_it = |other: &Lease| (&other.task, other.token) == (&lease.task, lease.token);
+            if txn.leases()?.iter().any(is_it) {
+                txn.end_lease(&lease.task)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = given_up {
+            tracing::debug!(%error, "a lease that was lost is left to end by itself");
+        }
     }
 
     fn claimant(&self, claim: &Claim) -> Claimant {
@@ -275,6 +290,10 @@ impl Yard {
 
     /// Judges a claim on what is there, and stages it.
     fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
+        if claim.only_when_idle {
+            // The client decides this under the list's lock, too.
+            txn.lock_list()?;
+        }
         let Lookup::Found(task, _) = txn.find(id)? else { return Ok(Err((ClaimRefusal::TaskNotFound, None))) };
         let claimant = self.claimant(claim);
         let blockers = open_blockers(txn, &task, self.rules())?;

@@ -180,6 +180,12 @@ pub trait Txn: Snapshot {
     /// back that it was meant. Where something stands under that name nothing is staged.
     fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError>;
 
+    /// Keeps other programs out of the list as a whole until the transaction ends, where they know a lock for that. Of use to whoever
+    /// decides by everything that is in the list, and asked for before anything is read. The turn alone keeps out those of ours.
+    fn lock_list(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Stages the removal of every task; in client rules also of every file that looks like one.
     fn clear(&mut self) -> Result<(), StoreError>;
 

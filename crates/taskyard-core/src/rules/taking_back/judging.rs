@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::fields::{Fields, differing, fields};
 use crate::rules::replacing::is_another_task;
-use crate::{Entry, Image, Loss, Op, Revision, TaskField, TaskId, Timestamp, Verdict};
+use crate::{Entry, Image, Loss, Op, Revision, Status, TaskField, TaskId, Timestamp, Verdict};
 
 /// A write that takes a value back so soon after ours, and changes something else, did not know of ours.
 pub const CERTAIN_WITHIN: Duration = Duration::from_secs(10);
@@ -141,7 +141,21 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     let replaced = open.into_iter().filter_map(|(field, ours)| Some((field, ours?)));
     let fresh = replaced.filter(|(_, ours)| is_within(write.written, ours.at, CERTAIN_WITHIN));
     judged.replaced = fresh.map(|(field, ours)| (field, ours.revision)).collect();
+    let is_taken = |field: &TaskField| judged.taken_back.iter().any(|taken| taken.field == *field);
+    if begins_work(&before, &after) && !is_taken(&TaskField::Owner) {
+        // Whoever takes a task that we gave back has begun, as whoever had it before had.
+        let (status, others) = judged.taken_back.into_iter().partition(|taken| taken.field == TaskField::Status);
+        judged.taken_back = others;
+        judged.replaced.extend(Vec::into_iter(status).map(|taken| (taken.field, taken.revision)));
+    }
     judged
+}
+
+/// Tells whether a write gives a task that is being worked on, or done, to somebody else.
+fn begins_work(before: &Fields, after: &Fields) -> bool {
+    let owner = after.get(&TaskField::Owner);
+    let is_begun = after.get(&TaskField::Status).is_some_and(|status| status != Status::Pending.as_str());
+    is_begun && owner.is_some() && before.get(&TaskField::Owner) != owner
 }
 
 /// Looks at a task that is there again after it was gone.

@@ -155,6 +155,17 @@ fn a_value_that_was_not_there_before_is_meant() {
 }
 
 #[test]
+fn whoever_takes_a_task_that_we_gave_back_means_to_work_on_it() {
+    let mut story = Story::begun();
+    story.change(Op::Claim, started);
+    story.change(Op::Release, |task| (task.status, task.owner) = (Status::Pending, None));
+    let taken = Task { owner: Some("ben".into()), status: Status::InProgress, ..task() };
+    let losses = story.written_after(500, &taken);
+    assert!(losses.iter().all(|loss| loss.verdict == Verdict::Replaced) && losses.len() == 2, "{losses:?}");
+    assert_eq!(story.still_lost(), []);
+}
+
+#[test]
 fn what_was_acknowledged_longer_ago_is_less_sure_and_then_nobodys_loss() {
     let verdict_after = |millis| {
         let mut story = Story::begun();

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -13,9 +14,11 @@ use super::failpoint::reach;
 use super::files;
 use super::hidden;
 use super::lock;
+use super::numbers;
 use super::place::{c_name, lock_name};
 use super::plan::{Plan, Write};
 use super::turn::Turn;
+use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 use crate::store::new_name::rename_to_new;
 
@@ -29,9 +32,20 @@ pub(super) enum Hindrance {
     Failed(StoreError),
 }
 
+/// Takes the list's lock where names are new or the mark is to be raised, and it was not taken before.
+pub(super) fn lock_names(turn: &mut Turn, plan: &Plan) -> Result<(), Hindrance> {
+    if !plan.needs_list_lock() || turn.locks.has_list() {
+        return Ok(());
+    }
+    turn.lock_list().map_err(|error| match error {
+        StoreError::Busy { .. } | StoreError::NoLock { .. } | StoreError::Conflict { .. } => Hindrance::LockLost,
+        error => Hindrance::Failed(unfinished(turn, error)),
+    })
+}
+
 /// Writes the files out, each time first looking that the locks are still ours and the file is still the one we read.
-pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
-    if let Some(mark) = plan.raise_mark_to {
+pub(super) fn apply(turn: &mut Turn, plan: &Plan) -> Result<(), Hindrance> {
+    if let Some(mark) = plan.raise_mark_to.filter(|mark| *mark > numbers::mark(&turn.place.directory)) {
         reach("mark: before");
         if !turn.is_ours() {
             return Err(Hindrance::LockLost);
@@ -43,7 +57,16 @@ pub(super) fn apply(turn: &Turn, plan: &Plan) -> Result<(), Hindrance> {
         })?;
         reach("mark: raised");
     }
-    for write in &plan.writes {
+    // New names come first. Replacing a file may take its time, and nobody who creates has to wait for that.
+    let is_new_name = |write: &Write| write.before.is_none();
+    let (new, others) = plan.writes.split_at(plan.writes.partition_point(is_new_name));
+    for write in new {
+        apply_one(turn, write)?;
+    }
+    if !plan.is_reset && !turn.locks.keeps_list {
+        turn.unlock_list();
+    }
+    for write in others {
         apply_one(turn, write)?;
     }
     Ok(())
@@ -97,6 +120,9 @@ pub(super) fn mark_applied(turn: &mut Turn, revision: Revision) -> Result<(), St
 pub(super) fn raise_mark(turn: &Turn, mark: f64) -> Result<(), StoreError> {
     let (text, name) = (next_number(mark - 1.0), c_name(".highwatermark"));
     let directory = turn.directory.as_fd();
+    if overwrite_mark(turn, text.as_bytes()).is_ok() {
+        return Ok(());
+    }
     let replaced = files::replace(directory, &name, text.as_bytes()).or_else(|error| match error.kind() {
         // A mark is no directory; whatever is in it stays there, under another name.
         io::ErrorKind::IsADirectory => {
@@ -106,4 +132,16 @@ pub(super) fn raise_mark(turn: &Turn, mark: f64) -> Result<(), StoreError> {
         _ => Err(error),
     });
     replaced.map_err(StoreError::io("cannot write", turn.place.directory.join(".highwatermark")))
+}
+
+/// Writes a mark over a lower one, as the client does: file systems flush what is renamed over something, and others wait for the
+/// list's lock. Digits over no more digits than they are can be told at any moment.
+fn overwrite_mark(turn: &Turn, text: &[u8]) -> Result<(), NotRead> {
+    let file = regular_file::open_to_change(&turn.place.directory.join(".highwatermark"))?;
+    let mut found = [0; 32];
+    let length = file.read_at(&mut found, 0)?;
+    match found[..length].iter().all(u8::is_ascii_digit) && (1..=text.len()).contains(&length) {
+        true => Ok(file.write_all_at(text, 0)?),
+        false => Err(NotRead::System(io::ErrorKind::InvalidData.into())),
+    }
 }

@@ -1,29 +1,37 @@
 //! The commit: everything staged happens, or nothing does.
 //!
-//! In order: the locks of the tasks, a second look at them, the temporary files (`plan.rs`), the journal (from here on the
-//! commit exists), the renames and removals (`applying.rs`), the mark that all was written out. `docs/design/commit.md` says
-//! why in this order.
+//! In order: the temporary files (`plan.rs`), the journal's rows, the client's locks, a second look at everything, the end of the
+//! journal's transaction (from here on the commit exists), the renames and removals (`applying.rs`), the locks given back, the mark
+//! that all was written out. `docs/design/commit.md` says why in this order.
 
 use std::io;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::applying::{self, Hindrance};
+use super::client_locks::Ready;
 use super::failpoint::reach;
 use super::plan::{self, Plan, Write};
 use super::queue::PATIENCE;
 use super::turn::Turn;
 use super::txn::FileTxn;
+use super::waiting::Waiting;
 use super::{flush, repair};
 use crate::clock;
 use crate::store::sidecar::{Extent, Journal, Known, NewEntry, OutsideChange};
 use crate::store::{Signature, StaleWrite, StoreError};
 
+/// How often the locks are taken as the last thing before the commit exists, which works where nobody holds them.
+const EAGER_ATTEMPTS: u32 = 3;
+/// How long a claim lets the holder of the list's lock finish, which it does not need itself.
+const COURTESY: Duration = Duration::from_millis(250);
+
 /// Makes everything staged happen.
 pub(super) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
     match plan::prepare(&mut txn)? {
-        Some(plan) => commit_plan(txn, &plan, signature).map(Some),
+        Some(plan) => commit_plan(txn, plan, signature).map(Some),
         None => commit_leases(txn).map(|()| None),
     }
 }
@@ -47,30 +55,36 @@ fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
 }
 
 /// Makes a plan happen.
-pub(super) fn commit_plan(mut txn: FileTxn, plan: &Plan, signature: &Signature) -> Result<Event, StoreError> {
-    let event = write_journal(&mut txn, plan, signature, |_| Ok(())).inspect_err(|_| plan::discard(&txn.turn, plan))?;
+pub(super) fn commit_plan(mut txn: FileTxn, mut plan: Plan, signature: &Signature) -> Result<Event, StoreError> {
+    let written = write_journal(&mut txn, &mut plan, signature);
+    let event = written.inspect_err(|_| plan::discard(&txn.turn, &plan))?;
     // A change of several files must be on the disk before the first of them is touched: half of it could survive a power
-    // loss otherwise. A change of one file cannot be halved, so its flush can wait until the lock is free for others.
-    if plan.writes.len() > 1 {
+    // loss otherwise. A change of one file cannot be halved, so its flush can wait until the locks are free for others.
+    if plan.can_be_halved() {
         txn.sync()?;
     }
     reach("journal: flushed");
-    carry_out(txn, plan, event)
+    carry_out(txn, &plan, event)
 }
 
 /// Writes a journaled commit out to the files, and returns when it will survive anything.
 pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<Event, StoreError> {
-    let event = match applying::apply(&txn.turn, plan) {
+    let event = match applying::lock_names(&mut txn.turn, plan).and_then(|()| applying::apply(&mut txn.turn, plan)) {
         Ok(()) => {
+            txn.turn.unlock();
             reach("applied: before");
             applying::mark_applied(&mut txn.turn, event.revision).map_err(|error| unfinished(&txn.turn, error))?;
             reach("applied: marked");
+            let contested = contested(&txn.turn, &event);
             txn.turn.release();
+            if let Some(lock) = contested {
+                let _ = lock.wait_until_free(&txn.turn.directory, COURTESY);
+            }
             event
         }
         Err(hindrance) => finish_by_the_journal(&mut txn, event, hindrance)?,
     };
-    if plan.writes.len() == 1 {
+    if !plan.can_be_halved() {
         txn.sync()?;
     }
     flush::flush_what_is_old(&txn.handle, txn.journal());
@@ -78,52 +92,75 @@ pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<E
     Ok(event)
 }
 
-/// Writes the commit into the journal: the moment it exists. `with` is written in the same database transaction.
-pub(super) fn write_journal(
+/// Writes the commit into the journal, under the locks it needs: the moment it exists.
+fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> Result<Event, StoreError> {
+    let (started, wanted) = (Instant::now(), plan.locks_to_commit());
+    if plan.needs_list_lock() && !wanted.list {
+        // It will be needed as soon as the commit exists. Whoever keeps it for long is waited for now.
+        if let Some(lock) = txn.turn.list_lock_of_others() {
+            txn.turn.wait_until_free(&lock, started)?;
+        }
+    }
+    for _ in 0..EAGER_ATTEMPTS {
+        let ready = txn.turn.ready(&wanted)?;
+        match write_entries(txn, plan, signature, Some(ready), |_| Ok(()))? {
+            Written::Exists(event) => return Ok(event),
+            Written::StaleWrites => return Err(StoreError::Conflict { task: plan.writes[0].id.clone() }),
+            Written::Held { lock, is_ours_to_take: true } => txn.turn.wait_until_free(&lock, started)?,
+            Written::Held { lock, .. } => drop(lock.wait_until_free(&txn.turn.directory, COURTESY)),
+        }
+    }
+    // Where many want the same, whoever is ready takes it first.
+    txn.turn.lock(&wanted)?;
+    write_locked(txn, plan, signature, |_| Ok(()))
+}
+
+/// Writes a commit into the journal whose locks we have. `with` is written in the same database transaction.
+pub(super) fn write_locked(
     txn: &mut FileTxn,
-    plan: &Plan,
+    plan: &mut Plan,
     signature: &Signature,
     with: impl Fn(&Journal) -> Result<(), StoreError>,
 ) -> Result<Event, StoreError> {
-    if !txn.turn.is_ours() {
-        return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
+    match write_entries(txn, plan, signature, None, with)? {
+        Written::Exists(event) => Ok(event),
+        Written::Held { .. } | Written::StaleWrites => Err(StoreError::Conflict { task: plan.writes[0].id.clone() }),
     }
-    // Odd from before the commit exists until it is in every file, so that no reader shows half of it.
-    txn.turn.state.sequence |= 1;
-    txn.turn.save()?;
-    let written = write_entries(txn, plan, signature, with);
-    if let Ok(Written::Commit(event)) = written {
-        return Ok(event);
-    }
-    if let Ok(Written::StaleWrites(revision)) = written {
-        txn.turn.state.applied = revision.0;
-    }
-    txn.turn.state.sequence += 1;
-    txn.turn.save()?;
-    // The judgement was made on what a stale write left there; what that took back comes first.
-    written.and(Err(StoreError::Conflict { task: plan.writes[0].id.clone() }))
 }
 
-/// What came to be written into the journal.
+/// What came of writing a commit into the journal.
 enum Written {
-    Commit(Event),
-    /// Only what other programs did, in this revision: they took back something of ours without knowing.
-    StaleWrites(Revision),
+    /// It exists.
+    Exists(Event),
+    /// It does not, and what other programs did was written instead: they took back something of ours without knowing. The judgement
+    /// was made on what they left there, and what they took back comes first.
+    StaleWrites,
+    /// It does not: somebody holds this lock.
+    Held {
+        lock: Waiting,
+        /// Whether the commit needs the lock; else it only lets its holder finish.
+        is_ours_to_take: bool,
+    },
 }
 
+/// Writes the rows, takes the locks that are ready, and looks again. While others wait for those, nothing is done but that look, the
+/// end of the transaction and the renames.
 fn write_entries(
-    txn: &FileTxn,
-    plan: &Plan,
+    txn: &mut FileTxn,
+    plan: &mut Plan,
     signature: &Signature,
+    locks: Option<Ready>,
     with: impl Fn(&Journal) -> Result<(), StoreError>,
 ) -> Result<Written, StoreError> {
     let at = clock::now();
-    let journal = txn.journal();
+    let after = plan.writes.iter().map(|write| (&write.id, write.after.as_ref().map(|after| &after.image)));
+    let leases = txn.settled_leases(after)?;
+    let journal = txn.journal.as_ref().expect("the journal is there until the transaction ends");
     reach("journal: before");
     let transaction = journal.begin()?;
     reach("journal: open");
     if journal.standing()? != txn.standing {
-        // Somebody of ours had a turn since we read: our lock was taken over.
+        // Somebody of ours had a turn since we read: ours was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
     let next = txn.standing.newest.next();
@@ -135,24 +172,65 @@ fn write_entries(
             for write in &plan.writes {
                 remember_found(journal, write, at)?;
             }
-            journal.end(transaction)?;
+            // Odd while the journal is ahead of what is marked as written out, though no file is to change.
+            txn.turn.state.sequence |= 1;
+            txn.turn.save()?;
+            let ended = journal.end(transaction);
+            if ended.is_ok() {
+                txn.turn.state.applied = next.0;
+            }
+            txn.turn.state.sequence += 1;
+            txn.turn.save()?;
+            ended?;
             txn.handle.journals.note_stale_writes(stale);
-            return Ok(Written::StaleWrites(next));
+            return Ok(Written::StaleWrites);
         }
     };
     let entries: Vec<NewEntry<'_>> = plan.writes.iter().map(|write| new_entry(write, signature.op)).collect();
     journal.append(revision, at, signature, &entries)?;
+    drop(entries);
     for write in &plan.writes {
         remember(journal, write, at)?;
     }
-    let after = plan.writes.iter().map(|write| (&write.id, write.after.as_ref().map(|after| &after.image)));
-    if let Some(leases) = txn.settled_leases(after)? {
+    if let Some(leases) = leases {
         journal.write_leases(&leases)?;
     }
     with(journal)?;
-    journal.end(transaction)?;
+    reach("journal: rows written");
+    let is_eager = locks.is_some();
+    if let Some(lock) = locks.map(|ready| txn.turn.try_lock(ready)).transpose()?.flatten() {
+        return Ok(Written::Held { lock, is_ours_to_take: true });
+    }
+    if let Err(error) = plan::verify(&txn.turn, plan) {
+        let is_new = |write: &Write| write.before.is_none();
+        txn.handle.is_crowded.store(plan.writes.iter().any(is_new), Ordering::Relaxed);
+        return Err(error);
+    }
+    if !txn.are_numbers_unused() || !txn.turn.is_ours() {
+        return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
+    }
+    if let Some(lock) = (is_eager && signature.op == Op::Claim).then(|| txn.turn.list_lock_of_others()).flatten() {
+        txn.turn.unlock();
+        return Ok(Written::Held { lock, is_ours_to_take: false });
+    }
+    reach("journal: looked again");
+    // Odd from before the commit exists until it is in every file, so that no reader shows half of it.
+    txn.turn.state.sequence |= 1;
+    txn.turn.save()?;
+    if let Err(error) = journal.end(transaction) {
+        txn.turn.state.sequence += 1;
+        txn.turn.save()?;
+        return Err(error);
+    }
     reach("journal: written");
-    Ok(Written::Commit(event(txn, plan, revision, at, signature)))
+    Ok(Written::Exists(event(txn, plan, revision, at, signature)))
+}
+
+/// Returns the list's lock where a claim was written out while somebody else held it: a claim that asks whether the agent is idle is
+/// made under that lock alone, and may have been decided before ours was to be seen.
+fn contested(turn: &Turn, event: &Event) -> Option<Waiting> {
+    let is_claim = event.entries.first().is_some_and(|entry| entry.op == Op::Claim);
+    is_claim.then(|| turn.list_lock_of_others()).flatten()
 }
 
 /// Returns what a file that is to be changed holds, and when it was written.

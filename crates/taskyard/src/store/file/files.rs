@@ -58,7 +58,8 @@ pub(super) fn read(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io:
     }
 }
 
-fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+/// Reads a task file as it is at this instant.
+pub(super) fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
     let open = |name: &CStr| regular_file::open_at(directory, name);
     let mut opened = open(&file_name(id));
     let mut other_names = hidden::other_names(place, id);

@@ -2,12 +2,18 @@
 //!
 //! The same turns as for a list: our own processes queue in the kernel, rivals get their chance in between, a dead one's lock is
 //! cleared away, and nothing is renamed into place when the lock is no longer ours or the file is no longer the one we read.
+//!
+//! The client does not wait for a lock on an inbox, and loses its message where one is held. So the file is first read, and the new
+//! one written and flushed, with no lock but our turn; the client's lock is taken for a last look and the rename. Only where others
+//! wrote meanwhile, or half a file was seen, is all of it done under the lock.
 
 use std::ffi::CString;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags};
@@ -19,8 +25,10 @@ use super::fingerprint::{Fingerprint, look_at, look_through};
 use super::litter::is_of_the_dead;
 use super::lock::temporary_name;
 use super::place::{self, OURS, Place, c_name};
+use super::queue::PATIENCE;
 use super::state;
 use super::turn::Turn;
+use crate::clock;
 use crate::private;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
@@ -38,6 +46,9 @@ pub(crate) struct Guarded {
     path: PathBuf,
     /// What the file was recognised by when it was read, and the rights on it.
     seen: Option<(Fingerprint, u32)>,
+    /// What its bytes come to, where it was read without the lock and so lately written that its time does not tell one write from
+    /// the next.
+    sum: Option<u64>,
 }
 
 /// What stands under a name.
@@ -57,6 +68,14 @@ impl Guarded {
     /// Waits for the lock on a file, first making it with `first` in it where there is none. Its directory has to be there.
     /// Our processes queue on a file in `queues`.
     pub(crate) fn lock(path: &Path, queues: &Path, first: &[u8]) -> Result<Self, StoreError> {
+        let mut guarded = Self::wait_for_turn(path, queues, first)?;
+        guarded.turn.lock_list()?;
+        Ok(guarded)
+    }
+
+    /// Waits until none of ours is at a file, first making it as [`Self::lock`] does. The client is kept out of it only at the moment
+    /// it is replaced; until then what is read may be half written.
+    pub(crate) fn wait_for_turn(path: &Path, queues: &Path, first: &[u8]) -> Result<Self, StoreError> {
         // The client locks beside the real file. A link in the place of the file itself is refused when it is read.
         let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
             return Err(StoreError::io("cannot lock", path)(io::ErrorKind::InvalidInput.into()));
@@ -76,21 +95,26 @@ impl Guarded {
             make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
             reach("guarded file: made");
         }
-        let turn = Turn::take(&place, &queue)?;
+        let mut turn = Turn::take(&place, &queue)?;
+        turn.locks.patience = PATIENCE;
         if turn.is_after_a_death {
             sweep(&turn, directory);
         }
-        Ok(Self { turn, name: c_name(name), path: path.clone(), seen: None })
+        Ok(Self { turn, name: c_name(name), path: path.clone(), seen: None, sum: None })
     }
 
     /// Reads the file, up to a size.
     pub(crate) fn read(&mut self, largest: u64) -> Result<Found, StoreError> {
-        self.seen = None;
+        (self.seen, self.sum) = (None, None);
         let read = regular_file::open_at(self.turn.directory.as_fd(), &self.name).and_then(|file| {
             let look = look_through(file.as_fd())?;
             self.seen = Some((look.print, look.mode));
             regular_file::must_fit(look.kind, look.print.size, largest)?;
-            regular_file::read_open(file, look.print.size, largest)
+            let bytes = regular_file::read_open(file, look.print.size, largest)?;
+            if !self.turn.locks.has_list() && !look.print.is_settled(clock::wall()) {
+                self.sum = Some(sum_of(&bytes));
+            }
+            Ok(bytes)
         });
         Found::of(read).map_err(StoreError::io("cannot read", &self.path))
     }
@@ -112,7 +136,8 @@ impl Guarded {
         bytes: &[u8],
         is_right: impl FnOnce() -> bool + Send,
     ) -> Result<Replaced, StoreError> {
-        let directory = self.turn.directory.as_fd();
+        let shared = Arc::clone(&self.turn.directory);
+        let directory = shared.as_fd();
         if self.seen.is_some() {
             // A rename would ask the directory alone, and give a file that is not ours to write to another owner.
             let allowed = rustix::fs::accessat(directory, &*self.name, Access::WRITE_OK, AtFlags::empty());
@@ -131,12 +156,20 @@ impl Guarded {
             })
         };
         reach("guarded file: written");
+        let (is_locked, mut locked) = (self.turn.locks.has_list(), Ok(()));
         let replaced = written.and_then(|print| {
             if !is_right {
                 return Ok(Replaced::NotRight);
             }
+            if !is_locked {
+                locked = self.turn.lock_list();
+            }
             let now = look_at(directory, &self.name)?.map(|look| look.print);
-            if !self.turn.is_ours() || now != self.seen.map(|(print, _)| print) {
+            if locked.is_err()
+                || !self.turn.is_ours()
+                || now != self.seen.map(|(print, _)| print)
+                || !self.is_still_so()?
+            {
                 return Ok(Replaced::No);
             }
             rustix::fs::renameat(directory, &*temporary, directory, &*self.name)?;
@@ -146,9 +179,29 @@ impl Guarded {
         if !matches!(replaced, Ok(Replaced::Yes)) {
             let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());
         }
+        if !is_locked {
+            self.turn.unlock();
+        }
         reach("guarded file: replaced");
+        locked?;
         replaced.map_err(StoreError::io("cannot write", &self.path))
     }
+}
+
+impl Guarded {
+    /// Tells whether the file still holds what was read from it, where its time does not tell.
+    fn is_still_so(&self) -> io::Result<bool> {
+        let (Some(sum), Some((print, _))) = (self.sum, self.seen) else { return Ok(true) };
+        let read = regular_file::open_at(self.turn.directory.as_fd(), &self.name)
+            .and_then(|file| regular_file::read_open(file, print.size, print.size));
+        Ok(read.is_ok_and(|bytes| sum_of(&bytes) == sum))
+    }
+}
+
+fn sum_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// What came of replacing a file.

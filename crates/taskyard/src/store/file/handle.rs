@@ -4,12 +4,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use taskyard_core::{Entry, ListId, Rules};
 
 use super::numbers::HighestFile;
 use super::place::Place;
 use super::present::Present;
+use super::queue::PATIENCE;
 use super::state::{self, State};
 use super::turn::Turn;
 use super::{observe, power, repair};
@@ -33,6 +35,8 @@ pub(super) struct Handle {
     pub(super) transactions: AtomicUsize,
     /// When to look again whether files should be flushed.
     pub(super) next_flush_look: AtomicI64,
+    /// Whether other programs took numbers that a transaction of this process had chosen, so that the next one locks the list first.
+    pub(super) is_crowded: AtomicBool,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
 }
@@ -76,6 +80,7 @@ impl Handle {
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),
             next_flush_look: AtomicI64::new(0),
+            is_crowded: AtomicBool::new(false),
             boot_is_known: AtomicBool::new(false),
         }
     }
@@ -117,9 +122,20 @@ impl Handle {
 
     /// Waits for a turn, and finishes what a dead writer began.
     pub(super) fn take_turn(&self) -> Result<(Turn, Journal), StoreError> {
-        let journal = self.journal()?;
-        let turn = Turn::take(&self.place, &self.queue_file()?)?;
-        self.settled(turn, journal)
+        let started = Instant::now();
+        loop {
+            let journal = self.journal()?;
+            let turn = Turn::take(&self.place, &self.queue_file()?)?;
+            match self.settled(turn, journal) {
+                // Somebody else keeps a lock that is needed to finish. The turn was given back, and others had theirs.
+                Err(StoreError::Busy { by, waited }) if waited.is_zero() => {
+                    if started.elapsed() > PATIENCE {
+                        return Err(StoreError::Busy { by, waited: started.elapsed() });
+                    }
+                }
+                settled => return settled,
+            }
+        }
     }
 
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
@@ -127,8 +143,12 @@ impl Handle {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
         match Turn::try_take(&self.place, &self.queue_file()?) {
-            Ok(Some(turn)) => self.settled(turn, journal).map(Some),
-            Ok(None) | Err(StoreError::Busy { .. } | StoreError::NoLock { .. }) => {
+            Ok(Some(turn)) => match self.settled(turn, journal) {
+                Ok(settled) => Ok(Some(settled)),
+                Err(StoreError::Busy { .. } | StoreError::NoLock { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
+            Ok(None) | Err(StoreError::Busy { .. }) => {
                 self.give_back(journal);
                 Ok(None)
             }

@@ -1,19 +1,31 @@
-//! The locks this process holds: kept alive while they are held, given back when the process is told to end.
+//! The locks and turns this process has: kept alive while it has them; locks are given back when the process is told to end.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::lock::Lock;
+use super::lock::{self, Lock};
 
-/// Well within the 10 s after which the client takes a lock for dead.
+/// Well within the 10 s after which the client takes a lock for dead, and our own writers take a turn for abandoned.
 const REFRESH: Duration = Duration::from_millis(2500);
 
-static HELD: Mutex<Held> = Mutex::new(Held { locks: Vec::new(), refreshing: false });
+static HELD: Mutex<Held> = Mutex::new(Held { locks: Vec::new(), turns: Vec::new(), refreshing: false });
 
 struct Held {
     locks: Vec<Weak<Lock>>,
+    /// The files of the queues in which this process has a turn.
+    turns: Vec<Weak<File>>,
     refreshing: bool,
+}
+
+impl Held {
+    fn begin_refreshing(&mut self) {
+        if !self.refreshing {
+            let thread = thread::Builder::new().name("taskyard-locks".to_owned()).stack_size(64 * 1024);
+            self.refreshing = thread.spawn(refresh).is_ok();
+        }
+    }
 }
 
 /// Keeps a lock alive for as long as it is held.
@@ -22,11 +34,16 @@ pub(super) fn keep(lock: Lock) -> Arc<Lock> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     held.locks.retain(|lock| lock.strong_count() > 0);
     held.locks.push(Arc::downgrade(&lock));
-    if !held.refreshing {
-        let thread = thread::Builder::new().name("taskyard-locks".to_owned()).stack_size(64 * 1024);
-        held.refreshing = thread.spawn(refresh).is_ok();
-    }
+    held.begin_refreshing();
     lock
+}
+
+/// Shows signs of life in the file of a queue for as long as the turn lasts.
+pub(super) fn keep_turn(queue: &Arc<File>) {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.turns.retain(|turn| turn.strong_count() > 0);
+    held.turns.push(Arc::downgrade(queue));
+    held.begin_refreshing();
 }
 
 /// Gives back every lock this process holds. For the moment before a process ends on a signal: a commit that is under way
@@ -45,7 +62,8 @@ fn refresh() {
         thread::sleep(REFRESH);
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         let locks: Vec<Arc<Lock>> = held.locks.iter().filter_map(Weak::upgrade).collect();
-        idle = if locks.is_empty() { idle + 1 } else { 0 };
+        let turns: Vec<Arc<File>> = held.turns.iter().filter_map(Weak::upgrade).collect();
+        idle = if locks.is_empty() && turns.is_empty() { idle + 1 } else { 0 };
         if idle == 2 {
             held.refreshing = false;
             return;
@@ -53,6 +71,9 @@ fn refresh() {
         drop(held);
         for lock in locks {
             lock.refresh();
+        }
+        for turn in turns {
+            lock::touch(&turn);
         }
     }
 }

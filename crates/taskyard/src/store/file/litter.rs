@@ -17,6 +17,7 @@ use super::hidden;
 use super::lock::{self, LIFE};
 use super::numbers;
 use super::place::{self, OURS, c_name};
+use super::queue::PATIENCE;
 use super::sightings::Sightings;
 use super::stuck_lock::{self, StuckLock};
 use crate::liveness::is_seen_dead;
@@ -76,7 +77,9 @@ pub(super) fn sweep(handle: &Handle, litter: &[Litter]) -> Result<Vec<Litter>, S
         return Ok(swept);
     }
     // With the turn in our hands nobody of ours is in the middle of anything; a dead lock is taken over on the way.
-    let (turn, journal) = handle.take_turn()?;
+    let (mut turn, journal) = handle.take_turn()?;
+    turn.locks.patience = PATIENCE;
+    turn.lock_list()?;
     let still_there = look_for(handle, false)?;
     for item in others {
         let path = path_of(item);

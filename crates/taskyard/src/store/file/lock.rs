@@ -39,6 +39,19 @@ pub(super) struct Lock {
 }
 
 impl Lock {
+    /// Makes a lock in its place, where there is none.
+    pub(super) fn make(directory: &Arc<OwnedFd>, name: &CStr) -> io::Result<Option<Self>> {
+        match rustix::fs::mkdirat(&**directory, name, Mode::from_raw_mode(MODE)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let handle = open_directory(directory, name)?;
+        let look = look_through(handle.as_fd())?;
+        let (inode, born) = (look.print.inode, look.born);
+        Ok(Some(Self { directory: Arc::clone(directory), name: name.to_owned(), handle, inode, born }))
+    }
+
     /// Tells whether the lock in place is still the one we made.
     pub(super) fn is_ours(&self) -> bool {
         matches!(look_at(self.directory.as_fd().as_fd(), &self.name), Ok(Some(look)) if look.print.inode == self.inode)
@@ -46,7 +59,7 @@ impl Lock {
 
     /// Shows a sign of life. Works on the directory we made, never on one that took its place.
     pub(super) fn refresh(&self) {
-        refresh(&self.handle);
+        touch(&self.handle);
     }
 
     /// Returns the lock's name in its directory.
@@ -136,7 +149,7 @@ impl Candidate {
             Ok(()) => {
                 if clock::since_boot() - self.made > YOUNG {
                     // We waited for it, or were suspended: a rival must not find a lock that is old from the first.
-                    refresh(&self.handle);
+                    touch(&self.handle);
                 }
                 Ok(Attempt::Taken(Lock {
                     directory: self.directory,
@@ -163,24 +176,12 @@ impl Candidate {
     }
 
     fn make_in_place(self, name: &CStr) -> io::Result<Attempt> {
-        match rustix::fs::mkdirat(&*self.directory, name, Mode::from_raw_mode(MODE)) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(Attempt::Held(self)),
-            Err(error) => {
-                self.discard();
-                return Err(error.into());
-            }
+        let made = Lock::make(&self.directory, name);
+        match made {
+            Ok(None) => return Ok(Attempt::Held(self)),
+            Ok(Some(_)) | Err(_) => self.discard(),
         }
-        self.discard();
-        let handle = open_directory(&self.directory, name)?;
-        let look = look_through(handle.as_fd())?;
-        Ok(Attempt::Taken(Lock {
-            directory: self.directory,
-            name: name.to_owned(),
-            handle,
-            inode: look.print.inode,
-            born: look.born,
-        }))
+        made.map(|lock| lock.map_or(Attempt::Gone, Attempt::Taken))
     }
 }
 
@@ -189,7 +190,8 @@ fn open_directory(directory: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?)
 }
 
-fn refresh(handle: &OwnedFd) {
+/// Shows a sign of life.
+pub(super) fn touch(handle: impl AsFd) {
     let now = clock::wall();
     let time = Timespec { tv_sec: now / 1_000_000_000, tv_nsec: now % 1_000_000_000 };
     let _ = rustix::fs::futimens(handle, &Timestamps { last_access: time, last_modification: time });

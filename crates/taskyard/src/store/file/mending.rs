@@ -30,7 +30,7 @@ pub(super) fn mend(handle: &Handle) -> Result<(), StoreError> {
     };
     if handle.place.open()?.is_none() {
         // There is nothing to lock but our own queue, and the list is not made for this.
-        let _queue = queue::enter(&handle.queue_file()?, &handle.place, None)?;
+        let _queue = queue::enter(&handle.queue_file()?)?;
         sidecar::mend(sidecar, &handle.place.directory, &beside()?)?;
         handle.journals.forget();
         return Ok(());

@@ -2,6 +2,8 @@
 
 mod applying;
 mod backoff;
+mod burying;
+mod client_locks;
 mod collision;
 mod commit;
 mod dependents;
@@ -19,6 +21,7 @@ mod mending;
 mod numbers;
 mod observe;
 mod pair;
+mod passing;
 mod place;
 mod plan;
 mod power;

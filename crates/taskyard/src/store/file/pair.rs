@@ -61,14 +61,22 @@ impl TxnPair for FilePair {
                 return Err(error);
             }
         };
-        let (Some(leaving), Some(coming)) = (&leaving, &coming) else {
-            return commit_one_side(from, into, leaving.as_ref(), coming.as_ref(), signature);
+        let (mut leaving, mut coming) = match (leaving, coming) {
+            (Some(leaving), Some(coming)) => (leaving, coming),
+            (leaving, coming) => return commit_one_side(from, into, leaving, coming, signature),
         };
+        // Neither list may change under the decision until it has happened on both.
+        let locked = lock(&mut from, &mut leaving).and_then(|()| lock(&mut into, &mut coming));
+        if let Err(error) = locked {
+            plan::discard(&from.turn, &leaving);
+            plan::discard(&into.turn, &coming);
+            return Err(error);
+        }
         let token = format!("{}-{:x}", std::process::id(), clock::wall());
-        let written = note(&mut from, &into, leaving, signature, &token).and_then(|()| {
+        let written = note(&mut from, &into, &leaving, signature, &token).and_then(|()| {
             reach("move: noted");
-            let task = &coming.writes[0].id;
-            commit::write_journal(&mut into, coming, signature, |journal| match journal.confirm_move(&token)? {
+            let task = coming.writes[0].id.clone();
+            commit::write_locked(&mut into, &mut coming, signature, |journal| match journal.confirm_move(&token)? {
                 true => Ok(()),
                 // We were asleep, and somebody of ours had a turn at the list that things leave.
                 false => Err(StoreError::Conflict { task: task.clone() }),
@@ -78,8 +86,8 @@ impl TxnPair for FilePair {
             Ok(event) => event,
             Err(error) => {
                 let _ = from.journal().forget_move(&token);
-                plan::discard(&from.turn, leaving);
-                plan::discard(&into.turn, coming);
+                plan::discard(&from.turn, &leaving);
+                plan::discard(&into.turn, &coming);
                 return Err(error);
             }
         };
@@ -87,15 +95,15 @@ impl TxnPair for FilePair {
         reach("move: exists");
         // From here on it has happened; what is left is carried out now, or by the next command on either list.
         let strike = |journal: &Journal| journal.forget_move(&token);
-        let left = commit::write_journal(&mut from, leaving, signature, strike);
+        let left = commit::write_locked(&mut from, &mut leaving, signature, strike);
         if left.is_ok() {
             from.sync()?;
         }
         reach("move: followed");
-        let came = commit::carry_out(into, coming, came)?;
+        let came = commit::carry_out(into, &coming, came)?;
         let left = match left {
-            Ok(event) => commit::carry_out(from, leaving, event)?,
-            Err(_) => follow_by_the_note(&mut from, leaving)?,
+            Ok(event) => commit::carry_out(from, &leaving, event)?,
+            Err(_) => follow_by_the_note(&mut from, &leaving)?,
         };
         Ok([Some(left), Some(came)])
     }
@@ -125,12 +133,11 @@ fn follow_by_the_note(from: &mut FileTxn, leaving: &Plan) -> Result<Event, Store
 fn commit_one_side(
     from: FileTxn,
     into: FileTxn,
-    leaving: Option<&Plan>,
-    coming: Option<&Plan>,
+    leaving: Option<Plan>,
+    coming: Option<Plan>,
     signature: &Signature,
 ) -> Result<[Option<Event>; 2], StoreError> {
-    let one =
-        |txn: FileTxn, plan: Option<&Plan>| plan.map(|plan| commit::commit_plan(txn, plan, signature)).transpose();
+    let one = |txn: FileTxn, plan: Option<Plan>| plan.map(|plan| commit::commit_plan(txn, plan, signature)).transpose();
     Ok([one(from, leaving)?, one(into, coming)?])
 }
 
@@ -153,6 +160,12 @@ fn note(
     journal.note_move(&coming)?;
     journal.end(transaction)?;
     from.sync()
+}
+
+/// Takes the locks of the tasks that are rewritten or removed, and looks that they are what the decision was made on.
+fn lock(txn: &mut FileTxn, plan: &mut Plan) -> Result<(), StoreError> {
+    txn.turn.lock(&plan.locks_to_commit())?;
+    plan::verify(&txn.turn, plan)
 }
 
 fn discard(txn: &FileTxn, plan: Option<&Plan>) {

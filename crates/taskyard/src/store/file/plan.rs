@@ -1,4 +1,5 @@
-//! Getting a commit ready: the locks of its tasks, a second look at them, and the files that are to take their places.
+//! Getting a commit ready: the files that are to take the places of others, the locks that it needs, and the second look at
+//! everything under them.
 
 use std::ffi::CString;
 use std::io;
@@ -10,11 +11,13 @@ use rustix::io::Errno;
 use taskyard_core::rules::numbering::highest;
 use taskyard_core::{Image, TaskId};
 
+use super::client_locks::Wanted;
 use super::failpoint::reach;
 use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::hidden;
 use super::numbers;
+use super::place::file_name;
 use super::turn::Turn;
 use super::txn::{FileTxn, Staged};
 use crate::store::StoreError;
@@ -28,6 +31,33 @@ pub(super) struct Plan {
     pub(super) writes: Vec<Write>,
     /// What `.highwatermark` has to say before a file is removed.
     pub(super) raise_mark_to: Option<f64>,
+    /// The tasks whose locks are taken.
+    locked: Vec<TaskId>,
+    /// Tasks that are hidden and are to be seen again.
+    shown: Vec<TaskId>,
+    /// Whether it is what the client calls a reset.
+    pub(super) is_reset: bool,
+}
+
+impl Plan {
+    /// Tells whether the list's lock is needed: for names that are new, for the mark and for a reset. Everything else the client does under the
+    /// locks of single tasks, or under none.
+    pub(super) fn needs_list_lock(&self) -> bool {
+        let is_new_name = |write: &Write| write.before.is_none() && write.after.is_some();
+        self.is_reset || self.raise_mark_to.is_some() || !self.shown.is_empty() || self.writes.iter().any(is_new_name)
+    }
+
+    /// Tells whether half of it could survive a power loss, so that the journal has to be flushed before the first file is touched.
+    pub(super) fn can_be_halved(&self) -> bool {
+        self.writes.len() > 1
+    }
+
+    /// Returns what has to be locked before the commit exists. Nobody waits for a flush with the list locked: a change of several
+    /// files takes the list's lock when the journal is on the disk.
+    pub(super) fn locks_to_commit(&self) -> Wanted {
+        let list = self.needs_list_lock() && (!self.can_be_halved() || !self.shown.is_empty());
+        Wanted { list, tasks: self.locked.clone() }
+    }
 }
 
 /// What is to be done to one file.
@@ -46,7 +76,7 @@ pub(super) struct After {
     pub(super) look: Look,
 }
 
-/// Takes the locks, looks again, and writes the temporary files. `None` when nothing would change.
+/// Writes the temporary files, with no lock of the client's held. `None` when nothing would change.
 pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
     let staged: Vec<_> = std::mem::take(&mut txn.staged).into_iter().filter(|(_, staged)| staged.is_change()).collect();
     let directory = Arc::clone(&txn.turn.directory);
@@ -61,15 +91,18 @@ pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
     let with_removals = staged.len() <= MANY;
     let is_locked = |staged: &Staged| staged.before.is_some() && (with_removals || staged.after.is_some());
     let locked: Vec<TaskId> = staged.iter().filter(|(_, staged)| is_locked(staged)).map(|(id, _)| id.clone()).collect();
-    txn.turn.lock_tasks(&locked)?;
     let removed = staged.iter().filter(|(_, staged)| staged.after.is_none()).map(|(id, _)| id.as_str());
     let raise_mark_to =
         Some(highest(removed)).filter(|highest| *highest > 0.0 && *highest > numbers::mark(&txn.turn.place.directory));
-    let mut plan = Plan { writes: Vec::with_capacity(staged.len()), raise_mark_to };
+    let (writes, shown, is_reset) = (Vec::with_capacity(staged.len()), Vec::new(), txn.is_reset);
+    let mut plan = Plan { writes, raise_mark_to, locked, shown, is_reset };
     for (id, staged) in staged {
         let prepared = prepare_one(&txn.turn, directory.as_fd(), id, staged);
         match prepared {
-            Ok(write) => plan.writes.push(write),
+            Ok(write) => {
+                plan.shown.extend(is_to_be_shown(&txn.turn, &write)?.then(|| write.id.clone()));
+                plan.writes.push(write);
+            }
             Err(error) => {
                 discard(&txn.turn, &plan);
                 return Err(error);
@@ -85,20 +118,6 @@ pub(super) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, StoreError> {
 fn prepare_one(turn: &Turn, directory: BorrowedFd<'_>, id: TaskId, staged: Staged) -> Result<Write, StoreError> {
     let Staged { before, after, former_mode, .. } = staged;
     let path = || turn.place.task_file(&id);
-    // Now that its lock is ours: is the file still what the decision was made on?
-    let now = files::read(&turn.place, directory, &id).map_err(StoreError::io("cannot read", path()))?;
-    let before = match (before, &now) {
-        (None, Contents::Missing) => None,
-        (Some((image, _)), now) if now.image().is_some_and(|(found, _)| image == *found) => {
-            now.image().map(|(_, look)| (image, *look))
-        }
-        _ => return Err(StoreError::Conflict { task: id }),
-    };
-    let is_open = |image: &Image| image.task(&id).is_ok_and(|task| task.status.is_open());
-    if before.is_some() && after.as_ref().is_some_and(is_open) {
-        // Whatever becomes of the commit: what was done may be seen again by everybody.
-        hidden::unhide(&turn.place, directory, &id).map_err(StoreError::io("cannot rename to", path()))?;
-    }
     reach("temporary file: before");
     let mode = before.as_ref().map(|(_, look)| look.mode).or(former_mode);
     let after = after
@@ -110,6 +129,45 @@ fn prepare_one(turn: &Turn, directory: BorrowedFd<'_>, id: TaskId, staged: Stage
         .transpose()
         .map_err(StoreError::io("cannot write", path()))?;
     Ok(Write { id, before, after })
+}
+
+/// Tells whether a task that is done and hidden is open again, so that everybody has to see it.
+fn is_to_be_shown(turn: &Turn, write: &Write) -> Result<bool, StoreError> {
+    let is_open = |after: &After| after.image.task(&write.id).is_ok_and(|task| task.status.is_open());
+    if write.before.is_none() || !write.after.as_ref().is_some_and(is_open) {
+        return Ok(false);
+    }
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), &write.id);
+    let (name, _) = found.map_err(StoreError::io("cannot look at", turn.place.task_file(&write.id)))?;
+    Ok(name != file_name(&write.id))
+}
+
+/// Looks, with the locks in our hands, whether everything still is what the decision was made on.
+pub(super) fn verify(turn: &Turn, plan: &mut Plan) -> Result<(), StoreError> {
+    let directory = turn.directory.as_fd();
+    for write in &mut plan.writes {
+        let path = || turn.place.task_file(&write.id);
+        let now = files::read_once(&turn.place, directory, &write.id).map_err(StoreError::io("cannot read", path()))?;
+        match (&mut write.before, &now) {
+            (None, Contents::Missing) => {}
+            (Some((image, look)), now) if now.image().is_some_and(|(found, now)| is_same(image, look, found, now)) => {
+                // It may have been touched.
+                *look = now.image().map_or(*look, |(_, now)| *now);
+            }
+            _ => return Err(StoreError::Conflict { task: write.id.clone() }),
+        }
+    }
+    for id in &plan.shown {
+        // Whatever becomes of the commit: what was done may be seen again by everybody.
+        hidden::unhide(&turn.place, directory, id)
+            .map_err(StoreError::io("cannot rename to", turn.place.task_file(id)))?;
+    }
+    Ok(())
+}
+
+/// Tells whether a file is the one that was read. The journal has its inode and its mode.
+fn is_same(image: &Image, look: &Look, found: &Image, now: &Look) -> bool {
+    image == found && (look.print.inode, look.mode) == (now.print.inode, now.mode)
 }
 
 /// Removes the temporary files of a commit that does not happen.

@@ -39,6 +39,7 @@ pub(super) fn recover(turn: &mut Turn, journal: &mut Journal, sidecar: &Path, ru
 
 fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {
     clear_locks_of_the_dead(turn)?;
+    turn.lock_list()?;
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let mut fates: BTreeMap<TaskId, Fate> = BTreeMap::new();
     for stored in journal.after(Revision(flushed))? {
@@ -60,6 +61,7 @@ fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(
         raise_mark(turn, highest)?;
     }
     repair::clear_away(turn)?;
+    turn.unlock();
     flush::flush_all(turn.directory.as_fd(), journal, newest);
     mark_applied(turn, newest)
 }

@@ -51,6 +51,9 @@ pub(super) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.
 pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
     let (pending, temporaries) = loop {
+        if needs_list_lock(&journal.after(Revision(turn.state.applied))?) {
+            turn.lock_list()?;
+        }
         let temporaries = temporaries(turn)?;
         let pending = newest_of_each(journal.after(Revision(turn.state.applied))?, &temporaries);
         if !collision::renumber(turn, journal, rules, &pending, |stored| is_waiting(stored, &temporaries))? {
@@ -75,10 +78,16 @@ pub(super) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Re
         }
         reach("repair: after a file");
     }
-    turn.unlock_tasks();
+    turn.unlock();
     clear_away(turn)?;
     reach("repair: cleared away");
     mark_applied(turn, journal.newest()?)
+}
+
+/// Tells whether some of what is to be finished makes a name or raises the mark.
+fn needs_list_lock(entries: &[StoredEntry]) -> bool {
+    let is_so = |entry: &Entry| entry.before.is_none() || entry.after.is_none();
+    entries.iter().any(|stored| !stored.entry.op.is_elsewhere() && is_so(&stored.entry))
 }
 
 /// Returns the commit as it became, should tasks have got other numbers on the way.

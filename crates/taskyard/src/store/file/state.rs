@@ -1,7 +1,7 @@
 //! The few words our processes leave each other about one list, in a file of ours beside the journal.
 //!
-//! The file is also the one that writers queue on (`queue.rs`). It is written with `pwrite` by whoever holds the list's
-//! lock and survives the death of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
+//! The file is also the one that writers queue on (`queue.rs`). It is written with `pwrite` by whoever has the turn
+//! and survives the death of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
 
 use std::fs::File;
 use std::io;
@@ -19,6 +19,8 @@ const HELD_AT: u64 = (WORDS * 8) as u64;
 /// What the word for being busy says of whoever is.
 const AT_THE_HEAD: u64 = 1;
 const PAST_THE_QUEUE: u64 = 2;
+/// Nobody is busy, and the last one went past the queue.
+const WAS_PAST_THE_QUEUE: u64 = 3;
 /// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
 const LONGEST_HELD: usize = 1 << 20;
 
@@ -29,9 +31,9 @@ pub(super) struct State {
     pub(super) sequence: u64,
     /// Every commit up to this revision has been written out.
     pub(super) applied: u64,
-    /// Counts the times the list's lock was taken.
+    /// Counts the turns. Whoever has one finds its own number here for as long as nobody took the turn over.
     pub(super) turns: u64,
-    /// When it was last given back, on the clock that only goes forward.
+    /// When the list's lock was last given back, on the clock that only goes forward.
     pub(super) released: i64,
     /// How long it was held then.
     pub(super) held_for: i64,
@@ -41,9 +43,9 @@ pub(super) struct State {
     pub(super) streak: i64,
     /// When one of ours last found the lock in a rival's hands.
     pub(super) rival_met: i64,
-    /// Whether somebody is between taking the lock and giving it back. Found set by the next one, its setter has died.
+    /// Whether somebody is between taking the turn and giving it back. Found set by the next one, its setter has died.
     pub(super) busy: bool,
-    /// Whether that one went past the queue: then its death does not show in who is at the head of it.
+    /// Whether the last turn was taken past the queue: then the head of the queue does not say who may write (`passing.rs`).
     pub(super) is_past_queue: bool,
     /// Whose the locks are that are written down behind the words.
     pub(super) holder: u32,
@@ -86,8 +88,8 @@ pub(super) fn load(file: &File) -> Option<State> {
         clock_offset: word(6).cast_signed(),
         streak: word(7).cast_signed(),
         rival_met: word(8).cast_signed(),
-        busy: word(9) != 0,
-        is_past_queue: word(9) == PAST_THE_QUEUE,
+        busy: matches!(word(9), AT_THE_HEAD | PAST_THE_QUEUE),
+        is_past_queue: matches!(word(9), PAST_THE_QUEUE | WAS_PAST_THE_QUEUE),
         holder: word(10) as u32,
         holder_space: (word(10) >> 32) as u32,
     })
@@ -131,7 +133,8 @@ fn words(state: &State) -> [u8; WORDS * 8] {
         state.streak.cast_unsigned(),
         state.rival_met.cast_unsigned(),
         match (state.busy, state.is_past_queue) {
-            (false, _) => 0,
+            (false, false) => 0,
+            (false, true) => WAS_PAST_THE_QUEUE,
             (true, false) => AT_THE_HEAD,
             (true, true) => PAST_THE_QUEUE,
         },
@@ -202,6 +205,11 @@ mod tests {
         save_all(&file, &state, &held).unwrap();
         assert_eq!(load(&file), Some(state));
         assert_eq!(load_held(&file), held);
+        for (busy, is_past_queue) in [(false, false), (false, true), (true, false), (true, true)] {
+            let state = State { busy, is_past_queue, ..state };
+            save(&file, &state).unwrap();
+            assert_eq!(load(&file), Some(state));
+        }
         save(&file, &State { applied: 10, holder: 5, ..state }).unwrap();
         assert_eq!(load(&file), Some(State { applied: 10, ..state }));
         assert_eq!(load_held(&file), held);

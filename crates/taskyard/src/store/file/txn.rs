@@ -1,6 +1,6 @@
 //! A transaction: what was read under the lock, and what is to happen.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -11,6 +11,7 @@ use taskyard_core::dialect::native;
 use taskyard_core::rules::numbering::{self, Numbers};
 use taskyard_core::{Event, Image, Lease, Revision, Task, TaskId};
 
+use super::client_locks::PATIENCE_IN_TURN;
 use super::commit;
 use super::dependents;
 use super::files::{self, Contents};
@@ -37,6 +38,10 @@ pub(super) struct FileTxn {
     pub(super) staged: BTreeMap<TaskId, Staged>,
     /// Whether the client's own lock file has to be there afterwards, as it is after its creates and resets.
     pub(super) needs_lock_file: bool,
+    /// Whether every task is to go.
+    pub(super) is_reset: bool,
+    /// The mark when ids were given out.
+    mark: Cell<Option<f64>>,
     read: RefCell<HashMap<TaskId, Contents>>,
     leases: OnceCell<StagedLeases>,
 }
@@ -74,12 +79,20 @@ impl FileTxn {
     /// Begins where nobody else is at it.
     pub(super) fn try_open(handle: Arc<Handle>) -> Result<Option<Self>, StoreError> {
         match handle.try_take_turn()? {
-            Some((turn, journal)) => Self::begin(handle, turn, journal).map(Some),
+            Some((turn, journal)) => match Self::begin(handle, turn, journal) {
+                Err(StoreError::Busy { .. }) => Ok(None),
+                begun => begun.map(Some),
+            },
             None => Ok(None),
         }
     }
 
-    fn begin(handle: Arc<Handle>, turn: Turn, journal: Journal) -> Result<Self, StoreError> {
+    fn begin(handle: Arc<Handle>, mut turn: Turn, journal: Journal) -> Result<Self, StoreError> {
+        turn.locks.patience = PATIENCE_IN_TURN;
+        if handle.is_crowded.swap(false, Ordering::Relaxed) {
+            // Others were faster with the numbers that we had chosen; now they wait until we have chosen.
+            turn.lock_list().inspect_err(|_| handle.is_crowded.store(true, Ordering::Relaxed))?;
+        }
         let standing = journal.standing()?;
         handle.transactions.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
@@ -89,6 +102,8 @@ impl FileTxn {
             standing,
             staged: BTreeMap::new(),
             needs_lock_file: false,
+            is_reset: false,
+            mark: Cell::default(),
             read: RefCell::default(),
             leases: OnceCell::new(),
         })
@@ -155,11 +170,15 @@ impl FileTxn {
             highest.get(self.turn.directory.as_fd(), directory)?
         };
         let staged = numbering::highest(self.staged.keys().map(TaskId::as_str));
-        Ok(Numbers {
-            highest_file: highest_file.max(staged),
-            mark: numbers::mark(directory),
-            journaled: self.standing.highest_number as f64,
-        })
+        let mark = numbers::mark(directory);
+        self.mark.set(Some(self.mark.get().map_or(mark, |seen| seen.min(mark))));
+        Ok(Numbers { highest_file: highest_file.max(staged), mark, journaled: self.standing.highest_number as f64 })
+    }
+
+    /// Tells whether the numbers that were given out, under which there still is nothing, were not used and given up meanwhile: then
+    /// the mark was raised. Others who make tasks take the next number each, and so cannot go past one without using it.
+    pub(super) fn are_numbers_unused(&self) -> bool {
+        self.mark.get().is_none_or(|seen| numbers::mark(&self.turn.place.directory) <= seen)
     }
 
     /// Returns what is staged for a file, beginning with what it holds now.
@@ -307,8 +326,16 @@ impl Txn for FileTxn {
         Ok(())
     }
 
+    fn lock_list(&mut self) -> Result<(), StoreError> {
+        self.turn.lock_list()?;
+        self.turn.locks.keeps_list = true;
+        self.read.borrow_mut().clear();
+        Ok(())
+    }
+
     fn clear(&mut self) -> Result<(), StoreError> {
         self.needs_lock_file = true;
+        self.is_reset = true;
         let names = place::names(self.turn.directory.as_fd(), &self.turn.place.directory)?;
         let sees_hidden = self.turn.place.sees_hidden;
         let task_of = |name: &String| place::task_of(name).or_else(|| hidden_task_of(name).filter(|_| sees_hidden));

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -14,12 +13,14 @@ use super::backoff::Backoff;
 use super::fingerprint::{Look, look_at};
 use super::lock::{self, Attempt, Candidate, LIFE, Lock, temporary_name};
 use super::sightings::{Sightings, time_ahead};
-use super::state::{self, HeldName};
+use super::state::HeldName;
 use crate::regular_file::special;
 use crate::store::{Occupant, StoreError};
 
 /// Two looks at a dead lock are at least this far apart.
 pub(super) const SHORT_SECOND_LOOK: Duration = Duration::from_millis(25);
+/// Two looks at a dead lock are this far apart when the clock was set since the list was last locked, for then every lock looks old until it is refreshed.
+pub(super) const LONG_SECOND_LOOK: Duration = Duration::from_secs(6);
 /// How long something is waited for that stands in a lock's place and can be none: whoever put it there does not know the protocol.
 const NO_LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
@@ -74,26 +75,12 @@ impl Waiting {
         Self { name, path, second_look, sightings, names: LockNames::new(), met_a_rival: Cell::new(false) }
     }
 
-    /// Makes the directory that is to become the lock, and writes down which one it is.
-    pub(super) fn candidate(&self, directory: &Arc<OwnedFd>, memory: Option<&File>) -> Result<Candidate, StoreError> {
-        let candidate = self.names.make(directory).map_err(StoreError::io("cannot take the lock", &self.path))?;
-        if let Some(memory) = memory {
-            let [one, two] = self.names.held();
-            let held = [one, two, candidate.as_lock(&self.name)];
-            state::save_held(memory, lock::process(), &held)
-                .inspect_err(|_| candidate.discard())
-                .map_err(StoreError::io("cannot write", "queue"))?;
-        }
-        Ok(candidate)
-    }
-
     /// Waits until the lock is free or its holder is dead, and takes it.
     pub(super) fn acquire(
         &self,
         directory: &Arc<OwnedFd>,
         mut candidate: Candidate,
         patience: Duration,
-        memory: Option<&File>,
     ) -> Result<Lock, StoreError> {
         let io = |doing| StoreError::io(doing, &self.path);
         let started = Instant::now();
@@ -105,8 +92,9 @@ impl Waiting {
                     self.met_a_rival.set(true);
                     candidate
                 }
+                // Somebody of ours cleared it away, taking us for dead: the turn is no longer ours.
                 Attempt::Gone => {
-                    candidate = self.candidate(directory, memory)?;
+                    candidate = self.names.make(directory).map_err(io("cannot take the lock"))?;
                     continue;
                 }
             };
@@ -115,6 +103,15 @@ impl Waiting {
                 return Err(error);
             }
         }
+    }
+
+    /// Waits until nobody holds the lock.
+    pub(super) fn wait_until_free(&self, directory: &OwnedFd, patience: Duration) -> Result<(), StoreError> {
+        let (started, mut backoff) = (Instant::now(), Backoff::default());
+        while look_at(directory.as_fd(), &self.name).is_ok_and(|look| look.is_some()) {
+            self.wait(directory, &mut backoff, started, patience)?;
+        }
+        Ok(())
     }
 
     /// Returns when it is worth another attempt.

@@ -17,6 +17,8 @@ use crate::{clock, private};
 
 /// How often a change begins again because somebody wrote without the lock.
 const ATTEMPTS: u32 = 16;
+/// ... the first of them with the client kept out only while the file is replaced.
+const EAGER_ATTEMPTS: u32 = 3;
 /// How long an inbox that seems to be in the middle of being written is looked at again.
 const LONGEST_PAUSE: Duration = Duration::from_millis(150);
 
@@ -108,8 +110,11 @@ impl Inbox {
         mut before: impl FnMut(&T) -> Result<(), TeamError>,
     ) -> Result<T, TeamError> {
         let mut was_missing = false;
-        for _ in 0..ATTEMPTS {
-            let mut guarded = Guarded::lock(&self.path, &self.queues, EMPTY.as_bytes())?;
+        for attempt in 1..=ATTEMPTS {
+            // First with nobody kept out while we write and flush; what goes wrong there is done again under the lock.
+            let is_locked = attempt > EAGER_ATTEMPTS;
+            let take = if is_locked { Guarded::lock } else { Guarded::wait_for_turn };
+            let mut guarded = take(&self.path, &self.queues, EMPTY.as_bytes())?;
             let bad = |why| TeamError::bad_inbox(&self.path, why);
             let (draft, is_whole, answer) = match guarded.read(LARGEST)? {
                 // Removed in the instant before we had the lock; or a link that leads nowhere.
@@ -119,8 +124,12 @@ impl Inbox {
                 }
                 found => {
                     let is_whole = self.whole.has(&self.path, guarded.print());
-                    let (draft, answer) = change(bytes_of(found).map_err(bad)?).map_err(bad)?;
-                    (draft, is_whole, answer)
+                    match bytes_of(found).and_then(&change) {
+                        Ok((draft, answer)) => (draft, is_whole, answer),
+                        // The client may be in the middle of writing it.
+                        Err(why) if !is_locked && why.may_be_torn() => continue,
+                        Err(why) => return Err(bad(why)),
+                    }
                 }
             };
             before(&answer)?;
@@ -135,6 +144,7 @@ impl Inbox {
                     return Ok(answer);
                 }
                 Replaced::No => {}
+                Replaced::NotRight if !is_locked => {}
                 // What stands there says best what is wrong with it.
                 Replaced::NotRight => match guarded.read(LARGEST)? {
                     Found::Nothing => {}
