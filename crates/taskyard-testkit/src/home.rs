@@ -38,7 +38,21 @@ pub struct Ran {
 impl Home {
     /// Makes an empty home for a binary, `env!("CARGO_BIN_EXE_taskyard")` say.
     pub fn new(binary: &str) -> Self {
-        let folder = tempfile::Builder::new().prefix("taskyard-").tempdir().expect("a temporary directory can be made");
+        Self::below(&std::env::temp_dir(), binary)
+    }
+
+    /// Makes an empty home in memory, where the system has a place for that: for what is to be measured by the program and not by
+    /// what else the disk is busy with.
+    pub fn in_memory(binary: &str) -> Self {
+        match Path::new("/dev/shm") {
+            memory if memory.is_dir() => Self::below(memory, binary),
+            _ => Self::new(binary),
+        }
+    }
+
+    fn below(directory: &Path, binary: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("taskyard-").tempdir_in(directory);
+        let folder = folder.expect("a temporary directory can be made");
         let path = folder.path().join("L");
         fs::create_dir(&path).expect("a directory can be made in it");
         Self { _folder: folder, path, binary: PathBuf::from(binary) }

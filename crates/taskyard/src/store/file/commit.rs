@@ -201,10 +201,15 @@ fn write_entries(
     if let Some(lock) = locks.map(|ready| txn.turn.try_lock(ready)).transpose()?.flatten() {
         return Ok(Written::Held { lock, is_ours_to_take: true });
     }
+    let has_new = plan.writes.iter().any(|write| write.before.is_none());
     if let Err(error) = plan::verify(&txn.turn, plan) {
-        let is_new = |write: &Write| write.before.is_none();
-        txn.handle.is_crowded.store(plan.writes.iter().any(is_new), Ordering::Relaxed);
+        if has_new {
+            txn.handle.crowding.fetch_add(1, Ordering::Relaxed);
+        }
         return Err(error);
+    }
+    if has_new {
+        txn.handle.crowding.store(0, Ordering::Relaxed);
     }
     if !txn.are_numbers_unused() || !txn.turn.is_ours() {
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });

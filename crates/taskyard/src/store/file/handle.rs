@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -35,8 +35,8 @@ pub(super) struct Handle {
     pub(super) transactions: AtomicUsize,
     /// When to look again whether files should be flushed.
     pub(super) next_flush_look: AtomicI64,
-    /// Whether other programs took numbers that a transaction of this process had chosen, so that the next one locks the list first.
-    pub(super) is_crowded: AtomicBool,
+    /// How often in a row other programs took numbers that transactions of this process had chosen.
+    pub(super) crowding: AtomicU32,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
 }
@@ -80,7 +80,7 @@ impl Handle {
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),
             next_flush_look: AtomicI64::new(0),
-            is_crowded: AtomicBool::new(false),
+            crowding: AtomicU32::new(0),
             boot_is_known: AtomicBool::new(false),
         }
     }

@@ -26,6 +26,9 @@ use crate::store::kit::{StagedLeases, free_numbers};
 use crate::store::sidecar::{Journal, Standing};
 use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
+/// Where others were faster with new numbers so often in a row, the list is locked before one is chosen.
+const CROWDED: u32 = 3;
+
 /// A list while we change it.
 #[derive(Debug)]
 pub(super) struct FileTxn {
@@ -89,9 +92,9 @@ impl FileTxn {
 
     fn begin(handle: Arc<Handle>, mut turn: Turn, journal: Journal) -> Result<Self, StoreError> {
         turn.locks.patience = PATIENCE_IN_TURN;
-        if handle.is_crowded.swap(false, Ordering::Relaxed) {
+        if handle.crowding.load(Ordering::Relaxed) >= CROWDED {
             // Others were faster with the numbers that we had chosen; now they wait until we have chosen.
-            turn.lock_list().inspect_err(|_| handle.is_crowded.store(true, Ordering::Relaxed))?;
+            turn.lock_list()?;
         }
         let standing = journal.standing()?;
         handle.transactions.fetch_add(1, Ordering::Relaxed);
