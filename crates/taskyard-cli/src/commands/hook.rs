@@ -1,8 +1,8 @@
 //! `taskyard hook`
 
 use clap::Args;
-use serde_json::{Value, json};
-use taskyard::core::render::numbered;
+use serde_json::{Map, Value, json};
+use taskyard::core::render::{escaping, numbered};
 use taskyard::core::rules::unfinished::unfinished_of;
 use taskyard::core::{AgentName, Status, Task, TaskId};
 use taskyard::operations::Filter;
@@ -34,6 +34,8 @@ pub(crate) struct Hook {
 /// The events there is an answer to.
 const KNOWN: [&str; 2] = [session_start::EVENT, SUBAGENT_STOP];
 const SUBAGENT_STOP: &str = "SubagentStop";
+/// The key under which an event names tasks; the answer says what became of them where it is there.
+const TASKS_COMPLETED: &str = "tasks_completed";
 
 /// What became of the tasks an agent says it completed.
 #[derive(Default)]
@@ -73,7 +75,7 @@ impl Hook {
         if let Some(actor) = names.first().and_then(|name| AgentName::new(*name)) {
             yard = yard.acting_as(actor);
         }
-        let completed = complete(&yard, event.get("tasks_completed"))?;
+        let completed = complete(&yard, event.get(TASKS_COMPLETED))?;
         let mut reasons = completed.not;
         if !self.allow_unfinished {
             let listing = yard.list(&Filter::default())?;
@@ -86,7 +88,9 @@ impl Hook {
                 output.warn(&reason)?;
             }
         }
-        output.bare_document(decision(&completed.now, &reasons))?;
+        // The client's own events name no tasks, and 2.1.34 throws a whole answer away that has more in it than it knows.
+        let updates = event.contains_key(TASKS_COMPLETED).then_some(&completed.now[..]);
+        output.bare_document(decision(updates, &reasons))?;
         Ok(context.tell_notices(output)?)
     }
 }
@@ -126,22 +130,32 @@ fn still_held(tasks: &[&Task]) -> Option<String> {
     if tasks.is_empty() {
         return None;
     }
-    let named: Vec<String> = tasks.iter().map(|task| format!("#{} {}", task.id, task.shown_subject())).collect();
+    let named = tasks.iter().map(|task| {
+        let owner = escaping::one_line(task.owner().unwrap_or_default()).into_owned();
+        format!("#{} {} (as {owner})", task.id, task.shown_subject())
+    });
+    let named: Vec<String> = named.collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
     Some(format!(
-        "you still hold unfinished work: {}. Finish it and run `taskyard done` for {}, or give it back with `taskyard release`",
+        "you still hold unfinished work: {}. Finish it and say so for {} with TaskUpdate or `taskyard done ID --as` that name, or give \
+         it back with TaskRelease or `taskyard release ID --as` that name",
         named.join(", "),
         numbered(&ids)
     ))
 }
 
-fn decision(completed: &[TaskId], reasons: &[String]) -> Value {
-    let updates: Vec<Value> =
-        completed.iter().map(|id| json!({"task_id": id.as_str(), "status": Status::Completed.as_str()})).collect();
-    let more = json!({"hookEventName": SUBAGENT_STOP, "tasks_to_update": updates});
-    if reasons.is_empty() {
-        json!({"hookSpecificOutput": more})
-    } else {
-        json!({"decision": "block", "reason": reasons.join("\n"), "hookSpecificOutput": more})
+/// Returns the client's decision object, with what was completed where the event asked for that.
+fn decision(updates: Option<&[TaskId]>, reasons: &[String]) -> Value {
+    let mut decision = Map::new();
+    if !reasons.is_empty() {
+        decision.insert("decision".to_owned(), "block".into());
+        decision.insert("reason".to_owned(), reasons.join("\n").into());
     }
+    if let Some(completed) = updates {
+        let update = |id: &TaskId| json!({"task_id": id.as_str(), "status": Status::Completed.as_str()});
+        let updates: Vec<Value> = completed.iter().map(update).collect();
+        let more = json!({"hookEventName": SUBAGENT_STOP, "tasks_to_update": updates});
+        decision.insert("hookSpecificOutput".to_owned(), more);
+    }
+    Value::Object(decision)
 }

@@ -26,6 +26,7 @@ mod graph;
 mod hidden;
 mod history;
 mod hook;
+mod hook_answers;
 #[cfg(unix)]
 mod hooks;
 mod import;

@@ -169,6 +169,13 @@ impl Test {
         settings.bind(|| insta::assert_snapshot!(name, self.transcript));
     }
 
+    /// Runs a command that reads something, and returns how it ended.
+    pub(crate) fn answer_to(&mut self, line: &str, read: &str) -> Output {
+        self.stdin = Some(read.into());
+        self.output_of(line)
+    }
+
+    /// Runs a command and returns how it ended.
     pub(crate) fn output_of(&mut self, line: &str) -> Output {
         let mut command = self.command(env!("CARGO_BIN_EXE_taskyard"));
         command.args(words(line)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
