@@ -41,6 +41,12 @@ impl Message {
         }
     }
 
+    /// Returns its summary, where that says more than how the text begins.
+    pub fn telling_summary(&self) -> Option<&str> {
+        let summary = self.summary.as_deref().filter(|summary| !summary.is_empty())?;
+        (!self.text.trim_start().starts_with(summary.trim_end_matches('…'))).then_some(summary)
+    }
+
     /// Returns when it was sent, where what is written there is a time.
     pub fn sent(&self) -> Option<Timestamp> {
         Timestamp::parse(&self.timestamp)
@@ -191,5 +197,23 @@ mod tests {
         assert_eq!(message(Some("")).key(), message(None).key());
         assert_ne!(message(None).key(), Message { from: "ben".into(), ..message(None) }.key());
         assert_ne!(message(Some("x")).key().as_text(), message(None).key().as_text());
+    }
+
+    #[test]
+    fn a_summary_that_is_how_the_text_begins_tells_nothing() {
+        let message = |summary: Option<&str>| Message {
+            from: "ana".into(),
+            text: "\nparses 12 of 12 files\nall of them".into(),
+            summary: summary.map(Into::into),
+            timestamp: String::new(),
+            color: None,
+            msg_id: None,
+            read: false,
+        };
+        for (summary, telling) in
+            [(None, None), (Some(""), None), (Some("parses 12 of…"), None), (Some("done"), Some("done"))]
+        {
+            assert_eq!(message(summary).telling_summary(), telling);
+        }
     }
 }

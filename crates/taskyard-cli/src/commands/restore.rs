@@ -5,6 +5,7 @@ use serde::Serialize;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, op_in_words};
 use taskyard::core::{Entry, Op, TaskId};
+use taskyard::opening::Address;
 use taskyard::operations::{Absence, Restorable, RestoreWhich, Restored};
 
 use super::answers::did;
@@ -53,6 +54,7 @@ struct RestorableShape<'a> {
 struct Answer<'a> {
     tasks: Shapes<'a>,
     dropped_edges: Vec<[&'a str; 2]>,
+    nothing_is_open: bool,
     revision: Option<u64>,
 }
 
@@ -75,6 +77,12 @@ impl Restore {
         }
         for task in &restored.tasks {
             output.say(&did("Restored", task))?;
+        }
+        if restored.nothing_is_open && *context.address()? == Address::Claude {
+            output.warn(
+                "every task of this list is completed: an open session of Claude Code 2.1.34 on it clears it again after 5 seconds; close \
+                 that first, or reopen one of the tasks",
+            )?;
         }
         for (waiting, on) in &restored.dropped_edges {
             output.warn(&format!("#{waiting} no longer waits for #{on}: that edge could not come back"))?;
@@ -139,6 +147,7 @@ fn shape(restored: &Restored) -> Answer<'_> {
     Answer {
         tasks: Shapes(&restored.tasks),
         dropped_edges: restored.dropped_edges.iter().map(|(one, two)| [one.as_str(), two.as_str()]).collect(),
+        nothing_is_open: restored.nothing_is_open,
         revision: restored.revision.map(|revision| revision.0),
     }
 }

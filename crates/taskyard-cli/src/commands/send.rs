@@ -114,6 +114,11 @@ impl Send {
                         "process{process} of {} has ended: it has this only when it comes back",
                         sent.to
                     ))?;
+                } else if teams.reads_no_messages_yet(&seat.team, &sent.to)? {
+                    output.warn(&format!(
+                        "the program of {} reads no messages before it has a teammate of its own: it has this only then",
+                        sent.to
+                    ))?;
                 }
                 told(Ok(Ok(sent)), output)
             }

@@ -31,6 +31,22 @@ fn what_another_program_removed_comes_back() {
 }
 
 #[test]
+fn a_list_of_completed_tasks_is_said_to_be_cleared_again_by_an_open_client() {
+    Test::new()
+        .list("1 completed; 2 completed")
+        .quietly("list")
+        .meanwhile(remove_every_task)
+        .quietly("list")
+        .run("restore 1")
+        .run("restore --all --json")
+        .quietly("reopen 1")
+        .meanwhile(|place| std::fs::remove_file(place.join("home/.claude/tasks/project/2.json")).unwrap())
+        .quietly("list")
+        .run("restore 2")
+        .snapshot();
+}
+
+#[test]
 fn a_task_that_is_there_needs_no_restoring() {
     Test::new()
         .list("1 pending")

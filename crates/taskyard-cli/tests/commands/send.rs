@@ -100,3 +100,52 @@ fn what_is_no_message_is_set_aside_and_what_is_no_inbox_is_left_alone() {
         })
         .snapshot();
 }
+
+/// Returns what lies in somebody's inbox.
+fn inbox(test: &Test, name: &str) -> Vec<serde_json::Value> {
+    let path = test.path(&format!("home/.claude/teams/alpha/inboxes/{name}.json"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn every_message_of_ours_has_a_summary() {
+    let test = team()
+        .quietly("send --to bob '\n  hello there\nand more'")
+        .quietly("send --to bob hello --summary ''")
+        .quietly("create Parser --as eve")
+        .quietly("update 1 --owner bob --as eve")
+        .quietly("send --to bob --request shutdown 'we are done'")
+        .quietly("team leave alpha --as eve");
+    let summaries: Vec<String> =
+        inbox(&test, "bob").iter().map(|message| message["summary"].as_str().unwrap().to_owned()).collect();
+    let wanted = [
+        "hello there",
+        "hello",
+        "#1 Parser is yours now (eve gave it to you)",
+        "asks you to end: we are done",
+        "eve has shut down.",
+    ];
+    assert_eq!(summaries, wanted);
+}
+
+#[test]
+fn a_lead_of_the_newer_client_without_a_teammate_is_said_to_read_nothing_yet() {
+    let file = |more: &str| {
+        let lead = r#"{"agentId":"team-lead@session-11111111","name":"team-lead","agentType":"team-lead","joinedAt":1,"tmuxPaneId":"leader","cwd":"/w","subscriptions":[],"backendType":"in-process"}"#;
+        let process = std::process::id();
+        format!(
+            r#"{{"name":"session-11111111","createdAt":1,"leadAgentId":"team-lead@session-11111111","leadSessionId":"11111111-2222-4333-8444-555555555555","leadProcess":{{"pid":{process}}},"members":[{lead}{more}]}}"#
+        )
+    };
+    let own = r#",{"agentId":"bob@session-11111111","name":"bob","color":"blue","joinedAt":2,"tmuxPaneId":"in-process","backendType":"in-process"}"#;
+    let config = "home/.claude/teams/session-11111111/config.json";
+    let mut test = Test::new().file(config, file("")).quietly("team join session-11111111 --as ana");
+    let warned = |test: &mut Test| {
+        let output = test.output_of("send --to team-lead hello --as ana");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap().contains("reads no messages before it has a teammate of its own")
+    };
+    assert!(warned(&mut test));
+    let mut test = test.file(config, file(own)).quietly("team join session-11111111 --as ana");
+    assert!(!warned(&mut test));
+}

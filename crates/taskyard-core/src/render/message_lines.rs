@@ -12,14 +12,15 @@ pub fn message_lines(delivery: &Delivery, look: &Look) -> Vec<Line> {
     if let Some(sent) = message.sent() {
         head.push(Tone::Dim, &format!("{}{}", look.dot(), look.time(sent)));
     }
-    if let Some(summary) = message.summary.as_deref().filter(|summary| !summary.is_empty()) {
+    let said = said_in_words(message);
+    if let Some(summary) = message.telling_summary().filter(|summary| !said.starts_with(summary.trim_end_matches('…')))
+    {
         head.push(Tone::Dim, look.dot());
         head.push(Tone::Strong, summary);
     }
     if let more @ 1.. = delivery.keys.len().saturating_sub(1) {
         head.push(Tone::Dim, &format!("{}and {more} more of the same", look.dot()));
     }
-    let said = said_in_words(message);
     let text = escaping::many_lines(said.trim_end()).into_owned();
     let body = text.lines().map(|line| Line::plain(&format!("  {line}")));
     std::iter::once(head).chain(body).collect()

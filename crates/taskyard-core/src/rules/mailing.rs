@@ -48,6 +48,13 @@ pub fn recipient<'a>(team: &'a Team, to: &str) -> Result<&'a Member, Unreachable
     }
 }
 
+/// Tells whether a member's program reads no messages yet: 2.1.325 leads a team from the start of a session, and looks into the
+/// lead's inbox only once it has a teammate of its own. Those who joined with us are none.
+pub fn reads_no_messages_yet(team: &Team, name: &str, joined_with_us: impl Fn(&Member) -> bool) -> bool {
+    let is_such_a_lead = name == team.lead() && team.lead_process.is_some();
+    is_such_a_lead && team.others(name).all(joined_with_us)
+}
+
 /// A message that is to be had, and how many it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
@@ -139,9 +146,22 @@ pub fn judge_delivery(traces: Traces) -> DeliveryState {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeliveryState, Traces, Unreachable, judge_delivery, recipient, to_deliver};
+    use super::{DeliveryState, Traces, Unreachable, judge_delivery, reads_no_messages_yet, recipient, to_deliver};
     use crate::rules::samples::team;
-    use crate::{Message, MessageKey};
+    use crate::{LeadProcess, Message, MessageKey};
+
+    #[test]
+    fn a_lead_of_the_newer_client_reads_nothing_before_it_has_a_teammate_of_its_own() {
+        let mut team = team(&["team-lead", "ana", "bob"]);
+        let is_ours = |member: &crate::Member| member.name == "ana";
+        assert!(!reads_no_messages_yet(&team, "team-lead", |_| true), "whoever leads it says nothing of a process");
+        team.lead_process = Some(LeadProcess { pid: 1, pid_space: None, started: None });
+        assert!(reads_no_messages_yet(&team, "team-lead", |_| true));
+        assert!(!reads_no_messages_yet(&team, "ana", |_| true));
+        assert!(!reads_no_messages_yet(&team, "team-lead", is_ours));
+        team.members.pop();
+        assert!(reads_no_messages_yet(&team, "team-lead", is_ours));
+    }
 
     fn message(from: &str, text: &str, id: &str) -> Message {
         Message {

@@ -85,11 +85,13 @@ pub fn tagged(message: &Message, id: Option<&str>) -> String {
         ),
         _ => String::new(),
     };
+    // The client repeats a summary whatever it says.
+    let summary = if id.is_some() { message.telling_summary() } else { message.summary.as_deref() };
     format!(
         "<teammate-message teammate_id=\"{}\"{}{}{}>\n{}{advice}\n</teammate-message>",
         message.from,
         attribute("color", message.color.as_deref()),
-        attribute("summary", message.summary.as_deref()),
+        attribute("summary", summary),
         attribute("id", id),
         message.text,
     )

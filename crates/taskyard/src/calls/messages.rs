@@ -83,6 +83,10 @@ impl Post<'_> {
                 let mut answer = send_message::sent(&self.routed(seat, &sent, to_color), self.rules);
                 if self.is_ghost(seat, &sent.to)? {
                     answer.text.push_str(" Its process has ended: it has this only if it comes back under that name.");
+                } else if !self.rules.is_client() && self.teams.reads_no_messages_yet(&seat.team, &sent.to)? {
+                    answer.text.push_str(
+                        " Its program reads no messages before it has a teammate of its own: it has this only then.",
+                    );
                 }
                 Ok(answer)
             }

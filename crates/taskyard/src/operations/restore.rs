@@ -37,12 +37,14 @@ pub enum RestoreWhich {
 }
 
 /// Tasks that were brought back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The tasks as they are now.
     pub tasks: Vec<Task>,
     /// The edges that could not come back, each from the task that waited to the one it waited for.
     pub dropped_edges: Vec<(TaskId, TaskId)>,
+    /// Whether something came back and no task of the list is open: the client clears such a list.
+    pub nothing_is_open: bool,
     /// The commit; none where there was nothing to bring back.
     pub revision: Option<Revision>,
 }
@@ -93,9 +95,7 @@ impl Yard {
                 RestoreWhich::Some(ids) if !ids.is_empty() => {
                     Outcome::Refused(Refusal::NoSuchTask { task: ids[0].clone() })
                 }
-                RestoreWhich::All | RestoreWhich::Some(_) => {
-                    Outcome::Done(Restored { tasks: Vec::new(), dropped_edges: Vec::new(), revision: None })
-                }
+                RestoreWhich::All | RestoreWhich::Some(_) => Outcome::Done(Restored::default()),
             });
         }
         drop(list);
@@ -143,10 +143,13 @@ impl Yard {
             for task in arrivals {
                 tasks.push(txn.find(&task.id)?.task().unwrap_or(task));
             }
-            Ok((tasks, dropped))
+            let is_open = |task: &Task| task.status.is_open() && !task.is_internal();
+            let nothing_is_open = !tasks.is_empty() && !tasks.iter().chain(&present).any(is_open);
+            Ok((tasks, dropped, nothing_is_open))
         })?;
-        Ok(outcome.map(|((tasks, dropped), event)| Restored {
+        Ok(outcome.map(|((tasks, dropped, nothing_is_open), event)| Restored {
             tasks,
+            nothing_is_open,
             dropped_edges: dropped.into_iter().map(|edge| (edge.task, edge.on)).collect(),
             revision: event.map(|event| event.revision),
         }))

@@ -179,8 +179,13 @@ impl Teams {
     }
 
     fn post(&self, from: &Seat, team: &TeamName, to: &str, letter: &Letter) -> Judged<Sent> {
-        let message = self.message(&from.name, from.message_colour(), letter);
-        let summary = letter.summary.clone().unwrap_or_else(|| in_short(&message));
+        let mut message = self.message(&from.name, from.message_colour(), letter);
+        let summary = letter.summary.clone().filter(|summary| !summary.trim().is_empty());
+        let summary = summary.unwrap_or_else(|| in_short(&message));
+        if !self.rules().is_client() && !summary.is_empty() {
+            // 2.1.34 shows a message by its summary, and an empty line where it has none.
+            message.summary = Some(summary.clone());
+        }
         let trace = Trace { team: &from.team, at: self.now(), summary: &summary };
         if !self.store.deliver(&Posted { team, to, message: &message, trace: Some(trace) })? {
             return Ok(Err(self.no_such_team(from.team.name.as_str())?));
@@ -203,5 +208,13 @@ impl Teams {
 
 /// Returns what a message says, in a few words.
 fn in_short(message: &Message) -> String {
-    said_in_words(message).lines().next().unwrap_or_default().chars().take(SUMMARY).collect()
+    let said = said_in_words(message);
+    let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match first.char_indices().nth(SUMMARY) {
+        None => first.to_owned(),
+        Some((end, _)) => {
+            let words = first[..end].rsplit_once(' ').map_or(&first[..end], |(words, _)| words);
+            format!("{words}…")
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::liveness::Standing;
+use taskyard_core::rules::mailing::reads_no_messages_yet;
 use taskyard_core::rules::membership::{MemberState, Signs, judge_member};
 use taskyard_core::rules::plan_approval::PlanState;
 use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
@@ -58,6 +59,16 @@ impl Teams {
         let mut seats = self.store.seats_in(team)?;
         let show = |member: &Member| self.show_member(team, member, seats.remove(&member.name), tasks);
         Ok(TeamShown { team: team.clone(), members: team.members.iter().map(show).collect() })
+    }
+
+    /// Tells whether the program of a member reads no messages yet, as far as that can be told.
+    pub fn reads_no_messages_yet(&self, team: &Team, name: &str) -> Result<bool, TeamError> {
+        if team.lead_process.is_none() {
+            return Ok(false);
+        }
+        let seats = self.store.seats_in(team)?;
+        let has_sat_down = |member: &Member| seats.get(&member.name).is_some_and(|seat| seat.activity.is_some());
+        Ok(reads_no_messages_yet(team, name, has_sat_down))
     }
 
     fn show_member(&self, team: &Team, member: &Member, row: Option<SeatRecord>, tasks: &[Task]) -> MemberShown {
