@@ -7,6 +7,7 @@ mod client_environment_file;
 mod commands;
 mod context;
 mod database_problem;
+mod ended_members;
 mod environment;
 mod exit;
 mod logging;

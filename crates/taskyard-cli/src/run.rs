@@ -15,6 +15,7 @@ use taskyard::store::failpoint;
 
 use crate::commands::{Arguments, background, with_the_way_back};
 use crate::context::Context;
+use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Terminal};
@@ -59,7 +60,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let context = Rc::new(Context::new(globals, environment, cancel));
     if command.may_hold_locks() && armed.is_ok() {
         reopen_tasks(&context);
-        // Whatever the end of jobs meant for tasks is not what this command does.
+        take_out_ended_members(&context, &mut output);
+        // Whatever the end of jobs and members meant for tasks is not what this command does.
         context.forget_writes();
     }
     if !command.speaks_a_protocol() {

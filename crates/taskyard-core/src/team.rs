@@ -160,6 +160,8 @@ pub struct Member {
     pub cwd: Option<String>,
     /// What it runs in, in the client's words.
     pub backend_type: Option<String>,
+    /// Where it runs, in the client's words.
+    pub pane: Option<String>,
 }
 
 impl Member {

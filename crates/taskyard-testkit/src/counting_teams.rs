@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use taskyard::core::{AgentName, ListId, Member, MessageKey, Team, TeamName, Timestamp};
 use taskyard::teams::{
-    Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SeatRecord, SeatTaken, SentFound, TeamError,
-    TeamStore, TeamWatch, TeamsFound,
+    Acknowledged, Added, LeadMail, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SeatRecord, SeatTaken, SentFound,
+    TeamError, TeamStore, TeamWatch, TeamsFound,
 };
 
 /// Counts how often the roster and the mailboxes of another place are read.
@@ -94,6 +94,14 @@ impl Mailboxes for CountingTeams {
 
     fn sent(&self, team: &Team, sender: &str, most: usize) -> Result<SentFound, TeamError> {
         self.store.sent(team, sender, most)
+    }
+
+    fn new_lead_mail(&self) -> Option<LeadMail> {
+        self.store.new_lead_mail()
+    }
+
+    fn lead_mail_was_read(&self, mail: &LeadMail) {
+        self.store.lead_mail_was_read(mail);
     }
 
     fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch> {

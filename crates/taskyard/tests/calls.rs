@@ -319,6 +319,7 @@ fn a_team_is_made_written_to_read_and_ended_by_tools_in_our_own_words() {
         model: None,
         plan_mode_required: true,
         presence: Presence::Lasting,
+        backend: None,
     };
     teams.join(&team, &new).unwrap().unwrap();
     let missed = call(&ana, "SendMessage", json!({"to": "bob", "message": "hi"}));
@@ -371,6 +372,7 @@ fn whoever_writes_to_a_ghost_is_told_and_the_end_of_the_team_gives_its_work_back
         model: None,
         plan_mode_required: false,
         presence: Presence::Held(Holder::Process(process)),
+        backend: None,
     };
     teams.join(&teams.find("alpha").unwrap().unwrap(), &new).unwrap().unwrap();
     create(&ana, &["Parser"]);

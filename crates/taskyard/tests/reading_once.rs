@@ -29,6 +29,7 @@ fn in_team() -> (Yard, Arc<CountingTeams>) {
         model: None,
         plan_mode_required: true,
         presence: Presence::Lasting,
+        backend: None,
     };
     let ana = teams.join(&boss.team, &ana).unwrap().unwrap();
     let plan = teams.show_plan(&ana, "all of it").unwrap().unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone, numbered};
 use taskyard::core::{AgentName, Task, TaskId};
-use taskyard::operations::{Departed, Pruned};
+use taskyard::operations::{Departed, Departure, Pruned};
 
 /// Says which tasks an agent has left behind, each on a line of its own.
 pub(super) fn given_back(agent: &AgentName, departed: &Departed) -> Vec<Line> {
@@ -19,10 +19,14 @@ pub(super) fn given_back(agent: &AgentName, departed: &Departed) -> Vec<Line> {
     [Line::plain(&said)].into_iter().chain(listed).collect()
 }
 
-/// Says that a member was taken out of its team because it no longer lived, and what it has left behind.
-pub(super) fn taken_out(ghost: &Pruned) -> String {
-    let tasks = &ghost.departed.tasks;
-    let said = format!("took {} out of the team, since it no longer lives", ghost.name);
+/// Says that a member was taken out of its team, why, and what it has left behind.
+pub(crate) fn taken_out(gone: &Pruned) -> String {
+    let tasks = &gone.departed.tasks;
+    let why = match gone.departure {
+        Departure::Shutdown => "it has ended as it was asked to",
+        Departure::Terminated => "it no longer lives",
+    };
+    let said = format!("took {} out of the team, since {why}", gone.name);
     if tasks.is_empty() { said } else { format!("{said}; {} can be taken again", numbered(&ids_of(tasks))) }
 }
 

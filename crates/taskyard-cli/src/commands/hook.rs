@@ -53,6 +53,8 @@ impl Hook {
             // To the client exit code 2 is a block, and a misspelt event must not block anything.
             return Err(problem.hint(format!("the events are {}", KNOWN.join(", "))).exiting(Exit::CouldNot));
         }
+        // An event brings its session, and what is told is told of that.
+        context.consider_config_told();
         if self.event == session_start::EVENT {
             return session_start::answer(context, output);
         }

@@ -61,5 +61,6 @@ mod work;
 mod work_display;
 
 pub(crate) use command::Arguments;
+pub(crate) use departure_words::taken_out;
 pub(crate) use job::background;
 pub(crate) use losses::with_the_way_back;

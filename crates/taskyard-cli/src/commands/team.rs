@@ -6,7 +6,7 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, Holder, TeamName};
 use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
-use taskyard::teams::{Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
+use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
 use super::departure_words::{given_back, taken_out, unassigned_as_json};
 use super::team_display;
@@ -73,6 +73,12 @@ struct Join {
     /// The process that the member lives with; when it has ended, the member is taken out
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
+    /// What a program of Claude Code's that joins runs in: `tmux` for one of its own, which then ends when it has agreed to
+    #[arg(long, value_name = "BACKEND")]
+    backend: Option<BackendWord>,
+    /// The tmux pane of that program
+    #[arg(long, value_name = "PANE", requires = "backend")]
+    pane: Option<String>,
     /// What kind of agent it is
     #[arg(long, value_name = "TYPE")]
     agent_type: Option<String>,
@@ -91,6 +97,15 @@ struct Leave {
     /// Why
     #[arg(long, value_name = "REASON", default_value = "shutdown")]
     reason: Reason,
+}
+
+/// What a program of the client's runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BackendWord {
+    /// A program of its own
+    Tmux,
+    /// Within the program of the lead
+    InProcess,
 }
 
 /// Why a member leaves.
@@ -268,6 +283,10 @@ impl Join {
             model: self.model,
             plan_mode_required,
             presence,
+            backend: self.backend.map(|backend| match backend {
+                BackendWord::InProcess => Backend::InProcess,
+                BackendWord::Tmux => Backend::Tmux { pane: self.pane },
+            }),
         };
         let seat = teams.join(&team, &new)??;
         let list = teams.list_of(&seat.team.name)?;

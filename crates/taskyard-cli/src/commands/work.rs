@@ -200,6 +200,7 @@ fn join(team: &str, order: &Order, context: &Context, output: &mut Output) -> Re
             model: None,
             plan_mode_required: context.environment().plan_mode_required == Some(true),
             presence: Presence::Held(Holder::Process(own_mark())),
+            backend: None,
         };
         team = teams.join(&team, &new)??.team;
     }

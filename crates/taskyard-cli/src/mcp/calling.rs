@@ -138,14 +138,20 @@ fn make_now(
     seat: &Arc<WorkerSeat>,
     recorder: Option<Recorder>,
 ) -> Answer {
-    let (called, hooks, other_list) = match place.bench(caller, cancel, seat) {
-        Ok(Bench { toolbox, hooks, other_list }) => (toolbox.call(&call.tool, &call.input), Some(hooks), other_list),
-        Err(error) => (Err(error), None, None),
+    let (called, hooks, gone, other_list) = match place.bench(caller, cancel, seat) {
+        Ok(Bench { toolbox, hooks, gone, other_list }) => {
+            (toolbox.call(&call.tool, &call.input), Some(hooks), gone, other_list)
+        }
+        Err(error) => (Err(error), None, Vec::new(), None),
     };
     match called {
         Ok(mut answer) => {
             if let Some((list, own)) = other_list.filter(|_| !answer.is_error && writes_tasks(&call.tool)) {
                 name_list(&list, &own, &mut answer);
+            }
+            for gone in &gone {
+                // Whoever acts is told here, the others by a message.
+                answer.text.push_str(&format!("\n\n{}", gone.departed.notice));
             }
             for notice in place.take_config_notices() {
                 let advice = if matches!(notice, ConfigNotice::Untrusted { .. }) { ALLOW } else { "" };

@@ -18,7 +18,7 @@ use taskyard::hooks::Hooks;
 use taskyard::leases::Warden;
 use taskyard::liveness::{longest_silence, own_mark};
 use taskyard::notices::{NoticeBoard, Notices};
-use taskyard::operations::{Claim, DEFAULT_LEASE};
+use taskyard::operations::{Claim, DEFAULT_LEASE, Pruned};
 use taskyard::process::{Cancel, Workplace};
 use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
@@ -70,6 +70,8 @@ pub(super) struct Bench {
     pub(super) hooks: Arc<Hooks>,
     /// The list that is worked on and that of the directory, where those are two.
     pub(super) other_list: Option<(ListId, ListId)>,
+    /// The members of teams that were taken out on this occasion, because they had ended.
+    pub(super) gone: Vec<Pruned>,
 }
 
 impl Place {
@@ -250,6 +252,10 @@ impl Place {
             ..self.desk.clone()
         };
         self.reopen_tasks();
+        let gone = yard.take_out_ended().unwrap_or_else(|error| {
+            tracing::warn!(%error, "those who have ended stay in their teams");
+            Vec::new()
+        });
         let is_here = yard.list_id() == self.yard.list_id();
         let other_list = self.own_list.clone().filter(|own| own != yard.list_id());
         let other_list = other_list.map(|own| (yard.list_id().clone(), own));
@@ -263,7 +269,7 @@ impl Place {
             }
             System::Todos => toolbox.with_todos(self.todos.of(&caller.todos_of)),
         };
-        Ok(Bench { toolbox, hooks, other_list })
+        Ok(Bench { toolbox, hooks, gone, other_list })
     }
 
     /// Opens the tasks again whose jobs failed or were lost: before every look at the list, and every change.

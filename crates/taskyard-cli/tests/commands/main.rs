@@ -37,6 +37,7 @@ mod list;
 mod lists;
 mod lost_lists;
 mod man;
+mod member_ends;
 mod merge;
 #[cfg(unix)]
 mod modes;

@@ -1,8 +1,12 @@
 //! What a member of a team is doing, from the signs there are.
 
+use std::collections::HashMap;
+
+use super::agents::{is_same_agent, name_of};
 use super::liveness::Standing;
 use super::plan_approval::PlanState;
-use crate::{Member, Team, inbox_name};
+use crate::dialect::inbox::read_protocol;
+use crate::{Member, Message, Protocol, Team, Timestamp, inbox_name};
 
 /// What a member is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +60,37 @@ pub fn judge_member(member: &Member, signs: &Signs) -> MemberState {
     }
 }
 
+/// Returns the members who have said that they end, from what lies in the lead's inbox: each wrote it itself, and since it joined. What
+/// one of the same name said before is of another one.
+pub fn ended_members<'a>(team: &'a Team, lead_mail: &[Message]) -> Vec<&'a Member> {
+    let said = last_words(lead_mail);
+    let has_ended = |member: &&Member| {
+        let is_since = |sent: &Timestamp| *sent >= member.joined_at;
+        !member.is_lead() && said.get(member.name.as_str()).is_some_and(is_since)
+    };
+    team.members.iter().filter(has_ended).collect()
+}
+
+/// Returns when whoever joins now counts as having joined: after everything that one of its name said when it ended, whatever the clock
+/// was that told the time then.
+pub fn joined_after(name: &str, lead_mail: &[Message], now: Timestamp) -> Timestamp {
+    let said = last_words(lead_mail).remove(name);
+    said.map_or(now, |sent| now.max(Timestamp(sent.0.saturating_add(1))))
+}
+
+/// Returns who has said that it ends, and when it last did.
+fn last_words(lead_mail: &[Message]) -> HashMap<String, Timestamp> {
+    let mut said = HashMap::new();
+    for message in lead_mail {
+        let Some(Protocol::ShutdownApproved { from, .. }) = read_protocol(&message.text) else { continue };
+        if let Some(sent) = message.sent().filter(|_| is_same_agent(&from, &message.from)) {
+            let last = said.entry(name_of(&from).to_owned()).or_insert(sent);
+            *last = sent.max(*last);
+        }
+    }
+    said
+}
+
 /// Why nobody can join under a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMemberName {
@@ -106,11 +141,44 @@ pub fn judge_member_name(team: &Team, name: &str) -> Result<(), BadMemberName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BadMemberName, MemberState, Signs, judge_member, judge_member_name};
-    use crate::Member;
+    use super::{BadMemberName, MemberState, Signs, ended_members, joined_after, judge_member, judge_member_name};
     use crate::rules::liveness::Standing;
     use crate::rules::plan_approval::PlanState;
     use crate::rules::samples::team;
+    use crate::{Member, Message, Timestamp};
+
+    #[test]
+    fn who_says_that_it_ends_has_ended_and_nobody_else() {
+        let mut team = team(&["team-lead", "ana", "bob", "cyd"]);
+        let at = |moment: &str| Timestamp::parse(moment).unwrap();
+        team.members.iter_mut().for_each(|member| member.joined_at = at("2026-11-16T04:00:00.000Z"));
+        let says = |sender: &str, kind: &str, from: &str, time: &str| Message {
+            from: sender.into(),
+            text: format!(
+                r#"{{"type":"{kind}","requestId":"shutdown-1@{from}","from":"{from}","reason":"r","timestamp":"{time}"}}"#
+            ),
+            summary: None,
+            timestamp: time.into(),
+            color: None,
+            msg_id: None,
+            read: true,
+        };
+        let later = "2026-11-16T04:00:00.001Z";
+        let mail = [
+            says("bob", "shutdown_approved", "bob", later),
+            says("ana", "shutdown_rejected", "ana", later),
+            says("ana", "shutdown_approved", "cyd", later),
+            says("cyd", "shutdown_approved", "cyd", "2026-11-16T03:59:59.999Z"),
+            says("team-lead", "shutdown_approved", "team-lead", later),
+            says("eve", "shutdown_approved", "eve", later),
+        ];
+        let ended: Vec<&str> = ended_members(&team, &mail).iter().map(|member| member.name.as_str()).collect();
+        assert_eq!(ended, ["bob"]);
+        // One that comes back under the name is not the one that ended, though a clock was ahead then.
+        team.members[2].joined_at = joined_after("bob", &mail, at("2026-11-16T03:00:00.000Z"));
+        assert_eq!(ended_members(&team, &mail), [] as [&Member; 0]);
+        assert_eq!(joined_after("dan", &mail, at(later)), at(later));
+    }
 
     #[test]
     fn the_dead_are_ghosts_and_what_others_wait_for_comes_before_work() {

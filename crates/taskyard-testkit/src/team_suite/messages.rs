@@ -121,3 +121,15 @@ pub fn a_team_made_anew_begins_with_empty_mailboxes(open: &OpenTeams) {
     assert_eq!(teams.receive(&seat(&teams, "ana")).unwrap().deliveries, []);
     assert_eq!(opened.teams().only_seat(&agent("ana")).unwrap().unwrap().team.members.len(), 2);
 }
+
+/// Whoever looks for what has come for leads misses nothing, though what came before was looked at a moment ago.
+pub fn what_comes_for_a_lead_is_noticed_however_often_it_was_looked_at(open: &OpenTeams) {
+    let opened = open();
+    let teams = opened.teams();
+    make(&teams, &["ana"]);
+    for number in 0..20 {
+        send(&teams, "ana", "team-lead", &format!("message {number}"));
+        let mail = opened.teams().new_lead_mail();
+        teams.lead_mail_was_read(&mail.unwrap_or_else(|| panic!("message {number} is not noticed")));
+    }
+}

@@ -23,6 +23,7 @@ pub(super) fn new_member(name: &str) -> NewMember {
         model: None,
         plan_mode_required: false,
         presence: Presence::Lasting,
+        backend: None,
     }
 }
 

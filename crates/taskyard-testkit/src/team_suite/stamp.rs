@@ -25,6 +25,7 @@ macro_rules! team_suite {
             acknowledging_nothing_changes_nothing
             a_sender_sees_how_far_its_messages_came
             a_team_made_anew_begins_with_empty_mailboxes
+            what_comes_for_a_lead_is_noticed_however_often_it_was_looked_at
         }
         $crate::team_tests! { seats
             whoever_made_a_team_leads_it_under_its_own_name

@@ -129,7 +129,9 @@ impl Yard {
     ) -> Result<ClaimOutcome, Error> {
         loop {
             // Who is in the team may change while it waits.
-            let answer = self.for_one_call().claim_next(claim)?;
+            let yard = self.for_one_call();
+            yard.take_out_ended_meanwhile();
+            let answer = yard.claim_next(claim)?;
             let ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { .. }, .. } = answer else {
                 return Ok(answer);
             };

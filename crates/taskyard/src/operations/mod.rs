@@ -28,6 +28,7 @@ mod leases;
 mod list;
 mod lists;
 mod lost_jobs;
+mod member_ends;
 mod merge;
 mod moves;
 mod noting;

@@ -45,11 +45,13 @@ impl Told {
     }
 }
 
-/// A member that was taken out of its team because it no longer lived.
+/// A member that was taken out of its team because it no longer lived, or had said that it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruned {
     /// Its name.
     pub name: String,
+    /// Why it is gone.
+    pub departure: Departure,
     /// What it left behind.
     pub departed: Departed,
 }
@@ -114,6 +116,17 @@ impl Yard {
         seat: &Seat,
         departure: Departure,
     ) -> Result<Result<Departed, TeamRefusal>, Error> {
+        Ok(self.leave_telling(teams, seat, departure, |_| true)?.map(|(departed, _)| departed))
+    }
+
+    /// Does the same, and tells only some of those who remain. Returns also whether it was this call that took the member out.
+    pub(super) fn leave_telling(
+        &self,
+        teams: &Teams,
+        seat: &Seat,
+        departure: Departure,
+        is_told: impl Fn(&str) -> bool,
+    ) -> Result<Result<(Departed, bool), TeamRefusal>, Error> {
         if seat.is_lead() {
             let (name, team) = (seat.name.clone(), seat.team.name.to_string());
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
@@ -125,16 +138,18 @@ impl Yard {
         match teams.leave(seat)? {
             Err(refusal) => return Ok(Err(refusal)),
             // Somebody else took it out this moment, and tells the others.
-            Ok(false) => return Ok(Ok(departed)),
+            Ok(false) => return Ok(Ok((departed, false))),
             Ok(true) => {}
         }
         let letter = Letter::new(departed.notice.clone());
-        if let Ok((_, failed)) = teams.broadcast(seat, &letter)? {
+        let mut told = seat.clone();
+        told.team.members.retain(|member| member.name == seat.name || is_told(&member.name));
+        if let Ok((_, failed)) = teams.broadcast(&told, &letter)? {
             for (name, error) in failed {
                 tracing::warn!(%name, %error, "could not be told that a member left");
             }
         }
-        Ok(Ok(departed))
+        Ok(Ok((departed, true)))
     }
 
     /// Ends a team: what its members were at comes back, and its inboxes go. Its tasks stay.
@@ -169,7 +184,7 @@ impl Yard {
             }
             team.members.retain(|other| other.name != name);
             if let Ok(departed) = self.leave_team(teams, &seat, Departure::Terminated)? {
-                pruned.push(Pruned { name, departed });
+                pruned.push(Pruned { name, departure: Departure::Terminated, departed });
             }
         }
         Ok(pruned)

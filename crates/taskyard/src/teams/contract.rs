@@ -89,6 +89,16 @@ pub trait Mailboxes: Debug + Send + Sync {
     /// Returns the newest messages that a member sent, newest first, and what is known of each.
     fn sent(&self, team: &Team, sender: &str, most: usize) -> Result<SentFound, TeamError>;
 
+    /// Tells at little cost whether something may have come for the leads of teams since [`Self::lead_mail_was_read`] was last called
+    /// here, by whatever process: none where nothing has. A place that cannot tell says that it may.
+    fn new_lead_mail(&self) -> Option<LeadMail> {
+        Some(LeadMail::default())
+    }
+
+    /// Remembers that what there was for leads when this was returned has been acted upon. Where it cannot be remembered, it is looked
+    /// at again.
+    fn lead_mail_was_read(&self, _mail: &LeadMail) {}
+
     /// Prepares to call `moved` whenever something may have moved; nothing is watched before [`TeamWatch::keep_up`].
     fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch>;
 }
@@ -163,6 +173,10 @@ pub struct Trace<'a> {
     /// What it says, in a few words.
     pub summary: &'a str,
 }
+
+/// What there is for the leads of teams, as far as one can tell without reading it: two that are equal are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeadMail(pub(super) String);
 
 /// What a mailbox holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use taskyard_core::rules::agents::name_of;
 use taskyard_core::rules::leasing::{DEFAULT_LEASE, by_the_wall_clock};
 use taskyard_core::rules::liveness::{Liveness, ProcessSeen, Standing, Standpoint, WithoutSigns, judge_holder};
-use taskyard_core::rules::membership::judge_member_name;
+use taskyard_core::rules::membership::{joined_after, judge_member_name};
 use taskyard_core::{AgentName, Holder, LeadProcess, Member, ProcessMark, Team};
 
 use super::register::Teams;
@@ -27,6 +27,39 @@ pub struct NewMember {
     pub plan_mode_required: bool,
     /// What it lives with.
     pub presence: Presence,
+    /// What the client's program behind it runs in; none where there is no such program, or nobody said.
+    pub backend: Option<Backend>,
+}
+
+/// What a program of the client's runs in. It looks that up in the team's file when it has agreed to end: in a window of its own the
+/// program ends, within another program it only stops working.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Within the program of the lead.
+    InProcess,
+    /// A program of its own, in this pane of tmux where it has one.
+    Tmux {
+        /// The pane, as tmux names it.
+        pane: Option<String>,
+    },
+}
+
+impl Backend {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::InProcess => "in-process",
+            Self::Tmux { .. } => "tmux",
+        }
+    }
+
+    /// Returns the pane to write down. A lead of the client's closes the pane that is named there, so no pane is named where none is
+    /// known.
+    fn pane(&self) -> Option<&str> {
+        match self {
+            Self::InProcess => None,
+            Self::Tmux { pane } => Some(pane.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 /// What a member lives with.
@@ -78,6 +111,7 @@ impl Teams {
             return Ok(Err(in_use()));
         }
         let now = self.now();
+        let lead_mail = self.store.mailbox(team, team.lead()).unwrap_or_default().messages;
         let member = Member {
             agent_id: team.name.agent_id(name),
             agent_type: new.agent_type.clone().or_else(|| Some("general-purpose".to_owned())),
@@ -85,9 +119,10 @@ impl Teams {
             prompt: None,
             color: None,
             plan_mode_required: new.plan_mode_required,
-            joined_at: now,
+            joined_at: joined_after(name, &lead_mail, now),
             cwd: self.caller.directory.as_ref().map(|directory| directory.display().to_string()),
-            backend_type: None,
+            backend_type: new.backend.as_ref().map(|backend| backend.kind().to_owned()),
+            pane: new.backend.as_ref().and_then(Backend::pane).map(str::to_owned),
             name: name.to_owned(),
         };
         if let Some(left_over) = before.get(name).filter(|_| is_there.is_none())

@@ -8,6 +8,7 @@ mod care;
 mod choosing;
 mod contract;
 mod creating;
+mod ending;
 mod error;
 mod files;
 mod following;
@@ -28,14 +29,14 @@ mod troubles;
 pub use care::{Mended, TeamFileCare, TeamTrouble};
 pub use choosing::{ChosenBy, ChosenSeat};
 pub use contract::{
-    Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, SetAside, TeamStore,
-    TeamWatch, TeamsFound, Trace, UnreadableTeam,
+    Acknowledged, Added, LeadMail, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, SetAside,
+    TeamStore, TeamWatch, TeamsFound, Trace, UnreadableTeam,
 };
 pub use creating::NewTeam;
 pub use error::TeamError;
 pub use files::{FileTeams, FileTeamsOptions, TeamFileError};
 pub use following::{AgentListener, FollowedAgents, SeatListener};
-pub use joining::{Ghost, NewMember, Presence};
+pub use joining::{Backend, Ghost, NewMember, Presence};
 pub use memory_teams::MemoryTeams;
 pub use outbox::{Outbox, SentMessage};
 pub use receiving::Received;

@@ -94,12 +94,13 @@ impl Teams {
     pub fn answer_shutdown(&self, from: &Seat, request: &str, rejection: Option<&str>) -> Judged<Sent> {
         let now = self.now();
         let backend = from.member().and_then(|member| member.backend_type.clone());
+        let pane = from.member().and_then(|member| member.pane.clone()).filter(|_| backend.is_some());
         let said = match rejection {
             None => Protocol::ShutdownApproved {
                 request: request.to_owned(),
                 from: from.name.clone(),
                 timestamp: now.to_string(),
-                pane: backend.clone(),
+                pane,
                 backend,
             },
             Some(reason) => Protocol::ShutdownRejected {

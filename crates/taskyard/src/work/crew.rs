@@ -221,7 +221,10 @@ impl Crew {
                     self.site.tell(WorkEvent::Left { worker: member.worker.name.clone() });
                     return Ok(());
                 }
-                Attended::GoesOn(mail) => mail,
+                Attended::GoesOn(mail) => {
+                    yard.take_out_ended_meanwhile();
+                    mail
+                }
             },
             false => Mail::default(),
         };

@@ -107,6 +107,7 @@ impl Office {
             joined_at: Timestamp(1),
             cwd: Some(self.folder.path().join("work").to_str().unwrap().to_owned()),
             backend_type: None,
+            pane: None,
         };
         fs::write(&file, team_file::with_member(&fs::read(&file).unwrap(), &member, self.version).unwrap()).unwrap();
         if self.version == ClientVersion::V2_1_34 {

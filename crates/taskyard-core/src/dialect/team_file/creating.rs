@@ -73,7 +73,7 @@ pub(super) fn entry(member: &Member, version: ClientVersion) -> Map<String, Valu
             "color" => member.color.as_deref().map(Into::into),
             "planModeRequired" => Some(member.plan_mode_required.into()),
             "joinedAt" => Some(member.joined_at.0.into()),
-            "tmuxPaneId" => Some(pane.into()),
+            "tmuxPaneId" => Some(member.pane.as_deref().unwrap_or(pane).into()),
             "cwd" => member.cwd.as_deref().map(Into::into),
             "subscriptions" => Some(Value::Array(Vec::new())),
             _ => Some(member.backend_type.as_deref().unwrap_or(IN_PROCESS).into()),

@@ -83,6 +83,7 @@ fn member(entry: &Value) -> Option<Member> {
         joined_at: moment(entry.get("joinedAt")),
         cwd: text("cwd"),
         backend_type: text("backendType"),
+        pane: text("tmuxPaneId"),
         name,
     })
 }

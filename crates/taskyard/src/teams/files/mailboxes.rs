@@ -12,7 +12,7 @@ use super::memory::SentRow;
 use super::store::FileTeams;
 use super::watching::FileWatch;
 use crate::store::failpoint::reach;
-use crate::teams::{Acknowledged, Mailbox, Mailboxes, Posted, SentFound, SentLetter, TeamError, TeamWatch};
+use crate::teams::{Acknowledged, LeadMail, Mailbox, Mailboxes, Posted, SentFound, SentLetter, TeamError, TeamWatch};
 
 impl Mailboxes for FileTeams {
     fn deliver(&self, posted: &Posted<'_>) -> Result<bool, TeamError> {
@@ -121,6 +121,14 @@ impl Mailboxes for FileTeams {
             found.letters.push(SentLetter { key, to: recipient, at, summary, traces });
         }
         Ok(found)
+    }
+
+    fn new_lead_mail(&self) -> Option<LeadMail> {
+        self.look_at_lead_mail()
+    }
+
+    fn lead_mail_was_read(&self, mail: &LeadMail) {
+        self.remember_lead_mail(mail);
     }
 
     fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch> {

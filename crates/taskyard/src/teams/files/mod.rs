@@ -6,6 +6,7 @@
 mod error;
 mod inbox;
 mod known_whole;
+mod lead_mail;
 mod mailboxes;
 mod memory;
 mod mending;
