@@ -3,18 +3,22 @@
 use crate::commands::taken_out;
 use crate::context::Context;
 use crate::output::Output;
-use crate::problem::Problem;
 
-/// Takes out those who have ended, and says so on stderr. What keeps us from it is for the log alone: the command has its own work.
+/// Takes out those who have ended, and says so on stderr. What keeps us from it does not keep the command from its own work.
 pub(crate) fn take_out_ended_members(context: &Context, output: &mut Output) {
     let Ok(teams) = context.teams() else { return };
     if teams.new_lead_mail().is_none() {
         return;
     }
-    let gone = context.yard().and_then(|yard| Ok(yard.take_out_ended()?));
-    let told =
-        gone.and_then(|gone| gone.iter().try_for_each(|gone| output.warn(&taken_out(gone))).map_err(Problem::from));
-    if let Err(problem) = told {
-        tracing::warn!(why = problem.report().message, "those who have ended stay in their teams");
+    // What is wrong with how the command was given it says itself.
+    let Ok(yard) = context.yard() else { return };
+    let said = match yard.take_out_ended() {
+        Ok(gone) => gone.iter().map(taken_out).collect(),
+        Err(error) => vec![format!("a member that has ended stays in its team: {error}")],
+    };
+    for said in said {
+        if let Err(error) = output.warn(&said) {
+            tracing::debug!(%error, said, "cannot be told");
+        }
     }
 }

@@ -39,6 +39,7 @@ impl Office {
                 model: None,
                 plan_mode_required: false,
                 presence: Presence::Lasting,
+                backend: None,
             };
             team = teams.join(&team, &new).unwrap().unwrap().team;
         }

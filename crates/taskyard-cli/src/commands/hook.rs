@@ -1,11 +1,15 @@
 //! `taskyard hook`
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::{Map, Value, json};
+use taskyard::calls::names_given_in;
 use taskyard::core::render::{escaping, numbered};
+use taskyard::core::rules::agents::is_subagent;
 use taskyard::core::rules::unfinished::unfinished_of;
 use taskyard::core::{AgentName, Status, Task, TaskId};
-use taskyard::operations::Filter;
+use taskyard::operations::{Departure, Filter};
 use taskyard::{Outcome, Yard};
 
 use super::hook_event::read_event;
@@ -69,9 +73,13 @@ impl Hook {
         let event = read_event()?;
         let text = |key: &str| event.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         let context = context.in_session(text("session_id"));
+        let given = text("agent_transcript_path").map(|path| names_given_in(Path::new(path))).unwrap_or_default();
         let names: Vec<&str> = match context.named_agent() {
             Some(name) => vec![name],
-            None => ["teammate_name", "agent_id", "agent_type"].into_iter().filter_map(text).collect(),
+            None => {
+                let told = ["teammate_name", "agent_id", "agent_type"].into_iter().filter_map(text);
+                told.chain(given.iter().map(String::as_str)).collect()
+            }
         };
         let mut yard = context.yard()?;
         if let Some(actor) = names.first().and_then(|name| AgentName::new(*name)) {
@@ -89,12 +97,26 @@ impl Hook {
             for reason in std::mem::take(&mut reasons) {
                 output.warn(&reason)?;
             }
+            if let Some(id) = text("agent_id").filter(|_| !self.allow_unfinished) {
+                give_back_of_subagent(&yard, id)?;
+            }
         }
         // The client's own events name no tasks, and 2.1.34 throws a whole answer away that has more in it than it knows.
         let updates = event.contains_key(TASKS_COMPLETED).then_some(&completed.now[..]);
         output.bare_document(decision(updates, &reasons))?;
         Ok(context.tell_notices(output)?)
     }
+}
+
+/// Gives back what a subagent claimed that ends now: nobody will ever have its name again.
+fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
+    let tasks = yard.list(&Filter::default())?.tasks;
+    let is_its = |task: &&Task| task.status.is_open() && task.owner().is_some_and(|owner| is_subagent(owner, id));
+    let held = tasks.iter().find(is_its);
+    if let Some(subagent) = held.and_then(Task::owner).and_then(AgentName::new) {
+        yard.depart(&subagent, Departure::Terminated)?;
+    }
+    Ok(())
 }
 
 /// Completes tasks; those that are completed already are left alone.

@@ -26,6 +26,8 @@ pub(super) struct Caller {
     pub(super) todos_of: String,
     /// The id the call carries.
     pub(super) call: Option<String>,
+    /// The same, where the client gave it and nobody said who calls: its transcripts tell which of its agents has made the call.
+    pub(super) clients_call: Option<String>,
     /// Whether the agent is named after a session over HTTP, and nobody can call under its name when that has ended.
     pub(super) is_of_session: bool,
     /// Which tasks of its own the agent is given again when it asks for the next one.
@@ -42,6 +44,7 @@ pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller 
             todos_of: agent.as_str().to_owned(),
             agent,
             call,
+            clients_call: None,
             is_of_session: false,
             resuming: Resuming::All,
         };
@@ -52,6 +55,7 @@ pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller 
     Caller {
         todos_of: session.unwrap_or_else(|| agent.as_str().to_owned()),
         agent,
+        clients_call: context.meta.get(CALL_IDS[0]).and(call.clone()),
         call,
         is_of_session,
         resuming: Resuming::FromEndedServer,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard::calls::{ClaimedFor, JobDesk, LastListing, Toolbox};
+use taskyard::calls::{ClaimedFor, JobDesk, LastListing, SharedConnection, Toolbox, Transcripts};
 use taskyard::config::{Config, ConfigNotice};
 use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
@@ -30,6 +30,7 @@ use super::mail::{AgentsTold, FollowingInboxes};
 use super::news::{Following, News};
 use super::workers::WorkerSeat;
 use crate::context::Context;
+use crate::places;
 use crate::problem::Problem;
 
 /// How often is looked whether jobs were lost, at most: agents call often.
@@ -54,6 +55,8 @@ pub(super) struct Place {
     todo_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     last_listing: Arc<LastListing>,
     claimed_for: Arc<ClaimedFor>,
+    /// What the client's agents share that call over this server's pipe; none over HTTP.
+    shared: Option<Arc<SharedConnection>>,
     following: Following,
     following_inboxes: FollowingInboxes,
     board: NoticeBoard,
@@ -110,6 +113,7 @@ impl Place {
             todo_turns: Mutex::default(),
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
+            shared: shared_connection(context, options).map(Arc::new),
             following: Following::default(),
             following_inboxes: FollowingInboxes::default(),
             board: NoticeBoard::new(Arc::clone(&desk.notices), yard.list_id().clone()),
@@ -263,6 +267,10 @@ impl Place {
         // What is remembered is of the list of this place, and an agent may work on its team's.
         let toolbox = if is_here { toolbox.with_last_listing(Arc::clone(&self.last_listing)) } else { toolbox };
         let toolbox = toolbox.with_jobs(desk).with_claimed_for(Arc::clone(&self.claimed_for));
+        let toolbox = match (&self.shared, &caller.clients_call) {
+            (Some(shared), Some(call)) => toolbox.on_shared_connection(Arc::clone(shared), call.clone()),
+            _ => toolbox,
+        };
         let toolbox = match self.options.system {
             System::Tasks | System::Document | System::Teaching | System::Export => {
                 toolbox.claiming(self.claim(caller))
@@ -289,6 +297,23 @@ impl Place {
         let roles = self.config.roles(&caller.agent).to_vec();
         Claim { roles, resuming: caller.resuming, ..self.claim.clone() }
     }
+}
+
+/// Returns what tells the client's agents apart that call over one pipe. Whoever calls over HTTP may be on another machine, and the
+/// client's own rules know of no claims by subagents.
+fn shared_connection(context: &Context, options: Options) -> Option<SharedConnection> {
+    if options.leases != Leases::Connection || context.rules().ok()?.is_client() {
+        return None;
+    }
+    let environment = context.environment();
+    let client = places::client_config(environment).ok()?;
+    let directories = [
+        context.directory().ok().map(Path::to_owned),
+        environment.client_project.clone(),
+        std::env::current_dir().ok(),
+    ];
+    let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
+    Some(SharedConnection::new(Transcripts::new(&client, environment.client_session.clone(), &directories)))
 }
 
 /// Tells whether somebody said in so many words which list it is.

@@ -26,5 +26,6 @@ mod resources;
 mod sessions;
 mod special_files;
 mod stdio;
+mod subagents;
 mod usage;
 mod waiting;

@@ -10,6 +10,7 @@ pub mod native;
 pub mod task_notification;
 pub mod teaching;
 pub mod team_file;
+pub mod transcript;
 
 mod carrying;
 mod elements;

@@ -1,5 +1,7 @@
 //! Which names mean one agent.
 
+use crate::AgentName;
+
 /// Tells whether two names mean one agent: `bob` is `bob@alpha`, and `bob@alpha` is not `bob@beta`.
 ///
 /// The client writes a teammate's name with its team in some places and without it in others. A name without a team
@@ -18,13 +20,42 @@ pub fn name_of(agent: &str) -> &str {
     parts(agent).0
 }
 
+/// Returns the name of a subagent of the client, which calls over the connection of the session that started it: the id that the client
+/// gives it, and the name of the session.
+pub fn subagent_name(id: &str, session: &AgentName) -> Option<AgentName> {
+    AgentName::new(format!("{id}@{session}"))
+}
+
+/// Tells whether a name is that of the client's subagent with this id, in whatever session. Members of teams have an `@`, too.
+pub fn is_subagent(name: &str, id: &str) -> bool {
+    let (own, session) = parts(name);
+    !id.is_empty() && own == id && session.starts_with(CLIENT)
+}
+
+/// What the names of the client's sessions begin with.
+const CLIENT: &str = "claude-code-";
+
 fn parts(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, ""))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_same_agent;
+    use super::{is_same_agent, is_subagent, subagent_name};
+    use crate::AgentName;
+
+    #[test]
+    fn a_subagent_is_known_by_its_id_in_whatever_session() {
+        let session = AgentName::new("claude-code-0198ffff").unwrap();
+        let name = subagent_name("acd2cc6", &session).unwrap();
+        assert_eq!(name.as_str(), "acd2cc6@claude-code-0198ffff");
+        assert!(is_subagent(name.as_str(), "acd2cc6"));
+        for (name, id) in
+            [("bob@alpha", "bob"), ("acd2cc6", "acd2cc6"), (name.as_str(), "acd2cc"), ("@claude-code-1", "")]
+        {
+            assert!(!is_subagent(name, id), "{name} {id}");
+        }
+    }
 
     #[test]
     fn a_name_without_a_team_is_that_agent_of_any_team() {

@@ -25,6 +25,7 @@ pub const TOOL: Tool = Tool {
         fields: &[
             Field::optional("taskId", Shape::Text),
             Field::optional("reserve", Shape::Flag).saying("Only become owner; do not start yet"),
+            Field::optional("agent", Shape::Text).saying("Your own name, if you are a subagent with one"),
         ],
         unknown: Unknown::Refused,
     },
@@ -43,6 +44,8 @@ pub struct TaskClaim {
     pub task: Option<TaskId>,
     /// Whether the agent is only to be the owner, and not to begin.
     pub reserve: bool,
+    /// Who claims it, where it says so.
+    pub agent: Option<AgentName>,
 }
 
 /// A task that was taken.
@@ -64,7 +67,8 @@ pub struct Won<'a> {
 pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
     let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
     let task = fields.text("taskId").map(|text| task_id(text, rules));
-    Ok(TaskClaim { task, reserve: fields.take("reserve") == Some(Value::Bool(true)) })
+    let agent = fields.text("agent").and_then(AgentName::new);
+    Ok(TaskClaim { task, reserve: fields.take("reserve") == Some(Value::Bool(true)), agent })
 }
 
 /// Returns the answer where the agent has the task.
@@ -239,10 +243,13 @@ mod tests {
 
     #[test]
     fn a_task_is_named_or_left_to_the_list() {
-        let next = TaskClaim { task: None, reserve: false };
+        let next = TaskClaim { task: None, reserve: false, agent: None };
         assert_eq!(read(&json!({}), Rules::Strict), Ok(next));
-        let named = TaskClaim { task: Some(TaskId::number(7)), reserve: true };
+        let named = TaskClaim { task: Some(TaskId::number(7)), reserve: true, agent: None };
         assert_eq!(read(&json!({ "id": "#7", "reserve": true }), Rules::Strict), Ok(named));
+        let scout = read(&json!({ "agent": "scout" }), Rules::Strict).unwrap().agent;
+        assert_eq!(scout, AgentName::new("scout"));
+        assert_eq!(read(&json!({ "agent": " " }), Rules::Strict).unwrap().agent, None);
         assert!(read(&json!({ "taskId": null }), Rules::Strict).is_err());
     }
 

@@ -6,6 +6,7 @@ use taskyard_core::rules::claiming::ClaimRefusal;
 use taskyard_core::tools::task_claim::{TaskClaim, Won, held_by_name};
 use taskyard_core::tools::task_release::TaskRelease;
 use taskyard_core::tools::{Answer, task_claim, task_release};
+use taskyard_core::{AgentName, TaskId};
 
 use super::Toolbox;
 use super::toolbox::NoAnswer;
@@ -14,20 +15,30 @@ use crate::operations::{Claim, ClaimOutcome, Resuming};
 
 impl Toolbox {
     pub(super) fn take(&self, input: &Value) -> Result<Answer, NoAnswer> {
-        let TaskClaim { task: id, reserve } = task_claim::read(input, self.yard.rules())?;
+        let TaskClaim { task: id, reserve, agent } = task_claim::read(input, self.yard.rules())?;
+        self.of_claimant(agent).take_task(id, reserve, self.yard.actor())
+    }
+
+    /// Claims a task for whoever these tools are of; another may have asked for it.
+    fn take_task(&self, id: Option<TaskId>, reserve: bool, asked_by: &AgentName) -> Result<Answer, NoAnswer> {
         let claim = Claim { reserve, ..self.claim.clone() };
         let outcome = match &id {
             Some(id) => self.yard.claim(id, &claim)?,
             None => self.yard.claim_next(&claim)?,
         };
         match outcome {
-            ClaimOutcome::Claimed(claimed) => Ok(task_claim::won(&Won {
-                task: &claimed.task,
-                lease: &claimed.lease,
-                is_resumed: claimed.is_resumed,
-                why: claimed.why.as_deref(),
-                also_held: &claimed.also_held,
-            })),
+            ClaimOutcome::Claimed(claimed) => {
+                if self.yard.actor() != asked_by {
+                    self.claimed_for.remember(asked_by, &claimed.task.id, self.yard.actor());
+                }
+                Ok(task_claim::won(&Won {
+                    task: &claimed.task,
+                    lease: &claimed.lease,
+                    is_resumed: claimed.is_resumed,
+                    why: claimed.why.as_deref(),
+                    also_held: &claimed.also_held,
+                }))
+            }
             ClaimOutcome::Refused { refusal, task } => {
                 let mut answer =
                     self.explained(|around| task_claim::lost(id.as_ref(), &refusal, task.as_deref(), around))?;
@@ -57,7 +68,10 @@ impl Toolbox {
         };
         match outcome {
             Outcome::Done(released) => Ok(task_release::released(&released.task)),
-            Outcome::Refused(refusal) => self.explained(|around| task_release::refused(&refusal, around)),
+            Outcome::Refused(refusal) => match self.entitled_after(&refusal)? {
+                Some(entitled) => entitled.release(input),
+                None => self.explained(|around| task_release::refused(&refusal, around)),
+            },
         }
     }
 }

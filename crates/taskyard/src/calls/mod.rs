@@ -9,12 +9,16 @@ mod job_desk;
 mod jobs;
 mod last_listing;
 mod messages;
+mod shared_connection;
 mod tasks;
 mod teams;
 mod toolbox;
+mod transcripts;
 
 pub use claimed_for::ClaimedFor;
 pub use failing::failed;
 pub use job_desk::JobDesk;
 pub use last_listing::LastListing;
+pub use shared_connection::SharedConnection;
 pub use toolbox::Toolbox;
+pub use transcripts::{Transcripts, names_given_in};

@@ -40,7 +40,10 @@ impl Toolbox {
                         false => task_update::deleted_missing(&task, before),
                     })
                 }
-                Outcome::Refused(refusal) => self.explained(|around| task_update::refused(&task, &refusal, around)),
+                Outcome::Refused(refusal) => match self.entitled_after(&refusal)? {
+                    Some(entitled) => entitled.update(input),
+                    None => self.explained(|around| task_update::refused(&task, &refusal, around)),
+                },
             },
             TaskUpdate::Change { task, patch, add_blocks, add_blocked_by } => {
                 let update = Update { patch: *patch, add_blocks, add_blocked_by, ..Update::default() };
@@ -59,7 +62,10 @@ impl Toolbox {
                         };
                         Ok(task_update::changed(&task, &changed, self.yard.rules()))
                     }
-                    Outcome::Refused(refusal) => self.explained(|around| task_update::refused(&task, &refusal, around)),
+                    Outcome::Refused(refusal) => match self.entitled_after(&refusal)? {
+                        Some(entitled) => entitled.update(input),
+                        None => self.explained(|around| task_update::refused(&task, &refusal, around)),
+                    },
                 }
             }
         }

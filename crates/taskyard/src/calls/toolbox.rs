@@ -7,6 +7,7 @@ use taskyard_core::rules::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
 use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
 
+use super::shared_connection::SharedCall;
 use super::{ClaimedFor, JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::teams::TeamError;
@@ -18,11 +19,13 @@ use crate::{Error, Yard};
 pub struct Toolbox {
     pub(super) yard: Yard,
     pub(super) claim: Claim,
-    system: System,
-    todos: Arc<TodoList>,
+    pub(super) system: System,
+    pub(super) todos: Arc<TodoList>,
     pub(super) desk: Option<JobDesk>,
     pub(super) last_listing: Arc<LastListing>,
     pub(super) claimed_for: Arc<ClaimedFor>,
+    /// The call, where several agents share the connection it came over.
+    pub(super) shared: Option<SharedCall>,
 }
 
 impl Toolbox {
@@ -36,6 +39,7 @@ impl Toolbox {
             desk: None,
             last_listing: Arc::default(),
             claimed_for: Arc::default(),
+            shared: None,
         }
     }
 

@@ -1,0 +1,233 @@
+//! Which of the client's agents has made a call: it writes the conversation of each to a file, within a tenth of a second as a rule, and
+//! sends the id of every call.
+//!
+//! `<projects>/<directory>/<session>.jsonl` is the session's own, `<projects>/<directory>/<session>/subagents/agent-<id>.jsonl` those of
+//! its subagents. 2.1.34 does not tell its servers which session they belong to; then the sessions of the directory that were
+//! last at work are looked at.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use taskyard_core::dialect::transcript::{makes_call, names_given};
+
+use crate::operations::slug;
+use crate::regular_file::{self, NotRead};
+
+/// How long a call is looked for. A client on a busy machine was seen to take a quarter of a second.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What was written longer ago than this has nothing to do with a call that has just come.
+const RECENT: Duration = Duration::from_secs(60);
+/// So much of the end of a transcript is looked through.
+const TAIL: u64 = 1024 * 1024;
+/// So much of one is where it is read as a whole.
+const LONGEST: u64 = 64 * 1024 * 1024;
+/// So many sessions are looked at where nobody says which it is.
+const SESSIONS: usize = 8;
+
+/// Who has made a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CalledBy {
+    /// The agent that the session began with.
+    Session,
+    /// A subagent, by the id that the client gives it.
+    Subagent(String),
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Where the client writes conversations down.
+#[derive(Debug)]
+pub struct Transcripts {
+    projects: PathBuf,
+    session: Option<String>,
+    slugs: Vec<String>,
+    /// Whether a call was looked for in vain: then the client writes nothing down, and nothing is waited for any more.
+    are_missing: AtomicBool,
+}
+
+/// One transcript, and up to where it was looked through.
+struct Looking {
+    by: CalledBy,
+    from: Option<u64>,
+}
+
+impl Transcripts {
+    /// Returns the transcripts of a session, where that is known, or of those in some directories.
+    pub fn new(client_directory: &Path, session: Option<String>, directories: &[PathBuf]) -> Self {
+        let mut slugs: Vec<String> = directories.iter().map(|directory| slug(directory)).collect();
+        slugs.dedup();
+        Self { projects: client_directory.join("projects"), session, slugs, are_missing: AtomicBool::new(false) }
+    }
+
+    /// Returns who has made a call, waiting a moment for the client to write it down.
+    pub(super) fn who_called(&self, id: &str) -> CalledBy {
+        if !self.projects.is_dir() {
+            return CalledBy::Unknown;
+        }
+        let patience = if self.are_missing.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        let (begun, since) = (Instant::now(), SystemTime::now().checked_sub(RECENT));
+        let mut looked: HashMap<PathBuf, Looking> = HashMap::new();
+        let mut pause = Duration::from_millis(2);
+        loop {
+            for (path, by) in self.candidates() {
+                let looking = looked.entry(path.clone()).or_insert(Looking { by, from: None });
+                if looking.finds(&path, id, since) {
+                    self.are_missing.store(false, Ordering::Relaxed);
+                    return looking.by.clone();
+                }
+            }
+            if begun.elapsed() >= patience {
+                self.are_missing.store(true, Ordering::Relaxed);
+                return CalledBy::Unknown;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    fn candidates(&self) -> Vec<(PathBuf, CalledBy)> {
+        let folders: Vec<PathBuf> = self.slugs.iter().map(|slug| self.projects.join(slug)).collect();
+        match &self.session {
+            Some(session) => {
+                let is_there = |folder: &PathBuf| {
+                    folder.join(format!("{session}.jsonl")).exists() || folder.join(session).exists()
+                };
+                let folder = folders.into_iter().find(is_there);
+                // The client may have begun in another directory than it has told us.
+                let folder = folder.or_else(|| entries(&self.projects).into_iter().find(is_there));
+                folder.into_iter().flat_map(|folder| of_session(&folder, session)).collect()
+            }
+            None => folders.iter().flat_map(|folder| of_last_sessions(folder)).collect(),
+        }
+    }
+}
+
+impl Looking {
+    /// Looks through what has come since the last look.
+    fn finds(&mut self, path: &Path, id: &str, since: Option<SystemTime>) -> bool {
+        let Ok(found) = path.metadata() else { return false };
+        let is_old = since.zip(found.modified().ok()).is_some_and(|(since, modified)| modified < since);
+        let from = self.from.unwrap_or_else(|| found.len().saturating_sub(TAIL));
+        if is_old || found.len() <= from || !found.is_file() {
+            return false;
+        }
+        let Ok(text) = read_from(path, from, 2 * TAIL) else { return false };
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.from = Some(from + whole as u64);
+        makes_call(&text, id)
+    }
+}
+
+/// Returns the names under which an agent claimed tasks over a connection that it shares, from its transcript; none where that cannot
+/// be read.
+pub fn names_given_in(transcript: &Path) -> Vec<String> {
+    let length = transcript.metadata().map_or(0, |found| found.len());
+    let read = read_from(transcript, length.saturating_sub(LONGEST), LONGEST);
+    read.map(|text| names_given(&text)).unwrap_or_default()
+}
+
+fn read_from(path: &Path, from: u64, longest: u64) -> Result<Vec<u8>, NotRead> {
+    let (mut file, _) = regular_file::open(path, u64::MAX)?;
+    file.seek(SeekFrom::Start(from)).map_err(NotRead::System)?;
+    let mut text = Vec::new();
+    file.take(longest).read_to_end(&mut text).map_err(NotRead::System)?;
+    Ok(text)
+}
+
+fn of_session(folder: &Path, session: &str) -> Vec<(PathBuf, CalledBy)> {
+    let mut found = vec![(folder.join(format!("{session}.jsonl")), CalledBy::Session)];
+    found.extend(of_subagents(&folder.join(session)));
+    found
+}
+
+fn of_subagents(session: &Path) -> impl Iterator<Item = (PathBuf, CalledBy)> + use<> {
+    entries(&session.join("subagents")).into_iter().filter_map(|path| {
+        let id = path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
+        Some((path, CalledBy::Subagent(id)))
+    })
+}
+
+/// Returns the transcripts of the sessions of a directory that were last at work, and of those that last began a subagent.
+fn of_last_sessions(folder: &Path) -> Vec<(PathBuf, CalledBy)> {
+    let (mut own, mut begun) = (Vec::new(), Vec::new());
+    for path in entries(folder) {
+        if path.extension().is_some_and(|ending| ending == "jsonl") {
+            own.extend(path.metadata().and_then(|found| found.modified()).map(|modified| (modified, path)));
+        } else {
+            let modified = path.join("subagents").metadata().and_then(|found| found.modified());
+            begun.extend(modified.map(|modified| (modified, path)));
+        }
+    }
+    for last in [&mut own, &mut begun] {
+        last.sort_by(|(one, _), (two, _)| two.cmp(one));
+        last.truncate(SESSIONS);
+    }
+    let subagents = begun.into_iter().flat_map(|(_, session)| of_subagents(&session));
+    own.into_iter().map(|(_, path)| (path, CalledBy::Session)).chain(subagents).collect()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::{CalledBy, Transcripts};
+
+    fn line(id: &str) -> String {
+        format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"{id}"}}]}}}}"#) + "\n"
+    }
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_call_is_of_whoever_has_it_in_its_transcript() {
+        let client = tempfile::tempdir().unwrap();
+        let folder = client.path().join("projects/-w");
+        write(&folder.join("s1.jsonl"), &line("toolu_main"));
+        write(&folder.join("s1/subagents/agent-acd2cc6.jsonl"), &line("toolu_a"));
+        write(&folder.join("s2/subagents/agent-ae0de9f.jsonl"), &line("toolu_b"));
+        let here = [PathBuf::from("/w")];
+        // A session that is known by its name is also found under another directory.
+        let known = Transcripts::new(client.path(), Some("s1".into()), &[PathBuf::from("/elsewhere")]);
+        let any = Transcripts::new(client.path(), None, &here);
+        for transcripts in [&known, &any] {
+            assert_eq!(transcripts.who_called("toolu_main"), CalledBy::Session);
+            assert_eq!(transcripts.who_called("toolu_a"), CalledBy::Subagent("acd2cc6".into()));
+        }
+        assert_eq!(any.who_called("toolu_b"), CalledBy::Subagent("ae0de9f".into()));
+        assert_eq!(known.who_called("toolu_b"), CalledBy::Unknown);
+        let nowhere = Transcripts::new(Path::new("/nonexistent"), None, &here);
+        assert_eq!(nowhere.who_called("toolu_main"), CalledBy::Unknown);
+    }
+
+    #[test]
+    fn a_call_that_is_written_down_a_moment_later_is_found_and_half_a_line_is_waited_for() {
+        let client = tempfile::tempdir().unwrap();
+        let own = client.path().join("projects/-w/s1.jsonl");
+        let subagent = client.path().join("projects/-w/s1/subagents/agent-acd2cc6.jsonl");
+        let whole = line("toolu_a");
+        write(&own, &line("toolu_main"));
+        write(&subagent, &whole[..30]);
+        let transcripts = Arc::new(Transcripts::new(client.path(), Some("s1".into()), &[PathBuf::from("/w")]));
+        let looking = thread::spawn({
+            let transcripts = Arc::clone(&transcripts);
+            move || transcripts.who_called("toolu_a")
+        });
+        fs::write(&subagent, whole).unwrap();
+        assert_eq!(looking.join().unwrap(), CalledBy::Subagent("acd2cc6".into()));
+    }
+}
