@@ -57,6 +57,21 @@ fn an_inbox_that_may_not_be_read_is_told_to_its_owner_and_to_those_who_write() {
 }
 
 #[test]
+fn a_team_file_that_the_client_left_empty_is_brought_back_and_one_that_somebody_broke_is_not() {
+    let mut test = team();
+    let before = contents(&test, TEAM_FILE);
+    for command in ["team show alpha", "send --to bob again", "doctor"] {
+        fs::write(test.path(TEAM_FILE), "").unwrap();
+        let output = test.output_of(command);
+        assert!(output.status.success(), "{command}: {output:?}");
+        assert_eq!(contents(&test, TEAM_FILE), before, "{command}");
+    }
+    fs::write(test.path(TEAM_FILE), "{ \"name\": ").unwrap();
+    assert!(!test.output_of("team show alpha").status.success());
+    assert_eq!(contents(&test, TEAM_FILE), "{ \"name\": ");
+}
+
+#[test]
 fn an_inbox_that_may_not_be_written_is_left_alone_though_its_directory_may_be() {
     let mut test = team();
     let before = contents(&test, BOBS_INBOX);
@@ -157,7 +172,7 @@ fn without_a_data_directory_to_write_to_messages_are_read_and_none_is_sent() {
 fn a_memory_that_a_newer_taskyard_wrote_is_refused_and_no_message_is_sent() {
     let test = team();
     let before = contents(&test, BOBS_INBOX);
-    set_database_format(&test.path("data/teams.sqlite"), 3);
+    set_database_format(&test.path("data/teams.sqlite"), 4);
     let test = test.run("send --to bob again").run("send --to bob again --json").run("inbox --as bob");
     assert_eq!(contents(&test, BOBS_INBOX), before);
     test.snapshot();

@@ -3,6 +3,7 @@
 //! What the client would forget lives in a database of ours (`memory/`): who has which seat and what it lives with, which
 //! messages were shown and acknowledged, and how far plans came. The files are described in `docs/formats/teams.md`.
 
+mod emptied;
 mod error;
 mod inbox;
 mod known_whole;

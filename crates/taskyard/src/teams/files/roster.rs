@@ -29,7 +29,9 @@ impl Roster for FileTeams {
             if directory.starts_with('.') {
                 continue;
             }
-            match team_file::read(&entry.path().join("config.json")) {
+            let path = entry.path().join("config.json");
+            self.bring_back_emptied(&path);
+            match team_file::read(&path) {
                 Ok(team) => found.teams.extend(team),
                 Err(error) => found.unreadable.push(UnreadableTeam { directory, error }),
             }
@@ -44,7 +46,9 @@ impl Roster for FileTeams {
     }
 
     fn team(&self, name: &TeamName) -> Result<Option<Team>, TeamError> {
-        self.file(name).read()
+        let file = self.file(name);
+        self.bring_back_emptied(&file.path);
+        file.read()
     }
 
     fn make_team(&self, team: &Team, lead: &SeatRecord) -> Result<bool, TeamError> {
@@ -58,11 +62,19 @@ impl Roster for FileTeams {
     }
 
     fn add_member(&self, team: &TeamName, member: &Member) -> Result<Option<Added>, TeamError> {
-        self.file(team).add(member, self.version())
+        let file = self.file(team);
+        self.bring_back_emptied(&file.path);
+        let added = file.add(member, self.version())?;
+        self.keep_whole(&file.path);
+        Ok(added)
     }
 
     fn remove_member(&self, team: &TeamName, member: &str) -> Result<bool, TeamError> {
-        self.file(team).remove(member)
+        let file = self.file(team);
+        self.bring_back_emptied(&file.path);
+        let was_there = file.remove(member)?;
+        self.keep_whole(&file.path);
+        Ok(was_there)
     }
 
     /// Its tasks stay; the older client removes them, too.
@@ -75,6 +87,8 @@ impl Roster for FileTeams {
                 .extend(lists(&team.name).into_iter().flatten().map(|list| self.options.tasks.join(list.directory())));
             directories.dedup();
         }
+        let file = self.places.file(&team.name);
+        self.forget_whole(&file)?;
         for directory in directories {
             remove(&directory)?;
         }
@@ -115,8 +129,11 @@ impl FileTeams {
             return Ok(false);
         }
         reach("team: lead known");
-        let made = self.file(&team.name).create(team, self.version());
-        if !matches!(made, Ok(true)) {
+        let file = self.file(&team.name);
+        let made = file.create(team, self.version());
+        if matches!(made, Ok(true)) {
+            self.keep_whole(&file.path);
+        } else {
             self.change_lead(&key, |seat| *seat = SeatRecord::default())?;
         }
         made

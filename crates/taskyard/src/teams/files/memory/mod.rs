@@ -1,6 +1,7 @@
 //! What the client's files do not remember of teams, in `<data>/teams.sqlite`.
 
 mod database;
+mod files;
 mod letters;
 mod schema;
 mod seats;

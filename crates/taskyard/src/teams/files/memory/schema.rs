@@ -5,7 +5,7 @@ use crate::sqlite::{Schema, Table};
 /// Our memory of teams.
 pub(super) static MEMORY: Schema = Schema {
     file: "teams.sqlite",
-    format: 2,
+    format: 3,
     tables: &[
         Table {
             name: "seats",
@@ -36,6 +36,12 @@ pub(super) static MEMORY: Schema = Schema {
             since: Some(1),
             columns: "inbox TEXT NOT NULL, key TEXT NOT NULL, delivered INTEGER NOT NULL, acknowledged INTEGER",
             ending: ", PRIMARY KEY (inbox, key)) WITHOUT ROWID",
+        },
+        Table {
+            name: "files",
+            since: Some(3),
+            columns: "directory TEXT PRIMARY KEY, content BLOB NOT NULL",
+            ending: ") WITHOUT ROWID",
         },
     ],
     indexes: "
