@@ -46,8 +46,10 @@ impl<'a> Checkup<'a> {
 
     /// Looks everything over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
-        let mut findings = self.yard.examine()?;
-        findings.extend(self.yard.stale_owners(self.teams, self.owner_silence)?);
+        let looked_over = self.yard.look_over()?;
+        let stale_owners = self.yard.stale_owners(&looked_over, self.teams, self.owner_silence)?;
+        let mut findings = looked_over.findings;
+        findings.extend(stale_owners);
         for job in self.jobs.map(Jobs::without_process).transpose()?.unwrap_or_default() {
             findings.push(Finding::of_job(&job));
         }

@@ -6,36 +6,53 @@ use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
 use taskyard_core::rules::numbering::is_beyond_counting;
 use taskyard_core::rules::restoring::Removed;
-use taskyard_core::{Image, Op, Task, TaskId};
+use taskyard_core::{Entry, Image, Lease, Op, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
 use crate::store::{FileCare, FileLayout, HistoryQuery, JournalDamage, Litter, Lookup, Problem, Snapshot, StoreError};
 use crate::{Error, Yard};
 
+/// A list that was looked over: what was found, and what of it others who look need to know.
+#[derive(Default)]
+pub(super) struct LookedOver {
+    pub(super) findings: Vec<Finding>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) leases: Vec<Lease>,
+    /// The whole journal; none where it is damaged.
+    pub(super) entries: Option<Vec<Entry>>,
+}
+
 impl Yard {
     /// Looks the list over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+        Ok(self.look_over()?.findings)
+    }
+
+    /// Looks the list over, changing nothing, and returns what was read as well.
+    pub(super) fn look_over(&self) -> Result<LookedOver, Error> {
         let damage = self.journal_damage()?;
         let mut findings: Vec<Finding> = damage.iter().map(Finding::of_journal).collect();
         let list = match self.store().read(self.list_id()) {
             Ok(list) => list,
             Err(StoreError::NoTask { path, why }) => {
                 findings.push(Finding::of_torn_file(path, &why));
-                return Ok(findings);
+                return Ok(LookedOver { findings, ..LookedOver::default() });
             }
             Err(error) => return Err(error.into()),
         };
         findings.extend(self.defects(&*list)?);
+        let (tasks, mut journal) = (list.tasks()?, None);
         // What is missing is told by a journal that is whole.
         if damage.is_none() {
-            let (tasks, problems) = (list.tasks()?, list.problems()?);
+            let problems = list.problems()?;
             let (entries, removed) = self.journal_and_removed(&tasks, &problems)?;
             findings.extend(lost(&tasks, &problems, &removed));
             findings.extend(self.taken_back(&entries, &tasks));
+            journal = Some(entries);
         }
         let litter = self.store().care().map_or(Ok(Vec::new()), |care| care.litter(self.list_id()))?;
         findings.extend(litter.into_iter().map(Finding::of_litter));
-        Ok(findings)
+        Ok(LookedOver { findings, tasks, leases: list.leases()?, entries: journal })
     }
 
     /// Looks the list's journal over, where it is on disk, and returns what is wrong with it.

@@ -10,40 +10,32 @@ use taskyard_core::rules::liveness::Standing;
 use taskyard_core::rules::mending::Mend;
 use taskyard_core::{Entry, Lease, Op, Task, TaskId, Timestamp};
 
+use super::examining::LookedOver;
 use super::finding::Finding;
 use crate::operations::leases::lease_on;
-use crate::store::{HistoryQuery, StoreError, Txn};
+use crate::store::{StoreError, Txn};
 use crate::teams::{MemberShown, Teams};
 use crate::{Error, Yard};
 
 impl Yard {
     /// Returns a finding for every open task whose owner has no lease on it and has shown no life for so long: neither in the journal of
     /// the list nor as a member of a team.
-    pub(super) fn stale_owners(&self, teams: Option<&Teams>, silence: Duration) -> Result<Vec<Finding>, Error> {
-        let list = match self.store().read(self.list_id()) {
-            Ok(list) => list,
-            // That nothing can be read is a finding of its own.
-            Err(StoreError::NoTask { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
-        let leases: HashMap<TaskId, Lease> =
-            list.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
+    pub(super) fn stale_owners(
+        &self,
+        list: &LookedOver,
+        teams: Option<&Teams>,
+        silence: Duration,
+    ) -> Result<Vec<Finding>, Error> {
+        let leases: HashMap<&TaskId, &Lease> = list.leases.iter().map(|lease| (&lease.task, lease)).collect();
         let is_leased = |task: &Task| leases.get(&task.id).is_some_and(|lease| holds(lease, task));
-        let mut tasks = list.tasks()?;
-        tasks.retain(|task| may_be_abandoned(task) && !is_leased(task));
-        if tasks.is_empty() {
-            return Ok(Vec::new());
-        }
+        let tasks: Vec<&Task> = list.tasks.iter().filter(|task| may_be_abandoned(task) && !is_leased(task)).collect();
         // Who has been silent is told by a journal that is whole.
-        let entries = match self.store().history(self.list_id(), &HistoryQuery::default()) {
-            Err(StoreError::JournalDamaged { .. }) => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let signs = Signs::in_journal(&tasks, &entries);
+        let Some(entries) = list.entries.as_ref().filter(|_| !tasks.is_empty()) else { return Ok(Vec::new()) };
+        let signs = Signs::in_journal(&tasks, entries);
         let members = teams.map_or(Ok(Vec::new()), members_of)?;
         let now = self.now()?.wall;
         let mut findings = Vec::new();
-        for task in &tasks {
+        for task in tasks {
             let Some(sign) = self.newest_sign(task, &signs, &members, now) else { continue };
             let defect = judge_owner(task, sign, now, silence);
             findings.extend(defect.map(|defect| Finding::of_task(defect, self.file_name(&task.id))));
@@ -87,7 +79,7 @@ struct Signs<'a> {
 }
 
 impl<'a> Signs<'a> {
-    fn in_journal(tasks: &'a [Task], entries: &'a [Entry]) -> Self {
+    fn in_journal(tasks: &[&'a Task], entries: &'a [Entry]) -> Self {
         let mut of_agents: HashMap<&str, Timestamp> = HashMap::new();
         let mut of_tasks: HashMap<&TaskId, Vec<&Entry>> = tasks.iter().map(|task| (&task.id, Vec::new())).collect();
         for entry in entries {
