@@ -272,8 +272,11 @@ fn an_agent_is_found_by_its_program_or_its_directory() {
     let house = House::new();
     let mut places = house.places();
     assert!(Agent::ALL.iter().all(|agent| agent.found(&places).is_none()));
-    fs::create_dir_all(house.home().join(".claude")).unwrap();
-    assert_eq!(Agent::Claude.found(&places), Some(house.home().join(".claude")));
+    // Lists of ours alone make no client.
+    fs::create_dir_all(house.home().join(".claude/tasks")).unwrap();
+    assert_eq!(Agent::Claude.found(&places), None);
+    let state = house.file(".claude.json", "{}");
+    assert_eq!(Agent::Claude.found(&places), Some(state));
     let program = house.file("bin/zeditor", "");
     places.programs = vec![house.home().join("nowhere"), house.home().join("bin")];
     assert_eq!(Agent::Zed.found(&places), Some(program));

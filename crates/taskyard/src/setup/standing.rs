@@ -1,6 +1,6 @@
 //! How things stand with an agent: whether it is installed, and whether it knows us. Nothing is written here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use taskyard_core::config_edit::{Added, json, toml};
 
@@ -25,7 +25,7 @@ pub enum Registration {
 }
 
 impl Agent {
-    /// Returns what shows that the agent is installed: its program in one of the directories for programs, else a directory of its own in
+    /// Returns what shows that the agent is installed: its program in one of the directories for programs, else a file or directory of its own in
     /// the user's home.
     pub fn found(self, places: &SetupPlaces) -> Option<PathBuf> {
         let named = |directory: &PathBuf| {
@@ -35,13 +35,12 @@ impl Agent {
         };
         let program = places.programs.iter().find_map(named);
         program.or_else(|| {
-            let target = self.targets(places, Scope::User, Wish::Register).ok()?.into_iter().next_back()?;
-            let directory = match self {
-                // The skill lies three directories down in the client's own.
-                Self::Claude => target.path.ancestors().nth(3)?,
-                _ => target.path.parent()?,
-            };
-            directory.is_dir().then(|| directory.to_owned())
+            let path = self.targets(places, Scope::User, Wish::Register).ok()?.into_iter().next()?.path;
+            match self {
+                // Its directory may be there for our lists alone; this file it writes at its first start.
+                Self::Claude => path.is_file().then_some(path),
+                _ => path.parent().filter(|directory| directory.is_dir()).map(Path::to_owned),
+            }
         })
     }
 
