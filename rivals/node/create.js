@@ -5,6 +5,7 @@
 // {"acknowledged":48,"failed":2,"microseconds":[..]}: how long each acknowledged create took.
 'use strict';
 
+const { signal } = require('./signal');
 const store = require('./store');
 
 // What a client says in a task, at about the length it says it.
@@ -28,16 +29,6 @@ async function main([directory, count]) {
     }
   }
   console.log(JSON.stringify({ acknowledged: microseconds.length, failed, microseconds }));
-}
-
-function signal() {
-  return new Promise((resolve) => {
-    process.stdin.once('data', () => {
-      process.stdin.destroy();
-      resolve();
-    });
-    console.log('ready');
-  });
 }
 
 main(process.argv.slice(2)).catch((error) => {

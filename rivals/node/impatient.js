@@ -11,6 +11,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const files = require('./files');
 const { acquireSync } = require('./locking');
+const { signal } = require('./signal');
 
 async function main([directory, count, milliseconds]) {
   await signal();
@@ -45,16 +46,6 @@ function create(directory, subject) {
   } finally {
     release();
   }
-}
-
-function signal() {
-  return new Promise((resolve) => {
-    process.stdin.once('data', () => {
-      process.stdin.destroy();
-      resolve();
-    });
-    console.log('ready');
-  });
 }
 
 main(process.argv.slice(2)).catch((error) => {

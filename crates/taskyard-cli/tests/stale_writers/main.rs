@@ -53,6 +53,14 @@ fn write(home: &Home, id: &str, task: &Value) {
     }
 }
 
+/// Has a client read a task, runs a command of ours, and has the client write what it read, with a description of its own.
+fn write_stale(home: &Home, ours: &str) {
+    let mut stale = read(home, "1");
+    home.ask(ours);
+    stale["description"] = "theirs".into();
+    write(home, "1", &stale);
+}
+
 /// Returns the entries of the journal.
 fn entries(home: &Home) -> Vec<Value> {
     home.ask("history")["entries"].as_array().unwrap().clone()

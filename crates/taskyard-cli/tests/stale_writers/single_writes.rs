@@ -5,16 +5,13 @@ use std::io::{BufRead, BufReader};
 
 use serde_json::{Value, json};
 
-use crate::{entries, findings, home, read, verdicts, without_putting_back, write};
+use crate::{entries, findings, home, read, verdicts, without_putting_back, write, write_stale};
 
 #[test]
 fn what_a_stale_write_took_back_is_put_back_in_a_revision_that_can_be_undone() {
     let home = home();
     home.ask("create Parser");
-    let mut stale = read(&home, "1");
-    home.ask("start 1 --as ana");
-    stale["description"] = json!("theirs");
-    write(&home, "1", &stale);
+    write_stale(&home, "start 1 --as ana");
     let listed = home.ask("list");
     assert_eq!(listed["tasks"][0]["status"], json!("in_progress"), "{listed}");
     assert_eq!(listed["tasks"][0]["description"], json!("theirs"));
@@ -118,10 +115,7 @@ fn what_is_taken_back_again_is_told_of_and_not_fought_for() {
 fn a_writer_notices_what_nobody_saw_between_two_of_our_writes() {
     let home = home();
     home.ask("create Parser");
-    let mut stale = read(&home, "1");
-    home.ask("update 1 --meta ours=1");
-    stale["description"] = json!("theirs");
-    write(&home, "1", &stale);
+    write_stale(&home, "update 1 --meta ours=1");
     // Nobody looks; the next thing that happens is another write of ours.
     home.ask("update 1 --subject Second");
     let task = read(&home, "1");
@@ -135,10 +129,7 @@ fn a_writer_notices_what_nobody_saw_between_two_of_our_writes() {
 fn a_write_that_comes_long_after_ours_is_told_of_and_not_put_back() {
     let home = home();
     home.ask("create Parser");
-    let mut stale = read(&home, "1");
-    home.ask("update 1 --meta ours=1");
-    stale["description"] = json!("theirs");
-    write(&home, "1", &stale);
+    write_stale(&home, "update 1 --meta ours=1");
     let file = fs::File::options().write(true).open(home.task_file("1")).unwrap();
     // The clock that counts is that of the file.
     file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(60)).unwrap();
@@ -153,10 +144,7 @@ fn a_deleted_task_that_a_stale_write_brings_back_is_told_of_and_deleted_again_on
     let home = home();
     home.ask("create Parser -d text");
     home.ask("create Lexer --blocked-by 1");
-    let mut stale = read(&home, "1");
-    home.ask("delete 1");
-    stale["description"] = json!("theirs");
-    write(&home, "1", &stale);
+    write_stale(&home, "delete 1");
     assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 2);
     assert_eq!(verdicts(&home), [("deleted".to_owned(), "likely".to_owned())]);
     let found = findings(&home, "taken_back");
@@ -191,10 +179,7 @@ fn watch_marks_a_stale_write_and_puts_back_what_it_took() {
 fn in_the_clients_rules_nothing_is_put_back() {
     let home = home();
     home.ask("create Parser");
-    let mut stale = read(&home, "1");
-    home.ask("start 1");
-    stale["description"] = json!("theirs");
-    write(&home, "1", &stale);
+    write_stale(&home, "start 1");
     home.ask("list --rules client");
     assert_eq!(verdicts(&home), [("status".to_owned(), "certain".to_owned())]);
     assert_eq!(read(&home, "1")["status"], json!("pending"));

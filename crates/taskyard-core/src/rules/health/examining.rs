@@ -246,23 +246,12 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Defect, examine};
+    use super::examine;
     use crate::rules::health::FindingCode;
+    use crate::rules::health::told::{one, told};
     use crate::rules::mending::{Mend, mend};
     use crate::rules::samples::{id, task};
     use crate::{Task, TaskId};
-
-    fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
-        let words =
-            |defect: Defect| (defect.code, defect.message, defect.mend.map(|mend| mend.describe()).unwrap_or_default());
-        examine(tasks, &HashSet::new()).into_iter().map(words).collect()
-    }
-
-    fn one(tasks: &[Task]) -> (FindingCode, String, String) {
-        let mut told = told(tasks);
-        assert_eq!(told.len(), 1, "{told:?}");
-        told.remove(0)
-    }
 
     #[test]
     fn a_list_in_order_has_no_defects() {

@@ -94,25 +94,12 @@ fn drawn(circle: &[usize], tasks: &[Task], word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use serde_json::json;
 
     use crate::Task;
-    use crate::rules::health::{Defect, FindingCode, examine};
+    use crate::rules::health::FindingCode;
+    use crate::rules::health::told::{one, told};
     use crate::rules::samples::task;
-
-    fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
-        let words =
-            |defect: Defect| (defect.code, defect.message, defect.mend.map(|mend| mend.describe()).unwrap_or_default());
-        examine(tasks, &HashSet::new()).into_iter().map(words).collect()
-    }
-
-    fn one(tasks: &[Task]) -> (FindingCode, String, String) {
-        let mut told = told(tasks);
-        assert_eq!(told.len(), 1, "{told:?}");
-        told.remove(0)
-    }
 
     fn part(number: u64, parent: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
         Task { metadata: json!({ "parent": parent }).as_object().cloned(), ..task(number, blocked_by, blocks) }

@@ -7,6 +7,8 @@ mod families;
 mod finding_code;
 pub(super) mod order;
 mod owners;
+#[cfg(test)]
+mod told;
 
 pub use examining::{Defect, examine};
 pub use finding_code::FindingCode;
