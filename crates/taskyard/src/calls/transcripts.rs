@@ -66,7 +66,8 @@ impl Transcripts {
 
     /// Returns who has made a call, waiting a moment for the client to write it down.
     pub(super) fn who_called(&self, id: &str) -> CalledBy {
-        if !self.projects.is_dir() {
+        // A client that has just begun for the first time has no folder for them yet.
+        if !self.projects.parent().is_some_and(Path::is_dir) {
             return CalledBy::Unknown;
         }
         let patience = if self.are_missing.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
@@ -181,6 +182,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::thread;
+    use std::time::Duration;
 
     use super::{CalledBy, Transcripts};
 
@@ -228,6 +230,19 @@ mod tests {
             move || transcripts.who_called("toolu_a")
         });
         fs::write(&subagent, whole).unwrap();
+        assert_eq!(looking.join().unwrap(), CalledBy::Subagent("acd2cc6".into()));
+    }
+
+    #[test]
+    fn a_client_that_has_written_nothing_down_yet_is_waited_for() {
+        let client = tempfile::tempdir().unwrap();
+        let transcripts = Arc::new(Transcripts::new(client.path(), None, &[PathBuf::from("/w")]));
+        let looking = thread::spawn({
+            let transcripts = Arc::clone(&transcripts);
+            move || transcripts.who_called("toolu_a")
+        });
+        thread::sleep(Duration::from_millis(50));
+        write(&client.path().join("projects/-w/s1/subagents/agent-acd2cc6.jsonl"), &line("toolu_a"));
         assert_eq!(looking.join().unwrap(), CalledBy::Subagent("acd2cc6".into()));
     }
 }
