@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 
+import { until } from '../driver/until.js';
+
 const BOTH = ['claude-2.1.34', 'claude-2.1.325'];
 
 /** Has everybody make a task and look, and returns what each saw at the end. */
@@ -100,6 +102,8 @@ export const conversations = [
       await house.must('create Person');
       await client.talk(house, async (main) => {
         await main.call('TaskCreate', { subject: 'Left', description: 'in a session of its own' });
+        // A session that has not yet written anything down when it is killed is nobody's.
+        await until('the session writes its transcript', () => house.transcripts().length > 0);
       });
       await house.must('setup claude --yes');
       await client.talk(house, async (main) => {

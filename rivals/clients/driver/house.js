@@ -125,6 +125,13 @@ export class House {
     return read.sort((one, other) => Number(one.id) - Number(other.id));
   }
 
+  /** The paths of the conversations that Claude Code has written down. */
+  transcripts() {
+    const folder = this.path('.claude/projects');
+    const names = fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true }) : [];
+    return names.filter((name) => name.endsWith('.jsonl')).map((name) => path.join(folder, name));
+  }
+
   /** Remembers a session, so that it is ended with the house. */
   holds(session) {
     this.#sessions.push(session);

@@ -72,6 +72,17 @@ impl Contestant {
         made
     }
 
+    /// Takes whatever is ready, each time under another name, until it is told that nothing is.
+    pub fn take_the_rest(mut self) -> Vec<Attempt> {
+        let mut made = Vec::new();
+        let is_last = |attempt: &Attempt| !matches!(attempt.answer, Answer::Won { .. });
+        while !made.last().is_some_and(is_last) {
+            let wish = Wish { task: None, only_when_idle: false, reserve: false, roles: self.roles.clone() };
+            made.push(self.ask(wish, agent(&format!("{}-{}", self.name, made.len()))));
+        }
+        made
+    }
+
     fn attempt(&mut self, turn: usize) -> Attempt {
         let path = self.random.below(20);
         let wish = Wish {
@@ -82,6 +93,10 @@ impl Contestant {
         };
         // Who asks for the next one under its own name goes on with what it has.
         let agent = if matches!(path, 14..=16) { agent(&format!("{}-{turn}", self.name)) } else { agent(&self.name) };
+        self.ask(wish, agent)
+    }
+
+    fn ask(&mut self, wish: Wish, agent: AgentName) -> Attempt {
         let yard = self.yard.acting_as(agent.clone());
         let claim = Claim {
             roles: wish.roles.clone(),
