@@ -134,9 +134,9 @@ fn many_who_find_a_journal_of_the_first_format_upgrade_it_once() {
 fn a_journal_of_a_newer_format_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     build::fill(open(&folder).store(), &list(), "1 pending");
-    set_format(&sidecar(&folder), 4);
+    set_format(&sidecar(&folder), 99);
     let yard = open(&folder);
-    let Err(Error::Store(StoreError::NewerJournal { format: 4, .. })) =
+    let Err(Error::Store(StoreError::NewerJournal { format: 99, .. })) =
         yard.claim(&TaskId::number(1), &Claim::default())
     else {
         panic!("a claim wrote to a journal it does not understand");

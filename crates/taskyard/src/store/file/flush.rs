@@ -23,6 +23,10 @@ const LOOK_EVERY: i64 = 1_000_000_000;
 const OLD: i64 = 30_000;
 /// So many commits are flushed however young they are.
 const MANY: u64 = 2_000;
+/// ... and so many bytes: what is not flushed is whole in the journal.
+const LARGE: u64 = 2 << 20;
+/// Fewer commits than this are never many.
+const FEW: u64 = 8;
 /// More files than this are flushed together with everything else on their file system.
 const MANY_FILES: usize = 128;
 
@@ -44,7 +48,8 @@ fn flush_if_due(handle: &Handle, journal: &Journal) -> Result<(), crate::store::
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let first = journal.moment_of(Revision(flushed).next())?;
     let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > OLD);
-    if applied <= flushed || !(is_old || applied > flushed + MANY) {
+    let waiting = applied.saturating_sub(flushed);
+    if waiting == 0 || !(is_old || waiting > MANY || waiting > FEW && waiting * journal.newest_length()? > LARGE) {
         return Ok(());
     }
     match handle.place.open()? {
@@ -62,25 +67,27 @@ fn flush_since(
     let tasks: BTreeSet<TaskId> = journal.tasks_since(since)?.into_iter().collect();
     let is_flushed = tasks.len() <= MANY_FILES && tasks.iter().all(|task| flush_file(directory, task));
     if is_flushed && rustix::fs::fsync(directory).is_ok() {
-        return journal.set_fact("flushed", until.0.cast_signed());
+        journal.set_fact("flushed", until.0.cast_signed())?;
+        return journal.pack(since, until);
     }
-    flush_all(directory, journal, until);
-    Ok(())
+    if flush_all(directory, journal, until) { journal.pack(since, until) } else { Ok(()) }
 }
 
-/// Flushes the whole file system the list is on.
-pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Revision) {
+/// Flushes the whole file system the list is on. Tells whether that was done and is remembered.
+pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Revision) -> bool {
     #[cfg(target_os = "linux")]
     if rustix::fs::syncfs(directory).is_err() {
-        return;
+        return false;
     }
     #[cfg(not(target_os = "linux"))]
     if rustix::fs::fsync(directory).is_err() {
-        return;
+        return false;
     }
-    if let Err(error) = journal.set_fact("flushed", until.0.cast_signed()) {
+    let remembered = journal.set_fact("flushed", until.0.cast_signed());
+    if let Err(error) = &remembered {
         tracing::debug!(%error, "the flush is not remembered");
     }
+    remembered.is_ok()
 }
 
 fn flush_file(directory: BorrowedFd<'_>, task: &TaskId) -> bool {

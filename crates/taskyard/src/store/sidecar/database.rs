@@ -1,6 +1,6 @@
 //! Opening the database, and making its commits durable.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row, ToSql, Transaction};
 
 use super::damage::{JournalDamage, judge};
+use super::images::RecentImages;
 use super::pool::Seat;
 use super::schema::JOURNAL;
 use super::stamp::{Marks, StampFile};
@@ -52,6 +53,8 @@ pub(in crate::store) struct Journal {
     stamped: Cell<Marks>,
     /// When it was last made sure that it is the database of this place.
     checked: Cell<Instant>,
+    /// The last images that were rebuilt.
+    pub(super) recent_images: RefCell<RecentImages>,
     /// Its place among the connections that are in use at once.
     pub(super) seat: Option<Seat>,
 }
@@ -89,6 +92,7 @@ impl Journal {
             committed: Cell::default(),
             stamped: Cell::default(),
             checked: Cell::new(Instant::now()),
+            recent_images: RefCell::default(),
             seat: None,
         })
     }
@@ -200,7 +204,7 @@ impl Journal {
 
     /// Remembers a fact.
     pub(in crate::store) fn set_fact(&self, key: &str, value: impl ToSql) -> Result<(), StoreError> {
-        self.write("INSERT OR REPLACE INTO facts VALUES (?1, ?2, ?3)", &[&key, &value]).map(drop)
+        self.write("INSERT OR REPLACE INTO facts (key, value, sum) VALUES (?1, ?2, ?3)", &[&key, &value]).map(drop)
     }
 
     /// Returns every row that a query gives.
@@ -237,6 +241,17 @@ impl Journal {
     pub(super) fn write(&self, sql: &str, columns: &[&dyn ToSql]) -> Result<usize, StoreError> {
         let written = || sums::execute(&mut self.database.connection.prepare_cached(sql)?, columns);
         written().map_err(|error| judge(self.database.failed("write")(error)))
+    }
+
+    /// Writes a row with a checksum that was made of other columns than these.
+    pub(super) fn write_with_sum(&self, sql: &str, columns: &[&dyn ToSql], sum: i64) -> Result<usize, StoreError> {
+        let written = || sums::execute_with(&mut self.database.connection.prepare_cached(sql)?, columns, sum);
+        written().map_err(|error| judge(self.database.failed("write")(error)))
+    }
+
+    /// Returns the checksum of a row of these columns.
+    pub(super) fn sum_of(&self, columns: &[&dyn ToSql]) -> Result<i64, StoreError> {
+        sums::sum_of(columns).map_err(|error| judge(self.database.failed("write")(error)))
     }
 
     /// Removes rows.

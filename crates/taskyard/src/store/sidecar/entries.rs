@@ -11,13 +11,11 @@ use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revisi
 use super::Journal;
 use super::damage::JournalDamage;
 use super::database::OVERTAKEN;
+use super::images::{BEFORE, COLUMNS, Images};
 use super::opening::damaged;
 use super::stamp::Marks;
-use super::sums;
 use crate::store::{HistoryQuery, Signature, StoreError};
 
-/// The table of entries.
-const TABLE: &str = "entries";
 /// A commit's entries are numbered within this many bits, below its revision.
 pub(super) const ENTRY_BITS: u32 = 24;
 
@@ -84,8 +82,14 @@ impl Journal {
 
     /// Returns the newest entry. It is read in full, and so checked, for everything that is written builds on it.
     fn last(&self) -> Result<Option<Entry>, StoreError> {
-        let last = self.row("SELECT * FROM entries ORDER BY id DESC LIMIT 1", [], stored_entry)?;
+        let last = self.row(&entries_where("1 ORDER BY id DESC LIMIT 1"), [], |row| self.stored_entry(row))?;
         Ok(last.map(|stored| stored.entry))
+    }
+
+    /// Returns how long the task is that the newest entry leaves.
+    pub(in crate::store) fn newest_length(&self) -> Result<u64, StoreError> {
+        let length = self.row("SELECT length(after) FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
+        Ok(length.flatten().map_or(0, i64::unsigned_abs))
     }
 
     /// Returns the highest number that any entry is about, by the index, and by the entry that it leads to.
@@ -94,7 +98,7 @@ impl Journal {
         let query = "SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC LIMIT 1";
         let id = self.row(query, [LARGEST_NUMBER.cast_signed()], |row| row.get::<_, i64>(0))?;
         let Some(id) = id else { return Ok(self.begun.number) };
-        let stored = self.one("SELECT * FROM entries WHERE id = ?1", [id], stored_entry)?;
+        let stored = self.one(&entries_where("id = ?1"), [id], |row| self.stored_entry(row))?;
         Ok(stored.entry.task.as_number().unwrap_or(0).max(self.begun.number))
     }
 
@@ -132,9 +136,10 @@ impl Journal {
         losses: &[Vec<Loss>],
     ) -> Result<(), StoreError> {
         let undoes = (!signature.undoes.is_empty()).then(|| joined(&signature.undoes));
-        let sql = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let sql = "INSERT INTO entries (id, at, actor, op, task, before, after, inode, undoes, remark, mode, sum)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         for (place, entry) in entries.iter().enumerate() {
-            let columns: [&dyn ToSql; 11] = [
+            let mut columns: [&dyn ToSql; 11] = [
                 &(first_id(revision) + i64::try_from(place).unwrap_or(i64::MAX)),
                 &at.0,
                 &signature.actor.as_str(),
@@ -147,7 +152,13 @@ impl Journal {
                 &remark_as_text((place == 0).then_some(signature), losses.get(place).map_or(&[], Vec::as_slice)),
                 &entry.mode,
             ];
-            self.write(sql, &columns)?;
+            let sum = self.sum_of(&columns)?;
+            // The newest entry about the task mostly has it already.
+            let reference = entry.before.map(|before| self.entry_with(entry.task, before)).transpose()?.flatten();
+            if let Some(reference) = &reference {
+                columns[BEFORE] = reference;
+            }
+            self.write_with_sum(sql, &columns, sum)?;
             self.reach(Marks { revision: revision.0, token: 0, number: number_that_counts(entry.task) });
         }
         Ok(())
@@ -155,7 +166,8 @@ impl Journal {
 
     /// Returns every entry after a revision, oldest first.
     pub(in crate::store) fn after(&self, since: Revision) -> Result<Vec<StoredEntry>, StoreError> {
-        self.rows("SELECT * FROM entries WHERE id >= ?1 ORDER BY id", [first_id(since.next())], stored_entry)
+        let sql = entries_where("id >= ?1 ORDER BY id");
+        self.rows(&sql, [first_id(since.next())], |row| self.stored_entry(row))
     }
 
     /// Returns the permission bits that a task's file had when they were last seen, before it was changed or removed.
@@ -164,8 +176,8 @@ impl Journal {
         if let Some(mode) = self.known(task)?.and_then(|known| known.mode) {
             return Ok(Some(mode));
         }
-        let query = "SELECT * FROM entries WHERE task = ?1 AND mode IS NOT NULL ORDER BY id DESC LIMIT 1";
-        Ok(self.row(query, [Key(task)], stored_entry)?.and_then(|stored| stored.mode))
+        let sql = entries_where("task = ?1 AND mode IS NOT NULL ORDER BY id DESC LIMIT 1");
+        Ok(self.row(&sql, [Key(task)], |row| self.stored_entry(row))?.and_then(|stored| stored.mode))
     }
 
     /// Returns which tasks have entries after a revision.
@@ -195,18 +207,18 @@ impl Journal {
             return Ok(entries.into_iter().filter(|entry| Some(entry.revision) == revision).collect());
         }
         let Some(task) = &query.task else { return self.between(from, to) };
-        let sql = "SELECT * FROM entries WHERE task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id";
-        self.rows(sql, params![Key(task), from, to], |row| Ok(stored_entry(row)?.entry))
+        let sql = entries_where("task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id");
+        self.rows(&sql, params![Key(task), from, to], |row| Ok(self.stored_entry(row)?.entry))
     }
 
     /// Returns every entry between two ids; fails where one is missing.
     fn between(&self, from: i64, to: i64) -> Result<Vec<Entry>, StoreError> {
         let mut sequence = Sequence::from(from.max(first_id(Revision(self.begun.revision).next())));
         let mut gap = None;
-        let sql = "SELECT * FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-        let entries = self.rows(sql, [from, to], |row| {
+        let sql = entries_where("id BETWEEN ?1 AND ?2 ORDER BY id");
+        let entries = self.rows(&sql, [from, to], |row| {
             gap = gap.take().or(sequence.gap_before(row.get(0)?));
-            Ok(stored_entry(row)?.entry)
+            Ok(self.stored_entry(row)?.entry)
         })?;
         match gap {
             Some(what) => Err(damaged(self.database.path.parent().unwrap_or(Path::new("")), what)),
@@ -228,6 +240,30 @@ impl Journal {
             None => self.row(&revisions(""), [to, skipped], revision),
         };
         Ok(found?.map_or(0, |revision| revision << ENTRY_BITS))
+    }
+
+    /// Reads an entry, its images rebuilt; fails where it is not what was written.
+    pub(super) fn stored_entry(&self, row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
+        let Images { before, after } = self.checked_images(row)?;
+        let id: i64 = row.get(0)?;
+        let word: String = row.get(3)?;
+        let (remark, attempt) = row.get::<_, Option<String>>(9)?.map(|text| remark(&text)).unwrap_or_default();
+        Ok(StoredEntry {
+            entry: Entry {
+                revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
+                at: Timestamp(row.get(1)?),
+                actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(AgentName::elsewhere),
+                op: word.parse().unwrap_or(Op::Update),
+                task: task_id(row.get_ref(4)?),
+                before,
+                after,
+                undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
+                remark,
+                attempt,
+            },
+            inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
+            mode: row.get(10)?,
+        })
     }
 }
 
@@ -254,6 +290,11 @@ impl Sequence {
     }
 }
 
+/// Returns SQL that reads entries.
+pub(super) fn entries_where(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM entries WHERE {condition}")
+}
+
 /// Returns the number of a task, where others can be counted on from it, else 0.
 pub(super) fn number_that_counts(task: &TaskId) -> u64 {
     task.as_number().filter(|number| *number <= LARGEST_NUMBER).unwrap_or(0)
@@ -262,30 +303,6 @@ pub(super) fn number_that_counts(task: &TaskId) -> u64 {
 /// Returns the number of the first entry that a revision can have.
 pub(super) fn first_id(revision: Revision) -> i64 {
     i64::try_from(revision.0.min(1 << 38)).unwrap_or(0) << ENTRY_BITS
-}
-
-pub(super) fn stored_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
-    sums::check(row, TABLE)?;
-    let id: i64 = row.get(0)?;
-    let word: String = row.get(3)?;
-    let image = |bytes: Option<Vec<u8>>| bytes.map(Image::new);
-    let (remark, attempt) = row.get::<_, Option<String>>(9)?.map(|text| remark(&text)).unwrap_or_default();
-    Ok(StoredEntry {
-        entry: Entry {
-            revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
-            at: Timestamp(row.get(1)?),
-            actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(AgentName::elsewhere),
-            op: word.parse().unwrap_or(Op::Update),
-            task: task_id(row.get_ref(4)?),
-            before: image(row.get(5)?),
-            after: image(row.get(6)?),
-            undoes: row.get::<_, Option<String>>(8)?.map(|text| split(&text)).unwrap_or_default(),
-            remark,
-            attempt,
-        },
-        inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
-        mode: row.get(10)?,
-    })
 }
 
 fn joined(revisions: &[Revision]) -> String {

@@ -45,7 +45,7 @@ impl Journal {
     /// Remembers a form.
     pub(in crate::store) fn set_form(&self, task: &TaskId, formed: &Formed) -> Result<(), StoreError> {
         let columns: [&dyn ToSql; 3] = [&Key(task), &formed.form, &formed.image.bytes()];
-        self.write("INSERT OR REPLACE INTO forms VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
+        self.write("INSERT OR REPLACE INTO forms (task, form, image, sum) VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
     }
 
     /// Forgets a form.

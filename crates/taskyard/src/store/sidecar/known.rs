@@ -94,7 +94,8 @@ impl Journal {
 
     /// Remembers the state of a file.
     pub(in crate::store) fn set_known(&self, task: &TaskId, known: &Known) -> Result<(), StoreError> {
-        let sql = "INSERT INTO known VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (task) DO UPDATE SET
+        let sql = "INSERT INTO known (task, inode, mtime, size, seen, content, mode, sum)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (task) DO UPDATE SET
             inode = excluded.inode, mtime = excluded.mtime, size = excluded.size, seen = excluded.seen,
             content = excluded.content, mode = excluded.mode, sum = excluded.sum";
         let columns: [&dyn ToSql; 7] = [

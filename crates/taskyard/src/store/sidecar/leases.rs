@@ -79,7 +79,8 @@ impl Journal {
             &process.map(|process| process.pid_space.as_str()),
         ];
         let sql =
-            "INSERT OR REPLACE INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+            "INSERT OR REPLACE INTO leases (task, agent, token, taken, ttl, ends, ends_since_boot, ends_boot, pid, started,
+                process_boot, grace, machine, pid_space, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         self.write(sql, &columns).map(drop)
     }
 }

@@ -41,7 +41,7 @@ impl Journal {
         };
         let payload = serde_json::to_string(&wire).unwrap_or_default();
         let columns: [&dyn ToSql; 3] = [&coming.token, &coming.peer.to_string_lossy(), &payload];
-        self.write("INSERT INTO moves VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
+        self.write("INSERT INTO moves (token, peer, payload, sum) VALUES (?1, ?2, ?3, ?4)", &columns).map(drop)
     }
 
     /// Notes, in the journal of the list that things come to, that a move happens, as part of the commit that makes it so.
@@ -61,7 +61,7 @@ impl Journal {
     /// Sets what becomes of a move, where that is open.
     fn set_fate(&self, token: &str, fate: &str) -> Result<bool, StoreError> {
         let columns: [&dyn ToSql; 3] = [&token, &fate, &None::<String>];
-        Ok(self.write("INSERT OR IGNORE INTO moves VALUES (?1, ?2, ?3, ?4)", &columns)? > 0)
+        Ok(self.write("INSERT OR IGNORE INTO moves (token, peer, payload, sum) VALUES (?1, ?2, ?3, ?4)", &columns)? > 0)
     }
 
     fn fate(&self, token: &str) -> Result<String, StoreError> {

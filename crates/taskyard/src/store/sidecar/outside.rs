@@ -5,7 +5,7 @@ use taskyard_core::rules::taking_back::{LOOKED_BACK, OutsideWrite, judge, judge_
 use taskyard_core::{AgentName, Entry, Image, Loss, Op, Revision, TaskId, Timestamp, Verdict};
 
 use super::Journal;
-use super::entries::{Key, NewEntry, stored_entry};
+use super::entries::{Key, NewEntry, entries_where};
 use crate::store::{Signature, StaleWrite, StoreError};
 
 /// No more entries of one task are looked at than this, newest first.
@@ -108,13 +108,13 @@ impl Journal {
         let oldest = written.0.saturating_sub(i64::try_from(LOOKED_BACK.as_millis()).unwrap_or(i64::MAX));
         let (mut size, mut is_enough) = (0, false);
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let sql = "SELECT * FROM entries WHERE task = ?1 ORDER BY id DESC LIMIT ?2";
-        let entries = self.rows(sql, params![Key(task), count], |row| {
+        let sql = entries_where("task = ?1 ORDER BY id DESC LIMIT ?2");
+        let entries = self.rows(&sql, params![Key(task), count], |row| {
             is_enough |= size > LARGEST_PAST || row.get::<_, i64>(1)? < oldest;
             if is_enough {
                 return Ok(None);
             }
-            let entry = stored_entry(row)?.entry;
+            let entry = self.stored_entry(row)?.entry;
             size += [&entry.before, &entry.after].into_iter().flatten().map(|image| image.bytes().len()).sum::<usize>();
             Ok(Some(entry))
         })?;

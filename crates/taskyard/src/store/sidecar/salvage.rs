@@ -1,18 +1,20 @@
 //! Saving what ordinary reads still give of a damaged journal, row by row, into a new one.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rusqlite::Connection;
 use rusqlite::types::Value;
+use rusqlite::{Connection, Row};
 use taskyard_core::{AgentName, Image, Op, Revision, TaskId};
 
 use super::Journal;
 use super::entries::{ENTRY_BITS, NewEntry, number_that_counts, task_id};
 use super::fingerprint::Fingerprint;
 use super::forms::Formed;
+use super::images::{AFTER, BEFORE, Images, RecentImages, SUM, images_of};
 use super::known::Known;
 use super::leases::TOKEN;
 use super::opening::BEGUN;
@@ -123,8 +125,10 @@ impl Saved {
 impl Journal {
     /// Writes one row as it was; what no longer fits the table is left out.
     fn write_row(&self, table: &Table, row: &[Value]) {
-        let places: Vec<String> = (1..=row.len() + 1).map(|place| format!("?{place}")).collect();
-        let sql = format!("INSERT OR IGNORE INTO {} VALUES ({})", table.name, places.join(", "));
+        let columns: Vec<&str> = table.column_names().take(row.len() + 1).collect();
+        let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
+        let (columns, places) = (columns.join(", "), places.join(", "));
+        let sql = format!("INSERT OR IGNORE INTO {} ({columns}) VALUES ({places})", table.name);
         let Ok(mut statement) = self.database.connection.prepare_cached(&sql) else { return };
         let columns: Vec<&dyn rusqlite::ToSql> = row.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
         if let Err(error) = sums::execute(&mut statement, &columns) {
@@ -267,14 +271,37 @@ fn each_row(
         Some(key) => statement.query([key])?,
         None => statement.query([])?,
     };
+    let recent = RefCell::default();
     while let Some(row) = rows.next()? {
-        if sums::check(row, table.name).is_ok() {
-            // All but the checksum.
-            let columns = 0..table.column_names().count() - 1;
-            take(columns.map(|place| row.get(place)).collect::<Result<_, _>>()?);
-        }
+        let columns = match table.name {
+            "entries" => whole_entry(old, &recent, row),
+            _ => whole_row(row, table),
+        };
+        columns.into_iter().for_each(&mut *take);
     }
     Ok(())
+}
+
+/// Returns the columns of a row before its checksum, where it matches that.
+fn whole_row(row: &Row<'_>, table: &Table) -> rusqlite::Result<Vec<Value>> {
+    sums::check(row, table.name)?;
+    (0..table.column_names().count() - 1).map(|place| row.get(place)).collect()
+}
+
+/// Returns the columns of an entry before its checksum, with its images as a whole, where they can be rebuilt and match it.
+fn whole_entry(old: &Connection, recent: &RefCell<RecentImages>, row: &Row<'_>) -> rusqlite::Result<Vec<Value>> {
+    let images = images_of(old, recent, row)?;
+    sums::check_entry(row, &images)?;
+    let image = |image: Option<Image>| image.map_or(Value::Null, |image| Value::Blob(image.bytes().to_vec()));
+    let Images { before, after } = images;
+    let mut columns: Vec<Value> = Vec::with_capacity(SUM);
+    for place in 0..SUM {
+        let is_image = matches!(place, BEFORE | AFTER);
+        columns.push(if is_image { Value::Null } else { row.get(place)? });
+    }
+    columns[BEFORE] = image(before);
+    columns[AFTER] = image(after);
+    Ok(columns)
 }
 
 /// Returns the keys that an index or another table gives, until SQLite cannot go on.

@@ -5,7 +5,7 @@ use crate::sqlite::{Schema, Table};
 /// The name of the database.
 pub(super) const DATABASE: &str = "journal.sqlite";
 /// The format of the database; a higher one was written by a newer Taskyard.
-pub(super) const FORMAT: i64 = 3;
+pub(super) const FORMAT: i64 = 4;
 
 /// The journal.
 pub(super) static JOURNAL: Schema = Schema {
@@ -28,7 +28,7 @@ pub(super) const ENTRIES: Table = Table {
     since: Some(1),
     columns: "
         id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, op TEXT NOT NULL, task NOT NULL, before BLOB,
-        after BLOB, inode INTEGER, undoes TEXT, remark TEXT, mode INTEGER, sum INTEGER",
+        after BLOB, inode INTEGER, undoes TEXT, remark TEXT, mode INTEGER, sum INTEGER, packed BLOB",
     ending: ")",
 };
 pub(super) const KNOWN: Table = Table {

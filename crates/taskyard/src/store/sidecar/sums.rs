@@ -3,6 +3,9 @@
 use crc32fast::Hasher;
 use rusqlite::types::{ToSqlOutput, Type, Value, ValueRef};
 use rusqlite::{CachedStatement, Row, ToSql};
+use taskyard_core::Image;
+
+use super::images::{self, Images};
 
 /// Columns are gathered up to this many bytes before they are summed: one long run costs less than many short ones.
 const GATHERED: usize = 256;
@@ -17,6 +20,15 @@ pub(super) struct WrongSum {
 /// Writes one row: its columns, and after them their checksum.
 pub(super) fn execute(statement: &mut CachedStatement<'_>, columns: &[&dyn ToSql]) -> rusqlite::Result<usize> {
     let sum = sum_of(columns)?;
+    execute_with(statement, columns, sum)
+}
+
+/// Writes one row with this checksum.
+pub(super) fn execute_with(
+    statement: &mut CachedStatement<'_>,
+    columns: &[&dyn ToSql],
+    sum: i64,
+) -> rusqlite::Result<usize> {
     for (place, column) in columns.iter().enumerate() {
         statement.raw_bind_parameter(place + 1, column)?;
     }
@@ -40,10 +52,41 @@ pub(super) fn check(row: &Row<'_>, table: &'static str) -> rusqlite::Result<()> 
     if sum == Some(running.sum()) {
         return Ok(());
     }
-    Err(rusqlite::Error::FromSqlConversionFailure(last, Type::Integer, Box::new(WrongSum { table })))
+    Err(wrong(last, table))
 }
 
-fn sum_of(columns: &[&dyn ToSql]) -> rusqlite::Result<i64> {
+/// Fails where a row of entries, with its images rebuilt, has another checksum than it was written with.
+pub(super) fn check_entry(row: &Row<'_>, images: &Images) -> rusqlite::Result<()> {
+    let sum = match row.get_ref(images::SUM)? {
+        ValueRef::Null => return Ok(()),
+        ValueRef::Integer(sum) => Some(sum),
+        _ => None,
+    };
+    let mut running = Running::new();
+    for place in 0..images::SUM {
+        match place {
+            images::BEFORE => running.add(bytes_or_null(images.before.as_ref())),
+            images::AFTER => running.add(bytes_or_null(images.after.as_ref())),
+            _ => running.add(row.get_ref(place)?),
+        }
+    }
+    if sum == Some(running.sum()) {
+        return Ok(());
+    }
+    Err(wrong(images::SUM, "entries"))
+}
+
+fn bytes_or_null(image: Option<&Image>) -> ValueRef<'_> {
+    image.map_or(ValueRef::Null, |image| ValueRef::Blob(image.bytes()))
+}
+
+/// Returns the error of a row that is not what was written.
+pub(super) fn wrong(place: usize, table: &'static str) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(place, Type::Integer, Box::new(WrongSum { table }))
+}
+
+/// Returns the checksum of columns.
+pub(super) fn sum_of(columns: &[&dyn ToSql]) -> rusqlite::Result<i64> {
     let mut running = Running::new();
     for column in columns {
         match column.to_sql()? {

@@ -7,18 +7,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use taskyard_core::{Event, TaskId};
+use taskyard_core::{Event, Revision, TaskId};
 
 use super::form::{Changes, Form};
 use super::looking::APPLIED;
 use super::observe;
-use super::rewriting;
+use super::rewriting::{self, Following};
 use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::store::file::failpoint::reach;
 use crate::store::kit::{Change, Staging, entries_of};
 use crate::store::sidecar::{Formed, Journal, NewEntry};
 use crate::store::{Signature, StoreError};
+
+/// After so many commits what the journal tells of them is packed.
+const PACKED_TOGETHER: u64 = 64;
 
 /// Makes everything staged happen.
 pub(super) fn commit<F: Form>(
@@ -111,8 +114,21 @@ pub(super) fn write_out<F: Form>(
         // Somebody who knows no lock wrote since we looked, or put another file there: the commit is made over what they wrote.
         writer.repair().map_err(|error| unfinished(&handle.path, error))?;
     }
+    pack_what_is_applied(writer.journal(), event.revision);
     writer.journal().copy_log();
     Ok(())
+}
+
+/// Packs what the journal tells of commits that are in the files, many at once. A failure is for the next one.
+fn pack_what_is_applied(journal: &Journal, revision: Revision) {
+    if !revision.0.is_multiple_of(PACKED_TOGETHER) {
+        return;
+    }
+    let since = Revision(revision.0 - PACKED_TOGETHER);
+    let packed = Following::of(journal).and_then(|files| journal.pack(since, files.applied));
+    if let Err(error) = packed {
+        tracing::debug!(%error, "the journal is not packed");
+    }
 }
 
 /// What no task can be read from has no place in the files.
