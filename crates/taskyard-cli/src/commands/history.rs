@@ -10,7 +10,7 @@ use taskyard::store::HistoryQuery;
 use crate::arguments::{parse_id, parse_revision};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{EntryShape, Output};
+use crate::output::{Output, StreamedEntries};
 use crate::problem::Problem;
 
 /// How many revisions a terminal shows where nobody says.
@@ -39,8 +39,8 @@ pub(crate) struct History {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
-    entries: Vec<EntryShape<'a>>,
+struct Answer<P: Serialize> {
+    entries: P,
 }
 
 impl History {
@@ -49,42 +49,58 @@ impl History {
         let query = HistoryQuery {
             task: self.id.clone(),
             since: self.since.unwrap_or_default(),
-            until: None,
             newest: self.number.or(shown),
-            attempt: None,
+            ..HistoryQuery::default()
         };
         let yard = context.yard()?;
-        let entries = yard.history(&query)?;
-        if let Some(id) = self.id.as_ref().filter(|_| entries.is_empty())
+        let mut pages = yard.history_in_pages(query)?;
+        // What is wrong from the beginning is told before anything is written.
+        let first = pages.next().transpose()?;
+        if let Some(id) = self.id.as_ref().filter(|_| first.is_none())
             && !yard.is_known(id)?
         {
             return Err(Refusal::NoSuchTask { task: id.clone() }.into());
         }
+        let is_empty = first.is_none();
+        let pages = first.map(Ok).into_iter().chain(pages);
         if output.is_json() {
-            output.document(Answer { entries: entries.iter().map(EntryShape).collect() })?;
-            return Ok(Exit::Done);
+            let entries = StreamedEntries::of(pages);
+            let written = output.document(Answer { entries: &entries });
+            return match entries.into_failure() {
+                Some(error) => {
+                    // The answer is cut short, and the error stands on a line of its own.
+                    output.text("\n")?;
+                    Err(error.into())
+                }
+                None => Ok(written.map(|()| Exit::Done)?),
+            };
         }
-        if entries.is_empty() {
+        if is_empty {
             output.say(&Line::plain("Nothing has happened here yet"))?;
         }
-        let look = output.look();
-        for revision in entries.chunk_by(|one, two| one.revision == two.revision) {
-            if let Some(line) = revision_line(revision, &look).filter(|_| !self.verbose && is_summed_up(revision.len()))
-            {
-                output.line(&line)?;
-            } else if output.is_terminal() {
-                revision.iter().try_for_each(|entry| output.lines(&entry_lines(entry, &look)))?;
-            } else {
-                revision.iter().try_for_each(|entry| output.line(&entry_line(entry, &look)))?;
+        let mut told = 0;
+        for page in pages {
+            for revision in page?.chunk_by(|one, two| one.revision == two.revision) {
+                self.tell(revision, output)?;
+                told += 1;
             }
         }
-        if self.number.is_none() && shown == Some(revisions(&entries)) {
+        if self.number.is_none() && shown == Some(told) {
             output.say(&Line::new().with(Tone::Dim, "the newest 30 revisions; more with ").with(Tone::Hint, "-n N"))?;
         }
         Ok(Exit::Done)
     }
-}
 
-fn revisions(entries: &[Entry]) -> usize {
-    entries.chunk_by(|one, two| one.revision == two.revision).count()
+    /// Tells what one revision did.
+    fn tell(&self, revision: &[Entry], output: &mut Output) -> Result<(), Problem> {
+        let look = output.look();
+        if let Some(line) = revision_line(revision, &look).filter(|_| !self.verbose && is_summed_up(revision.len())) {
+            output.line(&line)?;
+        } else if output.is_terminal() {
+            revision.iter().try_for_each(|entry| output.lines(&entry_lines(entry, &look)))?;
+        } else {
+            revision.iter().try_for_each(|entry| output.line(&entry_line(entry, &look)))?;
+        }
+        Ok(())
+    }
 }

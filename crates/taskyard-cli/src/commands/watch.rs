@@ -1,7 +1,7 @@
 //! `taskyard watch`
 
 use std::collections::HashSet;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 
 use clap::Args;
 use serde::Serialize;
@@ -27,6 +27,9 @@ pub(crate) struct Watch {
     #[arg(long, value_name = "REV", value_parser = parse_revision)]
     since: Option<Revision>,
 }
+
+/// So many words may wait to be told; whoever has more waits, so that a journal is not read faster than somebody takes it.
+const AHEAD: usize = 8;
 
 /// What there is to wait for.
 enum Word {
@@ -61,7 +64,7 @@ impl Watch {
             Some(revision) => revision,
             None => store.read(yard.list_id())?.revision(),
         };
-        let (sender, receiver) = mpsc::channel::<Word>();
+        let (sender, receiver) = mpsc::sync_channel::<Word>(AHEAD);
         let (left, ended) = (sender.clone(), sender.clone());
         let listener = move |event: &Event| {
             // The receiver lives as long as the subscription; past it nobody wants to know.
@@ -69,10 +72,12 @@ impl Watch {
         };
         // What the dead held comes back as soon as they are dead, and not when somebody next writes.
         let _warden = Warden::over(&yard)?;
-        let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
         let notices = context.notices()?;
         let new = move |notice: &Notice| drop(ended.send(Word::Ended(Box::new(notice.clone()))));
         let _notices = notices.follow(yard.list_id(), Box::new(new))?;
+        let _subscription = store.watch(yard.list_id(), since, Box::new(listener))?;
+        // It ends before the subscriptions do: their ends wait for listeners, and those wait for room in it.
+        let words = receiver;
         // A job that was lost tells nobody of it before somebody has looked.
         if let Err(error) = context.jobs()?.reconcile() {
             tracing::warn!(%error, "jobs that were lost are not told of");
@@ -92,15 +97,21 @@ impl Watch {
         for notice in again {
             tell_of_end(&notice, output)?;
         }
-        loop {
-            match receiver.recv() {
-                Ok(Word::Happened(event)) => tell(&event, output)?,
-                Ok(Word::Ended(notice)) if told.contains(&notice.job.id) => {}
-                Ok(Word::Ended(notice)) => tell_of_end(&notice, output)?,
-                Ok(Word::ReaderLeft) | Err(_) => return Ok(Exit::Done),
-            }
+        tell_all(words, &told, output)
+    }
+}
+
+/// Tells what happens until nobody reads it any more. Of the jobs in `told` it was said already that they ended.
+fn tell_all(words: Receiver<Word>, told: &HashSet<JobId>, output: &mut Output) -> Result<Exit, Problem> {
+    for word in words {
+        match word {
+            Word::Happened(event) => tell(&event, output)?,
+            Word::Ended(notice) if told.contains(&notice.job.id) => {}
+            Word::Ended(notice) => tell_of_end(&notice, output)?,
+            Word::ReaderLeft => break,
         }
     }
+    Ok(Exit::Done)
 }
 
 fn tell(event: &Event, output: &mut Output) -> Result<(), Problem> {

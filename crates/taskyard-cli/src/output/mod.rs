@@ -7,6 +7,7 @@ mod job;
 mod json;
 mod other_lists;
 mod reader;
+mod streamed_entries;
 mod terminal;
 
 pub(crate) use control_keys::QuietControlKeys;
@@ -15,4 +16,5 @@ pub(crate) use job::JobShape;
 pub(crate) use json::{EntryShape, Ids, LeaseShape, Shapes, expires_at, lost_shapes};
 pub(crate) use other_lists::{OtherLists, quoted};
 pub(crate) use reader::when_reader_leaves;
+pub(crate) use streamed_entries::StreamedEntries;
 pub(crate) use terminal::{ColorChoice, Terminal};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use taskyard::core::{Image, Op, Revision, Rules, TaskId};
-use taskyard::store::{HistoryQuery, Signature};
+use taskyard::core::{Image, Op, Revision, Rules, Task, TaskId};
+use taskyard::store::{HistoryBackwards, HistoryPages, HistoryQuery, LastEntry, Signature};
 
 use super::samples::{CLIENT, Open, id, list, task};
 use crate::{Opened, build, commit, images, signature};
@@ -82,6 +82,83 @@ pub fn the_journal_is_asked_for_the_newest_revisions(open: &Open) {
     assert_eq!(revisions(&opened, &newest(99)), [1, 1, 2, 3, 4, 5]);
     assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(2)), ..newest(1) }), [5]);
     assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(1)), ..newest(2) }), [3, 4]);
+}
+
+/// At most so many revisions, whole ones, the oldest; together with the newest, the oldest of those. A store that ends earlier gives one at
+/// least.
+pub fn the_journal_is_asked_for_the_oldest_revisions(open: &Open) {
+    let opened = five_revisions(open);
+    let oldest = |count| HistoryQuery { oldest: Some(count), ..HistoryQuery::default() };
+    assert_eq!(revisions(&opened, &oldest(2)), [1, 1, 2]);
+    assert_eq!(revisions(&opened, &oldest(99)), [1, 1, 2, 3, 4, 5]);
+    assert_eq!(revisions(&opened, &HistoryQuery { since: Revision(2), ..oldest(2) }), [3, 4]);
+    assert_eq!(revisions(&opened, &HistoryQuery { newest: Some(3), ..oldest(2) }), [3, 4]);
+    assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(2)), ..oldest(1) }), [1]);
+    assert_eq!(revisions(&opened, &HistoryQuery { since: Revision(5), ..oldest(1) }), [0; 0]);
+}
+
+/// Only entries of some verbs, and only those by which a task came; so many of the newest are so many of those.
+pub fn the_journal_is_asked_for_what_was_done(open: &Open) {
+    let opened = five_revisions(open);
+    let mut txn = opened.store.write(&list()).unwrap();
+    txn.put(task(1, "back")).unwrap();
+    txn.put(task(2, "too")).unwrap();
+    txn.commit(&signature(Op::Restore)).unwrap();
+    commit(&*opened.store, &list(), |txn| txn.put(task(2, "end")).unwrap());
+    let ops = |ops: &[Op]| HistoryQuery { ops: ops.to_vec(), ..HistoryQuery::default() };
+    assert_eq!(revisions(&opened, &ops(&[Op::Restore])), [6, 6]);
+    assert_eq!(revisions(&opened, &ops(&[Op::Undo])), [0; 0]);
+    let others: Vec<Op> = Op::ALL.into_iter().filter(|op| *op != Op::Restore).collect();
+    assert_eq!(revisions(&opened, &ops(&others)), [1, 1, 2, 3, 4, 5, 7]);
+    assert_eq!(revisions(&opened, &HistoryQuery { newest: Some(1), ..ops(&[Op::Restore]) }), [6, 6]);
+    let arrivals = || HistoryQuery { only_arrivals: true, ..HistoryQuery::default() };
+    assert_eq!(revisions(&opened, &arrivals()), [1, 1, 6]);
+    assert_eq!(revisions(&opened, &HistoryQuery { newest: Some(1), ..arrivals() }), [6]);
+    assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(2)), newest: Some(1), ..arrivals() }), [1]);
+    assert_eq!(revisions(&opened, &HistoryQuery { task: Some(id(1)), ..arrivals() }), [1, 6]);
+}
+
+/// The last entry about each task, whether it is there or not.
+pub fn the_last_entry_about_each_task_is_told(open: &Open) {
+    let opened = five_revisions(open);
+    commit(&*opened.store, &list(), |txn| {
+        txn.put(task(10, "ten")).unwrap();
+        txn.put(Task::new(TaskId::stored("plan"), "no number")).unwrap();
+    });
+    let told = opened.store.last_entries(&list()).unwrap();
+    let told: Vec<_> = told.iter().map(|last| (last.task.as_str(), last.revision.0, last.leaves_task)).collect();
+    assert_eq!(told, [("1", 4, false), ("2", 5, true), ("10", 6, true), ("plan", 6, true)]);
+    let journal = opened.store.history(&list(), &HistoryQuery::default()).unwrap();
+    for last in opened.store.last_entries(&list()).unwrap() {
+        let entry = journal.iter().rfind(|entry| entry.task == last.task).unwrap();
+        assert_eq!(last, LastEntry::of(entry));
+    }
+}
+
+/// Read in pages, forwards and backwards, the journal is the same, however large a revision is; what is committed while it is read is not
+/// part of it.
+pub fn the_journal_is_read_in_pages(open: &Open) {
+    let opened = open(Rules::Strict);
+    let (store, list) = (&*opened.store, list());
+    commit(store, &list, |txn| (1..=1200).for_each(|number| txn.put(task(number, "one of many")).unwrap()));
+    (0..300).for_each(|round| drop(commit(store, &list, |txn| txn.put(task(7, &format!("{round}"))).unwrap())));
+    let journal = store.history(&list, &HistoryQuery::default()).unwrap();
+    let mut pages = HistoryPages::of(store, &list, HistoryQuery::default()).unwrap();
+    let mut read = pages.next().unwrap().unwrap();
+    assert!(read.len() < journal.len(), "it is more than one page");
+    commit(store, &list, |txn| txn.put(task(7, "meanwhile")).unwrap());
+    for page in pages {
+        read.extend(page.unwrap());
+    }
+    assert!(read == journal, "{} of {}", read.len(), journal.len());
+    let query = HistoryQuery { until: Some(Revision(301)), ..HistoryQuery::default() };
+    let backwards: Vec<_> = HistoryBackwards::of(store, &list, query).map(Result::unwrap).collect();
+    assert!(backwards.len() > 2);
+    let backwards: Vec<_> = backwards.into_iter().rev().flatten().collect();
+    assert!(backwards == journal, "{} of {}", backwards.len(), journal.len());
+    let of_task = HistoryQuery { task: Some(id(7)), newest: Some(280), ..HistoryQuery::default() };
+    let read: Vec<_> = HistoryPages::of(store, &list, of_task).unwrap().flat_map(Result::unwrap).collect();
+    assert_eq!((read.len(), read[0].revision, read[279].revision), (280, Revision(23), Revision(302)));
 }
 
 /// Played from the beginning, the journal gives the list as it is, to the letter.

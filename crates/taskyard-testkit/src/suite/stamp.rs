@@ -64,6 +64,10 @@ macro_rules! store_suite {
             the_journal_is_asked_for_one_task
             the_journal_is_asked_for_a_range
             the_journal_is_asked_for_the_newest_revisions
+            the_journal_is_asked_for_the_oldest_revisions
+            the_journal_is_asked_for_what_was_done
+            the_last_entry_about_each_task_is_told
+            the_journal_is_read_in_pages
             the_journal_replays_to_the_present
             a_commit_is_found_by_its_attempt
         }

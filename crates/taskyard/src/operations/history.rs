@@ -2,7 +2,7 @@
 
 use taskyard_core::Entry;
 
-use crate::store::HistoryQuery;
+use crate::store::{HistoryPages, HistoryQuery, Store, StoreError};
 use crate::{Error, Yard};
 
 impl Yard {
@@ -14,5 +14,17 @@ impl Yard {
             return Ok(self.store().history(self.list_id(), query)?);
         }
         Ok(entries)
+    }
+
+    /// Reads the journal of the list in pages, oldest entry first, as far as it has happened by now: for whoever wants much of it.
+    pub fn history_in_pages(&self, query: HistoryQuery) -> Result<HistoryPages<'_, dyn Store + '_>, Error> {
+        // Looking may find a stale write; what is done about that is history, too.
+        let pages = self.pages(query.clone())?;
+        Ok(if self.try_to_put_back_stale_writes() { self.pages(query)? } else { pages })
+    }
+
+    /// Reads a part of the journal in pages.
+    pub(super) fn pages(&self, query: HistoryQuery) -> Result<HistoryPages<'_, dyn Store + '_>, StoreError> {
+        HistoryPages::of(self.store(), self.list_id(), query)
     }
 }

@@ -1,5 +1,6 @@
 //! One connection to a database of ours.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -143,6 +144,26 @@ impl Database {
         let rows =
             || -> rusqlite::Result<Vec<T>> { self.connection.prepare_cached(sql)?.query_map(values, read)?.collect() };
         rows().map_err(self.failed("read"))
+    }
+
+    /// Reads the rows that a query gives one by one, until it is told to stop.
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        values: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
+    ) -> Result<(), DatabaseError> {
+        let each = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query(values)?;
+            while let Some(row) = rows.next()? {
+                if read(row)?.is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        each().map_err(self.failed("read"))
     }
 
     /// Returns the first row that a query gives, where it gives one.

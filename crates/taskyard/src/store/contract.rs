@@ -1,5 +1,6 @@
 //! The contract between the operations and the stores.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use taskyard_core::{
 };
 
 use super::attempt::new_attempt;
-use super::{FileCare, Listener, Lookup, Problem, StoreError, Subscription};
+use super::{FileCare, HistoryPages, HistoryQuery, LastEntry, Listener, Lookup, Problem, StoreError, Subscription};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -42,8 +43,18 @@ pub trait Store: Debug + Send + Sync {
     /// Opens a transaction over two lists at once, for what moves from one to the other. It commits on both or on neither.
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError>;
 
-    /// Returns the journal, oldest entry first.
+    /// Returns the journal, oldest entry first. Whoever wants much of it reads it in pages ([`HistoryPages`]).
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
+
+    /// Returns the last entry about each task that the journal tells of, by task, without what the task was. A store may find them in
+    /// less time than it takes to read the journal.
+    fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
+        let mut last = BTreeMap::new();
+        for page in HistoryPages::of(self, list, HistoryQuery::default())? {
+            last.extend(page?.iter().map(LastEntry::of).map(|entry| (entry.task.clone(), entry)));
+        }
+        Ok(last.into_values().collect())
+    }
 
     /// Calls the listener once for every commit after `since`, past ones first, in order, without gaps or repeats, until the
     /// subscription is dropped. Changes by other programs are commits too.
@@ -263,19 +274,4 @@ pub struct ListInfo {
     pub counts: [usize; 3],
     /// When it last changed.
     pub changed: Option<Timestamp>,
-}
-
-/// Which part of the journal is wanted.
-#[derive(Clone, Debug, Default)]
-pub struct HistoryQuery {
-    /// Only entries of this task.
-    pub task: Option<TaskId>,
-    /// Only entries after this revision.
-    pub since: Revision,
-    /// Only entries up to this revision.
-    pub until: Option<Revision>,
-    /// At most so many revisions, the newest.
-    pub newest: Option<usize>,
-    /// Only the commit of this attempt.
-    pub attempt: Option<AttemptId>,
 }

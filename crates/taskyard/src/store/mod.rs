@@ -10,6 +10,8 @@ mod file;
 mod file_care;
 mod following;
 mod foreign_link;
+mod history_pages;
+mod history_query;
 pub mod kit;
 mod litter;
 mod lookup;
@@ -24,7 +26,7 @@ mod teaching;
 mod translated;
 
 pub use clock::StoreClock;
-pub use contract::{HistoryQuery, ListInfo, NewLease, Signature, Snapshot, Store, Txn, TxnPair, Unpacked};
+pub use contract::{ListInfo, NewLease, Signature, Snapshot, Store, Txn, TxnPair, Unpacked};
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
 pub(crate) use document::{read_locked_document, replace_document};
 pub use error::{Cause, StoreError};
@@ -32,6 +34,8 @@ pub use file::{FileStore, FileStoreOptions, StuckLock, failpoint, release_held_l
 pub(crate) use file::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub use file_care::{FileCare, FileLayout, Sighting};
 pub(crate) use following::PlacesWatched;
+pub use history_pages::{HistoryBackwards, HistoryPages};
+pub use history_query::{HistoryQuery, LastEntry};
 pub use litter::Litter;
 pub use lookup::{Lookup, Problem};
 pub use memory::MemoryStore;

@@ -16,9 +16,10 @@ use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
+use crate::store::sidecar::Journal;
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Sighting, Snapshot, StaleWrite,
-    Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListInfo, Listener, Litter, Sighting, Snapshot,
+    StaleWrite, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
 };
 
 /// How a file store is opened.
@@ -102,8 +103,16 @@ impl Store for FileStore {
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let handle = self.handle(list);
-        handle.observe()?;
+        if !handle.journals.ask(|journal| journal.covers(query))? {
+            handle.observe()?;
+        }
         handle.entries(query)
+    }
+
+    fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
+        let handle = self.handle(list);
+        handle.observe()?;
+        handle.journals.ask(Journal::last_entries)
     }
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {

@@ -29,6 +29,9 @@ const LONGEST_REST: Duration = Duration::from_millis(250);
 /// Where the kernel does not tell us that something moved, because it watches too much already, we look this often.
 const UNTOLD: Duration = Duration::from_secs(1);
 
+/// So many revisions of the past are read at once.
+const PAGE: usize = 256;
+
 enum Word {
     Moved,
     End,
@@ -38,6 +41,8 @@ enum Word {
 struct Words {
     receiver: Receiver<Word>,
     is_waiting: Arc<AtomicBool>,
+    /// Whether the subscription has been dropped.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Words {
@@ -62,8 +67,9 @@ pub fn watch<F: Followed + 'static>(
     to: Listener,
 ) -> Result<Subscription, StoreError> {
     let (sender, receiver) = channel();
-    let words = Words { receiver, is_waiting: Arc::default() };
+    let words = Words { receiver, is_waiting: Arc::default(), is_over: Arc::default() };
     let (moved, is_waiting) = (sender.clone(), Arc::clone(&words.is_waiting));
+    let is_over = Arc::clone(&words.is_over);
     let places = PlacesWatched::new(move || {
         // However much happens, and it may be next to our files, at most one word of it waits to be heard.
         if !is_waiting.swap(true, Ordering::SeqCst) {
@@ -75,6 +81,7 @@ pub fn watch<F: Followed + 'static>(
         .spawn(move || follow(&*followed, places, &words, since, &to))
         .map_err(StoreError::io("cannot watch", "."))?;
     Ok(Subscription::new(move || {
+        is_over.store(true, Ordering::SeqCst);
         let _ = sender.send(Word::End);
         // A listener may end its own subscription; it cannot wait for itself.
         if thread.thread().id() != thread::current().id() {
@@ -91,7 +98,7 @@ fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, sin
         // Before looking, so that nothing can move between the look and the watching.
         let is_told = places.keep_up(&followed.places());
         // What is journaled already need not wait until the files have been looked at.
-        tell(followed, &mut told, to);
+        tell(followed, &mut told, to, &words.is_over);
         let looking = Instant::now();
         let left_to_rest = rested.saturating_duration_since(looking);
         let word = if left_to_rest.is_zero() {
@@ -100,7 +107,7 @@ fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, sin
                 true
             });
             rested = Instant::now() + (looking.elapsed() * REST).min(LONGEST_REST);
-            tell(followed, &mut told, to);
+            tell(followed, &mut told, to, &words.is_over);
             // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
             let word = match (is_complete, is_told) {
                 (true, true) => words.hear(None),
@@ -128,17 +135,24 @@ fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, sin
     }
 }
 
-/// Tells the listener what the journal has beyond what it was told.
-fn tell(followed: &dyn Followed, told: &mut Revision, to: &Listener) {
-    let entries = followed.entries(&HistoryQuery { since: *told, ..HistoryQuery::default() });
-    let entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return tracing::warn!(%error, "cannot read the journal"),
-    };
-    for event in events(followed, entries) {
-        *told = event.revision;
-        if catch_unwind(AssertUnwindSafe(|| to(&event))).is_err() {
-            tracing::error!(revision = event.revision.0, "a listener panicked");
+/// Tells the listener what the journal has beyond what it was told, a page at a time.
+fn tell(followed: &dyn Followed, told: &mut Revision, to: &Listener, is_over: &AtomicBool) {
+    loop {
+        let entries = followed.entries(&HistoryQuery { since: *told, oldest: Some(PAGE), ..HistoryQuery::default() });
+        let entries = match entries {
+            Ok(entries) if entries.is_empty() => return,
+            Ok(entries) => entries,
+            Err(error) => return tracing::warn!(%error, "cannot read the journal"),
+        };
+        for event in events(followed, entries) {
+            // Whoever ends it waits for this thread.
+            if is_over.load(Ordering::SeqCst) {
+                return;
+            }
+            *told = event.revision;
+            if catch_unwind(AssertUnwindSafe(|| to(&event))).is_err() {
+                tracing::error!(revision = event.revision.0, "a listener panicked");
+            }
         }
     }
 }

@@ -84,7 +84,8 @@ impl Change {
 /// Returns the part of a journal that is asked for, oldest entry first.
 pub fn select(journal: &[Event], query: &HistoryQuery) -> Vec<Entry> {
     let task = query.task.as_ref().map(key_of);
-    let is_wanted = |entry: &&Entry| task.as_ref().is_none_or(|task| entry.task == *task);
+    let is_of_task = |entry: &&Entry| task.as_ref().is_none_or(|task| entry.task == *task);
+    let is_wanted = |entry: &&Entry| is_of_task(entry) && query.wants_deed(entry);
     let is_attempt = |event: &&Event| {
         let attempt = event.entries.first().and_then(|first| first.attempt);
         query.attempt.is_none() || attempt == query.attempt
@@ -99,5 +100,6 @@ pub fn select(journal: &[Event], query: &HistoryQuery) -> Vec<Entry> {
     if let Some(newest) = query.newest {
         revisions.drain(..revisions.len().saturating_sub(newest));
     }
+    revisions.truncate(query.oldest.unwrap_or(usize::MAX));
     revisions.into_iter().flatten().collect()
 }

@@ -1,15 +1,17 @@
 //! Looking a journal over from end to end: what SQLite thinks of it, every row, and whether an entry is missing.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use taskyard_core::Revision;
 
 use super::Journal;
 use super::damage::{JournalDamage, first_unopenable, judge};
-use super::entries::{Sequence, first_id};
+use super::entries::first_id;
 use super::images::COLUMNS;
 use super::opening::{look_at_stamp, older};
 use super::schema::{DATABASE, ENTRIES, FORMAT, JOURNAL};
+use super::sequence::Sequence;
 use super::stamp::{Marks, Standstill};
 use super::sums;
 use super::verdict;
@@ -72,6 +74,7 @@ fn look_over(sidecar: &Path, written: Revision) -> Result<Option<JournalDamage>,
             false => Ok(Some(JournalDamage::Malformed { why: format!("it says that its format is {format}") })),
         };
     }
+    journal.read_unmapped();
     let moment = journal.begin_to_read()?;
     let found = journal.first_fault(format, expected);
     drop(moment);
@@ -108,8 +111,11 @@ impl Journal {
     /// Returns the first entry that is missing, of those since the journal was begun.
     fn first_gap(&self) -> Result<Option<JournalDamage>, StoreError> {
         let first = first_id(Revision(self.begun.revision).next());
-        let ids = self.rows("SELECT id FROM entries WHERE id >= ?1 ORDER BY id", [first], |row| row.get(0))?;
-        let mut sequence = Sequence::from(first);
-        Ok(ids.into_iter().find_map(|id| sequence.gap_before(id)))
+        let (mut sequence, mut gap) = (Sequence::from(first), None);
+        self.each("SELECT id FROM entries WHERE id >= ?1 ORDER BY id", [first], |row| {
+            gap = sequence.gap_before(row.get(0)?);
+            Ok(if gap.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(gap)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use rusqlite::{Connection, Params, Row, ToSql, Transaction};
 
 use super::damage::{JournalDamage, judge};
 use super::images::RecentImages;
+use super::mapping::map_files;
 use super::pool::Seat;
 use super::schema::JOURNAL;
 use super::stamp::{Marks, StampFile};
@@ -53,6 +55,8 @@ pub(in crate::store) struct Journal {
     stamped: Cell<Marks>,
     /// When it was last made sure that it is the database of this place.
     checked: Cell<Instant>,
+    /// Whether pages of the database are read where they lie in memory.
+    pub(super) is_mapped: Cell<bool>,
     /// The last images that were rebuilt.
     pub(super) recent_images: RefCell<RecentImages>,
     /// Its place among the connections that are in use at once.
@@ -77,6 +81,7 @@ impl Journal {
         // copying, which would happen inside a commit, with the locks held.)
         let set = database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         let set = set.and_then(|_| database.connection.wal_hook(Some(count)));
+        let set = set.and_then(|()| map_files(&database.connection));
         set.map_err(|error| judge(database.failed("open")(error)))?;
         let inode = fs::metadata(&database.path).map(|found| found.ino()).unwrap_or(0);
         Ok(Self {
@@ -92,6 +97,7 @@ impl Journal {
             committed: Cell::default(),
             stamped: Cell::default(),
             checked: Cell::new(Instant::now()),
+            is_mapped: Cell::new(true),
             recent_images: RefCell::default(),
             seat: None,
         })
@@ -215,6 +221,16 @@ impl Journal {
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
         self.database.rows(sql, values, read).map_err(judge)
+    }
+
+    /// Reads the rows that a query gives one by one, until it is told to stop.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
+    ) -> Result<(), StoreError> {
+        self.database.each(sql, values, read).map_err(judge)
     }
 
     /// Returns the first row that a query gives, where it gives one.

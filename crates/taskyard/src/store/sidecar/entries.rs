@@ -1,20 +1,16 @@
 //! The journal proper: what each commit did to each task.
 
-use std::path::Path;
-
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Row, ToSql, params};
+use rusqlite::{Row, ToSql};
 use serde_json::{Value as Json, json};
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;
-use super::damage::JournalDamage;
 use super::database::OVERTAKEN;
 use super::images::{BEFORE, COLUMNS, Images};
-use super::opening::damaged;
 use super::stamp::Marks;
-use crate::store::{HistoryQuery, Signature, StoreError};
+use crate::store::{Signature, StoreError};
 
 /// A commit's entries are numbered within this many bits, below its revision.
 pub(super) const ENTRY_BITS: u32 = 24;
@@ -192,56 +188,6 @@ impl Journal {
         self.row(query, [first_id(revision)], |row| row.get(0))
     }
 
-    /// Returns the part of the journal that is asked for, oldest first.
-    pub(in crate::store) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let from = first_id(query.since.next());
-        let to = query.until.map_or(i64::MAX, |until| first_id(until.next()) - 1);
-        let from = match query.newest {
-            Some(count) => from.max(self.nth_newest(query.task.as_ref(), count, to)?),
-            None => from,
-        };
-        if let Some(attempt) = query.attempt {
-            let entries = self.between(from, to)?;
-            let is_it = |entry: &&Entry| entry.attempt == Some(attempt);
-            let revision = entries.iter().find(is_it).map(|first| first.revision);
-            return Ok(entries.into_iter().filter(|entry| Some(entry.revision) == revision).collect());
-        }
-        let Some(task) = &query.task else { return self.between(from, to) };
-        let sql = entries_where("task = ?1 AND id BETWEEN ?2 AND ?3 ORDER BY id");
-        self.rows(&sql, params![Key(task), from, to], |row| Ok(self.stored_entry(row)?.entry))
-    }
-
-    /// Returns every entry between two ids; fails where one is missing.
-    fn between(&self, from: i64, to: i64) -> Result<Vec<Entry>, StoreError> {
-        let mut sequence = Sequence::from(from.max(first_id(Revision(self.begun.revision).next())));
-        let mut gap = None;
-        let sql = entries_where("id BETWEEN ?1 AND ?2 ORDER BY id");
-        let entries = self.rows(&sql, [from, to], |row| {
-            gap = gap.take().or(sequence.gap_before(row.get(0)?));
-            Ok(self.stored_entry(row)?.entry)
-        })?;
-        match gap {
-            Some(what) => Err(damaged(self.database.path.parent().unwrap_or(Path::new("")), what)),
-            None => Ok(entries),
-        }
-    }
-
-    /// Returns the first id of the n-th newest revision up to an id.
-    fn nth_newest(&self, task: Option<&TaskId>, count: usize, to: i64) -> Result<i64, StoreError> {
-        let skipped = i64::try_from(count).unwrap_or(i64::MAX).saturating_sub(1);
-        let revisions = |condition: &str| {
-            format!(
-                "SELECT DISTINCT id >> 24 FROM entries WHERE id <= ?1 {condition} ORDER BY id DESC LIMIT 1 OFFSET ?2"
-            )
-        };
-        let revision = |row: &Row<'_>| row.get::<_, i64>(0);
-        let found = match task {
-            Some(task) => self.row(&revisions("AND task = ?3"), params![to, skipped, Key(task)], revision),
-            None => self.row(&revisions(""), [to, skipped], revision),
-        };
-        Ok(found?.map_or(0, |revision| revision << ENTRY_BITS))
-    }
-
     /// Reads an entry, its images rebuilt; fails where it is not what was written.
     pub(super) fn stored_entry(&self, row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
         let Images { before, after } = self.checked_images(row)?;
@@ -264,29 +210,6 @@ impl Journal {
             inode: row.get::<_, Option<i64>>(7)?.map(i64::cast_unsigned),
             mode: row.get(10)?,
         })
-    }
-}
-
-/// Follows the ids of entries: within a revision and from one to the next they rise by one.
-pub(super) struct Sequence {
-    last: i64,
-}
-
-impl Sequence {
-    /// Begins with the first entry of a revision. Entries before it are those of a journal that was mended, and may have gaps.
-    pub(super) fn from(first: i64) -> Self {
-        Self { last: first - 1 }
-    }
-
-    /// Takes the next id, and tells what is missing before it.
-    pub(super) fn gap_before(&mut self, id: i64) -> Option<JournalDamage> {
-        if id <= self.last {
-            return None;
-        }
-        let [last, this] = [self.last >> ENTRY_BITS, id >> ENTRY_BITS];
-        let is_next = id == self.last + 1 || id == (last + 1) << ENTRY_BITS;
-        self.last = id;
-        (!is_next).then(|| JournalDamage::Gap { missing: format!("something between revisions {last} and {this}") })
     }
 }
 

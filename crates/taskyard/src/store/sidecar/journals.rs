@@ -115,6 +115,17 @@ impl Journals {
         }
     }
 
+    /// Asks the journal. Only where there is none has nothing happened.
+    pub(in crate::store) fn ask<T: Default>(
+        &self,
+        question: impl FnOnce(&Journal) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let Some(journal) = self.take_to_read() else { return self.refusal().map_or(Ok(T::default()), Err) };
+        let answer = question(&journal).inspect_err(|error| self.note(error));
+        self.give_back(journal);
+        answer
+    }
+
     /// Returns what is known to be wrong with the journal.
     pub(in crate::store) fn damage(&self) -> Option<JournalDamage> {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()

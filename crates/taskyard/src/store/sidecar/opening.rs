@@ -223,7 +223,7 @@ fn new_stamp(sidecar: &Path) -> Result<(StampFile, Stamp), StoreError> {
     Ok((file, stamp))
 }
 
-fn begun_from(text: &str) -> Marks {
+pub(super) fn begun_from(text: &str) -> Marks {
     let mut words = text.split(' ').map(|word| word.parse().unwrap_or(0));
     Marks { revision: words.next().unwrap_or(0), token: 0, number: words.next().unwrap_or(0) }
 }

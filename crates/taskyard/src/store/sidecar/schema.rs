@@ -14,7 +14,7 @@ pub(super) static JOURNAL: Schema = Schema {
     tables: &[FACTS, ENTRIES, KNOWN, MOVES, LEASES, FORMS],
     indexes: "CREATE INDEX IF NOT EXISTS entries_by_task ON entries (task, id)",
     // Commits are made durable by `Journal::sync`, at the moment we choose.
-    settings: "PRAGMA synchronous = NORMAL; PRAGMA mmap_size = 268435456;",
+    settings: "PRAGMA synchronous = NORMAL;",
 };
 
 pub(super) const FACTS: Table = Table {

@@ -130,12 +130,6 @@ impl<F: Form> Followed for Handle<F> {
     }
 
     fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let Some(journal) = self.journal_to_read() else {
-            // Only where there is no journal has nothing happened.
-            return self.journals.refusal().map_or(Ok(Vec::new()), Err);
-        };
-        let entries = journal.select(query).inspect_err(|error| self.journals.note(error));
-        self.give_back(journal);
-        entries
+        self.journals.ask(|journal| journal.select(query))
     }
 }

@@ -15,9 +15,10 @@ use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
+use crate::store::sidecar::Journal;
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, ListInfo, Listener, Litter, Snapshot, StaleWrite, Store,
-    StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListInfo, Listener, Litter, Snapshot, StaleWrite,
+    Store, StoreError, Subscription, Txn, TxnPair,
 };
 
 /// Lists in the files of another dialect.
@@ -83,8 +84,16 @@ impl<F: Form> Store for TranslatedStore<F> {
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
         let handle = self.handle(list);
-        handle.observe()?;
+        if !handle.journals.ask(|journal| journal.covers(query))? {
+            handle.observe()?;
+        }
         handle.entries(query)
+    }
+
+    fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
+        let handle = self.handle(list);
+        handle.observe()?;
+        handle.journals.ask(Journal::last_entries)
     }
 
     fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {

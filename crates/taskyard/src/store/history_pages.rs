@@ -1,0 +1,98 @@
+//! Reading much of a journal, a little at a time.
+
+use taskyard_core::{Entry, ListId, Revision};
+
+use super::{HistoryQuery, Store, StoreError};
+
+/// So many revisions are asked for at once.
+const PAGE: usize = 256;
+
+/// A part of the journal in pages of whole revisions, oldest first: however much it is, only one page of it is in memory.
+///
+/// What is committed after the first question is not part of it. Nothing is held between two pages, so a reader may take its time: others
+/// write meanwhile, and revisions that somebody thins before they are reached are left out.
+#[derive(Debug)]
+pub struct HistoryPages<'a, S: Store + ?Sized> {
+    store: &'a S,
+    list: &'a ListId,
+    /// What to ask for next; none at the end.
+    next: Option<HistoryQuery>,
+}
+
+impl<'a, S: Store + ?Sized> HistoryPages<'a, S> {
+    /// Begins to read what is wanted, as far as it has happened by now.
+    pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
+        let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
+        let newest = store.history(list, &newest)?.last().map(|entry| entry.revision);
+        let next = newest.map(|newest| {
+            let until = query.until.map_or(newest, |until| until.min(newest));
+            HistoryQuery { until: Some(until), oldest: Some(PAGE), ..query }
+        });
+        Ok(Self { store, list, next })
+    }
+}
+
+impl<S: Store + ?Sized> Iterator for HistoryPages<'_, S> {
+    type Item = Result<Vec<Entry>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let query = self.next.take()?;
+        let page = match self.store.history(self.list, &query) {
+            Ok(page) => page,
+            Err(error) => return Some(Err(error)),
+        };
+        let last = page.last()?.revision;
+        if Some(last) != query.until {
+            // The first page began with the oldest of the newest revisions; the others follow on it.
+            self.next = Some(HistoryQuery { since: last, newest: None, ..query });
+        }
+        Some(Ok(page))
+    }
+}
+
+/// So many revisions are asked for first, and each time after that so many times as many, up to a page of them.
+const FIRST: usize = 4;
+const MORE: usize = 4;
+const MOST: usize = 64;
+
+/// A part of the journal in pages of whole revisions, each oldest entry first, the newest page first: for whoever finds what it looks for
+/// near the end.
+#[derive(Debug)]
+pub struct HistoryBackwards<'a, S: Store + ?Sized> {
+    store: &'a S,
+    list: &'a ListId,
+    count: usize,
+    /// What to ask for next; none at the beginning of the journal.
+    next: Option<HistoryQuery>,
+}
+
+impl<'a, S: Store + ?Sized> HistoryBackwards<'a, S> {
+    /// Begins with the newest of what is wanted.
+    pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Self {
+        Self { store, list, count: FIRST, next: Some(query) }
+    }
+
+    /// Tells whether nothing stands before what was read.
+    pub fn is_at_beginning(&self) -> bool {
+        self.next.is_none()
+    }
+}
+
+impl<S: Store + ?Sized> Iterator for HistoryBackwards<'_, S> {
+    type Item = Result<Vec<Entry>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let query = HistoryQuery { newest: Some(self.count), ..self.next.take()? };
+        let page = match self.store.history(self.list, &query) {
+            Ok(page) => page,
+            Err(error) => return Some(Err(error)),
+        };
+        let first = page.first()?.revision;
+        let revisions = page.chunk_by(|one, other| one.revision == other.revision).count();
+        if revisions == self.count && first > query.since.next() {
+            self.next = Some(HistoryQuery { until: Some(Revision(first.0 - 1)), ..query });
+            self.count = (self.count * MORE).min(MOST);
+        }
+        Some(Ok(page))
+    }
+}

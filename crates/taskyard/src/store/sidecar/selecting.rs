@@ -1,0 +1,218 @@
+//! Answering questions about the journal: by its indexes, and with no more at once than fits.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use rusqlite::{ToSql, params};
+use taskyard_core::{AttemptId, Entry, Op, Revision, Timestamp};
+
+use super::Journal;
+use super::damage::JournalDamage;
+use super::entries::{ENTRY_BITS, Key, first_id, task_id};
+use super::images::COLUMNS;
+use super::opening::{BEGUN, begun_from, damaged};
+use super::sequence::Sequence;
+use crate::store::{HistoryQuery, LastEntry, StoreError};
+
+/// A page ends with the revision in which its images reach so many bytes.
+const PAGE_BYTES: usize = 1 << 20;
+/// A page ends with the revision in which it has so many entries.
+const PAGE_ENTRIES: usize = 1024;
+
+/// Finds every task by leaping from one to the next in the index, and its last entry in the same index.
+const LAST_ENTRIES: &str = "
+    WITH RECURSIVE told (task) AS (
+        SELECT min(task) FROM entries
+        UNION ALL SELECT (SELECT min(task) FROM entries WHERE task > told.task) FROM told WHERE told.task IS NOT NULL)
+    SELECT last.id, last.at, last.op, last.task, last.after IS NOT NULL OR last.packed IS NOT NULL
+    FROM told JOIN entries AS last ON last.id = (SELECT max(id) FROM entries WHERE entries.task = told.task)
+    WHERE told.task IS NOT NULL";
+
+/// The ids of the entries that a question is about.
+#[derive(Clone, Copy)]
+struct Range {
+    from: i64,
+    to: i64,
+}
+
+impl Journal {
+    /// Returns the part of the journal that is asked for, oldest first.
+    pub(in crate::store) fn select(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        let range = Range {
+            from: first_id(query.since.next()),
+            to: query.until.map_or(i64::MAX, |until| first_id(until.next()) - 1),
+        };
+        if let Some(attempt) = query.attempt {
+            let Some(revision) = self.revision_of(attempt, range)? else { return Ok(Vec::new()) };
+            let commit = Range { from: first_id(revision), to: first_id(revision.next()) - 1 };
+            return self.read(query, commit);
+        }
+        if query.is_choosy_about_deeds() {
+            // To find some of them, all of them may be looked at.
+            self.read_unmapped();
+        }
+        match query.newest {
+            Some(count) => self.read(query, self.newest_of(query, count, range)?),
+            None => self.read(query, range),
+        }
+    }
+
+    /// Tells whether everything that is asked for has been written down, and a look at the files can add nothing to it.
+    pub(in crate::store) fn covers(&self, query: &HistoryQuery) -> Result<bool, StoreError> {
+        let Some(until) = query.until.filter(|_| query.oldest.is_some()) else { return Ok(false) };
+        let last: Option<i64> = self.one("SELECT max(id) FROM entries", [], |row| row.get(0))?;
+        Ok(last.is_some_and(|last| last >= first_id(until)))
+    }
+
+    /// Returns the last entry about each task, by task.
+    pub(in crate::store) fn last_entries(&self) -> Result<Vec<LastEntry>, StoreError> {
+        let mut entries = self.rows(LAST_ENTRIES, [], |row| {
+            let id: i64 = row.get(0)?;
+            Ok(LastEntry {
+                task: task_id(row.get_ref(3)?),
+                revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
+                at: Timestamp(row.get(1)?),
+                op: row.get_ref(2)?.as_str()?.parse().unwrap_or(Op::Update),
+                leaves_task: row.get(4)?,
+            })
+        })?;
+        entries.sort_by(|one, other| one.task.cmp(&other.task));
+        Ok(entries)
+    }
+
+    /// Returns the entries of a range that are asked for; fails where one is missing.
+    fn read(&self, query: &HistoryQuery, range: Range) -> Result<Vec<Entry>, StoreError> {
+        let mut begun = self.begun.revision;
+        loop {
+            let gap = match self.page(query, range, begun)? {
+                Page::Whole(entries) => return Ok(entries),
+                Page::Gap(gap) => gap,
+            };
+            // Somebody may have thinned the journal since it was opened.
+            match self.fact::<String>(BEGUN)?.map(|text| begun_from(&text).revision) {
+                Some(later) if later > begun => begun = later,
+                _ => return Err(damaged(self.database.path.parent().unwrap_or(Path::new("")), gap)),
+            }
+        }
+    }
+
+    /// Reads one page, or all where no pages are asked for. Entries up to the revision where the journal was begun may be missing.
+    fn page(&self, query: &HistoryQuery, range: Range, begun: u64) -> Result<Page, StoreError> {
+        let mut sequence = Sequence::from(range.from.max(first_id(Revision(begun).next())));
+        let mut page = Filling::new(query.oldest);
+        let mut gap = None;
+        let conditions = conditions(query);
+        let sql = format!("SELECT {COLUMNS} FROM entries WHERE id BETWEEN ?1 AND ?2 {conditions} ORDER BY id");
+        let key = query.task.as_ref().map(Key);
+        self.each(&sql, &range.with(key.as_ref())[..], |row| {
+            let id: i64 = row.get(0)?;
+            if page.is_full_before(id) {
+                return Ok(ControlFlow::Break(()));
+            }
+            if !query.is_choosy() {
+                gap = sequence.gap_before(id);
+            }
+            if gap.is_some() {
+                return Ok(ControlFlow::Break(()));
+            }
+            page.add(self.stored_entry(row)?.entry);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        match page.is_full {
+            // More pages will follow.
+            true => self.read_unmapped(),
+            false => self.read_mapped(),
+        }
+        Ok(gap.map_or(Page::Whole(page.entries), Page::Gap))
+    }
+
+    /// Returns the revision of an attempt, where it happened. What the tasks were is not read.
+    fn revision_of(&self, attempt: AttemptId, range: Range) -> Result<Option<Revision>, StoreError> {
+        let sql = "SELECT id FROM entries WHERE id BETWEEN ?1 AND ?2 AND instr(remark, ?3) ORDER BY id LIMIT 1";
+        let said = format!("\"attempt\":\"{attempt}\"");
+        let found = self.row(sql, params![range.from, range.to, said], |row| row.get::<_, i64>(0))?;
+        Ok(found.map(|id| Revision(id.unsigned_abs() >> ENTRY_BITS)))
+    }
+
+    /// Returns the part of a range that holds the newest revisions that are asked for.
+    fn newest_of(&self, query: &HistoryQuery, count: usize, range: Range) -> Result<Range, StoreError> {
+        let skipped = i64::try_from(count).unwrap_or(i64::MAX).saturating_sub(1);
+        let conditions = conditions(query);
+        let sql = format!(
+            "SELECT DISTINCT id >> {ENTRY_BITS} FROM entries WHERE id BETWEEN ?1 AND ?2 {conditions}
+                ORDER BY id DESC LIMIT 1 OFFSET {skipped}"
+        );
+        let key = query.task.as_ref().map(Key);
+        let found = self.row(&sql, &range.with(key.as_ref())[..], |row| row.get::<_, i64>(0))?;
+        Ok(found.map_or(range, |revision| Range { from: revision << ENTRY_BITS, ..range }))
+    }
+}
+
+impl Range {
+    /// Returns the values of a question: the range, and the task where it is about one.
+    fn with<'a>(&'a self, task: Option<&'a Key<'a>>) -> Vec<&'a dyn ToSql> {
+        let mut values: Vec<&dyn ToSql> = vec![&self.from, &self.to];
+        values.extend(task.map(|task| task as &dyn ToSql));
+        values
+    }
+}
+
+/// What came of reading a page.
+enum Page {
+    /// Nothing is missing from it.
+    Whole(Vec<Entry>),
+    /// Something is.
+    Gap(JournalDamage),
+}
+
+/// A page that is being read.
+struct Filling {
+    entries: Vec<Entry>,
+    /// How many more revisions it may begin; none where there are no pages.
+    revisions_left: Option<usize>,
+    bytes: usize,
+    is_full: bool,
+}
+
+impl Filling {
+    fn new(revisions: Option<usize>) -> Self {
+        Self { entries: Vec::new(), revisions_left: revisions, bytes: 0, is_full: false }
+    }
+
+    /// Tells whether the page ends before an entry: only where a revision does.
+    fn is_full_before(&mut self, id: i64) -> bool {
+        let revision = Revision(id.unsigned_abs() >> ENTRY_BITS);
+        let is_next = self.entries.last().is_none_or(|last| last.revision != revision);
+        let Some(left) = self.revisions_left.as_mut().filter(|_| is_next) else { return false };
+        let has_some = !self.entries.is_empty();
+        let is_large = has_some && (self.bytes > PAGE_BYTES || self.entries.len() > PAGE_ENTRIES);
+        self.is_full = *left == 0 || is_large;
+        *left = left.saturating_sub(1);
+        self.is_full
+    }
+
+    fn add(&mut self, entry: Entry) {
+        let images = [&entry.before, &entry.after].into_iter().flatten();
+        self.bytes += images.map(|image| image.bytes().len()).sum::<usize>();
+        self.entries.push(entry);
+    }
+}
+
+/// Returns the SQL for which entries of a range are asked for. The task is the third value.
+fn conditions(query: &HistoryQuery) -> String {
+    let mut sql = String::new();
+    if query.task.is_some() {
+        sql.push_str(" AND task = ?3");
+    }
+    if !query.ops.is_empty() {
+        // The words that are not wanted are few where most are wanted.
+        let (wanted, others): (Vec<Op>, Vec<Op>) = Op::ALL.into_iter().partition(|op| query.ops.contains(op));
+        let (word, ops) = if wanted.len() <= others.len() { ("IN", wanted) } else { ("NOT IN", others) };
+        let words: Vec<String> = ops.iter().map(|op| format!("'{op}'")).collect();
+        sql.push_str(&format!(" AND op {word} ({})", words.join(", ")));
+    }
+    if query.only_arrivals {
+        sql.push_str(" AND before IS NULL AND (after IS NOT NULL OR packed IS NOT NULL)");
+    }
+    sql
+}
