@@ -40,9 +40,9 @@ impl fmt::Display for Loss {
 
 /// Tells what became of a task that an agent had under a lease which no longer counts.
 ///
-/// `since` is the task's journal since the agent took it. The agent may have completed the task through a client that knows
-/// nothing of us: a completion from elsewhere is the agent's own as long as the task had not left its hands and still names
-/// it.
+/// `since` is the task's journal since the agent took it; entries that do not matter ([`matters`]) may be left out. The agent may have
+/// completed the task through a client that knows nothing of us: a completion from elsewhere is the agent's own as long as the task had
+/// not left its hands and still names it.
 pub fn judge_fate(task: Option<&Task>, since: &[Entry], agent: &AgentName) -> Fate {
     let Some(task) = task else { return Fate::Lost(Loss::Removed) };
     let is_own = |name: &str| is_same_agent(name, agent.as_str());
@@ -57,6 +57,11 @@ pub fn judge_fate(task: Option<&Task>, since: &[Entry], agent: &AgentName) -> Fa
         Some(by) if is_own(by) && !has_left => Fate::Completed,
         by => Fate::Lost(Loss::CompletedBy(by.unwrap_or("somebody").to_owned())),
     }
+}
+
+/// Tells whether an entry has a say in what became of its task.
+pub fn matters(entry: &Entry) -> bool {
+    matches!(entry.op, Op::Expire | Op::Release) || is_completion(entry)
 }
 
 fn is_completion(entry: &Entry) -> bool {

@@ -1,18 +1,16 @@
 //! Who made a task.
 
-use crate::{Entry, Op};
+use crate::Op;
 
-/// Returns the entry by which a task was made, among the entries of its journal, oldest first; none where the journal does not
-/// know. What brings a task back does not make it; where a number was given twice, the later task is meant.
-pub fn making(entries: Vec<Entry>) -> Option<Entry> {
-    let makes =
-        |entry: &Entry| entry.before.is_none() && entry.after.is_some() && !matches!(entry.op, Op::Undo | Op::Restore);
-    entries.into_iter().rfind(makes)
+/// Tells whether a verb by which a task came that was not there makes it. What brings a task back does not make it; where a number was
+/// given twice, the later task is meant.
+pub fn makes(op: Op) -> bool {
+    !matches!(op, Op::Undo | Op::Restore)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::making;
+    use super::makes;
     use crate::dialect::native;
     use crate::{AgentName, Entry, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
 
@@ -35,7 +33,9 @@ mod tests {
     }
 
     fn revision(entries: &[(Op, bool, bool)]) -> Option<u64> {
-        making(journal(entries)).map(|entry| entry.revision.0)
+        let is_arrival = |entry: &&Entry| entry.before.is_none() && entry.after.is_some();
+        let journal = journal(entries);
+        journal.iter().filter(is_arrival).rfind(|entry| makes(entry.op)).map(|entry| entry.revision.0)
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod circles;
 pub mod claiming;
 pub mod departing;
 pub mod dependencies;
+pub mod edges_lost;
 pub mod fate;
 pub mod gate;
 pub mod health;

@@ -1,10 +1,10 @@
 //! When a file holds another task than before, and not the same one changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::restoring::{Absence, Removed};
 use crate::dialect::macf::{self, Block, Subject};
-use crate::{Entry, Image, Op, Status, Task, TaskId};
+use crate::{Entry, Image, Op, Revision, Status, Task, TaskId};
 
 /// The key under which a block of facts says when and where its task was made.
 const MADE: &str = "creation_breadcrumb";
@@ -19,27 +19,27 @@ pub fn is_another_task(before: &Task, after: &Task) -> bool {
     is_new && !shares_texts(before, after) && !shares_life(before, after)
 }
 
-/// Returns the tasks in whose place another program put a different one, in the order in which that happened, given the journal, oldest
-/// entry first. One that came back since, there or under another number, is none of them.
-pub(super) fn replaced(entries: &[Entry]) -> Vec<Removed> {
-    let mut replaced: Vec<Removed> = Vec::new();
-    for entry in entries {
-        let read = |image: &Option<Image>| image.as_ref()?.task(&entry.task).ok();
-        if entry.op != Op::ChangedElsewhere {
-            // What is made with the same texts is the same task, whoever brought it back.
-            if !replaced.is_empty()
-                && entry.before.is_none()
-                && let Some(made) = read(&entry.after)
-            {
-                replaced.retain(|removed| !says_the_same(&removed.task, &made));
-            }
-            continue;
+/// The tasks in whose place another program put a different one. One that came back since, there or under another number, is none of
+/// them.
+#[derive(Clone, Debug, Default)]
+pub struct Replacements(Vec<Removed>);
+
+impl Replacements {
+    /// The verb of the entries that put a task in the place of another.
+    pub const OP: Op = Op::ChangedElsewhere;
+
+    /// Takes the next entry of the journal, oldest first.
+    pub fn add(&mut self, entry: &Entry) {
+        if entry.op != Self::OP {
+            return;
         }
-        let (Some(before), Some(after)) = (read(&entry.before), read(&entry.after)) else { continue };
+        let Some(image) = &entry.before else { return };
+        let after = entry.after.as_ref().and_then(|image| image.task(&entry.task).ok());
+        let (Ok(before), Some(after)) = (image.task(&entry.task), after) else { return };
         if is_another_task(&before, &after) {
-            replaced.push(Removed {
+            self.0.push(Removed {
                 task: before,
-                image: entry.before.clone().expect("a task was read from it"),
+                image: image.clone(),
                 absence: Absence::Replaced,
                 entry: entry.clone(),
                 since: entry.revision,
@@ -47,16 +47,40 @@ pub(super) fn replaced(entries: &[Entry]) -> Vec<Removed> {
             });
         }
     }
-    if replaced.is_empty() {
-        return replaced;
+
+    /// Returns the first revision in which one of them may have come back; none where there is none.
+    pub fn first(&self) -> Option<Revision> {
+        self.0.iter().map(|removed| removed.since).min()
     }
-    let last: HashMap<&TaskId, &Entry> = entries.iter().map(|entry| (&entry.task, entry)).collect();
-    let is_back = |removed: &Removed| {
-        let image = last.get(&removed.task.id).and_then(|entry| entry.after.as_ref());
-        image.and_then(|image| image.task(&removed.task.id).ok()).is_some_and(|now| says_the_same(&removed.task, &now))
-    };
-    replaced.retain(|removed| !is_back(removed));
-    replaced
+
+    /// Takes an entry by which a task came that was not there before. What is made with the same texts is the same task, whoever brought
+    /// it back.
+    pub fn add_arrival(&mut self, entry: &Entry) {
+        if self.first().is_none_or(|first| entry.revision < first) || entry.before.is_some() {
+            return;
+        }
+        let Some(made) = entry.after.as_ref().and_then(|image| image.task(&entry.task).ok()) else { return };
+        self.0.retain(|removed| entry.revision < removed.since || !says_the_same(&removed.task, &made));
+    }
+
+    /// Takes what the journal says that their tasks are now.
+    pub fn add_last(&mut self, mut now: impl FnMut(&TaskId) -> Option<Image>) {
+        self.0.retain(|removed| {
+            let id = &removed.task.id;
+            let now = now(id).and_then(|image| image.task(id).ok());
+            !now.is_some_and(|now| says_the_same(&removed.task, &now))
+        });
+    }
+
+    /// Returns the tasks of which a task was replaced.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
+        self.0.iter().map(|removed| &removed.task.id)
+    }
+
+    /// Returns the tasks, in the order in which they were replaced.
+    pub fn into_removed(self) -> Vec<Removed> {
+        self.0
+    }
 }
 
 fn says_the_same(one: &Task, other: &Task) -> bool {
@@ -121,10 +145,13 @@ fn words(text: &str) -> HashSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use serde_json::json;
 
-    use super::{is_another_task, replaced, under_number};
+    use super::{is_another_task, under_number};
     use crate::dialect::native;
+    use crate::rules::restoring::{Removed, removed};
     use crate::{AgentName, Entry, Op, Remark, Revision, Rules, Status, Task, TaskId, Timestamp};
 
     fn task(subject: &str, description: &str) -> Task {
@@ -184,6 +211,10 @@ mod tests {
             remark: Remark::default(),
             attempt: None,
         }
+    }
+
+    fn replaced(journal: &[Entry]) -> Vec<Removed> {
+        removed(journal, &journal.iter().map(|entry| entry.task.clone()).collect::<HashSet<_>>())
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::dependencies::Edge;
-use super::replacing::replaced;
+use super::replacing::Replacements;
 use crate::{Entry, Image, Op, Revision, Task, TaskId, Timestamp};
 
 /// Why a task that the journal knows is not there.
@@ -55,13 +54,26 @@ impl Removed {
 /// Returns the tasks that the journal knows and the list no longer holds, by number, given the journal, oldest entry first,
 /// and the names that are taken. What never was a task is left out. A task in whose place another program put a different one is
 /// among them, though its name is taken.
+///
+/// Whoever does not want to read the whole journal for this asks for the newest entries of each task ([`told_by_newest`]) and for
+/// [`Replacements`]; the answer is the same.
 pub fn removed(entries: &[Entry], taken: &HashSet<TaskId>) -> Vec<Removed> {
     let mut pasts: BTreeMap<&TaskId, Vec<&Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !taken.contains(&entry.task)) {
         pasts.entry(&entry.task).or_default().push(entry);
     }
-    let mut removed: Vec<Removed> = pasts.into_iter().filter_map(|(task, past)| told_by(task, &past)).collect();
-    let replaced = replaced(entries);
+    let absent = pasts.into_iter().filter_map(|(task, past)| told_by(task, &past)).collect();
+    let mut replaced = Replacements::default();
+    entries.iter().for_each(|entry| replaced.add(entry));
+    entries.iter().for_each(|entry| replaced.add_arrival(entry));
+    let last: HashMap<&TaskId, &Entry> = entries.iter().map(|entry| (&entry.task, entry)).collect();
+    replaced.add_last(|task| last.get(task).and_then(|entry| entry.after.clone()));
+    by_number(absent, replaced.into_removed())
+}
+
+/// Returns the tasks that are not there and those that were replaced, by number.
+pub fn by_number(absent: Vec<Removed>, replaced: Vec<Removed>) -> Vec<Removed> {
+    let mut removed = absent;
     if !replaced.is_empty() {
         removed.extend(replaced);
         removed.sort_by(|one, other| (&one.task.id, one.since).cmp(&(&other.task.id, other.since)));
@@ -69,29 +81,33 @@ pub fn removed(entries: &[Entry], taken: &HashSet<TaskId>) -> Vec<Removed> {
     removed
 }
 
-/// Returns the edges that other tasks lost because these were not there, from the journal, oldest entry first. The tasks
-/// themselves may never have known of them: another program may have written an edge at one end only.
-///
-/// What an update took away somebody meant to take away.
-pub fn edges_lost(entries: &[Entry], removed: &[Removed]) -> Vec<Edge> {
-    // What others know by the number of a task that was replaced may be meant for the one that has it now.
-    let absent = removed.iter().filter(|removed| removed.absence != Absence::Replaced);
-    let since: HashMap<&TaskId, Revision> = absent.map(|removed| (&removed.task.id, removed.since)).collect();
-    let Some(first) = since.values().min().copied() else { return Vec::new() };
-    let mut lost = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.revision >= first && entry.op != Op::Update) {
-        let images = (entry.before.as_ref(), entry.after.as_ref());
-        let (Some(before), Some(after)) = images else { continue };
-        let (Ok(before), Ok(after)) = (before.task(&entry.task), after.task(&entry.task)) else { continue };
-        let was_absent = |id: &&TaskId| since.get(id).is_some_and(|since| entry.revision >= *since);
-        for on in before.blocked_by.iter().filter(was_absent).filter(|on| !after.blocked_by.contains(on)) {
-            lost.push(Edge::new(entry.task.clone(), on.clone()));
-        }
-        for waiting in before.blocks.iter().filter(was_absent).filter(|waiting| !after.blocks.contains(waiting)) {
-            lost.push(Edge::new(waiting.clone(), entry.task.clone()));
-        }
+/// What the newest entries of a task tell of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToldByNewest {
+    /// All that its whole past would tell; none where it never was a task.
+    Everything(Option<Box<Removed>>),
+    /// Not enough: older entries are needed.
+    TooLittle,
+}
+
+/// Tells of a task that is not there from the newest entries about it, oldest first. They may be all there are, or so many that none
+/// of those before them could tell anything else.
+pub fn told_by_newest(task: &TaskId, newest: &[Entry], are_all: bool) -> ToldByNewest {
+    let past: Vec<&Entry> = newest.iter().collect();
+    if are_all {
+        return ToldByNewest::Everything(told_by(task, &past).map(Box::new));
     }
-    lost
+    // What it was before them, when it was last seen, and what an undo went back to.
+    let was_there = past.first().is_some_and(|first| first.before.is_some());
+    let was_seen = past.iter().any(|entry| entry.after.is_some());
+    let goes_back_further = |entry: &&&Entry| {
+        let oldest = entry.undoes.iter().min().filter(|_| entry.op == Op::Undo && entry.after.is_none());
+        oldest.is_some_and(|oldest| past.first().is_none_or(|first| *oldest < first.revision))
+    };
+    if !was_there || !was_seen || past.iter().any(|entry| goes_back_further(&entry)) {
+        return ToldByNewest::TooLittle;
+    }
+    told_by(task, &past).map_or(ToldByNewest::TooLittle, |removed| ToldByNewest::Everything(Some(Box::new(removed))))
 }
 
 /// Returns what the past of a task that is not there tells of it, oldest entry first.
@@ -156,9 +172,10 @@ fn is_task(entry: &Entry) -> bool {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{Absence, Removed, edges_lost, removed};
+    use proptest::prelude::*;
+
+    use super::{Absence, Removed, ToldByNewest, removed, told_by_newest};
     use crate::dialect::native;
-    use crate::rules::dependencies::Edge;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
 
     fn image(number: u64, subject: &str) -> Option<Image> {
@@ -183,15 +200,19 @@ mod tests {
     /// Plays what was done to task 1, one word a revision, and returns what is told of it when it is not there. `undo3` takes
     /// revision 3 back; `gone` is a removal of what is not there.
     fn told(words: &str) -> Option<Removed> {
+        removed(&journal(&words.split_whitespace().collect::<Vec<_>>()), &HashSet::new()).pop()
+    }
+
+    fn journal(words: &[&str]) -> Vec<Entry> {
         let there = image(1, "x");
         let mut now: Option<Image> = None;
         let mut befores: Vec<Option<Image>> = Vec::new();
         let mut journal = Vec::new();
-        for (place, word) in words.split_whitespace().enumerate() {
+        for (place, word) in words.iter().enumerate() {
             let before = now.clone();
             befores.push(before.clone());
             let undone: Option<usize> = word.strip_prefix("undo").map(|number| number.parse().unwrap());
-            let (op, after) = match (word, undone) {
+            let (op, after) = match (*word, undone) {
                 (_, Some(number)) => (Op::Undo, befores[number - 1].clone()),
                 ("create", _) => (Op::Create, there.clone()),
                 ("restore", _) => (Op::Restore, there.clone()),
@@ -207,7 +228,7 @@ mod tests {
             let undoes = undone.map(|number| Revision(number as u64)).into_iter().collect();
             journal.push(Entry { op, undoes, ..entry(place as u64 + 1, 1, before, after) });
         }
-        removed(&journal, &HashSet::new()).pop()
+        journal
     }
 
     fn absence_after(words: &str) -> Absence {
@@ -281,26 +302,37 @@ mod tests {
         assert_eq!(removed(&journal, &HashSet::new())[0].task.subject, "good");
     }
 
-    #[test]
-    fn an_edge_that_only_the_other_end_knew_of_is_found_in_the_journal() {
-        let waiting = |blocked_by: &[u64]| {
-            let blocked_by = blocked_by.iter().copied().map(TaskId::number).collect();
-            let task = Task { blocked_by, ..Task::new(TaskId::number(5), "waits") };
-            native::write(None, &task, Rules::Strict).ok()
-        };
-        let dropped = |op, revision| Entry { op, ..entry(revision, 5, waiting(&[4]), waiting(&[])) };
-        let journal = |dropped| [entry(1, 4, None, image(4, "x")), entry(3, 4, image(4, "x"), None), dropped];
-        let edge = Edge::new(TaskId::number(5), TaskId::number(4));
-        for (op, revision, expected) in [
-            (Op::ChangedElsewhere, 3, vec![edge.clone()]),
-            (Op::ChangedElsewhere, 4, vec![edge.clone()]),
-            (Op::Mend, 4, vec![edge]),
-            (Op::ChangedElsewhere, 2, vec![]),
-            (Op::Update, 4, vec![]),
-        ] {
-            let journal = journal(dropped(op, revision));
-            let found = removed(&journal, &HashSet::from([TaskId::number(5)]));
-            assert_eq!(edges_lost(&journal, &found), expected, "{op} {revision}");
+    const WORDS: [&str; 11] =
+        ["create", "restore", "appeared", "rm", "delete", "clear", "merge", "mend", "undo", "rubbish", "undo"];
+
+    proptest! {
+        #[test]
+        fn the_newest_entries_tell_what_the_whole_past_tells_or_that_they_are_too_few(
+            steps in prop::collection::vec((0..WORDS.len(), 0..20_usize), 1..20),
+            count in 1..20_usize,
+        ) {
+            let word = |(place, (word, back)): (usize, &(usize, usize))| match WORDS[*word] {
+                "undo" => format!("undo{}", (back % (place + 1)).max(1)),
+                "rubbish" => "appeared".to_owned(),
+                word => word.to_owned(),
+            };
+            let words: Vec<String> = steps.iter().enumerate().map(word).collect();
+            let mut journal = journal(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let rubbish = Some(Image::new(b"{".as_slice()));
+            for place in 0..journal.len() {
+                if WORDS[steps[place].0] == "rubbish" {
+                    journal[place].after.clone_from(&rubbish);
+                    if let Some(next) = journal.get_mut(place + 1) {
+                        next.before.clone_from(&rubbish);
+                    }
+                }
+            }
+            let whole = removed(&journal, &HashSet::new()).pop().map(Box::new);
+            let newest = &journal[journal.len().saturating_sub(count)..];
+            match told_by_newest(&TaskId::number(1), newest, newest.len() == journal.len()) {
+                ToldByNewest::Everything(told) => prop_assert_eq!(told, whole, "{:?}", words),
+                ToldByNewest::TooLittle => prop_assert!(newest.len() < journal.len()),
+            }
         }
     }
 }

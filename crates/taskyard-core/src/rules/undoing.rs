@@ -18,32 +18,41 @@ pub struct TakenBack {
     pub before: Option<Image>,
 }
 
-/// Returns the newest revision of ours that is no undo and is not itself taken back, given the journal, oldest entry first.
+/// Looks for the newest revision of ours that is no undo and is not itself taken back, from the newest entry backwards.
 ///
 /// What other programs did is passed over: it may have been recorded long after it happened, as when a list is looked at for
 /// the first time, and whoever undoes means what was done here. It can be taken back by its number.
-pub fn newest_to_undo(entries: &[Entry]) -> Option<Revision> {
-    let mut taken_back = HashSet::new();
-    let mut looked_at = None;
-    for entry in entries.iter().rev() {
-        if looked_at == Some(entry.revision) {
-            continue;
-        }
-        looked_at = Some(entry.revision);
-        if taken_back.contains(&entry.revision) {
-            // An undo that was itself taken back no longer takes anything back.
-            continue;
-        }
+#[derive(Clone, Debug, Default)]
+pub struct NewestToUndo {
+    taken_back: HashSet<Revision>,
+    looked_at: Option<Revision>,
+}
+
+impl NewestToUndo {
+    /// Tells whether a revision of this verb may be the one, or says what is taken back; others need not be looked at.
+    pub fn is_of_interest(op: Op) -> bool {
         // A lease that ended is nobody's doing.
-        if entry.op.is_elsewhere() || entry.op == Op::Expire {
-            continue;
-        }
-        if entry.op != Op::Undo {
-            return looked_at;
-        }
-        taken_back.extend(entry.undoes.iter().copied());
+        !op.is_elsewhere() && op != Op::Expire
     }
-    None
+
+    /// Looks at entries, oldest first, that stand before all it has looked at; returns the revision where it is among them.
+    pub fn look(&mut self, entries: &[Entry]) -> Option<Revision> {
+        for entry in entries.iter().rev() {
+            if self.looked_at == Some(entry.revision) {
+                continue;
+            }
+            self.looked_at = Some(entry.revision);
+            // An undo that was itself taken back no longer takes anything back.
+            if self.taken_back.remove(&entry.revision) || !Self::is_of_interest(entry.op) {
+                continue;
+            }
+            if entry.op != Op::Undo {
+                return self.looked_at;
+            }
+            self.taken_back.extend(entry.undoes.iter().copied());
+        }
+        None
+    }
 }
 
 /// Works out what taking back all these entries does to each task, by number. They are oldest first, and no entry of their
@@ -71,7 +80,7 @@ pub fn take_back(entries: &[Entry]) -> Result<Vec<TakenBack>, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::{newest_to_undo, take_back};
+    use super::{NewestToUndo, take_back};
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
@@ -94,6 +103,14 @@ mod tests {
     fn undo(revision: u64, undoes: &[u64]) -> Entry {
         let undoes = undoes.iter().copied().map(Revision).collect();
         Entry { op: Op::Undo, undoes, ..entry(revision, 1, "x", "y") }
+    }
+
+    /// Looks for it one entry after the other, and in one go.
+    fn newest_to_undo(journal: &[Entry]) -> Option<Revision> {
+        let mut search = NewestToUndo::default();
+        let found = journal.iter().rev().find_map(|entry| search.look(std::slice::from_ref(entry)));
+        assert_eq!(NewestToUndo::default().look(journal), found);
+        found
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use taskyard_core::Entry;
 
-use crate::store::{HistoryPages, HistoryQuery, Store, StoreError};
+use crate::store::{HistoryBackwards, HistoryPages, HistoryQuery, Store, StoreError};
 use crate::{Error, Yard};
 
 impl Yard {
@@ -26,5 +26,10 @@ impl Yard {
     /// Reads a part of the journal in pages.
     pub(super) fn pages(&self, query: HistoryQuery) -> Result<HistoryPages<'_, dyn Store + '_>, StoreError> {
         HistoryPages::of(self.store(), self.list_id(), query)
+    }
+
+    /// Reads a part of the journal in pages, the newest first.
+    pub(super) fn backwards(&self, query: HistoryQuery) -> HistoryBackwards<'_, dyn Store + '_> {
+        HistoryBackwards::of(self.store(), self.list_id(), query)
     }
 }

@@ -36,8 +36,11 @@ pub(super) fn parents_since(yard: &Yard, seen: Revision) -> Result<HashSet<TaskI
     if yard.rules().is_client() {
         return Ok(HashSet::new());
     }
-    let query = HistoryQuery { since: seen, ..HistoryQuery::default() };
-    let entries = yard.store().history(yard.list_id(), &query)?;
-    let after = entries.iter().filter_map(|entry| entry.after.as_ref()?.task(&entry.task).ok());
-    Ok(after.filter(|task| task.status.is_open()).filter_map(|task| task.parent()).collect())
+    let mut parents = HashSet::new();
+    for page in yard.pages(HistoryQuery { since: seen, ..HistoryQuery::default() })? {
+        let page = page?;
+        let after = page.iter().filter_map(|entry| entry.after.as_ref()?.task(&entry.task).ok());
+        parents.extend(after.filter(|task| task.status.is_open()).filter_map(|task| task.parent()));
+    }
+    Ok(parents)
 }

@@ -6,27 +6,42 @@ use serde_json::Value;
 use taskyard_core::dialect::document;
 use taskyard_core::dialect::hook_input::Times;
 use taskyard_core::rules::importing::came_from;
-use taskyard_core::{Task, TaskId};
+use taskyard_core::{Task, TaskId, Timestamp};
 
-use crate::store::{HistoryQuery, StoreError};
+use crate::store::{HistoryQuery, LastEntry, StoreError};
 use crate::{Error, Yard};
 
 impl Yard {
     /// Returns when each task was made and last changed, as far as the journal knows.
     pub(super) fn known_times(&self) -> Result<HashMap<TaskId, Times>, Error> {
-        let mut times: HashMap<TaskId, Times> = HashMap::new();
-        let entries = match self.store().history(self.list_id(), &HistoryQuery::default()) {
+        match self.times_in_journal() {
             // The tasks are there all the same.
-            Err(StoreError::JournalDamaged { .. }) => return Ok(times),
-            entries => entries?,
-        };
-        for entry in entries {
-            match times.get_mut(&entry.task) {
-                Some(known) if entry.before.is_some() => known.updated = entry.at,
-                _ => drop(times.insert(entry.task, Times { created: entry.at, updated: entry.at })),
-            }
+            Err(StoreError::JournalDamaged { .. }) => Ok(HashMap::new()),
+            times => Ok(times?),
+        }
+    }
+
+    fn times_in_journal(&self) -> Result<HashMap<TaskId, Times>, StoreError> {
+        let mut made: HashMap<TaskId, Timestamp> = HashMap::new();
+        for page in self.pages(HistoryQuery { only_arrivals: true, ..HistoryQuery::default() })? {
+            made.extend(page?.into_iter().map(|entry| (entry.task, entry.at)));
+        }
+        let mut times = HashMap::new();
+        for LastEntry { task, at, leaves_task, .. } in self.store().last_entries(self.list_id())? {
+            let created = match made.remove(&task) {
+                Some(created) => created,
+                None if leaves_task => self.first_told_of(&task)?.unwrap_or(at),
+                None => at,
+            };
+            times.insert(task, Times { created, updated: at });
         }
         Ok(times)
+    }
+
+    /// Returns when the journal first tells of a task whose making it does not know.
+    fn first_told_of(&self, task: &TaskId) -> Result<Option<Timestamp>, StoreError> {
+        let first = HistoryQuery { task: Some(task.clone()), oldest: Some(1), ..HistoryQuery::default() };
+        Ok(self.store().history(self.list_id(), &first)?.first().map(|first| first.at))
     }
 
     /// Returns tasks that say when they were made and changed, for a format that has a place for it. What a task says itself counts, and one
@@ -44,7 +59,7 @@ impl Yard {
             }
             let (created, updated) = stated.get(task.id.as_str()).copied().unwrap_or_default();
             let known = known.get(&task.id);
-            let seconds = |time: taskyard_core::Timestamp| whole_seconds(&time.to_string());
+            let seconds = |time: Timestamp| whole_seconds(&time.to_string());
             let created = created.map(str::to_owned).or_else(|| known.map(|times| seconds(times.created)));
             let updated = updated.map(str::to_owned).or_else(|| known.map(|times| seconds(times.updated)));
             for (key, time) in [("created_at", created), ("updated_at", updated)] {

@@ -3,17 +3,19 @@
 use std::collections::HashSet;
 
 use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::edges_lost::EdgesLost;
 use taskyard_core::rules::reconnecting::{Reconnected, reconnect_remembering};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::replacing::under_number;
-use taskyard_core::rules::restoring::{Absence, Removed, edges_lost};
+use taskyard_core::rules::restoring::{Absence, Removed};
 use taskyard_core::{Entry, Op, Revision, Task, TaskId};
 
+use super::absent::names_of;
 use super::edges::{blocking, refuse_circles, waiting_for};
 use super::exact_texts::put_exact_texts;
 use super::halt::Halt;
 use super::workbench::Workbench;
-use crate::store::{Lookup, Txn};
+use crate::store::{HistoryQuery, Lookup, Problem, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
 /// A task that can be brought back.
@@ -77,9 +79,36 @@ impl Yard {
 
     fn absent_for(&self, reasons: &[Absence]) -> Result<Vec<Restorable>, Error> {
         let list = self.store().read(self.list_id())?;
-        let (_, removed) = self.journal_and_removed(&list.tasks()?, &list.problems()?)?;
-        let wanted = removed.into_iter().filter(|removed| reasons.contains(&removed.absence));
-        Ok(wanted.map(|Removed { task, absence, entry, .. }| Restorable { task, absence, removed: entry }).collect())
+        let removed = self.removed_for(reasons, &list.tasks()?, &list.problems()?)?.into_iter();
+        Ok(removed.map(|Removed { task, absence, entry, .. }| Restorable { task, absence, removed: entry }).collect())
+    }
+
+    /// Returns what the list, as it was just read, no longer holds: of these tasks whatever the reason, of all for one of these reasons.
+    fn removed_of_those(
+        &self,
+        which: &RestoreWhich,
+        reasons: &[Absence],
+        tasks: &[Task],
+        problems: &[Problem],
+    ) -> Result<Vec<Removed>, StoreError> {
+        match which {
+            RestoreWhich::All => self.removed_for(reasons, tasks, problems),
+            RestoreWhich::Some(ids) => {
+                let names = ids.iter().map(|id| TaskId::stored(id.file_stem())).collect();
+                self.removed_of(&names, &names_of(tasks, problems))
+            }
+        }
+    }
+
+    /// Returns the edges that other tasks lost because these were not there.
+    fn edges_lost(&self, removed: &[Removed]) -> Result<Vec<Edge>, StoreError> {
+        let mut lost = EdgesLost::of(removed);
+        let Some(first) = lost.first() else { return Ok(Vec::new()) };
+        let since = Revision(first.0.saturating_sub(1));
+        for page in self.pages(HistoryQuery { since, ops: EdgesLost::OPS.to_vec(), ..HistoryQuery::default() })? {
+            page?.iter().for_each(|entry| lost.add(entry));
+        }
+        Ok(lost.into_edges())
     }
 
     fn bring_back_from(
@@ -90,7 +119,7 @@ impl Yard {
     ) -> Result<Outcome<Restored>, Error> {
         // Looking first may add to the journal what other programs did, and a list that never was is not made for nothing.
         let list = self.store().read(self.list_id())?;
-        if !list.exists() && self.journal_and_removed(&list.tasks()?, &list.problems()?)?.1.is_empty() {
+        if !list.exists() && self.removed_of_those(which, reasons, &list.tasks()?, &list.problems()?)?.is_empty() {
             return Ok(match which {
                 RestoreWhich::Some(ids) if !ids.is_empty() => {
                     Outcome::Refused(Refusal::NoSuchTask { task: ids[0].clone() })
@@ -101,14 +130,14 @@ impl Yard {
         drop(list);
         let outcome = self.transact(Op::Restore, |txn, _| {
             let present = txn.tasks()?;
-            let (entries, removed) = self.journal_and_removed(&present, &txn.problems()?)?;
+            let removed = self.removed_of_those(which, reasons, &present, &txn.problems()?)?;
             let chosen = match which {
-                RestoreWhich::All => removed.into_iter().filter(|removed| reasons.contains(&removed.absence)).collect(),
+                RestoreWhich::All => removed,
                 RestoreWhich::Some(ids) => named(removed, ids, reasons_by_name, txn)?,
             };
             let replaced = chosen.iter().filter(|removed| removed.is_replaced()).count();
             let mut new_ids = txn.new_ids(replaced)?.into_iter();
-            let remembered = edges_lost(&entries, &chosen);
+            let remembered = self.edges_lost(&chosen)?;
             let mut arrivals: Vec<Task> = Vec::with_capacity(chosen.len());
             for removed in chosen {
                 let new_id = if removed.is_replaced() { new_ids.next() } else { None };
@@ -157,8 +186,8 @@ impl Yard {
 }
 
 /// Returns the tasks that were named, where each is one that can be brought back for these reasons.
-fn named(removed: Vec<Removed>, ids: &[TaskId], reasons: &[Absence], list: &dyn Txn) -> Result<Vec<Removed>, Halt> {
-    let known: HashSet<&TaskId> = removed.iter().map(|removed| &removed.task.id).collect();
+fn named(chosen: Vec<Removed>, ids: &[TaskId], reasons: &[Absence], list: &dyn Txn) -> Result<Vec<Removed>, Halt> {
+    let known: HashSet<&TaskId> = chosen.iter().map(|removed| &removed.task.id).collect();
     if let Some(id) = ids.iter().find(|id| !known.contains(&TaskId::stored(id.file_stem()))) {
         return Err(match list.find(id)? {
             Lookup::Found(..) => Refusal::NotRemoved { task: id.clone() }.into(),
@@ -166,8 +195,6 @@ fn named(removed: Vec<Removed>, ids: &[TaskId], reasons: &[Absence], list: &dyn 
             Lookup::Unreadable(problem) => problem.into_refusal().into(),
         });
     }
-    let names: HashSet<TaskId> = ids.iter().map(|id| TaskId::stored(id.file_stem())).collect();
-    let chosen: Vec<Removed> = removed.into_iter().filter(|removed| names.contains(&removed.task.id)).collect();
     if let Some(meant) = chosen.iter().find(|removed| !reasons.contains(&removed.absence)) {
         return Err(Refusal::NotMissing { task: meant.task.id.clone(), absence: meant.absence }.into());
     }

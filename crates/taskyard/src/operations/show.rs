@@ -1,9 +1,9 @@
 //! Looking at one task and what surrounds it.
 
 use taskyard_core::rules::leasing::{LeaseState, holds};
-use taskyard_core::rules::making::making;
+use taskyard_core::rules::making::makes;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Entry, Lease, Task, TaskId};
+use taskyard_core::{Entry, Lease, Op, Task, TaskId};
 
 use super::reading::Reading;
 use crate::store::{HistoryQuery, Problem, StoreError};
@@ -37,11 +37,14 @@ impl Yard {
 
     /// Returns the entry by which a task was made; none where the journal does not know, or cannot be relied on.
     pub fn making_of(&self, id: &TaskId) -> Result<Option<Entry>, Error> {
-        let query = HistoryQuery { task: Some(TaskId::stored(id.file_stem())), ..HistoryQuery::default() };
-        match self.history(&query) {
-            Err(Error::Store(StoreError::JournalDamaged { .. })) => Ok(None),
-            entries => Ok(making(entries?)),
-        }
+        let query = HistoryQuery {
+            task: Some(TaskId::stored(id.file_stem())),
+            ops: Op::ALL.into_iter().filter(|op| makes(*op)).collect(),
+            only_arrivals: true,
+            newest: Some(1),
+            ..HistoryQuery::default()
+        };
+        self.newest_entry(&query)
     }
 
     /// Returns one task in full.

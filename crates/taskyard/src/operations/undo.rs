@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::parts::lifted;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::undoing::{TakenBack, newest_to_undo, take_back};
+use taskyard_core::rules::undoing::{NewestToUndo, TakenBack, take_back};
 use taskyard_core::{Entry, Image, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
@@ -116,19 +116,16 @@ impl Yard {
 
     /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
     fn newest_to_undo(&self, begun: Revision) -> Result<Option<Revision>, StoreError> {
-        let mut looked_at = 16;
-        loop {
-            let query = HistoryQuery { newest: Some(looked_at), ..HistoryQuery::default() };
-            let mut entries = self.store().history(self.list_id(), &query)?;
-            let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
-            revisions.dedup();
+        let ops = Op::ALL.into_iter().filter(|op| NewestToUndo::is_of_interest(*op)).collect();
+        let mut search = NewestToUndo::default();
+        for page in self.backwards(HistoryQuery { ops, ..HistoryQuery::default() }) {
+            let mut entries = page?;
             entries.retain(|entry| entry.op != Op::PutBack || entry.revision <= begun);
-            let found = newest_to_undo(&entries);
-            if found.is_some() || revisions.len() < looked_at {
-                return Ok(found);
+            if let Some(found) = search.look(&entries) {
+                return Ok(Some(found));
             }
-            looked_at *= 4;
         }
+        Ok(None)
     }
 
     /// Refuses where a task does not stand as the revision left it.
@@ -141,7 +138,8 @@ impl Yard {
         if image == step.expected {
             return Ok(());
         }
-        let later = HistoryQuery { task: Some(step.task.clone()), since: step.revision, ..HistoryQuery::default() };
+        let (task, since) = (Some(step.task.clone()), step.revision);
+        let later = HistoryQuery { task, since, oldest: Some(1), ..HistoryQuery::default() };
         let changed_in = self.store().history(self.list_id(), &later)?.first().map(|entry| entry.revision);
         Err(Refusal::ChangedSince { revision: step.revision, task: step.task.clone(), changed_in }.into())
     }

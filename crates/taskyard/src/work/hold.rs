@@ -1,6 +1,6 @@
 //! What a worker has of a task while it works on it.
 
-use taskyard_core::rules::fate::{Fate, judge_fate};
+use taskyard_core::rules::fate::{Fate, judge_fate, matters};
 use taskyard_core::rules::leasing::holds;
 use taskyard_core::{Revision, TaskId, Token};
 
@@ -41,6 +41,10 @@ impl Hold {
     pub(super) fn fate(&self) -> Result<Fate, Error> {
         let task = self.yard.store().read(self.yard.list_id())?.find(&self.task)?.task();
         let query = HistoryQuery { task: Some(self.task.clone()), since: self.since, ..HistoryQuery::default() };
-        Ok(judge_fate(task.as_ref(), &self.yard.history(&query)?, self.yard.actor()))
+        let mut since = Vec::new();
+        for page in self.yard.history_in_pages(query)? {
+            since.extend(page?.into_iter().filter(matters));
+        }
+        Ok(judge_fate(task.as_ref(), &since, self.yard.actor()))
     }
 }

@@ -18,46 +18,57 @@ pub struct StillLost {
     pub losses: Vec<Loss>,
 }
 
-/// Returns what is still lost, by task and then by when it was, given the journal, oldest entry first, and the tasks that are there. What
-/// somebody of ours has written since counts, and so does what another program wrote in its place.
-pub fn still_lost(entries: &[Entry], present: &HashMap<&TaskId, &Task>) -> Vec<StillLost> {
-    let mut open: BTreeMap<&TaskId, BTreeMap<&TaskField, (&Entry, &Loss)>> = BTreeMap::new();
-    for entry in entries {
+/// What other programs took back and nobody has put back yet, as one reads the journal. What somebody of ours has written since counts,
+/// and so does what another program wrote in its place.
+#[derive(Clone, Debug, Default)]
+pub struct OpenLosses(BTreeMap<TaskId, BTreeMap<TaskField, (Entry, Loss)>>);
+
+impl OpenLosses {
+    /// Takes the next entry of the journal, oldest first.
+    pub fn add(&mut self, entry: &Entry) {
         if !entry.op.is_elsewhere()
-            && let Some(lost) = open.get_mut(&entry.task)
+            && let Some(lost) = self.0.get_mut(&entry.task)
         {
             match (read(entry, entry.before.as_ref()), read(entry, entry.after.as_ref())) {
                 (Some(before), Some(after)) => {
                     let written = differing(&before, &after);
-                    lost.retain(|field, _| **field != TaskField::Deletion && written.binary_search(field).is_err());
+                    lost.retain(|field, _| *field != TaskField::Deletion && written.binary_search(field).is_err());
                 }
                 _ => lost.clear(),
             }
+            if lost.is_empty() {
+                self.0.remove(&entry.task);
+            }
         }
         for loss in &entry.remark.taken_back {
-            let lost = open.entry(&entry.task).or_default();
-            match loss.verdict.is_accident() {
-                true => drop(lost.insert(&loss.field, (entry, loss))),
-                false => drop(lost.remove(&loss.field)),
+            if loss.verdict.is_accident() {
+                let lost = self.0.entry(entry.task.clone()).or_default();
+                lost.insert(loss.field.clone(), (entry.clone(), loss.clone()));
+            } else if let Some(lost) = self.0.get_mut(&entry.task) {
+                lost.remove(&loss.field);
             }
         }
     }
-    let mut still = Vec::new();
-    for (task, lost) in open {
-        let Some(now) = present.get(task).map(|task| fields(task)) else { continue };
-        let mut by_entry: BTreeMap<_, (&Entry, Vec<Loss>)> = BTreeMap::new();
-        for (entry, loss) in lost.into_values() {
-            by_entry.entry(entry.revision).or_insert((entry, Vec::new())).1.push(loss.clone());
-        }
-        for (entry, losses) in by_entry.into_values() {
-            let Some(stale) = read(entry, entry.after.as_ref()) else { continue };
-            let losses: Vec<Loss> = losses.into_iter().filter(|loss| stands(loss, &now, &stale)).collect();
-            if !losses.is_empty() {
-                still.push(StillLost { task: task.clone(), entry: entry.clone(), losses });
+
+    /// Returns what is still lost, by task and then by when it was, given the tasks that are there.
+    pub fn standing(&self, present: &HashMap<&TaskId, &Task>) -> Vec<StillLost> {
+        let mut still = Vec::new();
+        for (task, lost) in &self.0 {
+            let Some(now) = present.get(task).map(|task| fields(task)) else { continue };
+            let mut by_entry: BTreeMap<_, (&Entry, Vec<Loss>)> = BTreeMap::new();
+            for (entry, loss) in lost.values() {
+                by_entry.entry(entry.revision).or_insert((entry, Vec::new())).1.push(loss.clone());
+            }
+            for (entry, losses) in by_entry.into_values() {
+                let Some(stale) = read(entry, entry.after.as_ref()) else { continue };
+                let losses: Vec<Loss> = losses.into_iter().filter(|loss| stands(loss, &now, &stale)).collect();
+                if !losses.is_empty() {
+                    still.push(StillLost { task: task.clone(), entry: entry.clone(), losses });
+                }
             }
         }
+        still
     }
-    still
 }
 
 /// A value that a write took away, and what stands in its place.

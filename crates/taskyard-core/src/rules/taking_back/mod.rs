@@ -11,4 +11,4 @@ mod tests;
 
 pub use fields::{Fields, fields};
 pub use judging::{CERTAIN_WITHIN, Judged, LOOKED_BACK, OutsideWrite, judge, judge_together};
-pub use lasting::{LostValue, StillLost, is_still_taken, lost_values, put_back, still_lost};
+pub use lasting::{LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back};

@@ -6,7 +6,7 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use proptest::{prop_assert, prop_assert_eq};
 use serde_json::json;
 
-use super::{OutsideWrite, fields, judge, judge_together, put_back, still_lost};
+use super::{OpenLosses, OutsideWrite, fields, judge, judge_together, put_back};
 use crate::dialect::native;
 use crate::{
     AgentName, Entry, Image, Loss, Op, Remark, Revision, Rules, Status, Task, TaskField, TaskId, Timestamp, Verdict,
@@ -81,7 +81,9 @@ impl Story {
 
     fn still_lost(&self) -> Vec<(TaskField, u64)> {
         let (id, now) = (TaskId::number(1), self.now.clone().unwrap());
-        let still = still_lost(&self.entries, &HashMap::from([(&id, &now)]));
+        let mut losses = OpenLosses::default();
+        self.entries.iter().for_each(|entry| losses.add(entry));
+        let still = losses.standing(&HashMap::from([(&id, &now)]));
         still.into_iter().flat_map(|lost| lost.losses).map(|loss| (loss.field, loss.revision.0)).collect()
     }
 }

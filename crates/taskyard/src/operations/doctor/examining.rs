@@ -1,15 +1,21 @@
 //! Looking a list over.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
 use taskyard_core::rules::numbering::is_beyond_counting;
-use taskyard_core::rules::restoring::Removed;
-use taskyard_core::{Entry, Image, Lease, Op, Task, TaskId};
+use taskyard_core::rules::replacing::Replacements;
+use taskyard_core::rules::restoring::{Absence, Removed};
+use taskyard_core::rules::taking_back::OpenLosses;
+use taskyard_core::{Image, Op, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
-use crate::store::{FileCare, FileLayout, HistoryQuery, JournalDamage, Litter, Lookup, Problem, Snapshot, StoreError};
+use super::owners::Signs;
+use crate::operations::absent::names_of;
+use crate::store::{
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, Litter, Lookup, Problem, Snapshot, StoreError,
+};
 use crate::{Error, Yard};
 
 /// A list that was looked over: what was found, and what of it others who look need to know.
@@ -17,9 +23,16 @@ use crate::{Error, Yard};
 pub(super) struct LookedOver {
     pub(super) findings: Vec<Finding>,
     pub(super) tasks: Vec<Task>,
-    pub(super) leases: Vec<Lease>,
-    /// The whole journal; none where it is damaged.
-    pub(super) entries: Option<Vec<Entry>>,
+    /// What the journal has of those who own tasks; none where it is damaged.
+    pub(super) signs: Option<Signs>,
+}
+
+/// What one pass over the journal finds.
+struct Gathered {
+    last: Vec<LastEntry>,
+    replaced: Replacements,
+    losses: OpenLosses,
+    signs: Signs,
 }
 
 impl Yard {
@@ -41,18 +54,36 @@ impl Yard {
             Err(error) => return Err(error.into()),
         };
         findings.extend(self.defects(&*list)?);
-        let (tasks, mut journal) = (list.tasks()?, None);
+        let (tasks, mut signs) = (list.tasks()?, None);
         // What is missing is told by a journal that is whole.
         if damage.is_none() {
             let problems = list.problems()?;
-            let (entries, removed) = self.journal_and_removed(&tasks, &problems)?;
+            let gathered = self.gather(self.signs_wanted(&tasks, &list.leases()?))?;
+            let reasons = [Absence::Missing, Absence::Replaced];
+            let taken = names_of(&tasks, &problems);
+            let removed = self.removed_among(&gathered.last, gathered.replaced, &reasons, &taken)?;
             findings.extend(lost(&tasks, &problems, &removed));
-            findings.extend(self.taken_back(&entries, &tasks));
-            journal = Some(entries);
+            findings.extend(self.taken_back(&gathered.losses, &tasks));
+            signs = Some(gathered.signs);
         }
         let litter = self.store().care().map_or(Ok(Vec::new()), |care| care.litter(self.list_id()))?;
         findings.extend(litter.into_iter().map(Finding::of_litter));
-        Ok(LookedOver { findings, tasks, leases: list.leases()?, entries: journal })
+        Ok(LookedOver { findings, tasks, signs })
+    }
+
+    /// Reads the whole journal once, and keeps of it what the examination needs.
+    fn gather(&self, mut signs: Signs) -> Result<Gathered, StoreError> {
+        let mut last: BTreeMap<TaskId, LastEntry> = BTreeMap::new();
+        let (mut replaced, mut losses) = (Replacements::default(), OpenLosses::default());
+        for page in self.pages(HistoryQuery::default())? {
+            for entry in page? {
+                replaced.add(&entry);
+                losses.add(&entry);
+                signs.add(&entry);
+                last.insert(entry.task.clone(), LastEntry::of(&entry));
+            }
+        }
+        Ok(Gathered { last: last.into_values().collect(), replaced, losses, signs })
     }
 
     /// Looks the list's journal over, where it is on disk, and returns what is wrong with it.
@@ -137,10 +168,13 @@ impl Yard {
 
     /// Returns the newest contents of a task's file, as the journal has them, from which the task can be read.
     pub(super) fn last_readable(&self, task: &TaskId) -> Result<Option<Image>, StoreError> {
-        let query = HistoryQuery { task: Some(task.clone()), ..HistoryQuery::default() };
-        let entries = self.store().history(self.list_id(), &query)?;
-        let images = entries.into_iter().rev().flat_map(|entry| [entry.after, entry.before]).flatten();
-        Ok(images.into_iter().find(|image| image.task(task).is_ok()))
+        for page in self.backwards(HistoryQuery { task: Some(task.clone()), ..HistoryQuery::default() }) {
+            let mut images = page?.into_iter().rev().flat_map(|entry| [entry.after, entry.before]).flatten();
+            if let Some(readable) = images.find(|image| image.task(task).is_ok()) {
+                return Ok(Some(readable));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -26,72 +26,88 @@ impl Yard {
         teams: Option<&Teams>,
         silence: Duration,
     ) -> Result<Vec<Finding>, Error> {
-        let leases: HashMap<&TaskId, &Lease> = list.leases.iter().map(|lease| (&lease.task, lease)).collect();
-        let is_leased = |task: &Task| leases.get(&task.id).is_some_and(|lease| holds(lease, task));
-        let tasks: Vec<&Task> = list.tasks.iter().filter(|task| may_be_abandoned(task) && !is_leased(task)).collect();
         // Who has been silent is told by a journal that is whole.
-        let Some(entries) = list.entries.as_ref().filter(|_| !tasks.is_empty()) else { return Ok(Vec::new()) };
-        let signs = Signs::in_journal(&tasks, entries);
+        let Some(signs) = list.signs.as_ref().filter(|signs| !signs.of_tasks.is_empty()) else { return Ok(Vec::new()) };
         let members = teams.map_or(Ok(Vec::new()), members_of)?;
         let now = self.now()?.wall;
         let mut findings = Vec::new();
-        for task in tasks {
-            let Some(sign) = self.newest_sign(task, &signs, &members, now) else { continue };
+        for task in list.tasks.iter().filter(|task| signs.of_tasks.contains_key(&task.id)) {
+            let Some(sign) = newest_sign(task, signs, &members, now) else { continue };
             let defect = judge_owner(task, sign, now, silence);
             findings.extend(defect.map(|defect| Finding::of_task(defect, self.file_name(&task.id))));
         }
         Ok(findings)
     }
 
-    /// Returns when the owner of a task last showed life; none where nothing is known of that.
-    fn newest_sign(
-        &self,
-        task: &Task,
-        signs: &Signs<'_>,
-        members: &[MemberShown],
-        now: Timestamp,
-    ) -> Option<Timestamp> {
-        // What another program wrote happened when it wrote it, and not when we saw it.
-        let written = self.store().care().and_then(|care| care.written_at(self.list_id(), &task.id));
-        let happened = |entry: &Entry| match written.filter(|_| is_of_another_program(entry)) {
-            Some(written) => written.min(entry.at),
-            None => entry.at,
+    /// Returns what to look for in the journal: signs of those who own open tasks and have no lease on them.
+    pub(super) fn signs_wanted(&self, tasks: &[Task], leases: &[Lease]) -> Signs {
+        let leases: HashMap<&TaskId, &Lease> = leases.iter().map(|lease| (&lease.task, lease)).collect();
+        let is_leased = |task: &Task| leases.get(&task.id).is_some_and(|lease| holds(lease, task));
+        let of_task = |task: &Task| SignsOfTask {
+            written: self.store().care().and_then(|care| care.written_at(self.list_id(), &task.id)),
+            task: task.clone(),
+            last: None,
         };
-        let owner = task.owner()?;
-        let of_task = signs.of_tasks.get(&task.id).into_iter().flatten();
-        let of_task = of_task.filter(|entry| is_sign_of_owner(entry, task)).map(|entry| happened(entry)).max();
-        let in_list = of_task.max(signs.of_agent(owner)).or(written);
-        let own = members.iter().filter(|shown| is_same_agent(&shown.member.name, owner));
-        let in_teams = own.filter_map(|shown| match shown.standing {
-            Some(Standing::Lives | Standing::LivesUnseen(_)) => Some(now),
-            Some(Standing::Lapses(_) | Standing::Ended | Standing::Silent) | None => shown.seen,
-        });
-        in_teams.chain(in_list).max()
+        let abandoned = tasks.iter().filter(|task| may_be_abandoned(task) && !is_leased(task));
+        let of_tasks = abandoned.map(|task| (task.id.clone(), of_task(task))).collect();
+        Signs { of_agents: HashMap::new(), of_tasks }
     }
 }
 
-/// What a journal has of those who own tasks, gathered in one pass: a list may be long, and so may its journal.
-struct Signs<'a> {
-    /// When each agent last did something.
-    of_agents: HashMap<&'a str, Timestamp>,
-    /// The entries of the tasks in question.
-    of_tasks: HashMap<&'a TaskId, Vec<&'a Entry>>,
+/// Returns when the owner of a task last showed life; none where nothing is known of that.
+fn newest_sign(task: &Task, signs: &Signs, members: &[MemberShown], now: Timestamp) -> Option<Timestamp> {
+    let owner = task.owner()?;
+    let of_task = signs.of_tasks.get(&task.id)?;
+    let in_list = of_task.last.max(signs.of_agent(owner)).or(of_task.written);
+    let own = members.iter().filter(|shown| is_same_agent(&shown.member.name, owner));
+    let in_teams = own.filter_map(|shown| match shown.standing {
+        Some(Standing::Lives | Standing::LivesUnseen(_)) => Some(now),
+        Some(Standing::Lapses(_) | Standing::Ended | Standing::Silent) | None => shown.seen,
+    });
+    in_teams.chain(in_list).max()
 }
 
-impl<'a> Signs<'a> {
-    fn in_journal(tasks: &[&'a Task], entries: &'a [Entry]) -> Self {
-        let mut of_agents: HashMap<&str, Timestamp> = HashMap::new();
-        let mut of_tasks: HashMap<&TaskId, Vec<&Entry>> = tasks.iter().map(|task| (&task.id, Vec::new())).collect();
-        for entry in entries {
-            if entry.op != Op::Expire {
-                let last = of_agents.entry(entry.actor.as_str()).or_insert(entry.at);
-                *last = entry.at.max(*last);
-            }
-            if let Some(of_task) = of_tasks.get_mut(&entry.task) {
-                of_task.push(entry);
+/// What a journal has of those who own tasks, gathered in one pass: a list may be long, and so may its journal.
+#[derive(Debug)]
+pub(super) struct Signs {
+    /// When each agent last did something.
+    of_agents: HashMap<String, Timestamp>,
+    /// The tasks in question.
+    of_tasks: HashMap<TaskId, SignsOfTask>,
+}
+
+/// What the entries of one task say of its owner.
+#[derive(Debug)]
+struct SignsOfTask {
+    task: Task,
+    /// When its file was written, where that is known.
+    written: Option<Timestamp>,
+    /// When its owner last showed life in it.
+    last: Option<Timestamp>,
+}
+
+impl Signs {
+    /// Takes the next entry of the journal.
+    pub(super) fn add(&mut self, entry: &Entry) {
+        if self.of_tasks.is_empty() {
+            return;
+        }
+        if entry.op != Op::Expire {
+            match self.of_agents.get_mut(entry.actor.as_str()) {
+                Some(last) => *last = entry.at.max(*last),
+                None => drop(self.of_agents.insert(entry.actor.as_str().to_owned(), entry.at)),
             }
         }
-        Self { of_agents, of_tasks }
+        if let Some(of_task) = self.of_tasks.get_mut(&entry.task)
+            && is_sign_of_owner(entry, &of_task.task)
+        {
+            // What another program wrote happened when it wrote it, and not when we saw it.
+            let happened = match of_task.written.filter(|_| is_of_another_program(entry)) {
+                Some(written) => written.min(entry.at),
+                None => entry.at,
+            };
+            of_task.last = of_task.last.max(Some(happened));
+        }
     }
 
     fn of_agent(&self, owner: &str) -> Option<Timestamp> {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 use taskyard_core::rules::health::FindingCode;
 use taskyard_core::rules::restoring::Removed;
-use taskyard_core::rules::taking_back::{LostValue, StillLost, is_still_taken, lost_values, put_back, still_lost};
-use taskyard_core::{Entry, Image, Loss, Task, TaskField, TaskId};
+use taskyard_core::rules::taking_back::{LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back};
+use taskyard_core::{Image, Loss, Task, TaskField, TaskId};
 
 use super::finding::{Finding, Fix};
 use crate::Yard;
@@ -17,9 +17,9 @@ const SHOWN: usize = 60;
 
 impl Yard {
     /// Returns a finding for every write of another program that took back something of ours which is still lost.
-    pub(super) fn taken_back(&self, entries: &[Entry], tasks: &[Task]) -> Vec<Finding> {
+    pub(super) fn taken_back(&self, losses: &OpenLosses, tasks: &[Task]) -> Vec<Finding> {
         let present: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
-        let lost = still_lost(entries, &present).into_iter();
+        let lost = losses.standing(&present).into_iter();
         lost.map(|lost| Finding::of_taken_back(self.file_name(&lost.task), lost)).collect()
     }
 }
