@@ -55,6 +55,8 @@ pub(in crate::store) struct Journal {
     stamped: Cell<Marks>,
     /// When it was last made sure that it is the database of this place.
     checked: Cell<Instant>,
+    /// Whether the entries that are rare are known to have an index of their own.
+    pub(super) is_indexed: Cell<bool>,
     /// Whether pages of the database are read where they lie in memory.
     pub(super) is_mapped: Cell<bool>,
     /// The last images that were rebuilt.
@@ -97,6 +99,7 @@ impl Journal {
             committed: Cell::default(),
             stamped: Cell::default(),
             checked: Cell::new(Instant::now()),
+            is_indexed: Cell::new(false),
             is_mapped: Cell::new(true),
             recent_images: RefCell::default(),
             seat: None,

@@ -22,6 +22,7 @@ mod opening;
 mod outside;
 mod packing;
 mod pool;
+mod rare_entries;
 mod salvage;
 mod schema;
 mod selecting;

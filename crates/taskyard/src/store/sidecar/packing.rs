@@ -23,7 +23,8 @@ impl Journal {
     /// knows nothing of packing, after `since`.
     pub(in crate::store) fn pack(&self, since: Revision, until: Revision) -> Result<(), StoreError> {
         let begin = self.fact::<i64>(PACKED_UP_TO)?.map_or_else(|| first_id(since.next()), |last| last + 1);
-        self.pack_entries(begin, first_id(until.next()))
+        self.pack_entries(begin, first_id(until.next()))?;
+        self.index_rare_entries(until)
     }
 
     /// Packs from one entry up to another, some at a time.

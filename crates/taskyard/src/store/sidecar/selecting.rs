@@ -11,6 +11,7 @@ use super::damage::JournalDamage;
 use super::entries::{ENTRY_BITS, Key, first_id, task_id};
 use super::images::COLUMNS;
 use super::opening::{BEGUN, begun_from, damaged};
+use super::rare_entries::{IS_RARE, is_about_rare_entries};
 use super::sequence::Sequence;
 use crate::store::{HistoryQuery, LastEntry, StoreError};
 
@@ -101,8 +102,8 @@ impl Journal {
         let mut sequence = Sequence::from(range.from.max(first_id(Revision(begun).next())));
         let mut page = Filling::new(query.oldest);
         let mut gap = None;
-        let conditions = conditions(query);
-        let sql = format!("SELECT {COLUMNS} FROM entries WHERE id BETWEEN ?1 AND ?2 {conditions} ORDER BY id");
+        let (table, conditions) = (self.entries_for(query)?, conditions(query));
+        let sql = format!("SELECT {COLUMNS} FROM {table} WHERE id BETWEEN ?1 AND ?2 {conditions} ORDER BY id");
         let key = query.task.as_ref().map(Key);
         self.each(&sql, &range.with(key.as_ref())[..], |row| {
             let id: i64 = row.get(0)?;
@@ -137,9 +138,9 @@ impl Journal {
     /// Returns the part of a range that holds the newest revisions that are asked for.
     fn newest_of(&self, query: &HistoryQuery, count: usize, range: Range) -> Result<Range, StoreError> {
         let skipped = i64::try_from(count).unwrap_or(i64::MAX).saturating_sub(1);
-        let conditions = conditions(query);
+        let (table, conditions) = (self.entries_for(query)?, conditions(query));
         let sql = format!(
-            "SELECT DISTINCT id >> {ENTRY_BITS} FROM entries WHERE id BETWEEN ?1 AND ?2 {conditions}
+            "SELECT DISTINCT id >> {ENTRY_BITS} FROM {table} WHERE id BETWEEN ?1 AND ?2 {conditions}
                 ORDER BY id DESC LIMIT 1 OFFSET {skipped}"
         );
         let key = query.task.as_ref().map(Key);
@@ -213,6 +214,11 @@ fn conditions(query: &HistoryQuery) -> String {
     }
     if query.only_arrivals {
         sql.push_str(" AND before IS NULL AND (after IS NOT NULL OR packed IS NOT NULL)");
+    }
+    if is_about_rare_entries(query) {
+        // SQLite uses the index only where it is said that all of them are in it.
+        sql.push_str(" AND ");
+        sql.push_str(IS_RARE);
     }
     sql
 }
