@@ -32,6 +32,7 @@ mod listing;
 mod log_store;
 mod long_journal;
 mod old_journal;
+mod old_yard;
 mod opened;
 mod opened_teams;
 #[cfg(target_os = "linux")]
@@ -47,13 +48,14 @@ mod took;
 mod turned_world;
 
 pub use counting_teams::CountingTeams;
-pub use databases::{HeldDatabase, set_database_format};
+pub use databases::{HeldDatabase, set_database_format, upgrade_beyond_today};
 pub use home::{Home, Ran};
 pub use journal_dump::{JournalDump, copy_log, dump_journal};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
 pub use log_store::LogStore;
 pub use long_journal::write_long_journal;
 pub use old_journal::{make_first_format, make_second_format, set_format};
+pub use old_yard::{OldEntry, OldList, OldYard, Rows, pack};
 pub use opened::Opened;
 pub use opened_teams::OpenedTeams;
 #[cfg(target_os = "linux")]
