@@ -7,11 +7,9 @@ use serde_json::Value;
 use taskyard::config::Config;
 use taskyard::core::ListId;
 use taskyard::core::rules::list_choice::{Candidates, short_session_list};
-use taskyard::machine::Machine;
 
 use crate::environment::Environment;
 use crate::places;
-use crate::problem::Problem;
 
 /// A configuration file of a package larger than this is not looked into.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -32,13 +30,8 @@ pub(crate) fn is_enough(candidates: &Candidates) -> bool {
     candidates.flag.is_some() || candidates.taskyard_list.is_some() || candidates.client_list.is_some()
 }
 
-/// Adds what the configuration, the bindings and the directory say.
-pub(crate) fn look_around(
-    candidates: &mut Candidates,
-    environment: &Environment,
-    config: &Config,
-    directory: &Path,
-) -> Result<(), Problem> {
+/// Adds what the configuration and the directory say.
+pub(crate) fn look_around(candidates: &mut Candidates, environment: &Environment, config: &Config, directory: &Path) {
     candidates.config = config.list().map(|(list, _)| list.to_owned());
     let client = places::client_config(environment).ok();
     if let (Some(session), Some(client)) = (&candidates.session, &client) {
@@ -47,15 +40,9 @@ pub(crate) fn look_around(
         candidates.session_list_exists = exists(session);
         candidates.short_session_list_exists = exists(&short_session_list(session));
     }
-    if let Ok(data) = places::data(environment)
-        && let Some(machine) = Machine::look(&data)?
-    {
-        candidates.binding = machine.binding(directory)?.map(|binding| binding.list);
-    }
     candidates.package_name = directory.ancestors().find_map(package_name);
     candidates.git_folder = places::repository(directory).and_then(name_of);
     candidates.directory = name_of(directory);
-    Ok(())
 }
 
 /// Returns the names that the project of a directory goes by: those that name its list where nothing else does.

@@ -2,6 +2,7 @@
 
 mod acting;
 mod choosing;
+mod newer;
 mod warnings;
 mod writing;
 
@@ -31,6 +32,7 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::{candidates, places};
 
+use newer::NewerDatabases;
 use writing::Writes;
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
@@ -51,6 +53,7 @@ pub(crate) struct Context {
     list_of_directory: OnceCell<Choice>,
     /// Whether what is wrong with journals was told already.
     damage_is_told: Cell<bool>,
+    newer: NewerDatabases,
     writes: Writes,
 }
 
@@ -73,6 +76,7 @@ impl Context {
             choice: OnceCell::new(),
             list_of_directory: OnceCell::new(),
             damage_is_told: Cell::new(false),
+            newer: NewerDatabases::default(),
             writes: Writes::default(),
         }
     }
@@ -137,7 +141,8 @@ impl Context {
     /// Tells whether the user trusts the project. Where we have no place to remember that, nobody was ever asked.
     fn is_trusted(&self) -> Result<bool, MachineError> {
         let (Ok(data), Some(project)) = (places::data(&self.environment), self.project()) else { return Ok(false) };
-        Machine::look(&data)?.map_or(Ok(false), |machine| machine.is_trusted(project))
+        let Some(machine) = self.without_newer(Machine::look(&data))?.flatten() else { return Ok(false) };
+        machine.is_trusted(project)
     }
 
     /// Takes it that what of the configuration does not count need not be told any more.

@@ -72,7 +72,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
     let result = result.and_then(|exit| output.tell_of_other_lists().map(|()| exit).map_err(Problem::from));
     let warned = context.tell_notices(&mut output).map_err(Problem::from);
     // A command that failed because of it has told of it.
-    let is_told = matches!(&result, Err(problem) if problem.report().code == "journal_damaged");
+    let is_told =
+        matches!(&result, Err(problem) if matches!(problem.report().code, "journal_damaged" | "newer_journal"));
     let journals = if is_told { Ok(()) } else { context.warn_of_journals(&mut output).map_err(Problem::from) };
     let exit = match result.and_then(|exit| warned.and(journals).map(|()| exit)) {
         Ok(exit) => exit,

@@ -1,8 +1,11 @@
 //! Why an operation could not find out.
 
+use std::path::Path;
+
 use taskyard_core::TaskId;
 
 use crate::jobs::JobError;
+use crate::machine::MachineError;
 use crate::store::StoreError;
 use crate::teams::TeamError;
 use crate::todos::TodoError;
@@ -33,4 +36,16 @@ pub enum Error {
     /// Nothing could be found out about a job.
     #[error(transparent)]
     Jobs(#[from] JobError),
+}
+
+impl Error {
+    /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
+    pub fn newer_database(&self) -> Option<(&Path, i64)> {
+        match self {
+            Self::Store(StoreError::NewerJournal { path, format }) => Some((path, *format)),
+            Self::Team(error) => error.newer_database(),
+            Self::Jobs(JobError::Machine(MachineError::Database(error))) => error.newer_database(),
+            _ => None,
+        }
+    }
 }

@@ -14,8 +14,10 @@ use crate::problem::Problem;
 ///
 /// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files that cannot be
 /// read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would be given out again, a list that
-/// another program emptied, what other programs took back without knowing or put another task in the place of, a damaged journal, owners who show no life, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
-/// finding says what it means and what would mend it. Exits 3 when it found something.
+/// another program emptied, what other programs took back without knowing or put another task in the place of, a damaged journal or one that a newer
+/// Taskyard wrote, owners who show no life, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
+/// finding says what it means and what would mend it. Exits 3 when it found something. A journal that is larger than `[journal] max_size`, what
+/// is remembered of lists that are gone, and inotify instances that run out are warnings: nothing is wrong yet.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
 #[derive(Debug, Args)]
@@ -31,6 +33,7 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        context.do_without_newer();
         let yard = context.yard()?;
         context.expect_damage();
         // Without a place for what we remember there are no jobs and no teams, and tasks all the same.
@@ -57,7 +60,8 @@ impl Doctor {
                 let shapes: Vec<Value> = findings.iter().map(shape).chain(settings.iter().cloned()).collect();
                 output.document(json!({ "findings": shapes }))?;
             }
-            return Ok(if findings.is_empty() && settings.is_empty() { Exit::Done } else { Exit::Refused });
+            let is_well = findings.iter().all(|finding| finding.code.is_warning());
+            return Ok(if is_well && settings.is_empty() { Exit::Done } else { Exit::Refused });
         }
         let mended = checkup.mend(&findings)?;
         if output.is_json() {
@@ -72,11 +76,12 @@ impl Doctor {
             if let Some(revision) = mended.revision {
                 super::answers::way_back(revision, output)?;
             }
-            for finding in &mended.left {
+            for finding in mended.left.iter().filter(|finding| !finding.code.is_warning()) {
                 output.warn(&format!("left as it is: {}", finding.message))?;
             }
         }
-        Ok(if mended.left.is_empty() && settings.is_empty() { Exit::Done } else { Exit::Refused })
+        let is_well = mended.left.iter().all(|finding| finding.code.is_warning());
+        Ok(if is_well && settings.is_empty() { Exit::Done } else { Exit::Refused })
     }
 
     fn ask(&self, mendable: usize, output: &mut Output) -> Result<bool, Problem> {
@@ -126,12 +131,20 @@ fn tell(findings: &[Finding], settings: &[Value], fixing: bool, output: &mut Out
         output.line(&line)?;
     }
     let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
-    let found = things(findings.len() + settings.len());
+    let wrong = findings.iter().filter(|finding| !finding.code.is_warning());
+    let found = things(wrong.clone().count() + settings.len());
+    if wrong.clone().next().is_none() && settings.is_empty() {
+        output.say(&Line::new().with(Tone::Dim, "Nothing is wrong yet"))?;
+        return Ok(());
+    }
     output.say(&Line::new().with(Tone::Dim, &format!("Found {found}; {mendable} can be mended")))?;
     if mendable > 0 && !fixing {
         output.advise("mend with `taskyard doctor --fix`")?;
     }
-    if findings.iter().any(|finding| finding.fix.is_none()) {
+    let is_newer = |finding: &Finding| finding.code == FindingCode::NewerFormat;
+    if findings.iter().any(is_newer) {
+        output.advise("use the newer taskyard: this one changes nothing there")?;
+    } else if wrong.clone().any(|finding| finding.fix.is_none()) {
         output.advise("what has no fix needs a person: correct the file, or move it out of the list's directory")?;
     }
     Ok(())
@@ -162,6 +175,9 @@ fn shape(finding: &Finding) -> Value {
         "means": finding.code.meaning(),
         "fix": finding.fix.as_ref().map(Fix::describe),
     });
+    if finding.code.is_warning() {
+        shape["severity"] = json!("warning");
+    }
     if let Some(Fix::PutBack(lost)) = &finding.fix {
         shape["lost"] = json!(lost_shapes(&lost.entry, &lost.losses));
     }

@@ -102,6 +102,7 @@ impl List {
     }
 
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        context.do_without_newer();
         let yard = context.yard()?;
         let filter = Filter {
             statuses: self.statuses(),

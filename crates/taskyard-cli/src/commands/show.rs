@@ -40,6 +40,7 @@ struct Answer<'a> {
 
 impl Show {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        context.do_without_newer();
         let yard = context.yard()?;
         let shown = yard.show(&self.id)?.done()?;
         // Where the data directory is out of reach, the task is shown all the same.

@@ -21,8 +21,13 @@ impl Stats {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let stats = yard.stats()?;
+        // What a newer Taskyard has is not told as if nothing had happened.
+        let is_known = yard.store().care().is_none_or(|care| care.newer_journals().is_empty());
         if output.is_json() {
             let mut answer = shape(&stats);
+            if !is_known {
+                answer["revision"] = Value::Null;
+            }
             if let Some(gone) = loss_as_json(stats.gone.as_ref()) {
                 answer["gone"] = gone;
             }
@@ -59,7 +64,9 @@ impl Stats {
         for (name, counted) in [("priority", &stats.priorities), ("tag", &stats.tags)] {
             counted.iter().for_each(|(word, count)| fact(name, format!("{word}: {count}")));
         }
-        fact("revision", stats.revision.to_string());
+        if is_known {
+            fact("revision", stats.revision.to_string());
+        }
         output.lines(&lines)?;
         Ok(Exit::Done)
     }

@@ -9,6 +9,7 @@ use taskyard::core::render::{Line, Look, Tone, entry_line, job_line};
 use taskyard::core::{Event, JobId, Revision, TaskId, Timestamp};
 use taskyard::leases::Warden;
 use taskyard::notices::Notice;
+use taskyard::store::HistoryQuery;
 
 use crate::arguments::parse_revision;
 use crate::context::Context;
@@ -36,6 +37,16 @@ enum Word {
     Happened(Event),
     Ended(Box<Notice>),
     ReaderLeft,
+    Lost,
+}
+
+/// Says that nobody follows the list any more, when the listener is dropped.
+struct Follower(mpsc::SyncSender<Word>);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let _ = self.0.send(Word::Lost);
+    }
 }
 
 /// A line in a pipe: the entry, and whether the commit it belongs to is told in full with it.
@@ -66,9 +77,10 @@ impl Watch {
         };
         let (sender, receiver) = mpsc::sync_channel::<Word>(AHEAD);
         let (left, ended) = (sender.clone(), sender.clone());
+        let follower = Follower(sender);
         let listener = move |event: &Event| {
             // The receiver lives as long as the subscription; past it nobody wants to know.
-            let _ = sender.send(Word::Happened(event.clone()));
+            let _ = follower.0.send(Word::Happened(event.clone()));
         };
         // What the dead held comes back as soon as they are dead, and not when somebody next writes.
         let _warden = Warden::over(&yard)?;
@@ -97,21 +109,37 @@ impl Watch {
         for notice in again {
             tell_of_end(&notice, output)?;
         }
-        tell_all(words, &told, output)
+        match tell_all(words, &told, output)? {
+            Followed::ToTheEnd => Ok(Exit::Done),
+            // Whoever asks once more is told why.
+            Followed::Lost => {
+                let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
+                Ok(store.history(yard.list_id(), &newest).map(|_| Exit::Done)?)
+            }
+        }
     }
 }
 
+/// How the following of a list came to its end.
+enum Followed {
+    /// Nobody reads it any more.
+    ToTheEnd,
+    /// The list is no longer followed.
+    Lost,
+}
+
 /// Tells what happens until nobody reads it any more. Of the jobs in `told` it was said already that they ended.
-fn tell_all(words: Receiver<Word>, told: &HashSet<JobId>, output: &mut Output) -> Result<Exit, Problem> {
+fn tell_all(words: Receiver<Word>, told: &HashSet<JobId>, output: &mut Output) -> Result<Followed, Problem> {
     for word in words {
         match word {
             Word::Happened(event) => tell(&event, output)?,
             Word::Ended(notice) if told.contains(&notice.job.id) => {}
             Word::Ended(notice) => tell_of_end(&notice, output)?,
+            Word::Lost => return Ok(Followed::Lost),
             Word::ReaderLeft => break,
         }
     }
-    Ok(Exit::Done)
+    Ok(Followed::ToTheEnd)
 }
 
 fn tell(event: &Event, output: &mut Output) -> Result<(), Problem> {

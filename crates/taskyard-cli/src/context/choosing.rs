@@ -2,11 +2,13 @@
 
 use taskyard::core::rules::list_choice::{self, Candidates, Choice};
 use taskyard::core::{AgentName, Rules};
+use taskyard::machine::Machine;
 use taskyard::opening::Address;
 use taskyard::teams::ChosenBy;
 
 use super::{Context, once};
 use crate::candidates;
+use crate::places;
 use crate::problem::Problem;
 
 impl Context {
@@ -20,7 +22,8 @@ impl Context {
         let mut candidates = candidates::said(self.globals.list.as_ref(), &self.environment);
         if !candidates::is_enough(&candidates) {
             self.look_for_team(&mut candidates, rules)?;
-            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
+            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?);
+            candidates.binding = self.bound_list()?;
             if *self.address()? == Address::Documents {
                 candidates = candidates.of_the_project();
             }
@@ -37,10 +40,22 @@ impl Context {
         }
         let look = || {
             let mut candidates = Candidates::default();
-            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?)?;
+            candidates::look_around(&mut candidates, &self.environment, self.config()?, self.directory()?);
+            candidates.binding = self.bound_list()?;
             Ok(list_choice::choose(&candidates, Rules::Strict)?)
         };
         once(&self.list_of_directory, look).cloned()
+    }
+
+    /// Returns the list that the directory, or one above it, is bound to. Where a newer Taskyard says so, whoever only shows files takes
+    /// that for a hint: what was bound before is still to be found there.
+    fn bound_list(&self) -> Result<Option<String>, Problem> {
+        let (Ok(data), directory) = (places::data(&self.environment), self.directory()?) else { return Ok(None) };
+        Ok(match self.without_newer(Machine::look(&data))? {
+            Some(machine) => machine.map(|machine| machine.binding(directory)).transpose()?.flatten(),
+            None => Machine::glance(&data).and_then(|machine| machine.binding(directory).ok()).flatten(),
+        }
+        .map(|binding| binding.list))
     }
 
     /// Returns the agent that the client's own team environment says acts: teams are switched on, and the environment names the
@@ -60,7 +75,8 @@ impl Context {
             return Ok(());
         }
         let Ok(teams) = self.teams() else { return Ok(()) };
-        let Some(chosen) = teams.chosen_seat(&self.actor()?)? else { return Ok(()) };
+        let chosen = self.without_newer(teams.chosen_seat(&self.actor()?))?.flatten();
+        let Some(chosen) = chosen else { return Ok(()) };
         let list = teams.list_of(&chosen.seat.team.name).ok().map(|list| list.as_str().to_owned());
         match chosen.by {
             ChosenBy::Client => candidates.client_team = list,

@@ -27,6 +27,13 @@ impl Context {
                 "the journal of list {list} is damaged: {damage}; mend it with `taskyard doctor --fix`"
             ))?;
         }
+        self.warn_of_newer(output)?;
+        let newer = care.map(FileCare::newer_journals).unwrap_or_default();
+        for (list, format) in newer {
+            output.warn(&format!(
+                "the journal of list {list} was written by a newer taskyard (format {format}); tasks are shown without it: use the newer taskyard"
+            ))?;
+        }
         Ok(())
     }
 

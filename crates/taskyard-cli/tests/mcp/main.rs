@@ -15,6 +15,7 @@ mod leases;
 mod listing;
 mod load;
 mod messages;
+mod newer;
 mod notices;
 mod notifications;
 mod passing_messages;

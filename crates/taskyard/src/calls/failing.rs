@@ -30,6 +30,9 @@ fn advice(error: &Error) -> &'static str {
         Error::Store(StoreError::JournalDamaged { .. }) => {
             "Nothing was changed, and the tasks are not lost: tell the user to run `taskyard doctor --fix`."
         }
+        error if error.newer_database().is_some() => {
+            "Nothing was changed: tell the user that this server is older than the taskyard that wrote here, and has to be started anew."
+        }
         Error::Cancelled => "Call again if it is still wanted.",
         Error::Store(
             StoreError::Io { .. }

@@ -79,7 +79,7 @@ impl Machine {
         let places = vec!["?"; jobs.len()].join(", ");
         let values = std::iter::once(&at as &dyn ToSql).chain(jobs.iter().map(|job| job as &dyn ToSql));
         let query = format!("{query} IN ({places}) RETURNING job");
-        Ok(self.database.rows(&query, params_from_iter(values), |row| row.get(0))?)
+        Ok(self.database.transact(|database| database.rows(&query, params_from_iter(values), |row| row.get(0)))?)
     }
 }
 

@@ -16,7 +16,7 @@ impl Yard {
     pub(super) fn known_times(&self) -> Result<HashMap<TaskId, Times>, Error> {
         match self.times_in_journal() {
             // The tasks are there all the same.
-            Err(StoreError::JournalDamaged { .. }) => Ok(HashMap::new()),
+            Err(error) if error.is_of_memory() => Ok(HashMap::new()),
             times => Ok(times?),
         }
     }

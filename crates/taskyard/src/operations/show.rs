@@ -6,7 +6,7 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Lease, Op, Task, TaskId};
 
 use super::reading::Reading;
-use crate::store::{HistoryQuery, Problem, StoreError};
+use crate::store::{HistoryQuery, Problem};
 use crate::{Error, Outcome, Yard};
 
 /// A task and what surrounds it.
@@ -30,7 +30,7 @@ impl Yard {
     /// Returns the newest entry that is asked for; none where the journal cannot be relied on, for the task is shown all the same.
     fn newest_entry(&self, query: &HistoryQuery) -> Result<Option<Entry>, Error> {
         match self.history(query) {
-            Err(Error::Store(StoreError::JournalDamaged { .. })) => Ok(None),
+            Err(Error::Store(error)) if error.is_of_memory() => Ok(None),
             entries => Ok(entries?.pop()),
         }
     }

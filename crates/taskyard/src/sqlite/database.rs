@@ -100,9 +100,14 @@ impl Database {
         }
     }
 
-    /// Begins a transaction that may write, when nobody else is in one.
+    /// Begins a transaction that may write, when nobody else is in one; fails where a newer Taskyard has written the database since it
+    /// was opened.
     pub(crate) fn begin(&self) -> Result<Transaction<'_>, DatabaseError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(self.failed("write"))
+        let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+            .map_err(self.failed("write"))?;
+        // Within the transaction nobody else can upgrade it any more.
+        self.known_format("write")?;
+        Ok(transaction)
     }
 
     /// Does something in one transaction, when nobody else is in one; what fails has not happened.
@@ -121,9 +126,13 @@ impl Database {
         transaction.commit().map_err(self.failed("write"))
     }
 
-    /// Begins a transaction in which every read sees one state.
+    /// Begins a transaction in which every read sees one state; fails where a newer Taskyard has written the database since it was
+    /// opened.
     pub(crate) fn begin_to_read(&self) -> Result<Transaction<'_>, DatabaseError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred).map_err(self.failed("read"))
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred).map_err(self.failed("read"))?;
+        self.known_format("read")?;
+        Ok(transaction)
     }
 
     /// Does something for which no other process is waited for.
@@ -190,8 +199,18 @@ impl Database {
 
     /// Runs a statement that changes something, and returns how many rows it changed.
     pub(crate) fn execute(&self, sql: &str, values: impl Params) -> Result<usize, DatabaseError> {
-        let changed = || self.connection.prepare_cached(sql)?.execute(values);
-        changed().map_err(self.failed("write"))
+        self.change(|connection| connection.prepare_cached(sql)?.execute(values))
+    }
+
+    /// Changes something in the transaction under way, else in one of its own: nothing is written before the format was looked at.
+    pub(crate) fn change<T>(
+        &self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DatabaseError> {
+        let own = if self.connection.is_autocommit() { Some(self.begin()?) } else { None };
+        let answer = change(&self.connection).map_err(self.failed("write"))?;
+        own.map_or(Ok(()), |own| self.end(own))?;
+        Ok(answer)
     }
 
     /// Runs SQL that has no answer.
@@ -248,6 +267,25 @@ mod tests {
         });
         assert!(matches!(failed, Err(DatabaseError::Refused { doing: "write", .. })), "{failed:?}");
         assert_eq!(words(), ["one"]);
+    }
+
+    #[test]
+    fn what_a_newer_release_upgraded_meanwhile_is_neither_read_nor_written_by_who_has_it_open() {
+        let data = tempfile::tempdir().unwrap();
+        let database = Database::open(data.path(), &SCHEMA).unwrap();
+        let insert = |database: &Database| database.execute("INSERT INTO words (word) VALUES ('one')", []);
+        insert(&database).unwrap();
+        let newer = Database::open(data.path(), &SCHEMA).unwrap();
+        newer.batch("upgrade", "ALTER TABLE words ADD COLUMN meaning; PRAGMA user_version = 2").unwrap();
+        let is_newer =
+            |failed: DatabaseError| assert!(matches!(failed, DatabaseError::Newer { format: 2, .. }), "{failed:?}");
+        is_newer(insert(&database).unwrap_err());
+        is_newer(database.transact(insert).unwrap_err());
+        is_newer(database.begin_to_read().map(drop).unwrap_err());
+        let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        assert_eq!(newer.one("SELECT count(*) FROM words", [], count).unwrap(), 1);
+        // Whoever was refused stands in nobody's way.
+        newer.without_waiting(|connection| connection.execute_batch("BEGIN IMMEDIATE; COMMIT")).unwrap();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::ErrorCode;
@@ -55,6 +55,14 @@ impl DatabaseError {
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
+    }
+
+    /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
+    pub fn newer_database(&self) -> Option<(&Path, i64)> {
+        match self {
+            Self::Newer { path, format } => Some((path, *format)),
+            _ => None,
+        }
     }
 
     /// Tells whether the database may not be written, or SQLite may not make its files beside it.

@@ -8,6 +8,7 @@ use rusqlite::{ErrorCode, Transaction};
 use super::database::PATIENCE;
 use super::schema::name_of;
 use super::{Alone, Database, DatabaseError, Table};
+use crate::store::failpoint::reach;
 
 /// How long somebody needs who reads a database without a write-ahead log.
 const SHORT: Duration = Duration::from_millis(5);
@@ -15,7 +16,8 @@ const SHORT: Duration = Duration::from_millis(5);
 impl Database {
     /// Returns the format, 0 where it is empty, for somebody who wants to open, read or write the database.
     pub(crate) fn format(&self, doing: &'static str) -> Result<i64, DatabaseError> {
-        self.connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(self.failed(doing))
+        let format = || self.connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0));
+        format().map_err(self.failed(doing))
     }
 
     /// Returns the format; fails where a newer Taskyard wrote the database.
@@ -28,15 +30,18 @@ impl Database {
 
     /// Begins the transaction that gives the database what is new since its format; its owner adds to it and commits it.
     pub(crate) fn begin_upgrade(&self, _alone: &Alone) -> Result<Transaction<'_>, DatabaseError> {
+        reach("upgrade: begun");
         self.log_ahead()?;
         let transaction = self.begin()?;
         let format = self.known_format("open")?;
         let doing = if format == 0 { "create" } else { "upgrade" };
+        reach("upgrade: open");
         for table in self.schema.tables {
             let there = self.columns_of(table)?;
             if !there.is_empty() {
                 for column in table.columns_beyond(&there) {
                     self.batch(doing, &format!("ALTER TABLE {} ADD COLUMN {column}", table.name))?;
+                    reach("upgrade: column added");
                 }
             } else if is_newer_than(table, format) {
                 self.batch(doing, &table.creation())?;
@@ -44,6 +49,7 @@ impl Database {
         }
         self.batch(doing, self.schema.indexes)?;
         self.batch(doing, &format!("PRAGMA user_version = {}", self.schema.format))?;
+        reach("upgrade: rows written");
         Ok(transaction)
     }
 

@@ -137,6 +137,11 @@ impl StoreError {
         move |source| Self::Io { doing, path, source }
     }
 
+    /// Tells whether our memory of a list is damaged or a newer Taskyard's: the tasks can be read without it.
+    pub(crate) fn is_of_memory(&self) -> bool {
+        matches!(self, Self::JournalDamaged { .. } | Self::NewerJournal { .. })
+    }
+
     /// Says that two lists were wanted and one was named twice.
     pub(crate) fn one_list() -> Self {
         Self::Failed { doing: "change two lists at once".to_owned(), source: "it is one list, not two".into() }

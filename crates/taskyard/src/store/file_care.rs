@@ -60,6 +60,16 @@ pub trait FileCare: Debug + Send + Sync {
     /// without them.
     fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)>;
 
+    /// Returns the lists whose journals turned out to be a newer Taskyard's while this store was used, and the format of each. Tasks were
+    /// read without them.
+    fn newer_journals(&self) -> Vec<(ListId, i64)>;
+
+    /// Returns how many bytes the journal of a list takes up, with its log.
+    fn journal_size(&self, list: &ListId) -> u64;
+
+    /// Returns how many bytes our memory of each list takes up whose place is gone, by name.
+    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError>;
+
     /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;
 

@@ -1,7 +1,7 @@
 //! Why something about a team could not be found out or done.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::files::TeamFileError;
 use crate::store::StoreError;
@@ -32,6 +32,15 @@ pub enum TeamError {
 }
 
 impl TeamError {
+    /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
+    pub fn newer_database(&self) -> Option<(&Path, i64)> {
+        match self {
+            Self::Files(TeamFileError::Memory(error)) => error.newer_database(),
+            Self::Unsent { source, .. } | Self::StillInInbox { source } => source.newer_database(),
+            _ => None,
+        }
+    }
+
     /// Returns a function that wraps an I/O error with what was tried, for `map_err`.
     pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let wrap = StoreError::io(doing, path);

@@ -51,6 +51,14 @@ pub enum FindingCode {
     ReplacedTask,
     /// The journal of the list no longer holds what was written to it.
     JournalDamaged,
+    /// A newer Taskyard wrote our memory of the list, of this machine or of teams.
+    NewerFormat,
+    /// The journal of the list is larger than it may get.
+    LargeJournal,
+    /// Our memory of lists that are gone.
+    GoneLists,
+    /// The kernel watches nearly as much for this user as it will.
+    FewWatches,
     /// A job that is recorded as living, and whose process is gone.
     JobWithoutProcess,
     /// A member of a team whose process is gone.
@@ -88,11 +96,20 @@ impl FindingCode {
             Self::TakenBack => "taken_back",
             Self::ReplacedTask => "replaced_task",
             Self::JournalDamaged => "journal_damaged",
+            Self::NewerFormat => "newer_format",
+            Self::LargeJournal => "journal_too_large",
+            Self::GoneLists => "gone_lists",
+            Self::FewWatches => "inotify_near_limit",
             Self::JobWithoutProcess => "job_without_process",
             Self::MemberWithoutProcess => "member_without_process",
             Self::TornInbox => "torn_inbox",
             Self::TornTeamFile => "torn_team_file",
         }
+    }
+
+    /// Tells whether nothing is wrong yet: it is worth knowing, and not by itself a reason to mend anything.
+    pub const fn is_warning(self) -> bool {
+        matches!(self, Self::LargeJournal | Self::GoneLists | Self::FewWatches)
     }
 
     /// Says what comes of such a defect when nobody mends it.
@@ -129,6 +146,16 @@ impl FindingCode {
                 "the task is gone from the list and still in the journal; what names its number means another"
             }
             Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",
+            Self::NewerFormat => {
+                "this taskyard neither reads nor writes it, so that nothing of it is lost; the task files are not affected"
+            }
+            Self::LargeJournal => "it takes up space; `taskyard gc` thins what is old",
+            Self::GoneLists => {
+                "they take up space, and `taskyard restore` can bring their tasks back; `taskyard gc` lets go of what is old"
+            }
+            Self::FewWatches => {
+                "what begins to watch a list past the limit is not told of changes, and looks once a second instead"
+            }
             Self::JobWithoutProcess => "it reads as running, and nothing runs",
             Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
             Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",

@@ -6,7 +6,9 @@ use taskyard_core::rules::health::OWNER_SILENCE;
 use taskyard_core::{Job, Team};
 
 use super::finding::{Finding, Fix};
+use super::inotify_use::InotifyUse;
 use super::mending::Mended;
+use super::surroundings::{few_watches, gone_lists, large_journal};
 use crate::jobs::Jobs;
 use crate::teams::{Mended as TeamMended, TeamTrouble, Teams};
 use crate::{Error, Yard};
@@ -18,12 +20,13 @@ pub struct Checkup<'a> {
     jobs: Option<&'a Jobs>,
     teams: Option<&'a Teams>,
     owner_silence: Duration,
+    journal_limit: Option<u64>,
 }
 
 impl<'a> Checkup<'a> {
     /// Returns a checkup of a list alone.
     pub fn of(yard: &'a Yard) -> Self {
-        Self { yard, jobs: None, teams: None, owner_silence: OWNER_SILENCE }
+        Self { yard, jobs: None, teams: None, owner_silence: OWNER_SILENCE, journal_limit: None }
     }
 
     /// Adds the jobs of this machine.
@@ -44,17 +47,40 @@ impl<'a> Checkup<'a> {
         Self { owner_silence, ..self }
     }
 
+    /// Lets the journal be so large before it is told of.
+    #[must_use]
+    pub fn with_journal_limit(self, bytes: u64) -> Self {
+        Self { journal_limit: Some(bytes), ..self }
+    }
+
     /// Looks everything over, changing nothing.
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
         let looked_over = self.yard.look_over()?;
-        let stale_owners = self.yard.stale_owners(&looked_over, self.teams, self.owner_silence)?;
+        let stale_owners = self.yard.stale_owners(&looked_over, self.teams, self.owner_silence);
         let mut findings = looked_over.findings;
-        findings.extend(stale_owners);
-        for job in self.jobs.map(Jobs::without_process).transpose()?.unwrap_or_default() {
-            findings.push(Finding::of_job(&job));
-        }
-        let troubles = self.teams.map(Teams::find_trouble).transpose()?.unwrap_or_default();
+        let owners = known(stale_owners, &mut findings)?;
+        findings.extend(owners);
+        let jobs = self.jobs.map_or(Ok(Vec::new()), |jobs| jobs.without_process().map_err(Error::from));
+        let jobs = known(jobs, &mut findings)?;
+        findings.extend(jobs.iter().map(Finding::of_job));
+        let troubles = self.teams.map_or(Ok(Vec::new()), |teams| teams.find_trouble().map_err(Error::from));
+        let troubles = known(troubles, &mut findings)?;
         findings.extend(troubles.into_iter().map(Finding::of_team));
+        findings.extend(self.surroundings()?);
+        Ok(findings)
+    }
+
+    /// Returns what is worth knowing of the room that our memory takes, and of what the kernel will do.
+    fn surroundings(&self) -> Result<Vec<Finding>, Error> {
+        let mut findings = Vec::new();
+        if let Some(care) = self.yard.store().care() {
+            let size = care.journal_size(self.yard.list_id());
+            findings.extend(self.journal_limit.and_then(|limit| large_journal(size, limit)));
+            // What has become of the list itself is told by its journal.
+            let others = care.gone_memories()?.into_iter().filter(|(list, _)| list != self.yard.list_id());
+            findings.extend(gone_lists(&others.collect::<Vec<_>>()));
+        }
+        findings.extend(InotifyUse::of_this_user().and_then(few_watches));
         Ok(findings)
     }
 
@@ -105,4 +131,15 @@ impl<'a> Checkup<'a> {
         }
         Ok(gone)
     }
+}
+
+/// Returns what was found out; nothing where a newer Taskyard has what would tell, which is told instead, once.
+fn known<T>(found: Result<Vec<T>, Error>, findings: &mut Vec<Finding>) -> Result<Vec<T>, Error> {
+    let error = match found {
+        Err(error) if error.newer_database().is_some() => error,
+        found => return found,
+    };
+    let newer = error.newer_database().map(|(path, format)| Finding::of_newer(path, format));
+    findings.extend(newer.filter(|newer| !findings.contains(newer)));
+    Ok(Vec::new())
 }

@@ -43,8 +43,14 @@ impl Yard {
 
     /// Looks the list over, changing nothing, and returns what was read as well.
     pub(super) fn look_over(&self) -> Result<LookedOver, Error> {
-        let damage = self.journal_damage()?;
-        let mut findings: Vec<Finding> = damage.iter().map(Finding::of_journal).collect();
+        let (damage, mut findings) = match self.journal_damage() {
+            Ok(damage) => {
+                let findings = damage.iter().map(Finding::of_journal).collect();
+                (damage.is_some(), findings)
+            }
+            Err(StoreError::NewerJournal { path, format }) => (true, vec![Finding::of_newer(&path, format)]),
+            Err(error) => return Err(error.into()),
+        };
         let list = match self.store().read(self.list_id()) {
             Ok(list) => list,
             Err(StoreError::NoTask { path, why }) => {
@@ -56,7 +62,7 @@ impl Yard {
         findings.extend(self.defects(&*list)?);
         let (tasks, mut signs) = (list.tasks()?, None);
         // What is missing is told by a journal that is whole.
-        if damage.is_none() {
+        if !damage {
             let problems = list.problems()?;
             let gathered = self.gather(self.signs_wanted(&tasks, &list.leases()?))?;
             let reasons = [Absence::Missing, Absence::Replaced];
@@ -68,6 +74,10 @@ impl Yard {
         }
         let litter = self.store().care().map_or(Ok(Vec::new()), |care| care.litter(self.list_id()))?;
         findings.extend(litter.into_iter().map(Finding::of_litter));
+        if findings.iter().any(|finding| finding.code == FindingCode::NewerFormat) {
+            // Whatever is mended is written into the journal.
+            findings.iter_mut().for_each(|finding| finding.fix = None);
+        }
         Ok(LookedOver { findings, tasks, signs })
     }
 
@@ -113,7 +123,11 @@ impl Yard {
                 }
                 // It will be out of the way; what the journal knew of the task comes back.
                 Some(Fix::Sweep(_)) => {
-                    tasks.extend(self.last_readable(&problem.task)?.and_then(|image| image.task(&problem.task).ok()))
+                    let last = match self.last_readable(&problem.task) {
+                        Err(error) if error.is_of_memory() => None,
+                        last => last?,
+                    };
+                    tasks.extend(last.and_then(|image| image.task(&problem.task).ok()))
                 }
                 _ => drop(hopeless.insert(problem.task.clone())),
             }
@@ -156,7 +170,7 @@ impl Yard {
         }
         let by = match self.last_readable(&task) {
             // What it last held is not known before the journal is mended.
-            Err(StoreError::JournalDamaged { .. }) => return Ok((FindingCode::Unreadable, None)),
+            Err(error) if error.is_of_memory() => return Ok((FindingCode::Unreadable, None)),
             by => by?,
         };
         let doing = match &by {

@@ -231,6 +231,22 @@ impl Finding {
         }
     }
 
+    /// Tells of a database of ours that a newer Taskyard wrote.
+    pub(super) fn of_newer(path: &Path, format: i64) -> Self {
+        Self {
+            code: FindingCode::NewerFormat,
+            task: None,
+            file: file_name(path),
+            message: format!("`{}` was written by a newer taskyard (format {format})", path.display()),
+            fix: None,
+        }
+    }
+
+    /// Tells of something that is worth knowing, and that nobody has to mend yet.
+    pub(super) fn of_surroundings(code: FindingCode, file: Option<String>, message: String) -> Self {
+        Self { code, task: None, file, message, fix: None }
+    }
+
     /// Tells of a file that holds a whole list, and why it cannot be read.
     pub(super) fn of_torn_file(path: PathBuf, why: &Unreadable) -> Self {
         let message = format!("the list cannot be read: {why}");

@@ -3,8 +3,10 @@
 mod checkup;
 mod examining;
 mod finding;
+mod inotify_use;
 mod mending;
 mod owners;
+mod surroundings;
 mod taken_back;
 
 pub use checkup::Checkup;

@@ -160,15 +160,12 @@ impl Handle {
         if !unsettled {
             return;
         }
-        let Ok(queue_file) = self.queue_file() else { return };
-        let settled = Turn::try_take(&self.place, &queue_file).and_then(|turn| match turn {
-            Some(turn) => {
-                let (turn, journal) = self.settled(turn, self.journal()?)?;
+        // The turn is written down beside the journal: where that is a newer Taskyard's, nothing is.
+        let settled = self.try_take_turn().map(|settled| {
+            if let Some((turn, journal)) = settled {
                 drop(turn);
                 self.give_back(journal);
-                Ok(())
             }
-            None => Ok(()),
         });
         if let Err(error) = settled {
             tracing::debug!(%error, "what a dead writer began is left for the next writer");

@@ -28,7 +28,7 @@ pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     }
     let journal = match handle.journal() {
         Ok(journal) => journal,
-        Err(error @ StoreError::JournalDamaged { .. }) => return Err(error),
+        Err(error) if error.is_of_memory() => return Err(error),
         Err(_) => return Ok(true),
     };
     let mut is_complete = false;
@@ -82,7 +82,7 @@ fn write(
     changes: &[&Change],
     queue: &Queue,
 ) -> Result<bool, StoreError> {
-    let state = state::load(&queue.file).unwrap_or_default();
+    let state = state::load_or_new(&queue.file, &queue.path)?;
     if state.busy || state.sequence % 2 == 1 {
         return Ok(false);
     }

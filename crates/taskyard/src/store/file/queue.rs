@@ -42,7 +42,7 @@ impl Queue {
     /// Returns what our processes told each other last, once nobody else can have the turn; none where somebody kept it for so long.
     pub(super) fn words(&mut self, patience: Duration) -> Result<Option<State>, StoreError> {
         loop {
-            let state = state::load(&self.file).unwrap_or_default();
+            let state = state::load_or_new(&self.file, &self.path)?;
             // At the head, and yet somebody is said to be busy or to have gone past: it is dead, or went past another head.
             let is_doubtful = self.is_head && (state.busy || state.is_past_queue);
             if !is_doubtful || self.passing.is_some() {

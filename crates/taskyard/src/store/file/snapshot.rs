@@ -68,7 +68,7 @@ impl FileSnapshot {
         let mut journal = self.handle.journal_to_read();
         let scan = match self.look_with(&mut journal) {
             // What the files hold does not depend on the journal.
-            Err(error @ StoreError::JournalDamaged { .. }) => {
+            Err(error) if error.is_of_memory() => {
                 self.handle.journals.note(&error);
                 journal = None;
                 self.look_with(&mut journal)?
@@ -108,7 +108,7 @@ impl FileSnapshot {
                 let completed =
                     journal.as_ref().map_or(Ok(()), |journal| complete(&mut scan, journal, Revision(before.applied)));
                 return match completed {
-                    Err(error @ StoreError::JournalDamaged { .. }) => {
+                    Err(error) if error.is_of_memory() => {
                         self.handle.journals.note(&error);
                         *journal = None;
                         Ok(scan)

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::private;
+use crate::store::StoreError;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
 const WORDS: usize = 11;
@@ -93,6 +94,20 @@ pub(super) fn load(file: &File) -> Option<State> {
         holder: word(10) as u32,
         holder_space: (word(10) >> 32) as u32,
     })
+}
+
+/// Reads the words, none where nothing was written yet; fails where a newer Taskyard wrote them in another way.
+pub(super) fn load_or_new(file: &File, path: &Path) -> Result<State, StoreError> {
+    if let Some(state) = load(file) {
+        return Ok(state);
+    }
+    let mut magic = [0; 8];
+    match file.read_exact_at(&mut magic, 0).map(|()| magic) {
+        Ok([b'T', b'Y', b'S', b'T', b'A', b'T', b'E', layout @ b'2'..=b'9']) => {
+            Err(StoreError::NewerJournal { path: path.to_owned(), format: i64::from(layout - b'0') })
+        }
+        _ => Ok(State::default()),
+    }
 }
 
 /// Writes the words, all but the holder.
@@ -180,7 +195,19 @@ fn held_name(line: &str) -> Option<HeldName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldName, State, load, load_held, open, save, save_all, save_held};
+    use super::{HeldName, State, load, load_held, load_or_new, open, save, save_all, save_held};
+    use crate::store::StoreError;
+
+    #[test]
+    fn words_that_a_newer_release_wrote_in_another_way_are_not_taken_for_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue");
+        let file = open(&path).unwrap();
+        assert_eq!(load_or_new(&file, &path).unwrap(), State::default());
+        std::os::unix::fs::FileExt::write_all_at(&file, b"TYSTATE2 and more", 0).unwrap();
+        let refused = load_or_new(&file, &path);
+        assert!(matches!(refused, Err(StoreError::NewerJournal { format: 2, .. })), "{refused:?}");
+    }
 
     #[test]
     fn what_is_written_is_read_again() {

@@ -16,7 +16,7 @@ use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
-use crate::store::sidecar::Journal;
+use crate::store::sidecar::{Journal, journal_size, memory_size, sidecar_of};
 use crate::store::{
     FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListInfo, Listener, Litter, Sighting, Snapshot,
     StaleWrite, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
@@ -194,6 +194,22 @@ impl FileCare for FileStore {
         let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let damaged = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
         damaged.collect()
+    }
+
+    fn journal_size(&self, list: &ListId) -> u64 {
+        self.handle(list).place.sidecar.as_deref().map_or(0, journal_size)
+    }
+
+    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
+        let Some(data) = &self.options.data else { return Ok(Vec::new()) };
+        let gone = self.lists_without_a_place()?.into_iter();
+        Ok(gone.map(|(list, path)| (list, memory_size(&sidecar_of(data, &path)))).collect())
+    }
+
+    fn newer_journals(&self) -> Vec<(ListId, i64)> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let newer = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.newer_format()?)));
+        newer.collect()
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {

@@ -1,5 +1,6 @@
 //! Following a list: the kernel tells that something moved, the journal tells what.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +61,8 @@ impl Words {
     }
 }
 
-/// Calls the listener for every commit after `since`, until the subscription is dropped.
+/// Calls the listener for every commit after `since`, until the subscription is dropped. The listener itself is dropped before that
+/// where there is nothing to follow any more: a newer Taskyard has the journal.
 pub fn watch<F: Followed + 'static>(
     followed: Arc<F>,
     since: Revision,
@@ -98,7 +100,9 @@ fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, sin
         // Before looking, so that nothing can move between the look and the watching.
         let is_told = places.keep_up(&followed.places());
         // What is journaled already need not wait until the files have been looked at.
-        tell(followed, &mut told, to, &words.is_over);
+        if tell(followed, &mut told, to, &words.is_over).is_break() {
+            return;
+        }
         let looking = Instant::now();
         let left_to_rest = rested.saturating_duration_since(looking);
         let word = if left_to_rest.is_zero() {
@@ -107,7 +111,9 @@ fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, sin
                 true
             });
             rested = Instant::now() + (looking.elapsed() * REST).min(LONGEST_REST);
-            tell(followed, &mut told, to, &words.is_over);
+            if tell(followed, &mut told, to, &words.is_over).is_break() {
+                return;
+            }
             // Where a writer kept us from recording something, nothing needs to move again before it can be recorded.
             let word = match (is_complete, is_told) {
                 (true, true) => words.hear(None),
@@ -135,19 +141,24 @@ fn follow(followed: &dyn Followed, mut places: PlacesWatched, words: &Words, sin
     }
 }
 
-/// Tells the listener what the journal has beyond what it was told, a page at a time.
-fn tell(followed: &dyn Followed, told: &mut Revision, to: &Listener, is_over: &AtomicBool) {
+/// Tells the listener what the journal has beyond what it was told, a page at a time. Breaks off where a newer Taskyard has the journal
+/// now.
+fn tell(followed: &dyn Followed, told: &mut Revision, to: &Listener, is_over: &AtomicBool) -> ControlFlow<()> {
     loop {
         let entries = followed.entries(&HistoryQuery { since: *told, oldest: Some(PAGE), ..HistoryQuery::default() });
         let entries = match entries {
-            Ok(entries) if entries.is_empty() => return,
+            Ok(entries) if entries.is_empty() => return ControlFlow::Continue(()),
             Ok(entries) => entries,
-            Err(error) => return tracing::warn!(%error, "cannot read the journal"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the journal");
+                let is_newer = matches!(error, StoreError::NewerJournal { .. });
+                return if is_newer { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            }
         };
         for event in events(followed, entries) {
             // Whoever ends it waits for this thread.
             if is_over.load(Ordering::SeqCst) {
-                return;
+                return ControlFlow::Continue(());
             }
             *told = event.revision;
             if catch_unwind(AssertUnwindSafe(|| to(&event))).is_err() {

@@ -19,7 +19,7 @@ use super::images::RecentImages;
 use super::mapping::map_files;
 use super::pool::Seat;
 use super::schema::JOURNAL;
-use super::stamp::{Marks, StampFile};
+use super::stamp::{Marks, Stamp, StampFile};
 use super::sums;
 use crate::sqlite::{Database, beside};
 use crate::store::{Occupant, StoreError};
@@ -142,16 +142,17 @@ impl Journal {
     pub(in crate::store) fn is_current(&self) -> bool {
         self.checked.set(Instant::now());
         let stamp = self.stamp.as_ref().and_then(StampFile::read);
-        let is_same = stamp.is_some_and(|stamp| stamp.generation == self.generation && !stamp.is_damaged());
+        let is_ours = |stamp: &Stamp| stamp.generation == self.generation && !stamp.is_damaged() && !stamp.is_newer();
+        let is_same = stamp.as_ref().is_some_and(is_ours);
         let is_there = |log: &File| log.metadata().is_ok_and(|log| log.nlink() > 0);
         is_same
             && fs::metadata(&self.database.path).is_ok_and(|found| found.ino() == self.inode)
             && self.log.as_ref().is_none_or(is_there)
     }
 
-    /// Tells the same, as it was a moment ago or as it is now.
+    /// Tells the same, as it was a moment ago or as it is now. That no newer Taskyard has written it is true at this moment.
     pub(in crate::store) fn was_current_lately(&self) -> bool {
-        self.checked.get().elapsed() < LATELY || self.is_current()
+        (self.checked.get().elapsed() < LATELY || self.is_current()) && self.database.known_format("read").is_ok()
     }
 
     /// Waits until every commit so far is on the disk.
@@ -208,7 +209,7 @@ impl Journal {
     /// Returns a remembered fact.
     pub(in crate::store) fn fact<T: FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
         let value = |row: &Row<'_>| sums::check(row, "facts").and_then(|()| row.get(1));
-        self.row("SELECT * FROM facts WHERE key = ?1", [key], value)
+        self.row("SELECT key, value, sum FROM facts WHERE key = ?1", [key], value)
     }
 
     /// Remembers a fact.
@@ -258,14 +259,14 @@ impl Journal {
 
     /// Writes a row, with a checksum after its columns; returns how many were written.
     pub(super) fn write(&self, sql: &str, columns: &[&dyn ToSql]) -> Result<usize, StoreError> {
-        let written = || sums::execute(&mut self.database.connection.prepare_cached(sql)?, columns);
-        written().map_err(|error| judge(self.database.failed("write")(error)))
+        let written = |connection: &Connection| sums::execute(&mut connection.prepare_cached(sql)?, columns);
+        self.database.change(written).map_err(judge)
     }
 
     /// Writes a row with a checksum that was made of other columns than these.
     pub(super) fn write_with_sum(&self, sql: &str, columns: &[&dyn ToSql], sum: i64) -> Result<usize, StoreError> {
-        let written = || sums::execute_with(&mut self.database.connection.prepare_cached(sql)?, columns, sum);
-        written().map_err(|error| judge(self.database.failed("write")(error)))
+        let written = |connection: &Connection| sums::execute_with(&mut connection.prepare_cached(sql)?, columns, sum);
+        self.database.change(written).map_err(judge)
     }
 
     /// Returns the checksum of a row of these columns.

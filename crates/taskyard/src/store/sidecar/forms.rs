@@ -26,7 +26,7 @@ impl Journal {
         if self.has_forms()? {
             return Ok(());
         }
-        self.database.batch("create", &FORMS.creation()).map_err(judge)
+        self.database.transact(|database| database.batch("create", &FORMS.creation())).map_err(judge)
     }
 
     /// Returns every form.
@@ -34,12 +34,14 @@ impl Journal {
         if !self.has_forms()? {
             return Ok(BTreeMap::new());
         }
-        Ok(self.rows("SELECT * FROM forms", [], formed)?.into_iter().collect())
+        Ok(self.rows("SELECT task, form, image, sum FROM forms", [], formed)?.into_iter().collect())
     }
 
     /// Returns one form.
     pub(super) fn form(&self, task: &TaskId) -> Result<Option<Formed>, StoreError> {
-        self.row("SELECT * FROM forms WHERE task = ?1", [Key(task)], |row| formed(row).map(|(_, formed)| formed))
+        self.row("SELECT task, form, image, sum FROM forms WHERE task = ?1", [Key(task)], |row| {
+            formed(row).map(|(_, formed)| formed)
+        })
     }
 
     /// Remembers a form.

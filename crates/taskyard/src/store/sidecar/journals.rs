@@ -19,6 +19,8 @@ pub(in crate::store) struct Journals {
     has_forms: bool,
     pool: JournalPool,
     damage: Mutex<Option<JournalDamage>>,
+    /// The format of the journal, where a newer Taskyard has it.
+    newer: Mutex<Option<i64>>,
     /// The stale writes of others that were recorded through these connections and nobody has taken up yet.
     stale_writes: Mutex<Vec<StaleWrite>>,
 }
@@ -32,6 +34,7 @@ impl Journals {
             has_forms: false,
             pool: JournalPool::default(),
             damage: Mutex::default(),
+            newer: Mutex::default(),
             stale_writes: Mutex::default(),
         }
     }
@@ -73,7 +76,7 @@ impl Journals {
             return None;
         }
         let opened = self.open().or_else(|error| match error {
-            StoreError::JournalDamaged { .. } => Err(error),
+            error if error.is_of_memory() => Err(error),
             // Not ours to write to: reading is still possible where the database can be opened as it is.
             error => {
                 tracing::debug!(%error, "opening the journal for reading only");
@@ -97,14 +100,14 @@ impl Journals {
         if journal.is_current() { Ok(journal) } else { self.take() }
     }
 
-    /// Reads with the journal; where it turns out to be damaged, without it.
+    /// Reads with the journal; where it turns out to be damaged or a newer Taskyard's, without it.
     pub(in crate::store) fn reading<T>(
         &self,
         read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let Some(journal) = self.take_to_read() else { return read(None) };
         match read(Some(&journal)) {
-            Err(error @ StoreError::JournalDamaged { .. }) => {
+            Err(error) if error.is_of_memory() => {
                 self.note(&error);
                 read(None)
             }
@@ -131,23 +134,30 @@ impl Journals {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns the format of the journal, where a newer Taskyard has it.
+    pub(in crate::store) fn newer_format(&self) -> Option<i64> {
+        *self.newer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns what is known to be wrong with the journal as the error of somebody who needs it.
     pub(in crate::store) fn refusal(&self) -> Option<StoreError> {
         let path = self.sidecar.as_ref()?.join(DATABASE);
         match self.damage() {
             Some(what) => Some(StoreError::JournalDamaged { path, what }),
-            None if path.exists() => self.take().err(),
+            None if path.exists() || path.with_file_name("stamp").exists() => self.take().err(),
             None => None,
         }
     }
 
-    /// Remembers that the journal turned out to be damaged, where an error says so.
+    /// Remembers that the journal turned out to be damaged or a newer Taskyard's, where an error says so.
     pub(in crate::store) fn note(&self, error: &StoreError) {
-        if let StoreError::JournalDamaged { what, .. } = error {
-            self.set_damage(Some(what.clone()));
-            // They lead to the same files.
-            self.pool.clear();
+        match error {
+            StoreError::JournalDamaged { what, .. } => self.set_damage(Some(what.clone())),
+            StoreError::NewerJournal { format, .. } => self.set_newer(Some(*format)),
+            _ => return,
         }
+        // They lead to the same files.
+        self.pool.clear();
     }
 
     /// Forgets every connection and what was known to be wrong: there is another database now.
@@ -170,10 +180,17 @@ impl Journals {
 
     fn remember(&self, opened: Result<Journal, StoreError>) -> Result<Journal, StoreError> {
         match &opened {
-            Ok(journal) => self.set_damage(journal.found.clone()),
+            Ok(journal) => {
+                self.set_damage(journal.found.clone());
+                self.set_newer(None);
+            }
             Err(error) => self.note(error),
         }
         opened
+    }
+
+    fn set_newer(&self, format: Option<i64>) {
+        *self.newer.lock().unwrap_or_else(PoisonError::into_inner) = format;
     }
 
     fn set_damage(&self, damage: Option<JournalDamage>) {

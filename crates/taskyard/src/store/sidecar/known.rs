@@ -12,6 +12,8 @@ use crate::store::StoreError;
 
 /// The table of last known states.
 const TABLE: &str = "known";
+/// The columns by whose places the last known state of a file is read.
+const KNOWN_COLUMNS: &str = "SELECT task, inode, mtime, size, seen, content, mode, sum FROM known";
 /// The fact that says when a look last found files that are gone now, in milliseconds.
 const LAST_LOOK: &str = "seen";
 
@@ -53,18 +55,19 @@ pub(in crate::store) struct KnownPrint {
 impl Journal {
     /// Returns the last known state of one file.
     pub(in crate::store) fn known(&self, task: &TaskId) -> Result<Option<Known>, StoreError> {
-        self.row("SELECT * FROM known WHERE task = ?1", [Key(task)], |row| known(row).map(|(_, known)| known))
+        let sql = format!("{KNOWN_COLUMNS} WHERE task = ?1");
+        self.row(&sql, [Key(task)], |row| known(row).map(|(_, known)| known))
     }
 
     /// Returns the last known state of every file.
     pub(in crate::store) fn all_known(&self) -> Result<Vec<(TaskId, Known)>, StoreError> {
-        self.rows("SELECT * FROM known", [], known)
+        self.rows(KNOWN_COLUMNS, [], known)
     }
 
     /// Returns every known file with its fingerprint, and the task in it. The contents themselves are left where they are:
     /// for a file that has not changed nobody needs them.
     pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
-        self.rows("SELECT * FROM known", [], |row| {
+        self.rows(KNOWN_COLUMNS, [], |row| {
             sums::check(row, TABLE)?;
             let id = task_id(row.get_ref(0)?);
             let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
@@ -77,7 +80,7 @@ impl Journal {
         &self,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<KnownPrint>, StoreError> {
-        self.rows("SELECT * FROM known", [], |row| {
+        self.rows(KNOWN_COLUMNS, [], |row| {
             sums::check(row, TABLE)?;
             let id = task_id(row.get_ref(0)?);
             let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();

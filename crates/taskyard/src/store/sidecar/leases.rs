@@ -15,10 +15,14 @@ use crate::store::kit::StagedLeases;
 /// The last token that was given out.
 pub(super) const TOKEN: &str = "token";
 
+/// The columns by whose places a lease is read.
+const LEASE_COLUMNS: &str = "SELECT task, agent, token, taken, ttl, ends, ends_since_boot, ends_boot, pid, started, process_boot, \
+    grace, machine, pid_space, sum FROM leases";
+
 impl Journal {
     /// Returns every lease, by task.
     pub(in crate::store) fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        self.rows("SELECT * FROM leases ORDER BY task", [], lease)
+        self.rows(&format!("{LEASE_COLUMNS} ORDER BY task"), [], lease)
     }
 
     /// Returns the leases for a transaction to stage over.
@@ -46,9 +50,9 @@ impl Journal {
     /// Gives leases new ends, those that are still the same.
     pub(in crate::store) fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
         let transaction = self.begin()?;
+        let query = format!("{LEASE_COLUMNS} WHERE task = ?1 AND token = ?2");
         for Lease { task, token, ends, .. } in leases {
-            let query = "SELECT * FROM leases WHERE task = ?1 AND token = ?2";
-            if let Some(same) = self.row(query, params![Key(task), token.0.cast_signed()], lease)? {
+            if let Some(same) = self.row(&query, params![Key(task), token.0.cast_signed()], lease)? {
                 self.write_lease(&Lease { ends: ends.clone(), ..same })?;
             }
         }

@@ -66,7 +66,7 @@ impl Journal {
 
     fn fate(&self, token: &str) -> Result<String, StoreError> {
         let peer = |row: &Row<'_>| sums::check(row, "moves").and_then(|()| row.get(1));
-        self.one("SELECT * FROM moves WHERE token = ?1", [token], peer)
+        self.one("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)
     }
 
     /// Strikes a note off.
@@ -81,7 +81,7 @@ impl Journal {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         };
         let rows: Vec<(String, String, String)> =
-            self.rows("SELECT * FROM moves WHERE payload IS NOT NULL", [], columns)?;
+            self.rows("SELECT token, peer, payload, sum FROM moves WHERE payload IS NOT NULL", [], columns)?;
         Ok(rows.into_iter().filter_map(|(token, peer, payload)| noted(token, peer, &payload)).collect())
     }
 }

@@ -16,6 +16,7 @@ use super::verdict;
 use crate::private::{has_database, make_directory, prepare_database};
 use crate::sqlite::{Alone, Database};
 use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
 
 /// Where a journal was begun whose predecessor is gone: a revision, a space, a number.
 pub(super) const BEGUN: &str = "begun";
@@ -95,6 +96,9 @@ impl Journal {
         if !found.reaches(expected) {
             return Err(damaged(&sidecar, older(found, expected)));
         }
+        if stamp.format < FORMAT.unsigned_abs() {
+            file.raise_format();
+        }
         self.found = (stamp.standstill == Standstill::BegunAnew).then(|| verdict::read(&sidecar));
         (self.stamp, self.generation) = (Some(file), stamp.generation);
         Ok(())
@@ -132,11 +136,7 @@ impl Journal {
             }
             // Somebody was before us.
             FORMAT => {}
-            _ => {
-                journal.end(journal.database.begin_upgrade(&alone).map_err(judge)?)?;
-                journal.sync()?;
-                file.raise_flushed(journal.marks()?);
-            }
+            _ => journal.upgrade(&alone, &file)?,
         }
         if is_gone {
             file.change(|now| {
@@ -147,6 +147,24 @@ impl Journal {
         drop(alone);
         journal.hold_against(Some((file, stamp)))?;
         Ok(journal)
+    }
+
+    /// Gives a database of an older format what is new. Whoever is killed meanwhile leaves the older format or today's, and nothing in
+    /// between.
+    fn upgrade(&mut self, alone: &Alone, file: &StampFile) -> Result<(), StoreError> {
+        // Before the database: where it says more than the stamp, it is damaged.
+        if !file.raise_format() {
+            let path = self.database.path.with_file_name("stamp");
+            return Err(StoreError::io("cannot write", path)(io::ErrorKind::WouldBlock.into()));
+        }
+        reach("upgrade: stamped");
+        self.end(self.database.begin_upgrade(alone).map_err(judge)?)?;
+        reach("upgrade: committed");
+        self.sync()?;
+        reach("upgrade: flushed");
+        file.raise_flushed(self.marks()?);
+        reach("upgrade: marked");
+        Ok(())
     }
 
     /// Writes the tables of a new database that goes on above these marks.
@@ -162,10 +180,11 @@ impl Journal {
     }
 }
 
-/// Returns the stamp; fails where it says that the journal is damaged, or is damaged itself.
+/// Returns the stamp; fails where it says that the journal is damaged or a newer Taskyard's, or is damaged itself.
 fn refuse_damaged(sidecar: &Path) -> Result<Stamped, StoreError> {
     let stamped = look_at_stamp(sidecar).map_err(|what| damaged(sidecar, what))?;
     match &stamped {
+        Some((_, stamp)) if stamp.is_newer() => Err(newer(sidecar, stamp)),
         Some((_, stamp)) if stamp.is_damaged() => Err(damaged(sidecar, verdict::read(sidecar))),
         _ => Ok(stamped),
     }
@@ -199,8 +218,19 @@ fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool
     }
 }
 
-/// Keeps what was found wrong with the journal in a sidecar, and returns it as an error.
+/// Says that a newer Taskyard has the journal in a sidecar.
+pub(super) fn newer(sidecar: &Path, stamp: &Stamp) -> StoreError {
+    StoreError::NewerJournal { path: sidecar.join(DATABASE), format: stamp.newer_format() }
+}
+
+/// Keeps what was found wrong with the journal in a sidecar, and returns it as an error. What a newer Taskyard writes makes no sense to
+/// whoever is older, and is not damaged by that.
 pub(super) fn damaged(sidecar: &Path, what: JournalDamage) -> StoreError {
+    if let Ok(Some((_, stamp))) = look_at_stamp(sidecar)
+        && stamp.is_newer()
+    {
+        return newer(sidecar, &stamp);
+    }
     verdict::keep(sidecar, &what);
     StoreError::JournalDamaged { path: sidecar.join(DATABASE), what }
 }

@@ -234,9 +234,13 @@ impl Drop for Copy<'_> {
 /// Returns the whole rows of a table, without their checksums: from its beginning, from its end, and one by one.
 fn rows(old: &Database, source: &Source) -> Vec<Vec<Value>> {
     let there = old.columns_of(source.table).unwrap_or_default();
-    let columns: Vec<String> = source
-        .table
-        .column_names()
+    // An entry is rebuilt with what stands after its checksum.
+    let wanted = match source.table.name {
+        "entries" => source.table.column_names().collect(),
+        _ => sums::columns_of(source.table),
+    };
+    let columns: Vec<String> = wanted
+        .into_iter()
         .map(|column| if there.iter().any(|name| name == column) { format!("\"{column}\"") } else { "NULL".to_owned() })
         .collect();
     let (columns, name) = (columns.join(", "), source.table.name);
@@ -285,7 +289,7 @@ fn each_row(
 /// Returns the columns of a row before its checksum, where it matches that.
 fn whole_row(row: &Row<'_>, table: &Table) -> rusqlite::Result<Vec<Value>> {
     sums::check(row, table.name)?;
-    (0..table.column_names().count() - 1).map(|place| row.get(place)).collect()
+    (0..sums::columns_of(table).len() - 1).map(|place| row.get(place)).collect()
 }
 
 /// Returns the columns of an entry before its checksum, with its images as a whole, where they can be rebuilt and match it.

@@ -77,9 +77,21 @@ pub(super) struct Stamp {
     flushed: Marks,
     /// The format of the database.
     pub(super) format: u64,
+    /// How a newer Taskyard lays the stamp out, where one wrote it; then nothing else of it is known.
+    newer_layout: Option<u8>,
 }
 
 impl Stamp {
+    /// Tells whether a newer Taskyard wrote the stamp, or writes the database or is about to.
+    pub(super) fn is_newer(&self) -> bool {
+        self.newer_layout.is_some() || self.format > FORMAT.unsigned_abs()
+    }
+
+    /// Returns the higher number by which a newer Taskyard is told.
+    pub(super) fn newer_format(&self) -> i64 {
+        self.newer_layout.map_or_else(|| self.format.cast_signed(), i64::from)
+    }
+
     /// Returns how far the journal must go.
     pub(super) fn expected(&self) -> Marks {
         if self.boot == this_boot() { self.flushed.max(self.committed) } else { self.flushed }
@@ -89,6 +101,10 @@ impl Stamp {
         let mut words = [0; WORDS];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);
+        }
+        if let [b'T', b'Y', b'S', b'T', b'A', b'M', b'P', layout @ b'2'..=b'9', ..] = bytes {
+            let newer_layout = Some(layout - b'0');
+            return Some(Self { count: u64::MAX, newer_layout, ..Self::default() });
         }
         let summed = bytes.get(..(WORDS - 1) * 8)?;
         if words[0] != MAGIC || words[WORDS - 1] != u64::from(crc32fast::hash(summed)) {
@@ -107,6 +123,7 @@ impl Stamp {
             committed: marks(5),
             flushed: marks(8),
             format: words[11],
+            newer_layout: None,
         })
     }
 
@@ -174,6 +191,11 @@ impl StampFile {
         slot(0).into_iter().chain(slot(SLOT)).max_by_key(|stamp| stamp.count)
     }
 
+    /// Notes that the database is about to get today's format; returns whether it is noted.
+    pub(super) fn raise_format(&self) -> bool {
+        self.change(|stamp| stamp.format = stamp.format.max(FORMAT.unsigned_abs())) && self.0.sync_data().is_ok()
+    }
+
     /// Notes that a commit exists in this boot.
     pub(super) fn raise_committed(&self, marks: Marks) {
         self.change_in(PATIENCE, |stamp| stamp.commit(marks));
@@ -200,7 +222,8 @@ impl StampFile {
             }
             thread::sleep(Duration::from_micros(50));
         }
-        let written = self.read().is_some_and(|before| {
+        // What a newer Taskyard wrote is left to it.
+        let written = self.read().filter(|before| !before.is_newer()).is_some_and(|before| {
             let mut stamp = before;
             change(&mut stamp);
             stamp.count += 1;
@@ -279,6 +302,23 @@ mod tests {
         }
         stamp.0.set_len(0).unwrap();
         assert_eq!(stamp.read(), None);
+    }
+
+    #[test]
+    fn a_stamp_that_a_newer_release_wrote_or_raised_is_left_as_it_is() {
+        let sidecar = tempfile::tempdir().unwrap();
+        let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
+        stamp.change(|stamp| stamp.format = 99);
+        let raised = stamp.read().unwrap();
+        assert_eq!((raised.is_newer(), raised.newer_format()), (true, 99));
+        stamp.raise_flushed(marks(1));
+        assert_eq!(stamp.read(), Some(raised));
+        for slot in 0..2 {
+            stamp.0.write_all_at(b"TYSTAMP2", slot * SLOT as u64).unwrap();
+        }
+        let other = stamp.read().unwrap();
+        assert_eq!((other.is_newer(), other.newer_format()), (true, 2));
+        assert!(!stamp.raise_format());
     }
 
     #[test]

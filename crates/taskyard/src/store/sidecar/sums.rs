@@ -6,6 +6,7 @@ use rusqlite::{CachedStatement, Row, ToSql};
 use taskyard_core::Image;
 
 use super::images::{self, Images};
+use crate::sqlite::Table;
 
 /// Columns are gathered up to this many bytes before they are summed: one long run costs less than many short ones.
 const GATHERED: usize = 256;
@@ -15,6 +16,14 @@ const GATHERED: usize = 256;
 #[error("a row of `{table}` does not match its checksum")]
 pub(super) struct WrongSum {
     pub(super) table: &'static str,
+}
+
+/// Returns the columns that a checksum is made of, in their order, and the checksum itself. What a format adds comes after it.
+pub(super) fn columns_of(table: &Table) -> Vec<&'static str> {
+    let mut columns: Vec<&str> = table.column_names().collect();
+    let end = columns.iter().position(|column| *column == "sum").map_or(columns.len(), |sum| sum + 1);
+    columns.truncate(end);
+    columns
 }
 
 /// Writes one row: its columns, and after them their checksum.

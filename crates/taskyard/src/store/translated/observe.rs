@@ -26,7 +26,15 @@ pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
     if sight.outside.is_empty() && !sight.is_unsettled {
         return Ok(true);
     }
-    Ok(record_what_is_new(handle)?.is_some())
+    match record_what_is_new(handle) {
+        Ok(recorded) => Ok(recorded.is_some()),
+        Err(error) if error.is_of_memory() => Err(error),
+        // Whoever only reads is not troubled by a journal that cannot be written.
+        Err(error) => {
+            tracing::debug!(%error, "outside changes are not recorded");
+            Ok(true)
+        }
+    }
 }
 
 /// Records what other programs did, and finishes what ours began, where nobody is at it. Returns the list as it is then, for a

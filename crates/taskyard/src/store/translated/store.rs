@@ -15,7 +15,7 @@ use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
-use crate::store::sidecar::Journal;
+use crate::store::sidecar::{Journal, journal_size, memory_size, sidecar_of};
 use crate::store::{
     FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListInfo, Listener, Litter, Snapshot, StaleWrite,
     Store, StoreError, Subscription, Txn, TxnPair,
@@ -169,6 +169,21 @@ impl<F: Form> FileCare for TranslatedStore<F> {
         let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let damaged = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
         damaged.collect()
+    }
+
+    fn journal_size(&self, list: &ListId) -> u64 {
+        journal_size(&self.handle(list).sidecar)
+    }
+
+    fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
+        let gone = self.lists_without_a_place()?.into_iter();
+        Ok(gone.map(|(list, path)| (list, memory_size(&sidecar_of(&self.data, &path)))).collect())
+    }
+
+    fn newer_journals(&self) -> Vec<(ListId, i64)> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let newer = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.newer_format()?)));
+        newer.collect()
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {

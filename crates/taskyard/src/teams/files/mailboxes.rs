@@ -17,6 +17,12 @@ use crate::teams::{Acknowledged, LeadMail, Mailbox, Mailboxes, Posted, SentFound
 impl Mailboxes for FileTeams {
     fn deliver(&self, posted: &Posted<'_>) -> Result<bool, TeamError> {
         let is_client = self.options.rules.is_client();
+        // What is sent and then refused would be sent again.
+        if let Err(error) = self.remembered(|_| Ok(()))
+            && error.newer_database().is_some()
+        {
+            return Err(error);
+        }
         let path = match is_client {
             true => self.places.inbox_in(posted.team.inbox_directory(), posted.to),
             false => self.places.inbox_to_write(posted.team, posted.to),

@@ -87,6 +87,7 @@ impl FileTeams {
     /// Does something with our memory, making it where there is none.
     pub(super) fn remember<T>(&self, work: impl FnOnce(&mut Memory) -> Result<T, TeamError>) -> Result<T, TeamError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.as_ref().map_or(Ok(()), Memory::must_be_known)?;
         if memory.is_none() {
             *memory = Some(Memory::open(&self.options.data)?);
         }
@@ -102,6 +103,7 @@ impl FileTeams {
         work: impl FnOnce(&mut Memory) -> Result<T, TeamError>,
     ) -> Result<T, TeamError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.as_ref().map_or(Ok(()), Memory::must_be_known)?;
         if memory.is_none() {
             *memory = Memory::look(&self.options.data)?;
         }

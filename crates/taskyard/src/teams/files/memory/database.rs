@@ -26,6 +26,11 @@ impl Memory {
     pub(in crate::teams::files) fn open(data: &Path) -> Result<Self, TeamError> {
         Ok(Self { database: Database::open(data, &MEMORY)? })
     }
+
+    /// Fails where a newer Taskyard has written the database since it was opened.
+    pub(in crate::teams::files) fn must_be_known(&self) -> Result<(), TeamError> {
+        Ok(self.database.known_format("read").map(drop)?)
+    }
 }
 
 #[cfg(test)]

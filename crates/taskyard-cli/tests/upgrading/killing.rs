@@ -1,0 +1,84 @@
+//! Whoever upgrades is killed, at any step.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use taskyard_testkit::{OldYard, Rows, Scale};
+
+use crate::{is_as_the_journal_says, what_was_added, yard};
+
+/// A list of each kind, those with leases, and one whose last commit was broken off.
+const LISTS: [(&str, &str); 5] =
+    [("claude", "long"), ("claude", "broken-off"), ("file", "own"), ("document", "own"), ("teaching", "own")];
+
+/// Returns the numbers of the steps at which a command is to be killed: every distinct one that belongs to an upgrade, and at full scale
+/// every one there is.
+fn steps(yard: &OldYard, words: &str) -> Vec<usize> {
+    let trace = yard.home().join("trace");
+    let ran = yard.run_with(&format!("any=trace:{}", trace.display()), words);
+    assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+    let steps = fs::read_to_string(&trace).unwrap_or_default();
+    let is_of_upgrade = |step: &str| step.starts_with("upgrade:");
+    assert!(steps.lines().filter(|step| is_of_upgrade(step)).count() >= 3, "`{words}` upgrades nothing: {steps}");
+    let is_full = Scale::from_environment(0.1).is_full();
+    let mut taken = BTreeSet::new();
+    let mut is_taken = |step: &str| is_full || (is_of_upgrade(step) && taken.insert(step.to_owned()));
+    steps.lines().enumerate().filter(|(_, step)| is_taken(step)).map(|(number, _)| number + 1).collect()
+}
+
+#[test]
+fn an_upgrade_of_a_list_that_is_killed_at_any_step_loses_nothing() {
+    for name in OldYard::ALL {
+        for (kind, list) in LISTS {
+            let words = |yard: &OldYard| format!("create New --json {}", yard.list(kind, list).flags());
+            let traced = yard(name);
+            for step in steps(&traced, &words(&traced)) {
+                let yard = yard(name);
+                let list = yard.list(kind, list);
+                let (written, leases) = (list.entries(), list.leases());
+                let killed = yard.run_with(&format!("any*{step}=kill"), &words(&yard));
+                assert!(killed.was_killed(), "{list:?} at {step}: {killed:?}");
+                let again = yard.run(&format!("create Again --json {}", list.flags()));
+                assert_eq!(again.code, Some(0), "{list:?} at {step}: {again:?}");
+                what_was_added(&yard, &list, &written);
+                let store = yard.open(&list);
+                is_as_the_journal_says(&*store, &list);
+                let now = store.read(&list.id()).unwrap().leases().unwrap();
+                for (task, ..) in leases.iter().filter(|(_, agent, _)| agent == "bob") {
+                    let is_kept = now.iter().any(|lease| lease.task.as_str() == task);
+                    assert!(is_kept, "{list:?} at {step}: the lease on {task} is lost");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_upgrade_of_the_machines_or_the_teams_database_that_is_killed_at_any_step_loses_nothing() {
+    // The later yards have both as they are today.
+    let name = OldYard::ALL[0];
+    let send = "send --team crew --as bob --to cid Hello --json";
+    for (database, words) in [("machine.sqlite", "use came"), ("teams.sqlite", send)] {
+        for step in steps(&yard(name), words) {
+            let yard = yard(name);
+            let path = yard.data().join(database);
+            let before = Rows::of(&path);
+            let killed = yard.run_with(&format!("any*{step}=kill"), words);
+            assert!(killed.was_killed(), "{database} at {step}: {killed:?}");
+            assert_eq!(yard.run(words).code, Some(0), "{database} at {step}");
+            let after = before.again_in(&path);
+            for (table, is_written) in
+                before.tables().map(|table| (table, ["bindings", "sent", "seats"].contains(&table)))
+            {
+                if is_written {
+                    assert!(after.count(table) >= before.count(table), "{table} at {step}");
+                } else {
+                    assert_eq!(after.rows(table), before.rows(table), "{table} at {step}");
+                }
+            }
+            let jobs = yard.run("job list --json").json()["jobs"].as_array().unwrap().len();
+            let messages = yard.run("inbox --as bob --team crew --json").json()["messages"].as_array().unwrap().len();
+            assert_eq!((jobs, messages), (3, 3), "{database} at {step}");
+        }
+    }
+}
