@@ -36,14 +36,22 @@ pub(crate) fn run() -> ExitCode {
     if let Some(code) = background(&typed, &environment) {
         return code;
     }
-    let (exit, output) = match Arguments::try_parse_from(&typed) {
-        Ok(arguments) => execute(arguments, environment),
-        Err(error) => refuse(&error, &typed, &environment),
-    };
-    finish(exit, output)
+    match Arguments::try_parse_from(&typed) {
+        Ok(arguments) => {
+            let (exit, output, context) = execute(arguments, environment);
+            let code = finish(exit, output);
+            // Closing the lists may take the disk a while, and the answer is out.
+            drop(context);
+            code
+        }
+        Err(error) => {
+            let (exit, output) = refuse(&error, &typed, &environment);
+            finish(exit, output)
+        }
+    }
 }
 
-fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
+fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<Context>) {
     let Arguments { globals, command } = arguments;
     logging::start(environment.log.as_deref());
     signals::survive_file_size_limits();
@@ -80,7 +88,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output) {
         Err(problem) => output.problem(&with_the_way_back(problem, &context)),
     };
     output.consider_list_named();
-    (exit, output)
+    (exit, output, context)
 }
 
 /// Tells the store of a test build at which step to stop.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, JournalDump, Ran, Random, Scale, copy_log, dump_journal};
+use taskyard_testkit::{HeldLog, Home, JournalDump, Ran, Random, Scale, copy_log, dump_journal};
 
 /// Nobody of consequence: root is not held back by permissions.
 const NOBODY: u32 = 65534;
@@ -46,6 +46,7 @@ impl Yard {
         yard.ask(&format!("delete {}", ids[3]));
         yard.ask(&format!("claim {}", ids[4]));
         copy_log(&yard.sidecar());
+        let log = HeldLog::of(&yard.sidecar());
         if kept == Kept::Files {
             let path = yard.home.task_file("9");
             fs::write(&path, fs::read_to_string(&path).unwrap().replace("Task8", "Outside")).unwrap();
@@ -55,6 +56,7 @@ impl Yard {
         yard.ask(&format!("delete {}", ids[7]));
         yard.ask(&format!("update {} --description last", ids[0]));
         assert_eq!(yard.run("doctor").code, Some(0), "{kept:?}");
+        drop(log);
         yard
     }
 
@@ -280,7 +282,7 @@ fn a_journal_that_is_gone_is_begun_anew_above_it_and_told_until_it_is_mended() {
         let yard = Yard::new(kept);
         let revision = yard.ask("list")["revision"].as_u64().unwrap();
         for part in ["", "-wal", "-shm"] {
-            fs::remove_file(yard.sidecar().join(format!("journal.sqlite{part}"))).unwrap();
+            let _ = fs::remove_file(yard.sidecar().join(format!("journal.sqlite{part}")));
         }
         let created = yard.run("create Next --json");
         assert_eq!(created.code, Some(0), "{created:?}");

@@ -26,6 +26,7 @@ pub mod team_suite;
 
 mod counting_teams;
 mod databases;
+mod disk_use;
 mod home;
 mod journal_dump;
 mod listing;
@@ -49,8 +50,9 @@ mod turned_world;
 
 pub use counting_teams::CountingTeams;
 pub use databases::{HeldDatabase, set_database_format, upgrade_beyond_today};
+pub use disk_use::DiskUse;
 pub use home::{Home, Ran};
-pub use journal_dump::{JournalDump, copy_log, dump_journal};
+pub use journal_dump::{HeldLog, JournalDump, copy_log, dump_journal};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
 pub use log_store::LogStore;
 pub use long_journal::write_long_journal;

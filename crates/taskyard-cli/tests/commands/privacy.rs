@@ -135,7 +135,7 @@ fn another_user_reads_no_command_line_and_holds_no_lock_of_ours() {
         set(&test.path("."), 0o755);
         let mut found = Vec::new();
         below(&test.path("data"), &mut found);
-        let names = ["machine.sqlite", "queue", "journal.sqlite", "journal.sqlite-shm", "teams.sqlite", "machine.turn"];
+        let names = ["machine.sqlite", "queue", "journal.sqlite", "stamp", "teams.sqlite", "machine.turn"];
         for name in names {
             let path = found.iter().find(|path| path.ends_with(name)).unwrap_or_else(|| panic!("no {name}"));
             let path = path.to_str().unwrap();

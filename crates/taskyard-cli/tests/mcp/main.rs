@@ -25,6 +25,7 @@ mod recording;
 mod repeating;
 mod resources;
 mod sessions;
+mod short_sessions;
 mod special_files;
 mod stdio;
 mod subagents;

@@ -61,7 +61,7 @@ impl Database {
             .and_then(|database| database.known_format("read").map(|format| (database, format)));
         let (database, format) = match opened {
             Err(error) if error.is_forbidden() => {
-                let database = Self::set_up(path, schema, open_unchanging)?;
+                let database = Self::connect_unchanging(path, schema)?;
                 let format = database.known_format("read")?;
                 (database, format)
             }
@@ -81,6 +81,11 @@ impl Database {
     /// Opens a database that is there, to read it.
     pub(crate) fn connect_to_read(path: PathBuf, schema: &'static Schema) -> Result<Self, DatabaseError> {
         Self::set_up(path, schema, |path| open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY))
+    }
+
+    /// Opens a database that is there and that nobody can change, to read it without anything beside it.
+    pub(crate) fn connect_unchanging(path: PathBuf, schema: &'static Schema) -> Result<Self, DatabaseError> {
+        Self::set_up(path, schema, open_unchanging)
     }
 
     fn set_up(

@@ -1,24 +1,54 @@
-//! In which boot of the machine a list was last looked after.
+//! In which boot of the machine a list was last looked after. The stamp has room for it; a file of its own takes a block.
 
-use std::io::Write as _;
+use std::fs;
+use std::io;
 use std::path::Path;
 
+use super::stamp::StampFile;
+use crate::clock;
 use crate::regular_file;
 use crate::store::StoreError;
-use crate::{clock, private};
 
-const BOOT_FILE: &str = "boot";
+/// Where older releases kept it.
+const OLD_FILE: &str = "boot";
 /// The names of boots are shorter than this.
 const LONGEST: u64 = 4 * 1024;
 
 /// Tells whether the machine has been up since this was last asked and answered.
 pub(in crate::store) fn is_same_boot(sidecar: &Path) -> bool {
-    regular_file::read(&sidecar.join(BOOT_FILE), LONGEST).is_ok_and(|boot| boot == clock::boot_id().as_bytes())
+    let remembered = StampFile::open(sidecar).ok().flatten().and_then(|stamp| stamp.boot());
+    let remembered = remembered.or_else(|| regular_file::read(&sidecar.join(OLD_FILE), LONGEST).ok());
+    remembered.is_some_and(|boot| boot == clock::boot_id().as_bytes())
 }
 
 /// Remembers in which boot the list was last looked after.
 pub(in crate::store) fn remember_boot(sidecar: &Path) -> Result<(), StoreError> {
-    let path = sidecar.join(BOOT_FILE);
-    let written = private::create(&path).and_then(|mut file| file.write_all(clock::boot_id().as_bytes()));
-    written.map_err(StoreError::io("cannot write", path))
+    let stamp = StampFile::open(sidecar).and_then(|stamp| stamp.ok_or_else(|| io::ErrorKind::NotFound.into()));
+    let written = stamp.and_then(|stamp| stamp.set_boot(clock::boot_id().as_bytes()));
+    written.map_err(StoreError::io("cannot write", sidecar.join("stamp")))?;
+    let _ = fs::remove_file(sidecar.join(OLD_FILE));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::stamp::StampFile;
+    use super::{is_same_boot, remember_boot};
+    use crate::clock;
+
+    #[test]
+    fn the_boot_is_remembered_in_the_stamp_and_known_from_files_of_older_releases() {
+        let sidecar = tempfile::tempdir().unwrap();
+        let stamp = StampFile::create(sidecar.path(), StampFile::blank()).unwrap();
+        assert!(!is_same_boot(sidecar.path()));
+        fs::write(sidecar.path().join("boot"), clock::boot_id().as_bytes()).unwrap();
+        assert!(is_same_boot(sidecar.path()));
+        remember_boot(sidecar.path()).unwrap();
+        assert!(is_same_boot(sidecar.path()) && !sidecar.path().join("boot").exists());
+        let before = stamp.read().unwrap();
+        stamp.set_boot(b"another and a longer one than before, say").unwrap();
+        assert!(!is_same_boot(sidecar.path()) && stamp.read().unwrap() == before);
+    }
 }

@@ -21,15 +21,11 @@ use super::pool::Seat;
 use super::schema::JOURNAL;
 use super::stamp::{Marks, Stamp, StampFile};
 use super::sums;
-use crate::sqlite::{Database, beside};
-use crate::store::{Occupant, StoreError};
+use crate::sqlite::Database;
+use crate::store::StoreError;
 
 /// Counts how often a turn was taken from a writer that had not ended it.
 pub(super) const OVERTAKEN: &str = "overtaken";
-/// When the write-ahead log holds more pages than this, they are copied into the database.
-const LONGEST_LOG: i32 = 256;
-/// A log with more pages than this is also cut short.
-const LARGE_LOG: i32 = 1024;
 /// For how long a connection is believed to lead to the database of its place.
 const LATELY: Duration = Duration::from_millis(100);
 
@@ -37,22 +33,28 @@ const LATELY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(in crate::store) struct Journal {
     pub(super) database: Database,
-    log: Option<File>,
+    /// The log, to flush it.
+    pub(super) log: Option<File>,
     /// How many pages the log held after our last commit.
-    pages: Arc<AtomicI32>,
+    pub(super) pages: Arc<AtomicI32>,
+    /// Whether this connection has begun a transaction yet, and whether SQLite was kept from flushing in the last one.
+    pub(super) has_begun: Cell<bool>,
+    pub(super) is_unflushed: Cell<bool>,
     /// What is noted beside it of how far it goes; none before that is opened, too.
     pub(super) stamp: Option<StampFile>,
     /// Which of the databases in this place it is, by the stamp and by its inode.
     pub(super) generation: u64,
     inode: u64,
+    /// Whether it is read where nobody can write, and as if nobody did.
+    pub(super) is_unchanging: bool,
     /// Where it was begun, if another one was before it.
     pub(super) begun: Marks,
     /// What was found wrong with the one before it and is not mended yet.
     pub(in crate::store) found: Option<JournalDamage>,
     /// How far this connection has written: in the transaction under way, in those that were committed, and as the stamp has it.
     pending: Cell<Marks>,
-    committed: Cell<Marks>,
-    stamped: Cell<Marks>,
+    pub(super) committed: Cell<Marks>,
+    pub(super) stamped: Cell<Marks>,
     /// When it was last made sure that it is the database of this place.
     checked: Cell<Instant>,
     /// Whether the entries that are rare are known to have an index of their own.
@@ -79,8 +81,8 @@ impl Journal {
             counted.store(pages, Ordering::Relaxed);
             Ok(())
         };
-        // The last process to leave must not pay for copying the log; see `copy_log`. (The hook also turns off SQLite's own
-        // copying, which would happen inside a commit, with the locks held.)
+        // SQLite would copy the log while nobody else can open the database; see `fold_at_close`. (The hook also turns off its
+        // copying inside of a commit, with the locks held; see `copy_log`.)
         let set = database.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         let set = set.and_then(|_| database.connection.wal_hook(Some(count)));
         let set = set.and_then(|()| map_files(&database.connection));
@@ -90,9 +92,12 @@ impl Journal {
             database,
             log: None,
             pages,
+            has_begun: Cell::new(false),
+            is_unflushed: Cell::new(false),
             stamp: None,
             generation: 0,
             inode,
+            is_unchanging: false,
             begun: Marks::default(),
             found: None,
             pending: Cell::default(),
@@ -109,7 +114,9 @@ impl Journal {
     /// Begins a transaction that may write, when nobody else is in one.
     pub(in crate::store) fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         self.pending.set(Marks::default());
-        self.database.begin().map_err(judge)
+        self.flush_as_usual()?;
+        let is_first = !self.has_begun.replace(true);
+        if is_first { self.begin_log() } else { self.database.begin().map_err(judge) }
     }
 
     /// Begins a transaction in which every read sees one state.
@@ -121,6 +128,8 @@ impl Journal {
     pub(in crate::store) fn end(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
         self.database.end(transaction).map_err(judge)?;
         self.committed.set(self.committed.get().max(self.pending.take()));
+        // The commit exists. What cannot be set now is set before the next one.
+        let _ = self.flush_as_usual();
         Ok(())
     }
 
@@ -144,59 +153,15 @@ impl Journal {
         let stamp = self.stamp.as_ref().and_then(StampFile::read);
         let is_ours = |stamp: &Stamp| stamp.generation == self.generation && !stamp.is_damaged() && !stamp.is_newer();
         let is_same = stamp.as_ref().is_some_and(is_ours);
-        let is_there = |log: &File| log.metadata().is_ok_and(|log| log.nlink() > 0);
         is_same
+            && !self.is_unchanging
             && fs::metadata(&self.database.path).is_ok_and(|found| found.ino() == self.inode)
-            && self.log.as_ref().is_none_or(is_there)
+            && self.log_is_in_place()
     }
 
     /// Tells the same, as it was a moment ago or as it is now. That no newer Taskyard has written it is true at this moment.
     pub(in crate::store) fn was_current_lately(&self) -> bool {
         (self.checked.get().elapsed() < LATELY || self.is_current()) && self.database.known_format("read").is_ok()
-    }
-
-    /// Waits until every commit so far is on the disk.
-    pub(in crate::store) fn sync(&mut self) -> Result<(), StoreError> {
-        if self.log.is_none() {
-            let path = self.log_path();
-            let log =
-                File::options().read(true).write(true).open(&path).map_err(StoreError::io("cannot open", path))?;
-            self.log = Some(log);
-        }
-        let committed = self.committed.get();
-        let log = self.log.as_ref().map(File::sync_data);
-        log.unwrap_or(Ok(())).map_err(StoreError::io("cannot flush", self.log_path()))?;
-        // After the flush: a power loss must not leave a stamp that tells of more than there is.
-        if let Some(stamp) = &self.stamp {
-            stamp.raise_flushed(committed);
-            self.stamped.set(committed);
-        }
-        Ok(())
-    }
-
-    /// Copies the log into the database when it has grown long. Called with no lock held.
-    pub(in crate::store) fn copy_log(&self) {
-        let pages = self.pages.load(Ordering::Relaxed);
-        if pages > LONGEST_LOG {
-            let _ = self.database.batch("write", "PRAGMA wal_checkpoint(PASSIVE)");
-        }
-        if pages > LARGE_LOG {
-            // Whoever opens the database next would read a large log from end to end. Nobody waits for this.
-            let copy = |database: &Connection| database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
-            let _ = self.database.without_waiting(copy);
-            self.pages.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Copies the whole log into the database, which then is complete without it.
-    pub(super) fn copy_whole_log(&self) -> Result<(), StoreError> {
-        match self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))? {
-            0_i64 => Ok(()),
-            _ => {
-                let by = Occupant::JournalWriter { journal: self.database.path.clone(), process: None };
-                Err(StoreError::Busy { by, waited: Duration::ZERO })
-            }
-        }
     }
 
     /// Makes every commit fail that was begun before now.
@@ -259,12 +224,14 @@ impl Journal {
 
     /// Writes a row, with a checksum after its columns; returns how many were written.
     pub(super) fn write(&self, sql: &str, columns: &[&dyn ToSql]) -> Result<usize, StoreError> {
+        self.flush_as_usual()?;
         let written = |connection: &Connection| sums::execute(&mut connection.prepare_cached(sql)?, columns);
         self.database.change(written).map_err(judge)
     }
 
     /// Writes a row with a checksum that was made of other columns than these.
     pub(super) fn write_with_sum(&self, sql: &str, columns: &[&dyn ToSql], sum: i64) -> Result<usize, StoreError> {
+        self.flush_as_usual()?;
         let written = |connection: &Connection| sums::execute_with(&mut connection.prepare_cached(sql)?, columns, sum);
         self.database.change(written).map_err(judge)
     }
@@ -276,10 +243,7 @@ impl Journal {
 
     /// Removes rows.
     pub(super) fn remove(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
+        self.flush_as_usual()?;
         self.database.execute(sql, values).map(drop).map_err(judge)
-    }
-
-    fn log_path(&self) -> PathBuf {
-        beside(&self.database.path, "-wal")
     }
 }

@@ -14,6 +14,7 @@ mod images;
 mod journals;
 mod known;
 mod leases;
+mod log;
 mod mapping;
 mod mending;
 mod moves;

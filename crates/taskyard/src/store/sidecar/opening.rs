@@ -14,7 +14,7 @@ use super::schema::{DATABASE, FORMAT, JOURNAL};
 use super::stamp::{Marks, Stamp, StampFile, Standstill};
 use super::verdict;
 use crate::private::{has_database, make_directory, prepare_database};
-use crate::sqlite::{Alone, Database};
+use crate::sqlite::{Alone, Database, DatabaseError};
 use crate::store::StoreError;
 use crate::store::file::failpoint::reach;
 
@@ -47,9 +47,15 @@ impl Journal {
         if !is_there(sidecar, stamped.as_ref())? {
             return Ok(None);
         }
-        let database = Database::connect_to_read(sidecar.join(DATABASE), &JOURNAL).map_err(judge)?;
-        let format = database.known_format("open").map_err(judge)?;
+        let path = sidecar.join(DATABASE);
+        let known = |database: Database| database.known_format("open").map(|format| (database, format));
+        let opened = Database::connect_to_read(path.clone(), &JOURNAL).and_then(known);
+        // SQLite cannot make its files here. A log that was folded in is not missed; the stamp tells whether it was.
+        let is_unchanging = opened.as_ref().is_err_and(DatabaseError::is_forbidden) && !aside::has_log(sidecar);
+        let opened = if is_unchanging { Database::connect_unchanging(path, &JOURNAL).and_then(known) } else { opened };
+        let (database, format) = opened.map_err(judge)?;
         let mut journal = Self::over(database)?;
+        journal.is_unchanging = is_unchanging;
         match format {
             FORMAT => journal.hold_against(stamped)?,
             0 => return Ok(None),

@@ -87,6 +87,17 @@ impl Shared {
     }
 }
 
+impl Drop for Connections {
+    /// Nobody of this process uses the journal any more: the last connection folds the log in, where it can.
+    fn drop(&mut self) {
+        let last = self.idle.pop();
+        self.idle.clear();
+        if let Some(last) = last {
+            last.fold_at_close();
+        }
+    }
+}
+
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut state = self.pool.state();

@@ -13,8 +13,9 @@ pub(super) static JOURNAL: Schema = Schema {
     format: FORMAT,
     tables: &[FACTS, ENTRIES, KNOWN, MOVES, LEASES, FORMS],
     indexes: "CREATE INDEX IF NOT EXISTS entries_by_task ON entries (task, id)",
-    // Commits are made durable by `Journal::sync`, at the moment we choose.
-    settings: "PRAGMA synchronous = NORMAL;",
+    // A new journal has small pages: every table and index takes at least one, and most lists are short. Commits are made durable
+    // by `Journal::sync`, at the moment we choose.
+    settings: "PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL;",
 };
 
 pub(super) const FACTS: Table = Table {

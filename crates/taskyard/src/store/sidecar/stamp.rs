@@ -21,6 +21,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"TYSTAMP1");
 /// The slots are written in turn, each in a sector of its own: whatever becomes of a write, the slot before it is whole.
 const SLOT: usize = 512;
 const WORDS: usize = 13;
+/// Where the boot is named in which the list was last looked after: a byte that says how long the name is, and the name.
+const BOOT: u64 = 2 * SLOT as u64;
 /// Whoever writes the stamp needs microseconds. One that keeps it for longer was suspended, and the next commit tells more.
 const PATIENCE: Duration = Duration::from_millis(2);
 
@@ -194,6 +196,20 @@ impl StampFile {
     /// Notes that the database is about to get today's format; returns whether it is noted.
     pub(super) fn raise_format(&self) -> bool {
         self.change(|stamp| stamp.format = stamp.format.max(FORMAT.unsigned_abs())) && self.0.sync_data().is_ok()
+    }
+
+    /// Returns the boot in which the list was last looked after, where it is named.
+    pub(super) fn boot(&self) -> Option<Vec<u8>> {
+        let mut bytes = [0; 1 + u8::MAX as usize];
+        let read = self.0.read_at(&mut bytes, BOOT).ok()?;
+        let (length, name) = bytes[..read].split_first()?;
+        Some(name.get(..usize::from(*length))?.to_vec())
+    }
+
+    /// Names the boot in which the list was last looked after.
+    pub(super) fn set_boot(&self, boot: &[u8]) -> io::Result<()> {
+        let length = u8::try_from(boot.len()).map_err(io::Error::other)?;
+        self.0.write_all_at(&[&[length], boot].concat(), BOOT)
     }
 
     /// Notes that a commit exists in this boot.

@@ -1,0 +1,115 @@
+//! What is left beside the lists of sessions that were short: little, however they ended.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use taskyard_testkit::{DiskUse, HeldLog, Home, Scale};
+
+use crate::stdio::Piped;
+
+/// A short list has at most so many bytes beside it.
+const SMALL: u64 = 32 * 1024;
+
+const DESCRIPTION: &str = "Read what there is, write down what is missing, and say in the summary what was left out and why. Ask \
+before anything is thrown away; the tests have to pass afterwards, and the page has to say what changed.";
+
+/// Starts a server on a list and makes five tasks, of which one is claimed and completed.
+fn session(home: &Home, list: &str) -> Piped {
+    let mut command = home.command("mcp --as ana");
+    command.env("TASKYARD_LIST", list);
+    let mut server = Piped::spawn(command).initialized();
+    for number in 1..=5 {
+        let subject = format!("Step {number} of the work on {list}");
+        server.call("TaskCreate", json!({ "subject": subject, "description": DESCRIPTION }));
+    }
+    server.call("TaskClaim", json!({ "taskId": "1" }));
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    server
+}
+
+fn has_log(sidecar: &Path) -> bool {
+    ["-wal", "-shm"].iter().any(|part| sidecar.join(format!("journal.sqlite{part}")).exists())
+}
+
+#[test]
+fn sessions_of_five_tasks_leave_at_most_32_kb_beside_each_list() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let lists = Scale::from_environment(0.02).of(300);
+    for number in 0..lists {
+        let list = format!("session-{number}");
+        let (status, _) = session(&home, &list).close();
+        assert!(status.success());
+        let (sidecar, used) = (home.sidecar(&list), DiskUse::of(&home.sidecar(&list)));
+        assert!(used.most() <= SMALL, "{used:?}: {:?}", fs::read_dir(&sidecar).unwrap().collect::<Vec<_>>());
+        assert!(!has_log(&sidecar));
+    }
+    let used = DiskUse::of(&home.data());
+    // The machine's own databases are there once, however many lists there are.
+    let limit = lists as u64 * (10 << 20) / 300 + (256 << 10);
+    println!("{lists} short lists: {used:?}");
+    assert!(used.most() <= limit, "{lists} lists: {used:?}");
+}
+
+#[test]
+fn a_short_list_of_one_shot_commands_is_as_small_and_looking_at_it_leaves_nothing() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    for number in 1..=5 {
+        let mut create = home.command(&format!("create Step{number} --description"));
+        assert!(create.arg(DESCRIPTION).output().unwrap().status.success());
+    }
+    home.ask("claim 1 --as ana");
+    home.ask("done 1 --as ana");
+    for words in ["list", "history", "show 2", "doctor"] {
+        home.ask(words);
+        let used = DiskUse::of(&home.sidecar("L"));
+        assert!(used.most() <= SMALL && !has_log(&home.sidecar("L")), "after `{words}`: {used:?}");
+    }
+}
+
+#[test]
+fn the_log_of_a_server_that_was_killed_is_folded_in_by_whoever_looks_next() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    // Dropped is killed.
+    drop(session(&home, "L"));
+    let sidecar = home.sidecar("L");
+    assert!(has_log(&sidecar), "a process that is killed folds nothing");
+    assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 5);
+    let used = DiskUse::of(&sidecar);
+    assert!(used.most() <= SMALL && !has_log(&sidecar), "{used:?}");
+    assert_eq!(home.ask("history")["entries"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn while_somebody_has_a_list_open_its_log_stays_and_nobody_waits() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let mut server = session(&home, "L");
+    home.ask("create Another");
+    assert!(has_log(&home.sidecar("L")), "the server still uses it");
+    assert!(server.call("TaskList", json!({})).contains("Another"));
+    let (status, _) = server.close();
+    assert!(status.success() && !has_log(&home.sidecar("L")));
+}
+
+#[test]
+fn whoever_opens_a_list_while_others_close_it_is_never_refused() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create First");
+    let rounds = Scale::from_environment(0.2).of(50);
+    std::thread::scope(|scope| {
+        for place in 0..6 {
+            let home = &home;
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let words = if (place + round) % 2 == 0 { "create Task" } else { "list" };
+                    let ran = home.run(words);
+                    assert!(ran.code == Some(0) && ran.stderr.is_empty(), "`{words}`: {ran:?}");
+                }
+            });
+        }
+    });
+    let created = 1 + 6 * rounds / 2;
+    assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), created);
+    assert!(!has_log(&home.sidecar("L")));
+    assert_eq!(HeldLog::of(&home.sidecar("L")).newest(), created as i64);
+}
