@@ -87,7 +87,7 @@ pub(super) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<E
     if !plan.can_be_halved() {
         txn.sync()?;
     }
-    flush::flush_what_is_old(&txn.handle, txn.journal());
+    flush::flush_what_is_old(&txn.handle, txn.journal(), plan.length());
     txn.journal().copy_log();
     Ok(event)
 }

@@ -24,25 +24,28 @@ const OLD: i64 = 30_000;
 /// So many commits are flushed however young they are.
 const MANY: u64 = 2_000;
 /// ... and so many bytes: what is not flushed is whole in the journal.
-const LARGE: u64 = 2 << 20;
+const LARGE: u64 = 1 << 20;
 /// Fewer commits than this are never many.
-const FEW: u64 = 8;
+const FEW: u64 = 3;
 /// More files than this are flushed together with everything else on their file system.
 const MANY_FILES: usize = 128;
 
-/// Flushes the files of commits that have waited long enough. Called with no lock held; a failure is for the next one.
-pub(super) fn flush_what_is_old(handle: &Handle, journal: &Journal) {
-    if let Err(error) = flush_if_due(handle, journal) {
+/// Flushes the files of commits that have waited long enough, after one that wrote so many bytes. Called with no lock held; a failure is
+/// for the next one.
+pub(super) fn flush_what_is_old(handle: &Handle, journal: &Journal, written: u64) {
+    if let Err(error) = flush_if_due(handle, journal, written) {
         tracing::debug!(%error, "the task files are not flushed");
     }
 }
 
-fn flush_if_due(handle: &Handle, journal: &Journal) -> Result<(), crate::store::StoreError> {
-    // Asked for every commit, and looked into once a second.
+fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), crate::store::StoreError> {
+    // Asked for every commit, and looked into once a second, or when this process has written much since.
     let now = clock::since_boot();
-    if now < handle.next_flush_look.load(Ordering::Relaxed) {
+    let unlooked = handle.written_since_look.fetch_add(written, Ordering::Relaxed) + written;
+    if now < handle.next_flush_look.load(Ordering::Relaxed) && unlooked <= LARGE {
         return Ok(());
     }
+    handle.written_since_look.store(0, Ordering::Relaxed);
     handle.next_flush_look.store(now + LOOK_EVERY, Ordering::Relaxed);
     let applied = handle.state().map_or(0, |state| state.applied);
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -35,6 +35,8 @@ pub(super) struct Handle {
     pub(super) transactions: AtomicUsize,
     /// When to look again whether files should be flushed.
     pub(super) next_flush_look: AtomicI64,
+    /// How many bytes of tasks this process has written since it last looked so.
+    pub(super) written_since_look: AtomicU64,
     /// How often in a row other programs took numbers that transactions of this process had chosen.
     pub(super) crowding: AtomicU32,
     /// Whether files of an earlier boot have been looked after.
@@ -74,6 +76,7 @@ impl Handle {
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),
             next_flush_look: AtomicI64::new(0),
+            written_since_look: AtomicU64::new(0),
             crowding: AtomicU32::new(0),
             boot_is_known: AtomicBool::new(false),
         }

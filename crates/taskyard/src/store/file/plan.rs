@@ -52,6 +52,11 @@ impl Plan {
         self.writes.len() > 1
     }
 
+    /// Returns how many bytes are to be written to files.
+    pub(super) fn length(&self) -> u64 {
+        self.writes.iter().filter_map(|write| write.after.as_ref()).map(|after| after.image.bytes().len() as u64).sum()
+    }
+
     /// Returns what has to be locked before the commit exists. Nobody waits for a flush with the list locked: a change of several
     /// files takes the list's lock when the journal is on the disk.
     pub(super) fn locks_to_commit(&self) -> Wanted {

@@ -82,7 +82,7 @@ impl FileSnapshot {
         }
         if let Some(journal) = journal {
             if observe::record(&self.handle, &journal, &scan) {
-                flush::flush_what_is_old(&self.handle, &journal);
+                flush::flush_what_is_old(&self.handle, &journal, 0);
                 journal.copy_log();
             }
             self.handle.give_back(journal);

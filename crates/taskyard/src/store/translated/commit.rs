@@ -20,8 +20,11 @@ use crate::store::kit::{Change, Staging, entries_of};
 use crate::store::sidecar::{Formed, Journal, NewEntry};
 use crate::store::{Signature, StoreError};
 
-/// After so many commits what the journal tells of them is packed.
+/// After so many commits what the journal tells of them is packed ...
 const PACKED_TOGETHER: u64 = 64;
+/// ... after fewer, but never fewer than some, where they would be more bytes than this.
+const LARGE: u64 = 1 << 20;
+const FEW: u64 = 4;
 
 /// Makes everything staged happen.
 pub(super) fn commit<F: Form>(
@@ -114,17 +117,20 @@ pub(super) fn write_out<F: Form>(
         // Somebody who knows no lock wrote since we looked, or put another file there: the commit is made over what they wrote.
         writer.repair().map_err(|error| unfinished(&handle.path, error))?;
     }
-    pack_what_is_applied(writer.journal(), event.revision);
+    pack_what_is_applied(writer.journal(), event);
     writer.journal().copy_log();
     Ok(())
 }
 
 /// Packs what the journal tells of commits that are in the files, many at once. A failure is for the next one.
-fn pack_what_is_applied(journal: &Journal, revision: Revision) {
-    if !revision.0.is_multiple_of(PACKED_TOGETHER) {
+fn pack_what_is_applied(journal: &Journal, event: &Event) {
+    let images = event.entries.iter().filter_map(|entry| entry.after.as_ref());
+    let length: u64 = images.map(|image| image.bytes().len() as u64).sum();
+    let together = (LARGE / length.max(1)).clamp(FEW, PACKED_TOGETHER);
+    if !event.revision.0.is_multiple_of(together) {
         return;
     }
-    let since = Revision(revision.0 - PACKED_TOGETHER);
+    let since = Revision(event.revision.0.saturating_sub(PACKED_TOGETHER));
     let packed = Following::of(journal).and_then(|files| journal.pack(since, files.applied));
     if let Err(error) = packed {
         tracing::debug!(%error, "the journal is not packed");
