@@ -115,6 +115,9 @@ impl Hub {
                     }
                     let at_once = place.answer_at_once(&call.tool, &call.input);
                     let answer = at_once.unwrap_or_else(|| make_now(&place, &call, &caller, &cancel, &seat, recorder));
+                    if changes_something {
+                        place.look_after_leases();
+                    }
                     let may_have_notices = place.may_have_notices_for(&caller.agent);
                     drop((todo_turn, attendance, seat));
                     Made { answer, may_have_notices }

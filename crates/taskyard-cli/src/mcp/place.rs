@@ -13,7 +13,7 @@ use taskyard::core::rules::gate::System;
 use taskyard::core::rules::list_choice::Reason;
 use taskyard::core::tools::Answer;
 use taskyard::core::tools::task_output::longest_output;
-use taskyard::core::{AgentName, ClientVersion, Holder, ListId, Rules};
+use taskyard::core::{AgentName, ClientVersion, Holder, Lease, ListId, Rules};
 use taskyard::hooks::Hooks;
 use taskyard::leases::Warden;
 use taskyard::liveness::{longest_silence, own_mark};
@@ -155,9 +155,17 @@ impl Place {
     /// Begins to watch over the leases of the list, where that has not begun.
     pub(super) fn set_warden(&self) {
         self.warden.get_or_init(|| {
-            let warden = Warden::over(&self.yard);
+            let leases = self.options.leases;
+            let warden = Warden::guarding(&self.yard, move |lease| is_given_here(lease, leases));
             warden.inspect_err(|error| tracing::warn!(%error, "leases are not watched over")).ok()
         });
+    }
+
+    /// Says that a call may have given leases, or ended some.
+    pub(super) fn look_after_leases(&self) {
+        if let Some(Some(warden)) = self.warden.get() {
+            warden.look_again();
+        }
     }
 
     /// Begins to tell of changes, where that has not begun.
@@ -332,6 +340,14 @@ fn terms(config: &Config, leases: Leases) -> Claim {
         Leases::Time => (config.lease().or(Some(DEFAULT_LEASE)), None),
     };
     Claim { ttl, holder, ..Claim::default() }
+}
+
+/// Tells whether a lease is one that this server gives. Over HTTP it may also be another's that lives by its time.
+fn is_given_here(lease: &Lease, leases: Leases) -> bool {
+    match leases {
+        Leases::Connection => lease.holder.as_ref().is_some_and(|holder| *holder.process() == own_mark()),
+        Leases::Time => lease.holder.is_none(),
+    }
 }
 
 /// Returns where todo lists are kept: in a file beside the client's own, as 2.1.34 does it, so that others can look at them;

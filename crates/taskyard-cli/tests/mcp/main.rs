@@ -14,6 +14,7 @@ mod identity;
 mod leases;
 mod listing;
 mod load;
+mod many_servers;
 mod messages;
 mod newer;
 mod notices;

@@ -11,6 +11,8 @@ use crate::{Error, Yard};
 
 /// However quiet it is, leases are looked at this often: one may have been given without a change of any task.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// Where nobody tells of changes, leases are looked at this often.
+const UNTOLD: Duration = Duration::from_secs(5);
 /// A lease that has ended and could not be returned is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
 
@@ -29,18 +31,37 @@ pub enum Woken {
 #[derive(Debug)]
 pub struct Alarm {
     sleeper: Sleeper,
-    _subscription: Subscription,
+    /// What tells of changes of the list, while that is wanted.
+    subscription: Option<Subscription>,
 }
 
 impl Alarm {
     /// Sets the alarm on a yard's list: what happens from now on wakes the sleeper.
     pub fn set(yard: &Yard) -> Result<Self, Error> {
-        let sleeper = Sleeper::new().map_err(failed)?;
-        let since = yard.store().read(yard.list_id())?.revision();
-        let bell = sleeper.bell().clone();
-        let listener = Box::new(move |_: &Event| bell.ring());
-        let subscription = yard.store().watch(yard.list_id(), since, listener)?;
-        Ok(Self { sleeper, _subscription: subscription })
+        let mut alarm = Self::by_the_clock()?;
+        alarm.follow(yard)?;
+        Ok(alarm)
+    }
+
+    /// Returns an alarm that only the clock, the end of processes and its bell wake the sleeper by, whatever happens to the list.
+    pub(super) fn by_the_clock() -> Result<Self, Error> {
+        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, subscription: None })
+    }
+
+    /// Has changes of a yard's list wake the sleeper from now on.
+    pub(super) fn follow(&mut self, yard: &Yard) -> Result<(), Error> {
+        if self.subscription.is_none() {
+            let since = yard.store().read(yard.list_id())?.revision();
+            let bell = self.sleeper.bell().clone();
+            let listener = Box::new(move |_: &Event| bell.ring());
+            self.subscription = Some(yard.store().watch(yard.list_id(), since, listener)?);
+        }
+        Ok(())
+    }
+
+    /// Lets the sleeper sleep through changes of the list.
+    pub(super) fn follow_no_longer(&mut self) {
+        self.subscription = None;
     }
 
     /// Returns what wakes the sleeper from elsewhere.
@@ -53,7 +74,8 @@ impl Alarm {
         let leases = yard.store().read(yard.list_id())?.leases()?;
         let now = yard.now()?;
         let own_end = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let (mut running, mut pause): (Vec<&ProcessMark>, Duration) = (Vec::new(), own_end.unwrap_or(LONGEST_SLEEP));
+        let longest = if self.subscription.is_some() { LONGEST_SLEEP } else { UNTOLD };
+        let (mut running, mut pause): (Vec<&ProcessMark>, Duration) = (Vec::new(), own_end.unwrap_or(longest));
         for lease in &leases {
             let state = yard.world().judge_at(lease, &now);
             match (&state, &lease.holder) {
@@ -68,7 +90,7 @@ impl Alarm {
                 .flatten()
                 .fold(pause, |pause, end| pause.min(left(end, &now)));
         }
-        let is_woken = self.sleeper.sleep(running.into_iter(), pause.min(LONGEST_SLEEP)).map_err(failed)?;
+        let is_woken = self.sleeper.sleep(running.into_iter(), pause.min(longest)).map_err(failed)?;
         if self.sleeper.bell().is_stopped() {
             return Ok(Woken::Stopped);
         }

@@ -3,6 +3,8 @@
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use taskyard_core::Lease;
+
 use super::alarm::{Alarm, Woken};
 use super::bell::Bell;
 use crate::{Error, Yard};
@@ -18,15 +20,34 @@ pub struct Warden {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Tells whether a lease is one that somebody guards.
+type IsGuarded = Box<dyn Fn(&Lease) -> bool + Send>;
+
 impl Warden {
-    /// Begins to watch over the leases of a yard's list.
+    /// Begins to watch over a yard's list: whatever happens to it is looked at.
     pub fn over(yard: &Yard) -> Result<Self, Error> {
-        let alarm = Alarm::set(yard)?;
-        let bell = alarm.bell();
-        let yard = yard.clone();
-        let thread = thread::Builder::new().name("taskyard-leases".into()).spawn(move || watch(&yard, alarm));
+        Ok(Self::with(yard, Alarm::set(yard)?, None))
+    }
+
+    /// Begins to watch over a yard's list, which is followed only while there are leases that `is_guarded` tells of.
+    ///
+    /// While there are none, what others write costs nothing: the leases of others are looked at by the clock, and sooner when
+    /// [`Self::look_again`] says so. Whoever gives a lease that is to be guarded says so.
+    pub fn guarding(yard: &Yard, is_guarded: impl Fn(&Lease) -> bool + Send + 'static) -> Result<Self, Error> {
+        Ok(Self::with(yard, Alarm::by_the_clock()?, Some(Box::new(is_guarded))))
+    }
+
+    fn with(yard: &Yard, alarm: Alarm, is_guarded: Option<IsGuarded>) -> Self {
+        let (bell, yard) = (alarm.bell(), yard.clone());
+        let watching = move || watch(&yard, alarm, is_guarded.as_ref());
+        let thread = thread::Builder::new().name("taskyard-leases".into()).spawn(watching);
         let thread = thread.inspect_err(|error| tracing::warn!(%error, "leases are not watched over")).ok();
-        Ok(Self { bell, thread })
+        Self { bell, thread }
+    }
+
+    /// Has it look at the leases now: some may have been given or ended.
+    pub fn look_again(&self) {
+        self.bell.ring();
     }
 }
 
@@ -39,7 +60,7 @@ impl Drop for Warden {
     }
 }
 
-fn watch(yard: &Yard, mut alarm: Alarm) {
+fn watch(yard: &Yard, mut alarm: Alarm, is_guarded: Option<&IsGuarded>) {
     loop {
         // Whoever watches is the first to see a stale write.
         yard.put_back_stale_writes();
@@ -47,7 +68,8 @@ fn watch(yard: &Yard, mut alarm: Alarm) {
             tracing::warn!(%error, "leases that have ended are not recorded");
             thread::sleep(AFTER_A_FAILURE);
         }
-        match alarm.wait(yard, None) {
+        let followed = is_guarded.map_or(Ok(()), |is_guarded| follow_while_guarding(yard, &mut alarm, is_guarded));
+        match followed.and_then(|()| alarm.wait(yard, None)) {
             Ok(Woken::LookAgain | Woken::TimedOut) => {}
             Ok(Woken::Stopped) => return,
             Err(error) => {
@@ -56,4 +78,12 @@ fn watch(yard: &Yard, mut alarm: Alarm) {
             }
         }
     }
+}
+
+fn follow_while_guarding(yard: &Yard, alarm: &mut Alarm, is_guarded: &IsGuarded) -> Result<(), Error> {
+    if yard.live_leases()?.iter().any(is_guarded) {
+        return alarm.follow(yard);
+    }
+    alarm.follow_no_longer();
+    Ok(())
 }

@@ -1,0 +1,106 @@
+//! Many servers on one list: those that have nothing to guard and nobody to tell leave its writers alone.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use taskyard::Yard;
+use taskyard::core::{AgentName, ListId, TaskId};
+use taskyard::operations::{NewTask, Patch, Update};
+use taskyard_testkit::{Home, Scale};
+
+use crate::stdio::Piped;
+
+/// Few at a time and often: the best of many short rounds says what is possible, whatever else the machine does.
+const UPDATES: usize = 20;
+const ROUNDS: usize = 30;
+
+fn yard(home: &Home, list: &str) -> Yard {
+    let yard = Yard::new(Arc::new(home.store()), ListId::new(list).unwrap(), AgentName::new("writer").unwrap());
+    yard.create(NewTask { subject: "one".into(), ..NewTask::default() }).unwrap();
+    yard
+}
+
+/// Updates a task many times, and returns how long that took.
+fn write(yard: &Yard) -> Duration {
+    let started = Instant::now();
+    for number in 0..UPDATES {
+        let patch = Patch { description: Some(format!("{number} {:?}", Instant::now())), ..Patch::default() };
+        yard.update(&TaskId::number(1), Update { patch, ..Update::default() }).unwrap();
+    }
+    started.elapsed()
+}
+
+/// Returns for how long processes have been computing, in hundredths of a second.
+fn ticks(servers: &[Piped]) -> u64 {
+    let of = |server: &Piped| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
+        // The name of the command may hold spaces; the times are the 14th and 15th of all fields, and the state is the third.
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    servers.iter().map(of).sum()
+}
+
+#[test]
+fn idle_servers_do_nothing_for_the_writes_of_others() {
+    let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    let count = Scale::from_environment(0.2).of(50).max(8);
+    let (served, alone) = (yard(&home, "L"), yard(&home, "alone"));
+    let mut servers: Vec<Piped> = (0..count).map(|_| Piped::start(&home, "--as idle").initialized()).collect();
+    for server in &mut servers {
+        assert!(server.call("TaskList", json!({})).contains("one"));
+    }
+    write(&served);
+    let (mut best, mut best_alone, mut computed, mut computed_idle) = (Duration::MAX, Duration::MAX, 0, 0);
+    for _ in 0..ROUNDS {
+        let before = ticks(&servers);
+        best_alone = best_alone.min(write(&alone));
+        let between = ticks(&servers);
+        best = best.min(write(&served));
+        computed_idle += between - before;
+        computed += ticks(&servers) - between;
+    }
+    let rate = |took: Duration| UPDATES as f64 / took.as_secs_f64();
+    println!(
+        "{count} idle servers: {:.0} updates a second, {:.0} without them; ticks {computed} while others write, {computed_idle} \
+         while nothing happens",
+        rate(best),
+        rate(best_alone)
+    );
+    // A look at the leases by the clock now and then.
+    let little = count as u64 / 5 + 3;
+    assert!(computed <= little, "{count} servers computed for {computed} ticks while another process wrote");
+    assert!(computed_idle <= little, "{count} servers computed for {computed_idle} ticks while nothing happened");
+    assert!(best < best_alone * 2, "{best:?} with {count} idle servers, {best_alone:?} without");
+    // They have missed nothing.
+    for server in &mut servers {
+        assert!(server.call("TaskGet", json!({ "taskId": "1" })).contains(&format!("{} Instant", UPDATES - 1)));
+    }
+}
+
+#[test]
+fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create One");
+    let mut server = Piped::start(&home, "--as ana").initialized();
+    let watches = |server: &Piped| {
+        let open = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+        let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+        open.flatten().any(|thread| name(thread).trim() == "taskyard-watch")
+    };
+    let until = |server: &Piped, wanted: bool| {
+        let started = Instant::now();
+        while watches(server) != wanted {
+            assert!(started.elapsed() < Duration::from_secs(30), "the list is followed: {}", !wanted);
+            std::thread::yield_now();
+        }
+    };
+    server.call("TaskList", json!({}));
+    assert!(!watches(&server));
+    server.call("TaskClaim", json!({ "taskId": "1" }));
+    until(&server, true);
+    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    until(&server, false);
+}
