@@ -168,6 +168,7 @@ fn a_journal_that_is_read_in_full_is_never_in_memory_in_full() {
     assert!(told.windows(2).all(|two| two[1] - two[0] <= 1), "a revision is missing");
     let written = fs::metadata(list.output()).unwrap().len();
     assert!(used.kilobytes * 1000 < written, "{written} bytes were written");
+    list.measure(&format!("undo {}..{newest}", newest / 2), ADDRESS_SPACE);
 }
 
 #[test]

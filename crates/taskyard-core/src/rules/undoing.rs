@@ -55,32 +55,70 @@ impl NewestToUndo {
     }
 }
 
-/// Works out what taking back all these entries does to each task, by number. They are oldest first, and no entry of their
-/// tasks between them is missing.
-///
-/// Refused where a task did not stay between two of the revisions as the first left it: then somebody else changed it, and
-/// that change would be lost.
-pub fn take_back(entries: &[Entry]) -> Result<Vec<TakenBack>, Refusal> {
-    let mut tasks: BTreeMap<&TaskId, TakenBack> = BTreeMap::new();
-    for entry in entries.iter().rev() {
-        let Some(newer) = tasks.get_mut(&entry.task) else {
-            let (task, revision) = (entry.task.clone(), entry.revision);
-            let (expected, before) = (entry.after.clone(), entry.before.clone());
-            tasks.insert(&entry.task, TakenBack { task, revision, expected, before });
-            continue;
-        };
-        if newer.before != entry.after {
-            let (revision, task) = (entry.revision, entry.task.clone());
-            return Err(Refusal::ChangedSince { revision, task, changed_in: None });
+/// What taking revisions back does, gathered from their entries, oldest first. No entry of their tasks between them is missing.
+#[derive(Clone, Debug, Default)]
+pub struct TakingBack {
+    tasks: BTreeMap<TaskId, TakenBack>,
+    revisions: Vec<Revision>,
+    noted: Vec<TaskId>,
+    does_more_than_mend: bool,
+}
+
+impl TakingBack {
+    /// Takes the next entry.
+    ///
+    /// Refused where a task did not stay between two of the revisions as the first left it: then somebody else changed it, and
+    /// that change would be lost.
+    pub fn add(&mut self, entry: &Entry) -> Result<(), Refusal> {
+        if self.revisions.last() != Some(&entry.revision) {
+            self.revisions.push(entry.revision);
         }
-        newer.before = entry.before.clone();
+        self.does_more_than_mend |= entry.op != Op::Mend;
+        if entry.before.is_none() && entry.after.is_none() {
+            self.noted.push(entry.task.clone());
+        }
+        match self.tasks.get_mut(&entry.task) {
+            Some(older) if older.expected != entry.before => {
+                let (revision, task) = (older.revision, entry.task.clone());
+                return Err(Refusal::ChangedSince { revision, task, changed_in: None });
+            }
+            Some(older) => {
+                older.revision = entry.revision;
+                older.expected.clone_from(&entry.after);
+            }
+            None => {
+                let (task, revision) = (entry.task.clone(), entry.revision);
+                let (expected, before) = (entry.after.clone(), entry.before.clone());
+                self.tasks.insert(entry.task.clone(), TakenBack { task, revision, expected, before });
+            }
+        }
+        Ok(())
     }
-    Ok(tasks.into_values().collect())
+
+    /// Returns what becomes of each task, by number.
+    pub fn plan(&self) -> Vec<TakenBack> {
+        self.tasks.values().cloned().collect()
+    }
+
+    /// Returns the revisions, newest first.
+    pub fn revisions(&self) -> Vec<Revision> {
+        self.revisions.iter().rev().copied().collect()
+    }
+
+    /// Returns the tasks of which it was noted that they are not there, as often as that was.
+    pub fn noted(&self) -> &[TaskId] {
+        &self.noted
+    }
+
+    /// Tells whether all that is taken back is what `doctor` mended.
+    pub fn is_all_mending(&self) -> bool {
+        !self.does_more_than_mend
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NewestToUndo, take_back};
+    use super::{NewestToUndo, TakenBack, TakingBack};
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, TaskId, Timestamp};
 
@@ -134,6 +172,12 @@ mod tests {
     fn what_an_undone_undo_took_back_counts_again() {
         let journal = [entry(1, 1, "", "a"), entry(2, 1, "a", "b"), undo(3, &[2]), undo(4, &[3])];
         assert_eq!(newest_to_undo(&journal), Some(Revision(2)));
+    }
+
+    fn take_back(entries: &[Entry]) -> Result<Vec<TakenBack>, Refusal> {
+        let mut taken = TakingBack::default();
+        entries.iter().try_for_each(|entry| taken.add(entry))?;
+        Ok(taken.plan())
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub fn the_journal_is_asked_for_a_range(open: &Open) {
 pub fn the_journal_is_asked_for_the_newest_revisions(open: &Open) {
     let opened = five_revisions(open);
     let newest = |count| HistoryQuery { newest: Some(count), ..HistoryQuery::default() };
+    assert_eq!(revisions(&opened, &newest(0)), [0; 0]);
     assert_eq!(revisions(&opened, &newest(2)), [4, 5]);
     assert_eq!(revisions(&opened, &newest(5)), [1, 1, 2, 3, 4, 5]);
     assert_eq!(revisions(&opened, &newest(99)), [1, 1, 2, 3, 4, 5]);

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::parts::lifted;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::undoing::{NewestToUndo, TakenBack, take_back};
-use taskyard_core::{Entry, Image, Op, Revision, Rules, Task, TaskId};
+use taskyard_core::rules::undoing::{NewestToUndo, TakenBack, TakingBack};
+use taskyard_core::{Image, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};
 use super::halt::Halt;
@@ -42,22 +42,21 @@ impl Yard {
         // What is put back on the way is not what whoever undoes means.
         let begun = self.store().read(self.list_id())?.revision();
         // A list that never was is not made for nothing.
-        match self.entries_to_undo(range, begun) {
+        match self.revisions_to_undo(range, begun) {
             Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
             Err(Halt::Failed(error)) => return Err(error.into()),
             Ok(_) => {}
         }
         let outcome = self.transact(Op::Undo, |txn, signature| {
-            let entries = self.entries_to_undo(range, begun)?;
-            let plan = take_back(&entries)?;
+            let taken = self.gather_to_undo(range, begun)?;
+            let plan = taken.plan();
             for step in &plan {
                 self.expect_unchanged(txn, step)?;
                 if let Some(task) = txn.find(&step.task)?.task() {
                     self.respect_lease(txn, &task)?;
                 }
             }
-            let mut revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).rev().collect();
-            revisions.dedup();
+            let revisions = taken.revisions();
             signature.undoes.clone_from(&revisions);
             for step in plan.iter().filter(|step| step.expected != step.before) {
                 match &step.before {
@@ -66,13 +65,12 @@ impl Yard {
                     None => txn.remove(&step.task)?,
                 }
             }
-            let is_noted = |entry: &&Entry| entry.before.is_none() && entry.after.is_none();
-            for entry in entries.iter().filter(is_noted) {
+            for task in taken.noted() {
                 // Where the task came back by another of these revisions, or does now, there is nothing to note.
-                txn.note_absent(&entry.task)?;
+                txn.note_absent(task)?;
             }
             // Who takes a mending back wants what was there before it, a circle included.
-            let may_close_circles = self.rules().is_client() || entries.iter().all(|entry| entry.op == Op::Mend);
+            let may_close_circles = self.rules().is_client() || taken.is_all_mending();
             reconcile(txn, &plan, self.rules(), may_close_circles)?;
             let mut tasks = Vec::with_capacity(plan.len());
             for step in &plan {
@@ -93,25 +91,33 @@ impl Yard {
         })
     }
 
-    /// Returns the entries of the revisions that are meant, oldest first.
-    fn entries_to_undo(&self, range: UndoRange, begun: Revision) -> Result<Vec<Entry>, Halt> {
+    /// Works out what taking back the revisions that are meant does.
+    fn gather_to_undo(&self, range: UndoRange, begun: Revision) -> Result<TakingBack, Halt> {
+        let (first, last) = self.revisions_to_undo(range, begun)?;
+        let mut taken = TakingBack::default();
+        for page in self.pages(between(first, last))? {
+            page?.iter().try_for_each(|entry| taken.add(entry))?;
+        }
+        Ok(taken)
+    }
+
+    /// Returns the first and the last of the revisions that are meant, which are there.
+    fn revisions_to_undo(&self, range: UndoRange, begun: Revision) -> Result<(Revision, Revision), Halt> {
         let (first, last) = match range {
             UndoRange::Newest => {
                 let newest = self.newest_to_undo(begun)?.ok_or(Refusal::NothingToUndo)?;
-                (newest, newest)
+                return Ok((newest, newest));
             }
             UndoRange::One(revision) => (revision, revision),
             UndoRange::Range(one, other) => (one.min(other), one.max(other)),
         };
-        let since = Revision(first.0.saturating_sub(1));
-        let query = HistoryQuery { since, until: Some(last), ..HistoryQuery::default() };
-        let entries = self.store().history(self.list_id(), &query)?;
         for revision in [first, last] {
-            if !entries.iter().any(|entry| entry.revision == revision) {
+            let query = HistoryQuery { newest: Some(1), ..between(revision, revision) };
+            if self.store().history(self.list_id(), &query)?.is_empty() {
                 return Err(Refusal::NoSuchRevision { revision }.into());
             }
         }
-        Ok(entries)
+        Ok((first, last))
     }
 
     /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
@@ -143,6 +149,11 @@ impl Yard {
         let changed_in = self.store().history(self.list_id(), &later)?.first().map(|entry| entry.revision);
         Err(Refusal::ChangedSince { revision: step.revision, task: step.task.clone(), changed_in }.into())
     }
+}
+
+/// Asks for the entries from one revision to another, both included.
+fn between(first: Revision, last: Revision) -> HistoryQuery {
+    HistoryQuery { since: Revision(first.0.saturating_sub(1)), until: Some(last), ..HistoryQuery::default() }
 }
 
 /// Puts the edges of tasks that came back or went in order.

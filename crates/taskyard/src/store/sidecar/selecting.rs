@@ -53,6 +53,7 @@ impl Journal {
             self.read_unmapped();
         }
         match query.newest {
+            Some(0) => Ok(Vec::new()),
             Some(count) => self.read(query, self.newest_of(query, count, range)?),
             None => self.read(query, range),
         }
