@@ -48,6 +48,7 @@ impl Doctor {
         if let Some(silence) = context.config()?.stale_owner() {
             checkup = checkup.with_owner_silence(silence);
         }
+        checkup = checkup.with_journal_limit(context.config()?.max_size());
         let findings = checkup.examine()?;
         let settings = unknown_settings(context)?;
         let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();

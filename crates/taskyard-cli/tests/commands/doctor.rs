@@ -22,6 +22,34 @@ fn a_sound_list_has_nothing_wrong() {
 }
 
 #[test]
+fn what_may_become_a_trouble_is_a_warning_and_nothing_is_wrong_yet() {
+    let mut test = Test::new()
+        .file("home/.config/taskyard/taskyard.toml", "[journal]\nmax_size = 4096\n")
+        .quietly("create One")
+        .quietly("create Elsewhere --list gone")
+        .meanwhile(|place| fs::remove_dir_all(place.join("home/.claude/tasks/gone")).unwrap())
+        .env("TASKYARD_FAILPOINTS", "any=inotify:1000000");
+    let warned = |test: &mut Test, line: &str| -> Vec<String> {
+        let findings = test.json(line)["findings"].as_array().unwrap().clone();
+        assert!(
+            findings.iter().all(|finding| finding["severity"] == "warning" && finding["fix"].is_null()),
+            "{findings:?}"
+        );
+        findings.iter().map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ["journal_too_large", "gone_lists", "inotify_near_limit"];
+    assert_eq!(warned(&mut test, "doctor --json"), all);
+    for line in ["doctor", "doctor --fix --yes"] {
+        let told = test.output_of(line);
+        let text = String::from_utf8(told.stdout).unwrap();
+        assert!(told.status.success() && text.contains("Nothing is wrong yet"), "{text}");
+        assert!(text.contains("list gone is gone") && text.contains("1000000 of "), "{text}");
+    }
+    let mut test = test.without("TASKYARD_FAILPOINTS").file("home/.config/taskyard/taskyard.toml", "");
+    assert_eq!(warned(&mut test, "doctor --json"), ["gone_lists"]);
+}
+
+#[test]
 fn what_is_wrong_is_named_and_mended_when_asked() {
     Test::new()
         .list("1 pending")

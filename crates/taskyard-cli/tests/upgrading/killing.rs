@@ -28,8 +28,11 @@ fn steps(yard: &OldYard, words: &str) -> Vec<usize> {
 
 #[test]
 fn an_upgrade_of_a_list_that_is_killed_at_any_step_loses_nothing() {
+    let is_full = Scale::from_environment(0.1).is_full();
     for name in OldYard::ALL {
-        for (kind, list) in LISTS {
+        // The yards differ in what is upgraded, and hardly in how a list is: each kind of list once is enough for every day.
+        let lists = if is_full || name == OldYard::ALL[0] { &LISTS[..] } else { &LISTS[..1] };
+        for &(kind, list) in lists {
             let words = |yard: &OldYard| format!("create New --json {}", yard.list(kind, list).flags());
             let traced = yard(name);
             for step in steps(&traced, &words(&traced)) {

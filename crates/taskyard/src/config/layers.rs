@@ -14,6 +14,11 @@ use crate::opening::WrittenAddress;
 /// The name of the file in a project.
 const FILE_NAME: &str = "taskyard.toml";
 
+/// For how long every change is kept where nothing is said: a year.
+const KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// How large the journal of a list may get where nothing is said.
+const MAX_SIZE: u64 = 256 << 20;
+
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -152,6 +157,21 @@ impl Config {
                 .map_or(defaults.output_form, |(form, _)| form),
             grace: self.strongest(|settings| settings.jobs.grace).map_or(defaults.grace, |(grace, _)| grace),
         }
+    }
+
+    /// Returns for how long every change is kept.
+    pub fn keep(&self) -> Duration {
+        self.strongest(|settings| settings.journal.keep).map_or(KEEP, |(keep, _)| keep)
+    }
+
+    /// Returns how many bytes the journal of a list may have before it is thinned out earlier.
+    pub fn max_size(&self) -> u64 {
+        self.strongest(|settings| settings.journal.max_size).map_or(MAX_SIZE, |(size, _)| size)
+    }
+
+    /// Tells whether a part of the tidying happens without being asked for.
+    pub fn tidies_by_itself(&self) -> bool {
+        self.strongest(|settings| settings.gc.auto).is_none_or(|(auto, _)| auto)
     }
 
     /// Returns whether what a stale write of another program took back is put back without asking.

@@ -20,4 +20,4 @@ pub(crate) use ownership::{Ownership, ownership};
 pub use project::Project;
 pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
-pub use settings::{Claims, Display, Hook, HookInput, Jobs, Merge, RuleWord, Settings};
+pub use settings::{Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Merge, RuleWord, Settings};

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use taskyard_core::rules::list_choice::SESSION;
 use taskyard_core::rules::own_list::is_own_list;
 
-use super::{Claims, Jobs, Merge, Settings};
+use super::{Claims, Gc, Jobs, Journal, Merge, Settings};
 use crate::machine::MachineError;
 use crate::opening::WrittenAddress;
 
@@ -24,9 +24,24 @@ impl Project<'_> {
     /// Returns the keys of a file that count only where the project is trusted.
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
         // Every field is named here, so that none can be added without deciding what it is.
-        let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, merge, display: _ } = settings;
+        let Settings {
+            store,
+            list,
+            rules,
+            client_version,
+            claims,
+            checks,
+            hooks,
+            jobs,
+            journal,
+            gc,
+            merge,
+            display: _,
+        } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
+        let Journal { keep: kept_history, max_size } = journal;
+        let Gc { auto } = gc;
         let Merge { put_back } = merge;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
@@ -45,6 +60,9 @@ impl Project<'_> {
             ("jobs.keep", keep.is_some()),
             ("jobs.grace", grace.is_some()),
             ("jobs.output_form", output_form.is_some()),
+            ("journal.keep", kept_history.is_some()),
+            ("journal.max_size", max_size.is_some()),
+            ("gc.auto", auto.is_some()),
             ("merge.put_back", put_back.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
@@ -134,6 +152,10 @@ mod tests {
             ),
             ("[checks]\nx = \"true\"\n[[hooks.Stop]]\ncommand = \"true\"", &["checks", "hooks"]),
             ("[jobs]\nquota = 1\nkeep = 1\ngrace = 1", &["jobs.quota", "jobs.keep", "jobs.grace"]),
+            (
+                "[journal]\nkeep = \"1s\"\nmax_size = 1\n[gc]\nauto = false",
+                &["journal.keep", "journal.max_size", "gc.auto"],
+            ),
             ("[jobs]\nmax_output = 1\noutput_form = \"2.1.34\"", &["jobs.max_output", "jobs.output_form"]),
         ] {
             assert_eq!(needing(place.path(), text), keys, "{text}");

@@ -13,9 +13,27 @@ const LARGEST: u64 = 1024 * 1024;
 
 /// The keys each table knows; what is under `*` is the user's own naming.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("", &["store", "list", "rules", "client_version", "claims", "checks", "hooks", "jobs", "merge", "display"]),
+    (
+        "",
+        &[
+            "store",
+            "list",
+            "rules",
+            "client_version",
+            "claims",
+            "checks",
+            "hooks",
+            "jobs",
+            "journal",
+            "gc",
+            "merge",
+            "display",
+        ],
+    ),
     ("claims", &["lease", "limit", "roles", "stale_owner"]),
     ("jobs", &["max_output", "quota", "keep", "grace", "output_form"]),
+    ("journal", &["keep", "max_size"]),
+    ("gc", &["auto"]),
     ("merge", &["put_back"]),
     ("display", &["completed_after", "style"]),
 ];

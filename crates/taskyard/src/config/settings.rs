@@ -31,10 +31,34 @@ pub struct Settings {
     pub hooks: BTreeMap<String, Vec<Hook>>,
     /// Background commands.
     pub jobs: Jobs,
+    /// How long history is kept.
+    pub journal: Journal,
+    /// Tidying up.
+    pub gc: Gc,
     /// What becomes of changes that others did not know of.
     pub merge: Merge,
     /// How lists look.
     pub display: Display,
+}
+
+/// How long history is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Journal {
+    /// For how long every change is kept.
+    #[serde(deserialize_with = "duration")]
+    pub keep: Option<Duration>,
+    /// How many bytes the journal of a list may have before it is thinned out earlier.
+    #[serde(deserialize_with = "size")]
+    pub max_size: Option<u64>,
+}
+
+/// Tidying up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Gc {
+    /// Whether a part of it happens without being asked for.
+    pub auto: Option<bool>,
 }
 
 /// What becomes of changes that others did not know of.

@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+#[cfg(feature = "failpoints")]
+use crate::store::failpoint::inotify_instances;
+
 /// How many inotify instances a user has, and may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InotifyUse {
@@ -16,7 +19,11 @@ pub(super) struct InotifyUse {
 impl InotifyUse {
     /// Counts those of the user of this process; none where the system does not tell.
     pub(super) fn of_this_user() -> Option<Self> {
-        Self::in_proc(Path::new("/proc"), rustix::process::getuid().as_raw())
+        let found = Self::in_proc(Path::new("/proc"), rustix::process::getuid().as_raw());
+        // What else runs beside a test must not change what it sees.
+        #[cfg(feature = "failpoints")]
+        let found = found.map(|found| Self { instances: inotify_instances().unwrap_or(0), ..found });
+        found
     }
 
     /// Tells whether nine tenths are in use.

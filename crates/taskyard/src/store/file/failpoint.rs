@@ -2,17 +2,17 @@
 //!
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
 //! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits. A plan may also
-//! pretend another run of the machine, or a wall clock that was set. Several plans are divided by semicolons.
+//! pretend another run of the machine, a wall clock that was set, or inotify instances that are in use. Several plans are divided by semicolons.
 
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, longest_silence, reach, wall_shift};
+pub(crate) use armed::{boot_id, inotify_instances, longest_silence, reach, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID|wall:MS|silence:MS`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID|wall:MS|silence:MS|inotify:COUNT`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -58,6 +58,7 @@ mod armed {
         Boot(String),
         Wall(i64),
         Silence(Duration),
+        Inotify(u64),
     }
 
     impl FromStr for Plan {
@@ -77,6 +78,7 @@ mod armed {
                 ("trace", path) => Action::Trace(PathBuf::from(path)),
                 ("boot", id) => Action::Boot(id.to_owned()),
                 ("wall", ms) => Action::Wall(ms.parse().map_err(|_| bad())?),
+                ("inotify", count) => Action::Inotify(count.parse().map_err(|_| bad())?),
                 ("silence", ms) => Action::Silence(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 _ => return Err(bad()),
             };
@@ -115,6 +117,14 @@ mod armed {
         })
     }
 
+    /// Returns how many inotify instances a plan pretends to be in use.
+    pub(crate) fn inotify_instances() -> Option<u64> {
+        plans().find_map(|plan| match plan.action {
+            Action::Inotify(count) => Some(count),
+            _ => None,
+        })
+    }
+
     /// Marks a step of a commit, and does there what the plans say.
     pub(crate) fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
@@ -141,7 +151,7 @@ mod armed {
                 Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
                 Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
                 Action::Sleep(pause) => thread::sleep(*pause),
-                Action::Trace(_) | Action::Boot(_) | Action::Wall(_) | Action::Silence(_) => {}
+                Action::Trace(_) | Action::Boot(_) | Action::Wall(_) | Action::Silence(_) | Action::Inotify(_) => {}
             }
             if matches!(self.action, Action::Kill) {
                 // The signal is on its way; nothing more may happen in this process.
