@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::presence::{Step, absences};
 use super::replacing::Replacements;
 use crate::{Entry, Image, Op, Revision, Task, TaskId, Timestamp};
 
@@ -130,42 +131,9 @@ fn told_by(task: &TaskId, past: &[&Entry]) -> Option<Removed> {
 
 /// Tells why a task is not there, from its own entries, oldest first.
 fn absence(past: &[&Entry]) -> Absence {
-    // None stands for being there.
-    let mut now = match past.first() {
-        Some(first) if first.before.is_some() => None,
-        _ => Some(Absence::Unmade),
-    };
-    let mut before_each: Vec<(Revision, Option<Absence>)> = Vec::with_capacity(past.len());
-    for entry in past {
-        before_each.push((entry.revision, now));
-        now = match entry.op {
-            _ if entry.after.is_some() => None,
-            Op::Delete | Op::Clear => Some(Absence::Deleted),
-            Op::Merge => Some(Absence::Moved),
-            // A mending takes away what is no task, and the number of a task that gets another.
-            Op::Mend if is_task(entry) => Some(Absence::Renumbered),
-            Op::Undo => Some(after_undo(entry, &before_each, now)),
-            _ => Some(Absence::Missing),
-        };
-    }
+    let steps: Vec<Step> = past.iter().map(|entry| Step::from(*entry)).collect();
     // A removal by another program may not be in the journal yet; then the last entry still has the task in it.
-    now.unwrap_or(Absence::Missing)
-}
-
-/// Tells why a task is not there after an undo: for what it was before the oldest revision that was taken back. Where those
-/// revisions changed nothing about that, neither does the undo: somebody may have deleted the task on purpose since.
-fn after_undo(undo: &Entry, before_each: &[(Revision, Option<Absence>)], now: Option<Absence>) -> Absence {
-    let is_undone = |(revision, _): &(Revision, Option<Absence>)| undo.undoes.contains(revision);
-    let oldest = before_each.iter().find(|before| is_undone(before)).and_then(|(_, absence)| *absence);
-    // The undo itself stands last, so something follows every revision that it took back.
-    let newest = before_each.iter().rposition(is_undone).and_then(|place| before_each.get(place + 1)?.1);
-    let absence = if oldest == newest { now } else { oldest };
-    absence.unwrap_or(Absence::Missing)
-}
-
-/// Tells whether a task stood there before.
-fn is_task(entry: &Entry) -> bool {
-    entry.before.as_ref().is_some_and(|image| image.task(&entry.task).is_ok())
+    absences(&steps).pop().flatten().unwrap_or(Absence::Missing)
 }
 
 #[cfg(test)]
