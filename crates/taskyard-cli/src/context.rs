@@ -24,6 +24,7 @@ use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
 use taskyard::store::Store;
 use taskyard::teams::Teams;
+use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
 
 use crate::arguments::Globals;
@@ -280,6 +281,24 @@ impl Context {
         // Where nobody says which form the output has, it is that of the client whose rules are followed.
         settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
         Ok(Jobs::new(places::jobs(&self.environment, settings)?))
+    }
+
+    /// Returns what we remember on this machine, and how long that is kept; none without a data directory.
+    pub(crate) fn household(&self) -> Result<Option<Household>, Problem> {
+        let config = self.config()?;
+        let data = self.places()?.data.clone();
+        Ok(data.map(|data| Household { data, keep: config.keep(), max_size: config.max_size() }))
+    }
+
+    /// Returns the same for whoever tidies without being asked; none where nobody is to.
+    pub(crate) fn household_to_tidy(&self) -> Option<Household> {
+        let tidies = self.config().is_ok_and(Config::tidies_by_itself);
+        self.household().ok().flatten().filter(|_| tidies)
+    }
+
+    /// Has a process that runs for long tidy now and then, until the answer is dropped; none where nobody is to.
+    pub(crate) fn caretaker(&self) -> Option<Caretaker> {
+        self.household_to_tidy().map(Caretaker::of)
     }
 
     /// Returns where hooks and checks are found.

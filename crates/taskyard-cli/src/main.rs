@@ -1,6 +1,7 @@
 //! The binary `taskyard`: reads what was typed, calls one operation of the `taskyard` library, and shows what came of it.
 
 mod address_problem;
+mod answer_end;
 mod arguments;
 mod candidates;
 mod client_environment_file;

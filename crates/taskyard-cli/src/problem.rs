@@ -228,6 +228,10 @@ impl From<Refusal> for Problem {
             Refusal::NoSuchRevision { revision } => Self::new(Exit::NotFound, "revision_not_found", message)
                 .hint("`taskyard history` shows every revision")
                 .detail("revision", revision.0),
+            Refusal::RevisionThinned { revision, kept_since } => Self::new(Exit::Refused, "revision_thinned", message)
+                .hint("`taskyard history` shows what is left of it; how long everything is kept is `journal.keep` in taskyard.toml")
+                .detail("revision", revision.0)
+                .detail("keptSince", kept_since.0),
             Refusal::NothingToUndo => {
                 Self::new(Exit::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
             }

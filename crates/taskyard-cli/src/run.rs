@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
@@ -12,6 +13,7 @@ use taskyard::core::render::escaping;
 use taskyard::opening::hide_passwords;
 use taskyard::process::Cancel;
 use taskyard::store::failpoint;
+use taskyard::tidying::{Household, tidy_a_little};
 
 use crate::commands::{Arguments, background, with_the_way_back};
 use crate::context::Context;
@@ -21,7 +23,10 @@ use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Terminal};
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks;
-use crate::{logging, signals};
+use crate::{answer_end, logging, signals};
+
+/// For how long a command tidies after its answer, once a day.
+const TIDYING: Duration = Duration::from_millis(50);
 
 /// Runs the command that was typed.
 pub(crate) fn run() -> ExitCode {
@@ -39,9 +44,14 @@ pub(crate) fn run() -> ExitCode {
     match Arguments::try_parse_from(&typed) {
         Ok(arguments) => {
             let (exit, output, context) = execute(arguments, environment);
+            let household = if exit == Exit::Stopped { None } else { to_tidy(&context) };
             let code = finish(exit, output);
             // Closing the lists may take the disk a while, and the answer is out.
             drop(context);
+            if let Some(household) = household {
+                // Whoever reads the answer has all of it, and sees that it has ended.
+                tidy_a_little(&household, TIDYING, answer_end::let_readers_go);
+            }
             code
         }
         Err(error) => {
@@ -49,6 +59,11 @@ pub(crate) fn run() -> ExitCode {
             finish(exit, output)
         }
     }
+}
+
+/// Returns what may be tidied once the answer is written, by a command that wrote.
+fn to_tidy(context: &Context) -> Option<Household> {
+    if context.has_written() { context.household_to_tidy() } else { None }
 }
 
 fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<Context>) {
@@ -72,7 +87,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         // Whatever the end of jobs and members meant for tasks is not what this command does.
         context.forget_writes();
     }
-    if !command.speaks_a_protocol() {
+    let is_short = !command.speaks_a_protocol();
+    if is_short {
         let context = Rc::clone(&context);
         output.name_other_lists(move || context.other_lists_written());
     }

@@ -47,6 +47,7 @@ pub mod setup;
 pub mod sqlite;
 pub mod store;
 pub mod teams;
+pub mod tidying;
 pub mod todos;
 pub mod work;
 

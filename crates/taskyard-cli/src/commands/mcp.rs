@@ -70,6 +70,7 @@ impl Mcp {
         let directory = project.map_or_else(|| context.directory().map(ToOwned::to_owned), Ok)?;
         let options = self.offer.options(context, Leases::Connection)?;
         let cancel = context.cancel();
+        let _caretaker = context.caretaker();
         serve_stdio(Hub::open(context.in_directory(directory), options, cancel.clone())?)?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }

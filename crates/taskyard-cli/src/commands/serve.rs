@@ -85,6 +85,7 @@ impl Serve {
             output.warn("nothing is encrypted: whoever sees the traffic reads the token and every task")?;
         }
         output.flush()?;
+        let _caretaker = context.caretaker();
         listening.serve(hub)?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }

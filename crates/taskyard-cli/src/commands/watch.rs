@@ -84,6 +84,7 @@ impl Watch {
         };
         // What the dead held comes back as soon as they are dead, and not when somebody next writes.
         let _warden = Warden::over(&yard)?;
+        let _caretaker = context.caretaker();
         let notices = context.notices()?;
         let new = move |notice: &Notice| drop(ended.send(Word::Ended(Box::new(notice.clone()))));
         let _notices = notices.follow(yard.list_id(), Box::new(new))?;

@@ -106,6 +106,7 @@ impl Work {
         let yard = yard.lasting();
         let (after, workers) = (yard.clone(), order.workers.clone());
         let stop = Stop::new();
+        let _caretaker = context.caretaker();
         signals::stop_in_steps(stop.clone());
         let (tell, hear) = mpsc::sync_channel(BACKLOG);
         let listener: WorkListener = {

@@ -43,6 +43,11 @@ impl Context {
         self.writes.lists.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    /// Tells whether the command wrote to a list.
+    pub(crate) fn has_written(&self) -> bool {
+        !self.writes.lists.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Returns the lists that the command wrote to besides that of the directory; none where there are none, or where it cannot be
     /// told which list the directory has.
     pub(crate) fn other_lists_written(&self) -> Option<OtherLists> {

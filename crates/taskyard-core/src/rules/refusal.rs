@@ -124,6 +124,14 @@ pub enum Refusal {
         /// The revision that was asked for.
         revision: Revision,
     },
+    /// Of the revision only a part is left: it is older than what is kept in full.
+    #[error("revision {revision} cannot be taken back: the journal is kept in full only since revision {kept_since}")]
+    RevisionThinned {
+        /// The revision that was asked for.
+        revision: Revision,
+        /// The first revision of which everything is there.
+        kept_since: Revision,
+    },
     /// The journal holds nothing that could be taken back.
     #[error("there is nothing to undo")]
     NothingToUndo,

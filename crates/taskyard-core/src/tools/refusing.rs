@@ -188,6 +188,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         // No tool undoes, restores or merges.
         Refusal::ChangedSince { .. }
         | Refusal::NoSuchRevision { .. }
+        | Refusal::RevisionThinned { .. }
         | Refusal::NothingToUndo
         | Refusal::NotRemoved { .. }
         | Refusal::NotMissing { .. }

@@ -6,6 +6,9 @@ use super::jobs::{JobRow, read as read_job};
 use super::{Machine, MachineError};
 use crate::sqlite::{Database, DatabaseError};
 
+/// What is true of a notice that nobody needs any more.
+const HEARD_AND_GONE: &str = "acknowledged_at IS NOT NULL AND job NOT IN (SELECT id FROM jobs)";
+
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoticeRow {
@@ -60,6 +63,18 @@ impl Machine {
         let query = "SELECT id, state, tidied_jobs.list, task, started, ended, size, record, delivered_at IS NOT NULL \
             FROM tidied_jobs JOIN notices ON job = id WHERE id = ?1";
         Ok(self.database.row(query, [job], read_job)?)
+    }
+
+    /// Forgets the notices that were heard and whose jobs are not there any more; returns how many.
+    pub fn forget_heard_notices(&self) -> Result<usize, MachineError> {
+        Ok(self.database.execute(&format!("DELETE FROM notices WHERE {HEARD_AND_GONE}"), [])?)
+    }
+
+    /// Returns how many notices were heard whose jobs are not there any more.
+    pub fn heard_notices(&self) -> Result<usize, MachineError> {
+        let count: i64 =
+            self.database.one(&format!("SELECT count(*) FROM notices WHERE {HEARD_AND_GONE}"), [], |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or(0))
     }
 
     /// Forgets what was kept only to be told, once it was heard.

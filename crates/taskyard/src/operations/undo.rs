@@ -111,6 +111,10 @@ impl Yard {
             UndoRange::One(revision) => (revision, revision),
             UndoRange::Range(one, other) => (one.min(other), one.max(other)),
         };
+        let thinned = self.store().care().map_or(Ok(Revision(0)), |care| care.thinned(self.list_id()))?;
+        if first <= thinned && first > Revision(0) {
+            return Err(Refusal::RevisionThinned { revision: first, kept_since: thinned.next() }.into());
+        }
         for revision in [first, last] {
             let query = HistoryQuery { newest: Some(1), ..between(revision, revision) };
             if self.store().history(self.list_id(), &query)?.is_empty() {
@@ -122,9 +126,10 @@ impl Yard {
 
     /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
     fn newest_to_undo(&self, begun: Revision) -> Result<Option<Revision>, StoreError> {
+        let thinned = self.store().care().map_or(Ok(Revision(0)), |care| care.thinned(self.list_id()))?;
         let ops = Op::ALL.into_iter().filter(|op| NewestToUndo::is_of_interest(*op)).collect();
         let mut search = NewestToUndo::default();
-        for page in self.backwards(HistoryQuery { ops, ..HistoryQuery::default() }) {
+        for page in self.backwards(HistoryQuery { ops, since: thinned, ..HistoryQuery::default() }) {
             let mut entries = page?;
             entries.retain(|entry| entry.op != Op::PutBack || entry.revision <= begun);
             if let Some(found) = search.look(&entries) {

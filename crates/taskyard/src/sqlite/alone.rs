@@ -1,6 +1,7 @@
 //! Taking turns in the kernel, where SQLite would ask again and again, or not wait at all.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -11,7 +12,7 @@ use super::DatabaseError;
 /// The lock of a file or a directory; others wait for it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Alone {
-    _locked: File,
+    locked: File,
 }
 
 impl Alone {
@@ -21,10 +22,17 @@ impl Alone {
         Self::lock(directory, path)
     }
 
+    /// Tells whether what is locked is still in its place, and nothing else is.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let place = |found: fs::Metadata| (found.dev(), found.ino());
+        let locked = self.locked.metadata().map(place);
+        matches!((locked, fs::metadata(path).map(place)), (Ok(locked), Ok(found)) if locked == found)
+    }
+
     /// Waits for the lock of an open file.
     pub(crate) fn lock(file: File, path: &Path) -> Result<Self, DatabaseError> {
         retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))
             .map_err(|error| DatabaseError::io("cannot lock", path)(error.into()))?;
-        Ok(Self { _locked: file })
+        Ok(Self { locked: file })
     }
 }

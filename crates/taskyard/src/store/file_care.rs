@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use taskyard_core::{ListId, Task, TaskId, Timestamp};
+use taskyard_core::{ListId, Revision, Task, TaskId, Timestamp};
 
 use super::{JournalDamage, Litter, StaleWrite, StoreError};
 
@@ -69,6 +69,15 @@ pub trait FileCare: Debug + Send + Sync {
 
     /// Returns how many bytes our memory of each list takes up whose place is gone, by name.
     fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError>;
+
+    /// Returns the revision up to which the journal was thinned out: of a revision up to it only a part is left.
+    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError>;
+
+    /// Returns our directory for a list, where we may keep one.
+    fn memory_of(&self, list: &ListId) -> Option<PathBuf>;
+
+    /// Has the files of a list reach the disk and lets go of its journal, so that what is old can be tidied.
+    fn flush(&self, _list: &ListId) {}
 
     /// Returns what lies about in the list's place and serves nobody: abandoned locks, temporary files, a broken mark.
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError>;

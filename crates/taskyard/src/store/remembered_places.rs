@@ -1,9 +1,10 @@
 //! Places of lists that are gone while our memory of them is there.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::sidecar::{Journal, canonical, sidecar_name};
+use super::sidecar::{Journal, archived_with_tasks, canonical, sidecar_name};
 
 /// The longest name of a list that the name of its memory has in full.
 const LONGEST_NAME: usize = 80;
@@ -19,7 +20,10 @@ pub(super) fn directories_gone(data: &Path, root: &Path) -> Vec<PathBuf> {
         let is_cut = name.chars().count() == LONGEST_NAME;
         path_in(&sidecar).filter(|path| is_cut && path.parent() == Some(&root))
     };
-    sidecars(data).into_iter().filter_map(directory).filter(|directory| !directory.exists()).collect()
+    let archived = archived_with_tasks(data).into_iter().filter(|path| path.parent() == Some(&root));
+    let directories = sidecars(data).into_iter().filter_map(directory).chain(archived);
+    let gone: BTreeSet<PathBuf> = directories.filter(|directory| !directory.exists()).collect();
+    gone.into_iter().collect()
 }
 
 /// Returns the files of this name, each in a directory right below a root, that lists were in and that are gone, in no order.
@@ -27,7 +31,11 @@ pub(super) fn files_gone(data: &Path, root: &Path, file: &str) -> Vec<PathBuf> {
     let root = canonical(root);
     let is_here = |path: &PathBuf| path.parent().and_then(Path::parent) == Some(&root) && !path.exists();
     let of_that_name = sidecars(data).into_iter().filter(|(_, name)| name == file);
-    of_that_name.filter_map(|(sidecar, _)| path_in(&sidecar)).filter(is_here).collect()
+    let archived =
+        archived_with_tasks(data).into_iter().filter(|path| path.file_name().is_some_and(|name| name == file));
+    let paths = of_that_name.filter_map(|(sidecar, _)| path_in(&sidecar)).chain(archived);
+    let gone: BTreeSet<PathBuf> = paths.filter(is_here).collect();
+    gone.into_iter().collect()
 }
 
 /// Returns our directories for lists, and the name each begins with.

@@ -38,6 +38,12 @@ pub(super) fn flush_what_is_old(handle: &Handle, journal: &Journal, written: u64
     }
 }
 
+/// Does the same, however lately somebody looked.
+pub(super) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
+    handle.next_flush_look.store(0, Ordering::Relaxed);
+    flush_what_is_old(handle, journal, 0);
+}
+
 fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), crate::store::StoreError> {
     // Asked for every commit, and looked into once a second, or when this process has written much since.
     let now = clock::since_boot();

@@ -1,6 +1,7 @@
 //! What a process keeps open of one list between two operations.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -110,7 +111,8 @@ impl Handle {
     /// Reads what our processes tell each other, without a lock.
     pub(super) fn state(&self) -> Option<State> {
         let mut queue = self.queue_to_read.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.is_none() {
+        let is_left = |file: &File| file.metadata().is_ok_and(|found| found.nlink() == 0);
+        if queue.as_ref().is_none_or(is_left) {
             let path = self.place.sidecar.as_ref()?.join("queue");
             *queue = regular_file::open(&path, u64::MAX).map(|(file, _)| file).ok();
         }

@@ -74,6 +74,7 @@ impl Drop for Queue {
 pub(super) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
     let file = state::open(path).map_err(StoreError::io("cannot open", path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if was_put_away(&file) => Ok(None),
         Ok(()) => Ok(Some(head(file, path))),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(StoreError::io("cannot lock", path)(error.into())),
@@ -82,10 +83,14 @@ pub(super) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
 
 /// Waits for its turn in the queue.
 pub(super) fn enter(path: &Path) -> Result<Queue, StoreError> {
-    if let Some(queue) = try_enter(path)? {
-        return Ok(queue);
-    }
-    let waiting = state::open(path).map_err(StoreError::io("cannot open", path))?;
+    let waiting = match try_enter(path) {
+        Ok(Some(queue)) => return Ok(queue),
+        Ok(None) => state::open(path).map_err(StoreError::io("cannot open", path))?,
+        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Err(held_for_a_moment(path));
+        }
+        Err(error) => return Err(error),
+    };
     let (sender, receiver) = channel();
     // The kernel has no flock with a time limit, so a thread sleeps in it. When nobody takes what it sends any more, the file
     // is dropped and with it the lock.
@@ -101,6 +106,8 @@ pub(super) fn enter(path: &Path) -> Result<Queue, StoreError> {
     let mut ahead = Ahead::first_seen(&glances);
     loop {
         match receiver.recv_timeout(GLANCE) {
+            // The list was put away while we waited: whoever begins anew finds it.
+            Ok(Ok(file)) if was_put_away(&file) => return Err(held_for_a_moment(path)),
             Ok(Ok(file)) => return Ok(head(file, path)),
             Ok(Err(error)) => return Err(StoreError::io("cannot lock", path)(error.into())),
             Err(RecvTimeoutError::Disconnected) => {
@@ -139,6 +146,16 @@ fn pass(path: &Path, file: &File, seen: &State) -> Result<Option<Passing>, Store
 fn held(path: &Path, waited: Duration) -> StoreError {
     let process = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
     StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process }, waited }
+}
+
+/// Tells whether the file is not the queue any more, because the memory of the list was put away.
+fn was_put_away(file: &File) -> bool {
+    file.metadata().is_ok_and(|found| found.nlink() == 0)
+}
+
+/// Says that somebody is at the list who will not be there when it is tried again.
+fn held_for_a_moment(path: &Path) -> StoreError {
+    StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process: None }, waited: Duration::ZERO }
 }
 
 /// What a waiter sees of the one ahead.

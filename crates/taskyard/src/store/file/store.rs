@@ -11,7 +11,7 @@ use super::pair::FilePair;
 use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
-use super::{litter, mending, scan};
+use super::{flush, litter, mending, scan};
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
@@ -212,6 +212,23 @@ impl FileCare for FileStore {
         newer.collect()
     }
 
+    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError> {
+        self.handle(list).journals.thinned()
+    }
+
+    fn memory_of(&self, list: &ListId) -> Option<PathBuf> {
+        self.sidecar_of(list)
+    }
+
+    fn flush(&self, list: &ListId) {
+        let handle = self.handle(list);
+        if let Some(journal) = handle.journal_to_read() {
+            flush::flush_what_is_old_now(&handle, &journal);
+        }
+        // A list is put away only while nobody has its journal open.
+        handle.journals.close_idle();
+    }
+
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
         litter::find(&self.handle(list))
     }
@@ -224,7 +241,12 @@ impl FileCare for FileStore {
 impl FileStore {
     fn info(&self, list: ListId, path: PathBuf) -> Result<ListInfo, StoreError> {
         let handle = self.handle(&list);
-        let tasks = handle.journals.reading(|journal| scan::scan(&handle.place, journal))?.tasks;
+        // A list that nobody has touched for long stays in the archive when many are looked at.
+        let scan = match handle.journals.is_there() {
+            true => handle.journals.reading(|journal| scan::scan(&handle.place, journal))?,
+            false => scan::scan(&handle.place, None)?,
+        };
+        let tasks = scan.tasks;
         let count = |status: Status| tasks.iter().filter(|task| task.status == status && !task.is_internal()).count();
         let changed = changed(&path);
         Ok(ListInfo { list, path: Some(path), counts: Status::ALL.map(count), changed })

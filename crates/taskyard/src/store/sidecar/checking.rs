@@ -7,7 +7,6 @@ use taskyard_core::Revision;
 
 use super::Journal;
 use super::damage::{JournalDamage, first_unopenable, judge};
-use super::entries::first_id;
 use super::images::COLUMNS;
 use super::opening::{look_at_stamp, newer, older};
 use super::schema::{DATABASE, ENTRIES, FORMAT, JOURNAL};
@@ -122,9 +121,9 @@ impl Journal {
         self.first_gap()
     }
 
-    /// Returns the first entry that is missing, of those since the journal was begun.
+    /// Returns the first entry that is missing, of those since the journal was begun or last thinned out.
     fn first_gap(&self) -> Result<Option<JournalDamage>, StoreError> {
-        let first = first_id(Revision(self.begun.revision).next());
+        let first = self.whole_since()?;
         let (mut sequence, mut gap) = (Sequence::from(first), None);
         self.each("SELECT id FROM entries WHERE id >= ?1 ORDER BY id", [first], |row| {
             gap = sequence.gap_before(row.get(0)?);

@@ -90,12 +90,16 @@ impl Journal {
 
     /// Returns the highest number that any entry is about, by the index, and by the entry that it leads to.
     fn highest_number(&self) -> Result<u64, StoreError> {
-        // Every integer sorts before every text. A number beyond the largest that counts would hide those that do.
-        let query = "SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC LIMIT 1";
-        let id = self.row(query, [LARGEST_NUMBER.cast_signed()], |row| row.get::<_, i64>(0))?;
-        let Some(id) = id else { return Ok(self.begun.number) };
+        let Some(id) = self.entry_of_highest_number()? else { return Ok(self.begun.number) };
         let stored = self.one(&entries_where("id = ?1"), [id], |row| self.stored_entry(row))?;
         Ok(stored.entry.task.as_number().unwrap_or(0).max(self.begun.number))
+    }
+
+    /// Returns the last entry about the highest number.
+    pub(super) fn entry_of_highest_number(&self) -> Result<Option<i64>, StoreError> {
+        // Every integer sorts before every text. A number beyond the largest that counts would hide those that do.
+        let query = "SELECT id FROM entries WHERE task <= ?1 ORDER BY task DESC, id DESC LIMIT 1";
+        self.row(query, [LARGEST_NUMBER.cast_signed()], |row| row.get(0))
     }
 
     /// Returns how the journal stands, in one look.
@@ -188,6 +192,11 @@ impl Journal {
         self.row(query, [first_id(revision)], |row| row.get(0))
     }
 
+    /// Returns the id from which on no entry may be missing: before it the journal was mended, or thinned out.
+    pub(super) fn whole_since(&self) -> Result<i64, StoreError> {
+        Ok(first_id(Revision(self.begun.revision).max(self.thinned()?).next()))
+    }
+
     /// Reads an entry, its images rebuilt; fails where it is not what was written.
     pub(super) fn stored_entry(&self, row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
         let Images { before, after } = self.checked_images(row)?;
@@ -232,7 +241,7 @@ fn joined(revisions: &[Revision]) -> String {
     revisions.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn split(text: &str) -> Vec<Revision> {
+pub(super) fn split(text: &str) -> Vec<Revision> {
     text.split(',').filter_map(|word| word.parse().ok()).map(Revision).collect()
 }
 

@@ -2,12 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use taskyard_core::Revision;
 
 use super::Journal;
+use super::archive::is_archived;
 use super::damage::JournalDamage;
 use super::pool::JournalPool;
 use super::schema::DATABASE;
 use crate::store::{StaleWrite, StoreError};
+
+/// A journal that cannot be opened is tried again so often, after so long.
+const TRIES: u32 = 2;
+const A_MOMENT: Duration = Duration::from_millis(2);
 
 /// The journal of one list.
 #[derive(Debug)]
@@ -61,6 +70,19 @@ impl Journals {
     }
 
     fn open(&self) -> Result<Journal, StoreError> {
+        let mut opened = self.open_once();
+        for _ in 0..TRIES {
+            // The memory of the list may have been put away at this very moment; then it is made anew.
+            if !matches!(opened, Err(StoreError::Io { .. } | StoreError::Journal { .. })) || self.sidecar.is_none() {
+                break;
+            }
+            thread::sleep(A_MOMENT);
+            opened = self.open_once();
+        }
+        opened
+    }
+
+    fn open_once(&self) -> Result<Journal, StoreError> {
         let opened = Journal::open(self.sidecar()?, &self.list).and_then(|journal| {
             if self.has_forms {
                 journal.have_forms()?;
@@ -72,7 +94,7 @@ impl Journals {
 
     fn open_to_read(&self) -> Option<Journal> {
         let sidecar = self.sidecar.as_ref()?;
-        if !sidecar.join(DATABASE).exists() && !sidecar.join("stamp").exists() {
+        if !self.is_there() && !is_archived(sidecar) {
             return None;
         }
         let opened = self.open().or_else(|error| match error {
@@ -84,6 +106,12 @@ impl Journals {
             }
         });
         opened.inspect_err(|error| tracing::warn!(%error, "reading without the journal")).ok()
+    }
+
+    /// Tells whether there is a journal, or was one in its place.
+    pub(in crate::store) fn is_there(&self) -> bool {
+        let is_there = |sidecar: &PathBuf| sidecar.join(DATABASE).exists() || sidecar.join("stamp").exists();
+        self.sidecar.as_ref().is_some_and(is_there)
     }
 
     /// Puts a connection back for the next one.
@@ -129,6 +157,14 @@ impl Journals {
         answer
     }
 
+    /// Returns the revision up to which the journal was thinned out.
+    pub(in crate::store) fn thinned(&self) -> Result<Revision, StoreError> {
+        let Some(journal) = self.take_to_read() else { return Ok(Revision(0)) };
+        let thinned = journal.thinned();
+        self.give_back(journal);
+        thinned
+    }
+
     /// Returns what is known to be wrong with the journal.
     pub(in crate::store) fn damage(&self) -> Option<JournalDamage> {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -157,6 +193,11 @@ impl Journals {
             _ => return,
         }
         // They lead to the same files.
+        self.pool.clear();
+    }
+
+    /// Closes every connection that nobody uses at this moment.
+    pub(in crate::store) fn close_idle(&self) {
         self.pool.clear();
     }
 

@@ -85,7 +85,7 @@ fn build(alone: &Alone, sidecar: &Path, list: &Path, beside: &Beside, complete: 
     let stamped = look_at_stamp(sidecar).ok().flatten().map_or(written, |(_, stamp)| stamp.expected());
     prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot write", &path))?;
     let mut new = Journal::connect(path.clone())?;
-    new.create(alone, list, Marks::default())?;
+    new.create(alone, list, Marks::default(), None)?;
     if beside.has_forms {
         new.have_forms()?;
     }

@@ -2,6 +2,7 @@
 //!
 //! The database says what happened; it never decides what may. It is specified in `docs/formats/journal.md`.
 
+mod archive;
 mod aside;
 mod boot;
 mod checking;
@@ -21,8 +22,10 @@ mod moves;
 mod naming;
 mod opening;
 mod outside;
+mod pace;
 mod packing;
 mod pool;
+mod putting_away;
 mod rare_entries;
 mod salvage;
 mod schema;
@@ -31,8 +34,13 @@ mod sequence;
 mod size;
 mod stamp;
 mod sums;
+mod thinning;
+#[cfg(test)]
+mod thinning_properties;
+mod tidying;
 mod verdict;
 
+pub(in crate::store) use archive::archived_with_tasks;
 pub(in crate::store) use boot::{is_same_boot, remember_boot};
 pub use damage::JournalDamage;
 pub(in crate::store) use database::Journal;
@@ -45,5 +53,9 @@ pub(in crate::store) use mending::{examine, mend};
 pub(in crate::store) use moves::Move;
 pub(in crate::store) use naming::{canonical, sidecar_name, sidecar_of};
 pub(in crate::store) use outside::{Extent, OutsideChange};
+pub use pace::Pace;
+pub(in crate::store) use putting_away::{LEAVING, remove_what_is_leaving};
 pub(in crate::store) use salvage::Beside;
 pub(in crate::store) use size::{journal_size, memory_size};
+pub use tidying::{TidiedJournal, TidyTerms};
+pub(in crate::store) use tidying::{is_gone, list_of, size_of, tidy, try_tidy};

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::Journal;
+use super::archive::{self, Archived};
 use super::aside;
 use super::boot::remember_boot;
 use super::damage::{JournalDamage, judge};
@@ -76,8 +77,14 @@ impl Journal {
         if (1..FORMAT).contains(&format) {
             journal.database.read_as_of_today(format).map_err(judge)?;
         }
-        journal.begun = journal.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
+        journal.know_where_it_began()?;
         Ok(Some(journal))
+    }
+
+    /// Reads where the journal was begun, if another one was before it.
+    pub(super) fn know_where_it_began(&mut self) -> Result<(), StoreError> {
+        self.begun = self.fact::<String>(BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
+        Ok(())
     }
 
     /// Returns how far the journal goes.
@@ -113,8 +120,14 @@ impl Journal {
     /// Makes a journal where there is none, or one of today's of one that is older or that its maker did not finish. Where there
     /// was one and is none any more, the new one goes on above it, and that it was lost is kept.
     fn make(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
-        make_directory(sidecar).map_err(StoreError::io("cannot use", sidecar))?;
-        let alone = lock_alone(sidecar)?;
+        let alone = loop {
+            make_directory(sidecar).map_err(StoreError::io("cannot use", sidecar))?;
+            let alone = lock_alone(sidecar)?;
+            // It may have been put away while we waited.
+            if alone.is_at(sidecar) {
+                break alone;
+            }
+        };
         let stamped = refuse_damaged(sidecar)?;
         let is_there = is_there(sidecar, stamped.as_ref())?;
         // The stamp is there first: a database of today's format without one has lost it.
@@ -122,8 +135,8 @@ impl Journal {
             Some(stamped) => stamped,
             None => new_stamp(sidecar)?,
         };
-        let above = if is_there { Marks::default() } else { stamp.expected() };
-        let is_gone = !is_there && (above != Marks::default() || aside::has_log(sidecar));
+        let stamped_above = if is_there { Marks::default() } else { stamp.expected() };
+        let is_gone = !is_there && (stamped_above != Marks::default() || aside::has_log(sidecar));
         if is_gone {
             if !verdict::keep_as(sidecar, &JournalDamage::Gone, Standstill::BegunAnew) {
                 return Err(damaged(sidecar, JournalDamage::Gone));
@@ -131,14 +144,22 @@ impl Journal {
             // A log that is left would be taken for that of the new database, and thrown away.
             aside::keep_log(sidecar)?;
         }
+        // Nobody had touched the list for long, and now somebody does.
+        let archived = if is_there || is_gone { None } else { archive::find(sidecar)? };
+        let above = archived.as_ref().map_or(stamped_above, |archived| archived.marks);
         let path = sidecar.join(DATABASE);
         prepare_database(data_of(sidecar), &path).map_err(StoreError::io("cannot use", &path))?;
         let mut journal = Self::connect(path)?;
         match journal.database.known_format("open").map_err(judge)? {
             0 => {
-                journal.create(&alone, list, above)?;
+                journal.create(&alone, list, above, archived.as_ref())?;
                 remember_boot(sidecar)?;
                 sync_directories(sidecar);
+                if archived.is_some() {
+                    file.raise_flushed(above);
+                    reach("journal: back from the archive");
+                    archive::forget(sidecar);
+                }
             }
             // Somebody was before us.
             FORMAT => {}
@@ -173,10 +194,19 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the tables of a new database that goes on above these marks.
-    pub(super) fn create(&mut self, alone: &Alone, list: &Path, above: Marks) -> Result<(), StoreError> {
+    /// Writes the tables of a new database that goes on above these marks, with what was kept of the list.
+    pub(super) fn create(
+        &mut self,
+        alone: &Alone,
+        list: &Path,
+        above: Marks,
+        archived: Option<&Archived>,
+    ) -> Result<(), StoreError> {
         let transaction = self.database.begin_upgrade(alone).map_err(judge)?;
         self.set_fact("path", list.to_string_lossy())?;
+        if let Some(archived) = archived {
+            archived.write_to(self, list)?;
+        }
         if above != Marks::default() {
             self.set_fact(BEGUN, format!("{} {}", above.revision, above.number))?;
             self.set_fact(TOKEN, above.token.cast_signed())?;

@@ -8,14 +8,18 @@ use taskyard_core::{Image, Revision, TaskId};
 use super::Journal;
 use super::entries::{Key, entries_where, first_id, task_id};
 use super::images::{AFTER, BEFORE, Images, image_after};
+use super::pace::Pace;
 use crate::store::StoreError;
+use crate::store::file::failpoint::reach;
 
 /// So many entries about a task in a row may need the one before them; the next is whole.
-const LONGEST_CHAIN: u8 = 31;
+pub(super) const LONGEST_CHAIN: u8 = 31;
 /// So many entries are packed in one transaction: writers wait for it.
 const AT_ONCE: i64 = 64;
 /// The fact that says up to which entry those before were packed.
 const PACKED_UP_TO: &str = "packed";
+/// The fact that says the same of what older releases wrote.
+const REPACKED_UP_TO: &str = "repacked";
 
 impl Journal {
     /// Packs what entries tell of tasks, up to a revision that is in the files for good, where a later entry tells of the same task: the
@@ -23,14 +27,26 @@ impl Journal {
     /// knows nothing of packing, after `since`.
     pub(in crate::store) fn pack(&self, since: Revision, until: Revision) -> Result<(), StoreError> {
         let begin = self.fact::<i64>(PACKED_UP_TO)?.map_or_else(|| first_id(since.next()), |last| last + 1);
-        self.pack_entries(begin, first_id(until.next()))?;
+        self.pack_entries(begin, first_id(until.next()), PACKED_UP_TO, &Pace::straight_on())?;
         self.index_rare_entries(until)
     }
 
-    /// Packs from one entry up to another, some at a time.
-    fn pack_entries(&self, mut next: i64, end: i64) -> Result<(), StoreError> {
-        while next < end {
-            let transaction = self.begin()?;
+    /// Packs also what older releases wrote, up to a revision that is in the files for good.
+    pub(super) fn pack_old(&self, until: Revision, pace: &Pace) -> Result<(), StoreError> {
+        let end = first_id(until.next());
+        let packed = self.fact::<i64>(PACKED_UP_TO)?;
+        let begin = self.fact::<i64>(REPACKED_UP_TO)?.map_or(0, |last| last + 1);
+        self.pack_entries(begin, packed.map_or(end, |last| end.min(last + 1)), REPACKED_UP_TO, pace)?;
+        if pace.is_over() {
+            return Ok(());
+        }
+        self.pack_entries(packed.map_or(begin, |last| last + 1), end, PACKED_UP_TO, pace)
+    }
+
+    /// Packs from one entry up to another, some at a time, and writes down how far it came.
+    fn pack_entries(&self, mut next: i64, end: i64, reached: &str, pace: &Pace) -> Result<(), StoreError> {
+        while next < end && !pace.is_over() {
+            let transaction = self.begin_when(pace)?;
             let sql = "SELECT id, task FROM entries WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";
             let later = self.rows(sql, [next, end, AT_ONCE], |row| Ok((row.get(0)?, task_id(row.get_ref(1)?))))?;
             let Some((last, _)) = later.last() else { return Ok(()) };
@@ -38,8 +54,10 @@ impl Journal {
             for (later, task) in &later {
                 self.pack_before(*later, task)?;
             }
-            self.set_fact(PACKED_UP_TO, last)?;
+            self.set_fact(reached, last)?;
             self.end(transaction)?;
+            reach("journal: packed");
+            pace.rest();
         }
         Ok(())
     }
@@ -88,7 +106,7 @@ impl Journal {
     }
 
     /// Returns how many entries before one are needed to rebuild its image.
-    fn depth(&self, entry: i64) -> Result<u8, StoreError> {
+    pub(super) fn depth(&self, entry: i64) -> Result<u8, StoreError> {
         let depth = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob_or_null()?.and_then(|packed| packed.first().copied()));
         Ok(self.row("SELECT packed FROM entries WHERE id = ?1", [entry], depth)?.flatten().unwrap_or(0))
     }
@@ -97,10 +115,12 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rusqlite::params;
     use taskyard_core::{AgentName, Entry, Image, Op, Revision, TaskId, Timestamp};
 
+    use super::super::entries::first_id;
     use super::super::{Journal, NewEntry};
-    use super::LONGEST_CHAIN;
+    use super::{LONGEST_CHAIN, Pace};
     use crate::store::{HistoryQuery, Signature};
 
     /// A journal, and what was written to it.
@@ -182,6 +202,28 @@ mod tests {
         assert_eq!(written.whole()[5..], [true; 5]);
         written.journal.pack(Revision(6), Revision(10)).unwrap();
         assert_eq!(written.whole().iter().filter(|is_whole| **is_whole).count(), 2);
+        written.assert_is_there();
+    }
+
+    #[test]
+    fn what_older_releases_wrote_in_full_is_packed_when_it_is_tidied() {
+        let mut written = Written::new();
+        for number in 0..40 {
+            written.write(1, Some(&long(number)));
+        }
+        for number in 1..40_u64 {
+            let before = long(usize::try_from(number).unwrap() - 1);
+            let sql = "UPDATE entries SET before = CAST(?2 AS BLOB) WHERE id = ?1";
+            written.journal.remove(sql, params![first_id(Revision(number + 1)), before]).unwrap();
+        }
+        // Since then a release that packs has written the last one.
+        written.journal.pack(Revision(39), Revision(40)).unwrap();
+        let sum = "SELECT sum(length(before) + coalesce(length(after), 0) + coalesce(length(packed), 0)) FROM entries";
+        let bytes = || written.journal.one(sum, [], |row| row.get::<_, i64>(0)).unwrap();
+        let before = bytes();
+        written.journal.pack_old(Revision(40), &Pace::straight_on()).unwrap();
+        assert!(bytes() * 10 < before, "{} of {before}", bytes());
+        written.journal.recent_images.replace(Default::default());
         written.assert_is_there();
     }
 

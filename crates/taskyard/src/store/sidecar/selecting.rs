@@ -10,7 +10,7 @@ use super::Journal;
 use super::damage::JournalDamage;
 use super::entries::{ENTRY_BITS, Key, first_id, task_id};
 use super::images::COLUMNS;
-use super::opening::{BEGUN, begun_from, damaged};
+use super::opening::damaged;
 use super::rare_entries::{IS_RARE, is_about_rare_entries};
 use super::sequence::Sequence;
 use crate::store::{HistoryQuery, LastEntry, StoreError};
@@ -84,23 +84,24 @@ impl Journal {
 
     /// Returns the entries of a range that are asked for; fails where one is missing.
     fn read(&self, query: &HistoryQuery, range: Range) -> Result<Vec<Entry>, StoreError> {
-        let mut begun = self.begun.revision;
+        let mut begun = Revision(self.begun.revision).max(self.thinned()?);
         loop {
             let gap = match self.page(query, range, begun)? {
                 Page::Whole(entries) => return Ok(entries),
                 Page::Gap(gap) => gap,
             };
             // Somebody may have thinned the journal since it was opened.
-            match self.fact::<String>(BEGUN)?.map(|text| begun_from(&text).revision) {
-                Some(later) if later > begun => begun = later,
+            match self.thinned()? {
+                later if later > begun => begun = later,
                 _ => return Err(damaged(self.database.path.parent().unwrap_or(Path::new("")), gap)),
             }
         }
     }
 
-    /// Reads one page, or all where no pages are asked for. Entries up to the revision where the journal was begun may be missing.
-    fn page(&self, query: &HistoryQuery, range: Range, begun: u64) -> Result<Page, StoreError> {
-        let mut sequence = Sequence::from(range.from.max(first_id(Revision(begun).next())));
+    /// Reads one page, or all where no pages are asked for. Entries up to the revision where the journal was begun, or
+    /// up to which it was thinned out, may be missing.
+    fn page(&self, query: &HistoryQuery, range: Range, begun: Revision) -> Result<Page, StoreError> {
+        let mut sequence = Sequence::from(range.from.max(first_id(begun.next())));
         let mut page = Filling::new(query.oldest);
         let mut gap = None;
         let (table, conditions) = (self.entries_for(query)?, conditions(query));

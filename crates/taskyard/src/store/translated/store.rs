@@ -186,6 +186,14 @@ impl<F: Form> FileCare for TranslatedStore<F> {
         newer.collect()
     }
 
+    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError> {
+        self.handle(list).journals.thinned()
+    }
+
+    fn memory_of(&self, list: &ListId) -> Option<PathBuf> {
+        Some(self.handle(list).sidecar.clone())
+    }
+
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
         litter::find(&self.handle(list))
     }

@@ -11,6 +11,7 @@ mod lead_mail;
 mod mailboxes;
 mod memory;
 mod mending;
+mod old_letters;
 mod places;
 mod roster;
 mod seats;
@@ -19,4 +20,5 @@ mod team_file;
 mod watching;
 
 pub use error::TeamFileError;
+pub use old_letters::{count_old_letters, forget_old_letters};
 pub use store::{FileTeams, FileTeamsOptions};

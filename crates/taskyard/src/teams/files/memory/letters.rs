@@ -68,9 +68,22 @@ impl Memory {
             ON CONFLICT DO UPDATE SET acknowledged = coalesce(acknowledged, ?3)";
         self.for_each(query, inbox, keys, now)?;
         let query = "DELETE FROM deliveries WHERE inbox = ?1 AND acknowledged < ?2";
-        let long_ago = now.0.saturating_sub(REMEMBERED);
-        self.database.execute(query, (inbox, long_ago))?;
+        self.database.execute(query, (inbox, long_before(now)))?;
         Ok(())
+    }
+
+    /// Forgets what was acknowledged long ago, in every inbox, and what was sent before a moment; returns how many messages that were.
+    pub(in crate::teams) fn forget_letters(&self, now: Timestamp, sent_before: Timestamp) -> Result<usize, TeamError> {
+        let acknowledged =
+            self.database.execute("DELETE FROM deliveries WHERE acknowledged < ?1", [long_before(now)])?;
+        Ok(acknowledged + self.database.execute("DELETE FROM sent WHERE at < ?1", [sent_before.0])?)
+    }
+
+    /// Returns how many messages [`Self::forget_letters`] would forget.
+    pub(in crate::teams) fn old_letters(&self, now: Timestamp, sent_before: Timestamp) -> Result<usize, TeamError> {
+        let query = "SELECT (SELECT count(*) FROM deliveries WHERE acknowledged < ?1) + (SELECT count(*) FROM sent WHERE at < ?2)";
+        let count: i64 = self.database.one(query, [long_before(now), sent_before.0], |row| row.get(0))?;
+        Ok(usize::try_from(count).unwrap_or(0))
     }
 
     /// Writes the same down for several messages, in one transaction.
@@ -114,4 +127,9 @@ impl Memory {
         let rows = self.database.rows(query, [inbox], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.into_iter().collect())
     }
+}
+
+/// Returns the moment before which nobody needs what was acknowledged.
+fn long_before(now: Timestamp) -> i64 {
+    now.0.saturating_sub(REMEMBERED)
 }

@@ -1,0 +1,105 @@
+//! The command.
+
+use clap::Args;
+use serde_json::{Value, json};
+use taskyard::core::TaskId;
+use taskyard::core::render::Line;
+use taskyard::tidying::Named;
+
+use super::swept::Swept;
+use super::{litter, swept, telling};
+use crate::arguments::parse_id;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Tidy up: abandoned locks, leftovers, old history, lists long gone
+///
+/// History older than `journal.keep` in taskyard.toml (a year) is thinned out to how each task began and what it was at the end of
+/// that time, and earlier where a journal is larger than `journal.max_size`. The last state of a removed task stays until it was gone
+/// for that long; that of an open task which nobody deleted on purpose stays until it is named with --forget. Lists of which nothing was
+/// heard for that long are archived. Jobs that ended long ago, notices that were heard, messages that were acknowledged and the todo
+/// lists of sessions that are over go, too.
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Show what would be removed and how many bytes that gives, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Also forget these tasks of the list, which were open when they vanished, once they have been gone for long enough
+    #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', num_args = 1..)]
+    forget: Vec<TaskId>,
+}
+
+impl Gc {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let removed = litter::sweep(context, self.dry_run)?;
+        let (tidied, swept) = match context.household()? {
+            Some(household) => {
+                let named = self.named(context)?;
+                let tidied = if self.dry_run { household.try_to_tidy(&named) } else { household.tidy(&named) };
+                (tidied, swept::sweep(context, &household, self.dry_run)?)
+            }
+            None => (Vec::new(), Swept::default()),
+        };
+        for tidied in &tidied {
+            if let Err(error) = &tidied.done {
+                output.warn(&format!("the journal in `{}` is left alone: {error}", tidied.memory.sidecar.display()))?;
+            }
+        }
+        for task in telling::still_kept(&self.forget, &tidied) {
+            output.warn(&format!(
+                "task {task} is not forgotten: it is there, was never there, or has not been gone for long enough"
+            ))?;
+        }
+        let journals: Vec<_> = tidied.iter().filter_map(|tidied| Some((tidied, telling::told(tidied)?))).collect();
+        let bytes = swept.bytes + journals.iter().map(|(_, done)| telling::freed(done)).sum::<u64>();
+        if output.is_json() {
+            let removed: Vec<Value> = removed.iter().filter_map(|(list, found)| litter::shape(list, found)).collect();
+            let journals: Vec<Value> = journals.iter().map(|(tidied, done)| telling::shape(tidied, done)).collect();
+            output.document(json!({
+                "removed": removed,
+                "journals": journals,
+                "jobs": swept.jobs.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(),
+                "notices": swept.notices,
+                "messages": swept.messages,
+                "todos": swept.todos.iter().map(|todo| todo.path.display().to_string()).collect::<Vec<_>>(),
+                "bytes": bytes,
+                "dryRun": self.dry_run,
+            }))?;
+            return Ok(Exit::Done);
+        }
+        let verb = if self.dry_run { "Would remove" } else { "Removed" };
+        let mut lines: Vec<Line> = removed.iter().filter_map(|(list, found)| litter::line(list, found, verb)).collect();
+        lines.extend(journals.iter().map(|(tidied, done)| telling::line(tidied, done, self.dry_run)));
+        for (count, one, many) in [
+            (swept.jobs.len(), "job that ended", "jobs that ended"),
+            (swept.notices, "notice that was heard", "notices that were heard"),
+            (swept.messages, "message that was acknowledged", "messages that were acknowledged"),
+            (swept.todos.len(), "todo list of a session that is over", "todo lists of sessions that are over"),
+        ] {
+            if count > 0 {
+                lines.push(Line::plain(&format!("{verb} {}", telling::counted(count as u64, one, many))));
+            }
+        }
+        if lines.is_empty() {
+            lines.push(Line::plain("Nothing to tidy"));
+        } else if bytes > 0 {
+            let gives = if self.dry_run { "That would give back" } else { "That gave back" };
+            lines.push(Line::plain(&format!("{gives} {}", telling::size(bytes))));
+        }
+        lines.iter().try_for_each(|line| output.say(line))?;
+        Ok(Exit::Done)
+    }
+
+    /// Returns the tasks that were named, and where we remember them.
+    fn named(&self, context: &Context) -> Result<Named, Problem> {
+        if self.forget.is_empty() {
+            return Ok(Named::default());
+        }
+        let yard = context.yard()?;
+        let sidecar = yard.store().care().and_then(|care| care.memory_of(yard.list_id()));
+        Ok(Named { sidecar, tasks: self.forget.iter().map(|id| TaskId::stored(id.file_stem())).collect() })
+    }
+}

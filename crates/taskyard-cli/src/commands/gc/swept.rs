@@ -1,0 +1,60 @@
+//! What is tidied away besides journals: jobs, notices, messages, todo lists.
+
+use std::fs;
+
+use taskyard::core::Job;
+use taskyard::machine::Machine;
+use taskyard::teams::{count_old_letters, forget_old_letters};
+use taskyard::tidying::{DeadTodo, Household, dead_todos};
+
+use crate::context::Context;
+use crate::problem::Problem;
+use crate::reopening::reopen_tasks_everywhere;
+
+/// What was tidied away, or would be.
+#[derive(Debug, Default)]
+pub(super) struct Swept {
+    /// The jobs that ended long ago.
+    pub(super) jobs: Vec<Job>,
+    /// How many notices were heard.
+    pub(super) notices: usize,
+    /// How many messages were acknowledged.
+    pub(super) messages: usize,
+    /// The todo lists of sessions that are over.
+    pub(super) todos: Vec<DeadTodo>,
+    /// How many bytes the output of the jobs and the todo lists had.
+    pub(super) bytes: u64,
+}
+
+/// Tidies away, or only looks.
+pub(super) fn sweep(context: &Context, household: &Household, is_dry: bool) -> Result<Swept, Problem> {
+    let mut swept = Swept::default();
+    let jobs = context.jobs()?;
+    if household.data.join("machine.sqlite").exists() {
+        let age = jobs.place().settings.keep;
+        if is_dry {
+            swept.jobs = jobs.ended_before(age)?;
+            let sizes = swept.jobs.iter().filter_map(|job| fs::metadata(&job.output_file).ok());
+            swept.bytes += sizes.map(|file| file.len()).sum::<u64>();
+            swept.notices = Machine::look(&household.data)?.map_or(Ok(0), |machine| machine.heard_notices())?;
+        } else {
+            // What a job still has to do for its task is done before it is forgotten.
+            jobs.reconcile()?;
+            reopen_tasks_everywhere(&jobs, context.environment())?;
+            let gone = jobs.gc(age)?;
+            (swept.jobs, swept.bytes) = (gone.jobs, swept.bytes + gone.bytes);
+            swept.notices = Machine::open(&household.data)?.forget_heard_notices()?;
+        }
+    }
+    let old = household.old_before();
+    let letters = if is_dry { count_old_letters } else { forget_old_letters };
+    swept.messages = letters(&household.data, old)?;
+    let dead = context.places()?.client.as_deref().map(dead_todos).unwrap_or_default();
+    for todo in dead {
+        if is_dry || todo.remove().is_ok() {
+            swept.bytes += todo.bytes;
+            swept.todos.push(todo);
+        }
+    }
+    Ok(swept)
+}

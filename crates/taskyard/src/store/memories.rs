@@ -1,0 +1,87 @@
+//! Our memory of lists, of whichever store they are: how large it is, whether its list is gone, and tidying it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use taskyard_core::{TaskId, Timestamp};
+
+use super::StoreError;
+use super::sidecar::{
+    LEAVING, TidiedJournal, TidyTerms, is_gone, list_of, remove_what_is_leaving, size_of, tidy, try_tidy,
+};
+
+/// Our memory of one list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListMemory {
+    /// Our directory for the list.
+    pub sidecar: PathBuf,
+    /// Where the list is or was kept; none where the memory does not say, or cannot be read.
+    pub list: Option<PathBuf>,
+    /// How many bytes the memory has.
+    pub bytes: u64,
+}
+
+impl ListMemory {
+    /// Tells whether the list itself is gone.
+    pub fn is_of_gone_list(&self) -> bool {
+        self.list.as_deref().is_some_and(is_gone)
+    }
+
+    /// Returns when something was last written to the memory.
+    pub fn changed(&self) -> Option<Timestamp> {
+        super::directories::changed(&self.sidecar.join("journal.sqlite"))
+            .max(super::directories::changed(&self.sidecar.join("journal.sqlite-wal")))
+    }
+
+    /// Tidies the journal in it; none where there is none. Tasks that are named may go although nobody deleted them on purpose.
+    pub fn tidy(&self, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Option<TidiedJournal>, StoreError> {
+        tidy(&self.sidecar, terms, named)
+    }
+
+    /// Returns what tidying would do, and does it to a copy.
+    pub fn try_tidy(&self, terms: &TidyTerms, named: &HashSet<TaskId>) -> Result<Option<TidiedJournal>, StoreError> {
+        try_tidy(&self.sidecar, terms, named)
+    }
+}
+
+/// Returns our memory of every list in a data directory, by name. What cannot be read says nothing of its list.
+pub fn list_memories(data: &Path) -> Vec<ListMemory> {
+    list_sidecars(data).iter().map(|sidecar| memory_in(sidecar)).collect()
+}
+
+/// Returns our memory of the list of one sidecar.
+fn memory_in(sidecar: &Path) -> ListMemory {
+    let list = list_of(sidecar).ok().flatten();
+    let files = fs::read_dir(sidecar).into_iter().flatten().flatten().filter_map(|file| file.metadata().ok());
+    let bytes = files.filter(fs::Metadata::is_file).map(|file| file.len()).sum();
+    ListMemory { sidecar: sidecar.to_owned(), list, bytes }
+}
+
+/// Tidies the journal in a sidecar; none where there is none.
+pub(crate) fn tidy_journal(sidecar: &Path, terms: &TidyTerms) -> Result<Option<TidiedJournal>, StoreError> {
+    tidy(sidecar, terms, &HashSet::new())
+}
+
+/// Returns our directories for lists, by name.
+pub(crate) fn list_sidecars(data: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(data.join("lists")).into_iter().flatten().flatten();
+    let mut sidecars: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_sidecar(path)).collect();
+    sidecars.sort();
+    sidecars
+}
+
+fn is_sidecar(path: &Path) -> bool {
+    let is_leaving = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(LEAVING);
+    path.is_dir() && !path.file_name().is_some_and(is_leaving)
+}
+
+/// Removes what is left of memories that somebody who died had put away already.
+pub fn finish_putting_away(data: &Path) {
+    remove_what_is_leaving(data);
+}
+
+/// Returns how many bytes the journal in a sidecar has, with its log.
+pub fn journal_size(sidecar: &Path) -> u64 {
+    size_of(sidecar, "journal.sqlite")
+}

@@ -1,0 +1,13 @@
+//! Tidying up: what is old goes, as far as it is not promised to stay. `docs/design/retention.md` says what that is.
+//!
+//! Nothing here removes a task that is on a list.
+
+mod caretaker;
+mod daily;
+mod dead_todos;
+mod household;
+
+pub use caretaker::Caretaker;
+pub use daily::tidy_a_little;
+pub use dead_todos::{DeadTodo, dead_todos};
+pub use household::{Household, Named, TidiedList};
