@@ -140,7 +140,8 @@ const MAKES_FILES: [&str; 11] = [
 
 /// Who makes files that are not ours and so have the modes that the user's umask gives them. Everything else is made by
 /// `taskyard/src/private`, so that nobody else can read it.
-const MAKE_FILES_OF_OTHERS: [(&str, &str); 17] = [
+const MAKE_FILES_OF_OTHERS: [(&str, &str); 18] = [
+    ("taskyard/src/backup/placing.rs", "files of lists and teams that come back from a backup"),
     ("taskyard/src/interchange/writing.rs", "an export is the user's"),
     ("taskyard/src/replacement.rs", "what takes the place of another's file"),
     ("taskyard/src/setup/applying.rs", "the settings of other agents"),

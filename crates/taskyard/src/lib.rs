@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod backup;
 pub mod blocking;
 pub mod calls;
 pub mod config;

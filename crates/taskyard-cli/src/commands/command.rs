@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use super::adopt::Adopt;
+use super::backup::Backup;
 use super::cancel::Cancel;
 use super::claim::Claim;
 use super::clear::Clear;
@@ -119,6 +120,7 @@ pub(crate) enum Command {
     Export(Export),
     Doctor(Doctor),
     Gc(Gc),
+    Backup(Backup),
     Setup(Setup),
     Prime(Prime),
     Hook(Hook),
@@ -196,6 +198,7 @@ impl Command {
             Self::Export(command) => command.run(context, output),
             Self::Doctor(command) => command.run(context, output),
             Self::Gc(command) => command.run(context, output),
+            Self::Backup(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),
             Self::Prime(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),

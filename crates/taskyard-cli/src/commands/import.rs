@@ -68,7 +68,7 @@ impl Import {
                 whole.map_err(failed)?.display().to_string()
             }
         };
-        let bar = progress_bar(output);
+        let bar = progress_bar(output, "reading");
         let imported = match is_stdin {
             true => self.read_stdin()?,
             false => read_source(&path, self.from, &mut |done, total| {
@@ -198,13 +198,13 @@ pub(super) fn tasks(count: usize) -> String {
 }
 
 /// Returns a bar that shows on a terminal how much has been read.
-fn progress_bar(output: &Output) -> ProgressBar {
+pub(super) fn progress_bar(output: &Output, doing: &'static str) -> ProgressBar {
     if !output.is_terminal() || output.is_quiet() || output.is_json() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
     match ProgressStyle::with_template("  {bar:30} {pos}/{len} {msg}") {
-        Ok(style) => bar.with_style(style).with_message("reading"),
+        Ok(style) => bar.with_style(style).with_message(doing),
         Err(_) => bar,
     }
 }

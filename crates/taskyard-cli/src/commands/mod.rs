@@ -2,6 +2,8 @@
 
 mod adopt;
 mod answers;
+mod backup;
+mod backup_problem;
 mod cancel;
 mod claim;
 mod clear;
@@ -37,6 +39,7 @@ mod release;
 mod renew;
 mod reopen;
 mod restore;
+mod restore_from;
 mod search;
 mod send;
 mod serve;

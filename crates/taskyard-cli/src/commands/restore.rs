@@ -1,14 +1,17 @@
 //! `taskyard restore`
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::Serialize;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, op_in_words};
 use taskyard::core::{Entry, Op, TaskId};
 use taskyard::opening::Address;
-use taskyard::operations::{Absence, Restorable, RestoreWhich, Restored};
+use taskyard::operations::{Absence, CopiesWanted, Restorable, RestoreWhich, Restored};
 
 use super::answers::did;
+use super::restore_from::RestoreFrom;
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -29,6 +32,15 @@ pub(crate) struct Restore {
     /// Everything that is missing
     #[arg(long, conflicts_with = "ids")]
     all: bool,
+
+    /// Bring back from a backup instead of from the history: everything, one list (--list), or the tasks that are named. Nothing that is
+    /// there is overwritten
+    #[arg(long, value_name = "PATH")]
+    from: Option<PathBuf>,
+
+    /// With --from: only show what would come back
+    #[arg(long, requires = "from")]
+    dry_run: bool,
 
     /// Also what was deleted or cleared on purpose; of what is named, also what moved to another list or whose making was undone
     #[arg(long)]
@@ -60,6 +72,11 @@ struct Answer<'a> {
 
 impl Restore {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if let Some(path) = &self.from {
+            let wanted = if self.deleted { CopiesWanted::WithDeleted } else { CopiesWanted::Missing };
+            let from = RestoreFrom { path, ids: self.ids, wanted };
+            return if self.dry_run { from.look(context, output) } else { from.run(context, output) };
+        }
         let yard = context.yard()?;
         let which = match (self.all, self.ids) {
             (true, _) => RestoreWhich::All,

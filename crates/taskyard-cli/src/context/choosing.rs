@@ -1,7 +1,7 @@
 //! Which list is meant: by whoever acts, and by the directory itself.
 
 use taskyard::core::rules::list_choice::{self, Candidates, Choice};
-use taskyard::core::{AgentName, Rules};
+use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::machine::Machine;
 use taskyard::opening::Address;
 use taskyard::teams::ChosenBy;
@@ -15,6 +15,11 @@ impl Context {
     /// Returns the list that is meant, and why.
     pub(crate) fn choice(&self) -> Result<Choice, Problem> {
         once(&self.choice, || self.choose()).cloned()
+    }
+
+    /// Returns the list that a flag names, where one does.
+    pub(crate) fn named_list(&self) -> Result<Option<ListId>, Problem> {
+        Ok(self.globals.list.as_deref().map(ListId::new).transpose()?)
     }
 
     fn choose(&self) -> Result<Choice, Problem> {

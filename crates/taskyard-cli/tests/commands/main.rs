@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod adopt;
+mod backup;
 mod bad_files;
 #[cfg(unix)]
 mod bad_places;

@@ -42,6 +42,7 @@ pub mod refusal;
 pub mod renumbering;
 pub mod replacing;
 pub mod restoring;
+pub mod restoring_copies;
 pub mod retention;
 pub mod returning;
 pub mod searching;

@@ -2,6 +2,7 @@
 //! to, which directories may run commands of their own, what was added to the configuration of agents, and the jobs.
 
 mod bindings;
+mod copying;
 mod database;
 mod jobs;
 mod notices;
@@ -11,6 +12,7 @@ mod setups;
 mod trust;
 
 pub use bindings::Binding;
+pub(crate) use copying::copy_machine;
 pub use database::{Machine, MachineError};
 pub(crate) use jobs::{JobRow, JobRows, find_job, has_been, insert_job, remove_job, replace_job};
 pub(crate) use notices::{NoticeRow, NoticeRows, keep_foreign};

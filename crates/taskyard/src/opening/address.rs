@@ -64,6 +64,16 @@ impl Address {
         }
     }
 
+    /// Returns the directory that holds the teams which work on the lists: beside those, else the client's own; none where teams are kept
+    /// elsewhere.
+    pub fn teams_directory(&self, places: &Places) -> Option<PathBuf> {
+        match self {
+            Self::File(root) => Some(root.join("teams")),
+            Self::Memory => None,
+            _ => Some(places.client.as_ref()?.join("teams")),
+        }
+    }
+
     /// Returns where a list of the store lies, a directory or a file; none where that is no path of this machine.
     pub fn path_of_list(&self, list: &ListId, places: &Places) -> Option<PathBuf> {
         match self {

@@ -229,7 +229,7 @@ impl Database {
     }
 }
 
-fn open_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+pub(super) fn open_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
 }
 

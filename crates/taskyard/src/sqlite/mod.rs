@@ -3,6 +3,7 @@
 //! What tables there are is the business of whoever owns the database, and so is what is wrong with one that is damaged.
 
 mod alone;
+mod copying;
 mod database;
 mod error;
 mod formats;

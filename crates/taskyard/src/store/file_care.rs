@@ -1,12 +1,12 @@
 //! What only a store in files knows, and what only files need.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use taskyard_core::{ListId, Revision, Task, TaskId, Timestamp};
 
-use super::{JournalDamage, Litter, StaleWrite, StoreError};
+use super::{JournalDamage, ListCopy, ListCopyTarget, Litter, StaleWrite, StoreError};
 
 /// The care for lists that are files, beside the [`super::Store`] that keeps them.
 ///
@@ -84,6 +84,23 @@ pub trait FileCare: Debug + Send + Sync {
 
     /// Removes that litter, as far as it is still the same, and returns what was removed.
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError>;
+
+    /// Returns every list that has a place, by name, without looking into any.
+    fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError>;
+
+    /// Copies a list, its files and our memory of it, as both are at one moment, whoever writes meanwhile. Where our memory cannot be read
+    /// the files are copied as they are.
+    fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError>;
+
+    /// Puts a copy of our memory of a list in its place, where there is none yet, and tells whether it did. One process at a time does
+    /// this.
+    fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError>;
+
+    /// Tells whether we remember anything of a list, whatever the state of that.
+    fn has_memory(&self, list: &ListId) -> bool;
+
+    /// Returns where a list is: a directory, or its one file.
+    fn place_of(&self, list: &ListId) -> PathBuf;
 }
 
 /// How the tasks of a list are laid out in files.

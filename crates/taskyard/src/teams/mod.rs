@@ -35,6 +35,7 @@ pub use contract::{
 pub use creating::NewTeam;
 pub use error::TeamError;
 pub use files::{FileTeams, FileTeamsOptions, TeamFileError, count_old_letters, forget_old_letters};
+pub(crate) use files::{MovedTeam, copy_team_memory, take_team_memory};
 pub use following::{AgentListener, FollowedAgents, SeatListener};
 pub use joining::{Backend, Ghost, NewMember, Presence};
 pub use memory_teams::MemoryTeams;

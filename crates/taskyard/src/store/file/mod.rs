@@ -6,6 +6,7 @@ mod burying;
 mod client_locks;
 mod collision;
 mod commit;
+mod copying;
 mod dependents;
 mod files;
 mod fingerprint;

@@ -1,7 +1,7 @@
 //! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
@@ -11,15 +11,15 @@ use super::pair::FilePair;
 use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
-use super::{flush, litter, mending, scan};
+use super::{copying, flush, litter, mending, scan};
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
-use crate::store::sidecar::{Journal, journal_size, memory_size, sidecar_of};
+use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListInfo, Listener, Litter, Sighting, Snapshot,
-    StaleWrite, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, Listener, Litter,
+    Sighting, Snapshot, StaleWrite, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
 };
 
 /// How a file store is opened.
@@ -235,6 +235,28 @@ impl FileCare for FileStore {
 
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
         litter::sweep(&self.handle(list), litter)
+    }
+
+    fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError> {
+        let mut lists: Vec<_> = list_directories(&self.options.tasks)?.into_iter().map(|(list, _)| list).collect();
+        lists.sort();
+        Ok(lists)
+    }
+
+    fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
+        copying::copy_out(&self.handle(list), to)
+    }
+
+    fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError> {
+        copying::take_memory(&self.handle(list), copy)
+    }
+
+    fn has_memory(&self, list: &ListId) -> bool {
+        self.sidecar_of(list).is_some_and(|sidecar| has_memory(&sidecar))
+    }
+
+    fn place_of(&self, list: &ListId) -> PathBuf {
+        self.directory_of(list)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::store::StoreError;
 /// The table of last known states.
 const TABLE: &str = "known";
 /// The columns by whose places the last known state of a file is read.
-const KNOWN_COLUMNS: &str = "SELECT task, inode, mtime, size, seen, content, mode, sum FROM known";
+pub(super) const KNOWN_COLUMNS: &str = "SELECT task, inode, mtime, size, seen, content, mode, sum FROM known";
 /// The fact that says when a look last found files that are gone now, in milliseconds.
 const LAST_LOOK: &str = "seen";
 
@@ -143,7 +143,7 @@ impl Journal {
     }
 }
 
-fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
+pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
     sums::check(row, TABLE)?;
     let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
     let known = Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content), mode: row.get(6)? };

@@ -7,6 +7,7 @@
 mod chance;
 mod collision;
 mod commit;
+mod copying;
 mod form;
 mod handle;
 mod litter;

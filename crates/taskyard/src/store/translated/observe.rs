@@ -41,11 +41,18 @@ pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
 /// reader; none where somebody is.
 pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<ListState>, StoreError> {
     let Some((_turn, journal)) = handle.try_take_turn()? else { return Ok(None) };
-    let mut sight = look(handle, Some(&journal))?;
+    let state = record_in_turn(handle, &journal)?;
+    handle.give_back(journal);
+    Ok(Some(state))
+}
+
+/// Records what other programs did, in a turn of ours. Returns the list as it is then.
+pub(super) fn record_in_turn<F: Form>(handle: &Handle<F>, journal: &Journal) -> Result<ListState, StoreError> {
+    let mut sight = look(handle, Some(journal))?;
     if !sight.outside.is_empty() {
         let transaction = journal.begin()?;
         let revision = sight.state.revision.next();
-        let stale = record(handle, &journal, &sight.outside, revision)?;
+        let stale = record(handle, journal, &sight.outside, revision)?;
         journal.set_fact(APPLIED, revision.0.cast_signed())?;
         journal.end(transaction)?;
         handle.journals.note_stale_writes(stale);
@@ -53,8 +60,7 @@ pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<L
         journal.copy_log();
         sight.state.revision = revision;
     }
-    handle.give_back(journal);
-    Ok(Some(sight.state))
+    Ok(sight.state)
 }
 
 /// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks. Returns the writes that did

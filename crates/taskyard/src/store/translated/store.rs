@@ -1,7 +1,7 @@
 //! The store itself.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -10,15 +10,15 @@ use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId,
 use super::form::Form;
 use super::handle::Handle;
 use super::writer::TranslatedWriter;
-use super::{litter, looking, mending};
+use super::{copying, litter, looking, mending};
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
-use crate::store::sidecar::{Journal, journal_size, memory_size, sidecar_of};
+use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListInfo, Listener, Litter, Snapshot, StaleWrite,
-    Store, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, Listener, Litter,
+    Snapshot, StaleWrite, Store, StoreError, Subscription, Txn, TxnPair,
 };
 
 /// Lists in the files of another dialect.
@@ -200,5 +200,27 @@ impl<F: Form> FileCare for TranslatedStore<F> {
 
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
         litter::sweep(&self.handle(list), litter)
+    }
+
+    fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError> {
+        let mut lists: Vec<_> = self.form.lists()?.into_iter().map(|(list, _)| list).collect();
+        lists.sort();
+        Ok(lists)
+    }
+
+    fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
+        copying::copy_out(&self.handle(list), to)
+    }
+
+    fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError> {
+        copying::take_memory(&self.handle(list), copy)
+    }
+
+    fn has_memory(&self, list: &ListId) -> bool {
+        has_memory(&self.handle(list).sidecar)
+    }
+
+    fn place_of(&self, list: &ListId) -> PathBuf {
+        self.handle(list).path.clone()
     }
 }

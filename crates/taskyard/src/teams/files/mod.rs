@@ -20,5 +20,6 @@ mod team_file;
 mod watching;
 
 pub use error::TeamFileError;
+pub(crate) use memory::{MovedTeam, copy_team_memory, take_team_memory};
 pub use old_letters::{count_old_letters, forget_old_letters};
 pub use store::{FileTeams, FileTeamsOptions};

@@ -1,0 +1,120 @@
+//! `taskyard backup`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use taskyard::backup::{BackUp, BackedUp, BackedUpList, Overwriting, back_up};
+use taskyard::core::render::{Line, Tone};
+
+use super::import::progress_bar;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Copy every list of the store with its history, the teams, and what this machine remembers
+///
+/// A path that ends with `.tar` becomes one archive, any other one a folder. Each list is as it was at one moment, also while others
+/// write to it. The backup is there when it is whole, or not at all, and can be read by nobody else. Bring it back with
+/// `taskyard restore --from PATH`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The archive (`….tar`) or folder to write
+    path: PathBuf,
+
+    /// Let the new backup take the place of an older one
+    #[arg(long)]
+    replace: bool,
+}
+
+impl Backup {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let place = context.directory()?.join(&self.path);
+        let store = context.store()?;
+        let bar = progress_bar(output, "lists copied");
+        // Whoever is asked to stop clears away what was begun.
+        let _attended = context.cancel().attend();
+        let what = BackUp {
+            store: &*store,
+            address: context.address()?,
+            places: context.places()?,
+            place: &place,
+            cancel: context.cancel(),
+            overwriting: if self.replace { Overwriting::Replacing } else { Overwriting::Refused },
+        };
+        let made = back_up(&what, &mut |done, of| {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        });
+        bar.finish_and_clear();
+        let made = made?;
+        let exit = if made.manifest.is_complete() { Exit::Done } else { Exit::CouldNot };
+        if output.is_json() {
+            output.document(shape(&made, &place.display().to_string()))?;
+            return Ok(exit);
+        }
+        let manifest = &made.manifest;
+        let mut line = Line::plain(&format!(
+            "Backed up {} and {} to ",
+            count(manifest.lists.len(), "list"),
+            count(manifest.teams.len(), "team")
+        ));
+        line.push(Tone::Strong, &self.path.display().to_string());
+        line.push(Tone::Dim, &format!("  {}", size(made.bytes)));
+        output.say(&line)?;
+        for list in &manifest.lists {
+            if let Some(why) = &list.journal_problem {
+                output.warn(&format!("not everything of `{}` is in it: {why}", list.list))?;
+            }
+            for (name, why) in &list.left_out {
+                output.warn(&format!("`{name}` of `{}` is not in it: {why}", list.list))?;
+            }
+        }
+        for team in &manifest.teams {
+            for (name, why) in &team.left_out {
+                output.warn(&format!("`{name}` of the team `{}` is not in it: {why}", team.team))?;
+            }
+        }
+        Ok(exit)
+    }
+}
+
+fn shape(made: &BackedUp, path: &str) -> Value {
+    let manifest = &made.manifest;
+    json!({
+        "path": path,
+        "archive": made.is_archive,
+        "bytes": made.bytes,
+        "at": manifest.at,
+        "complete": manifest.is_complete(),
+        "lists": manifest.lists.iter().map(list_shape).collect::<Vec<_>>(),
+        "teams": manifest.teams.iter()
+            .map(|team| json!({"team": team.team, "files": team.files, "leftOut": team.left_out}))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn list_shape(list: &BackedUpList) -> Value {
+    json!({
+        "list": list.list,
+        "revision": list.revision,
+        "files": list.files,
+        "history": list.journal,
+        "problem": list.journal_problem,
+        "leftOut": list.left_out,
+    })
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// Says a size as people do.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} KB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}

@@ -1,0 +1,70 @@
+//! What to say when a backup was not made or not brought back.
+
+use taskyard::backup::BackupError;
+
+use crate::exit::Exit;
+use crate::problem::{Problem, advice};
+
+impl From<BackupError> for Problem {
+    fn from(error: BackupError) -> Self {
+        let message = error.to_string();
+        let at = |problem: Self, path: std::path::PathBuf| problem.detail("path", path.display().to_string());
+        match error {
+            BackupError::Io { path, source, .. } => {
+                let problem = Self::new(Exit::CouldNot, "io", message);
+                at(
+                    match advice(&source) {
+                        Some(hint) => problem.hint(hint),
+                        None => problem,
+                    },
+                    path,
+                )
+            }
+            BackupError::OtherArchive { path } => at(
+                Self::usage("other_archive", message)
+                    .hint("name an archive `….tar` and compress it afterwards, or give a folder"),
+                path,
+            ),
+            BackupError::Within { path, .. } => {
+                at(Self::usage("within", message).hint("give a place elsewhere, best on another disk"), path)
+            }
+            BackupError::Exists { path } => at(
+                Self::new(Exit::Refused, "exists", message)
+                    .hint("give another name, or --replace to have a new backup take the place of an older one"),
+                path,
+            ),
+            BackupError::Busy { path } => at(
+                Self::new(Exit::GaveUp, "locked", message).hint("wait until it is done, or give another name"),
+                path,
+            ),
+            BackupError::NotABackup { path, .. } => at(
+                Self::usage("not_a_backup", message)
+                    .hint("give the folder or the `.tar` that `taskyard backup` wrote; files of other programs are taken in by `taskyard import`"),
+                path,
+            ),
+            BackupError::Damaged { path, .. } => at(
+                Self::new(Exit::CouldNot, "backup_damaged", message)
+                    .hint("nothing was brought back; take another backup, or unpack this one and look at its files yourself"),
+                path,
+            ),
+            BackupError::Newer { path, format } => at(
+                Self::new(Exit::CouldNot, "newer_backup", message).hint("use the newer taskyard").detail("format", format),
+                path,
+            ),
+            BackupError::OtherDialect { .. } => {
+                Self::usage("wrong_store", message).hint("name a store of the same kind with --store")
+            }
+            BackupError::NoFiles => Self::usage("no_files", message).hint("name another store with --store"),
+            BackupError::NoSuchList { list } => Self::new(Exit::NotFound, "list_not_found", message)
+                .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
+                .detail("list", list),
+            BackupError::NoSuchTask { task, .. } => Self::new(Exit::NotFound, "task_not_found", message)
+                .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
+                .detail("task", task.as_str()),
+            BackupError::Store(error) => error.into(),
+            BackupError::Yard(error) => error.into(),
+            BackupError::Database(error) => error.into(),
+            BackupError::Machine(error) => error.into(),
+        }
+    }
+}

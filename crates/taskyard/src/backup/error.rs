@@ -1,0 +1,120 @@
+//! Why a backup was not made, or not brought back.
+
+use std::io;
+use std::path::PathBuf;
+
+use taskyard_core::TaskId;
+
+use crate::machine::MachineError;
+use crate::sqlite::DatabaseError;
+use crate::{Error, StoreError};
+
+/// Why a backup was not made, or nothing was brought back from one.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The system refused.
+    #[error("{doing} `{}`: {source}", .path.display())]
+    Io {
+        /// What we tried, as the beginning of a sentence.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The name says that it is an archive of another kind than those that are written.
+    #[error("`{}` has the name of an archive that taskyard does not write", .path.display())]
+    OtherArchive {
+        /// The place.
+        path: PathBuf,
+    },
+    /// The place is within what is to be backed up.
+    #[error("`{}` is within `{}`, which is backed up itself", .path.display(), .within.display())]
+    Within {
+        /// The place.
+        path: PathBuf,
+        /// What it is within.
+        within: PathBuf,
+    },
+    /// Something is there already.
+    #[error("`{}` is there already, and is not overwritten", .path.display())]
+    Exists {
+        /// The place.
+        path: PathBuf,
+    },
+    /// Another process makes a backup in the same place.
+    #[error("another process is making a backup in `{}`", .path.display())]
+    Busy {
+        /// The place.
+        path: PathBuf,
+    },
+    /// What is there is no backup of ours.
+    #[error("`{}` is no backup of taskyard: {why}", .path.display())]
+    NotABackup {
+        /// The place.
+        path: PathBuf,
+        /// What tells.
+        why: String,
+    },
+    /// The backup does not hold what was written into it.
+    #[error("the backup `{}` is damaged: {what}", .path.display())]
+    Damaged {
+        /// The place.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The backup was written by a newer Taskyard.
+    #[error("the backup `{}` was written by a newer taskyard ({format})", .path.display())]
+    Newer {
+        /// The place.
+        path: PathBuf,
+        /// Its format.
+        format: String,
+    },
+    /// The store keeps its lists in another form than those of the backup.
+    #[error("the backup is of {found}, and this store keeps {wanted}")]
+    OtherDialect {
+        /// What the backup holds.
+        found: String,
+        /// What the store keeps.
+        wanted: String,
+    },
+    /// The store has no files that could be backed up.
+    #[error("this store keeps no files, and cannot be backed up so")]
+    NoFiles,
+    /// The backup has no such list.
+    #[error("the backup has no list `{list}`")]
+    NoSuchList {
+        /// The list.
+        list: String,
+    },
+    /// The backup's list has no such task.
+    #[error("the backup has no task {task} in `{list}`")]
+    NoSuchTask {
+        /// The list.
+        list: String,
+        /// The task.
+        task: TaskId,
+    },
+    /// The store gave no answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An operation gave no answer.
+    #[error(transparent)]
+    Yard(#[from] Error),
+    /// A database gave no answer.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The machine's database gave no answer.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+impl BackupError {
+    /// Returns a function that wraps an I/O error with what was tried, for `map_err`.
+    pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { doing, path, source }
+    }
+}

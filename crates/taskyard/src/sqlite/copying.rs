@@ -1,0 +1,96 @@
+//! Copying a database that others may be writing to, by SQLite's own means.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::OpenFlags;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::database::open_with;
+use super::{Database, DatabaseError};
+use crate::private::create_new;
+
+/// So many pages are copied at a time.
+const PAGES: i32 = 4096;
+/// How long whoever keeps the database for itself is left alone.
+const BREATH: Duration = Duration::from_millis(5);
+
+impl Database {
+    /// Copies the database as it is at one moment into a new private file. Within a transaction that reads, the moment is that of
+    /// the transaction. The copy has no log beside it, so that it is one file and can be looked at where nothing can be written.
+    pub(crate) fn copy_to(&self, copy: &Path) -> Result<(), DatabaseError> {
+        create_new(copy).map_err(DatabaseError::io("cannot create", copy))?;
+        // One moment, however long the copying takes: without it SQLite begins anew whenever somebody writes.
+        let moment = self.connection.is_autocommit().then(|| self.begin_to_read()).transpose()?;
+        self.one("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0))?;
+        let copied = || -> rusqlite::Result<()> {
+            let mut into = open_with(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            let backup = Backup::new(&self.connection, &mut into)?;
+            loop {
+                match backup.step(PAGES)? {
+                    StepResult::Done => break,
+                    StepResult::More => {}
+                    _ => thread::sleep(BREATH),
+                }
+            }
+            drop(backup);
+            into.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
+        };
+        copied().map_err(self.failed("copy"))?;
+        drop(moment);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use rusqlite::OpenFlags;
+
+    use super::super::database::open_with;
+    use super::super::{Database, Schema, Table};
+
+    const WORDS: Table = Table { name: "words", since: Some(1), columns: "word TEXT", ending: ")" };
+    static SCHEMA: Schema = Schema { file: "db", format: 1, tables: &[WORDS], indexes: "", settings: "" };
+
+    #[test]
+    fn a_copy_shows_one_moment_while_others_write() {
+        let data = tempfile::tempdir().unwrap();
+        let database = Database::open(data.path(), &SCHEMA).unwrap();
+        let add_two = |database: &Database| {
+            let insert = "INSERT INTO words (word) VALUES (hex(zeroblob(3000)))";
+            database.transact(|database| database.execute(insert, []).and_then(|_| database.execute(insert, [])))
+        };
+        for _ in 0..200 {
+            add_two(&database).unwrap();
+        }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let writer = Database::open(data.path(), &SCHEMA).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    add_two(&writer).unwrap();
+                }
+            });
+            for number in 0..5 {
+                let moment = database.begin_to_read().unwrap();
+                let count = |database: &Database| {
+                    database.one("SELECT count(*) FROM words", [], |row| row.get::<_, i64>(0)).unwrap()
+                };
+                let then = count(&database);
+                let copy = data.path().join(format!("copy-{number}"));
+                database.copy_to(&copy).unwrap();
+                drop(moment);
+                let copied = open_with(&copy, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+                let found: i64 = copied.query_row("SELECT count(*) FROM words", [], |row| row.get(0)).unwrap();
+                let check: String = copied.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+                assert_eq!((found, found % 2, check.as_str()), (then, 0, "ok"));
+                assert!(!data.path().join(format!("copy-{number}-wal")).exists());
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
