@@ -97,6 +97,11 @@ impl Worker {
         Self(Some(child))
     }
 
+    /// Returns the id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
     pub(crate) fn send(&self, signal: Signal) {
         let pid = Pid::from_child(self.0.as_ref().unwrap());
         kill_process(pid, signal).unwrap();

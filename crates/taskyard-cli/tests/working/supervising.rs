@@ -181,6 +181,63 @@ fn a_killed_supervisor_takes_its_command_along_and_the_attempt_has_failed() {
     assert!(site.notes("1")[0].starts_with("ended by signal 9"), "{:?}", site.notes("1"));
 }
 
+/// Waits for a supervisor of a worker that has stopped itself before its command began.
+fn stopped_supervisor(worker: &Worker, besides: &[Pid]) -> Pid {
+    let mut found = None;
+    await_that("a supervisor to come up", || {
+        let processes =
+            fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let stats = processes
+            .filter_map(|pid| Some((pid.parse().ok()?, fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)));
+        let is_it = |(pid, stat): &(i32, String)| {
+            let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+            let mut words = rest.split_whitespace();
+            let is_stopped = words.next() == Some("T");
+            is_stopped
+                && words.next() == Some(&worker.id().to_string())
+                && !besides.iter().any(|known| known.as_raw_nonzero().get() == *pid)
+        };
+        found = stats.filter(|found| is_it(found)).find_map(|(pid, _)| Pid::from_raw(pid));
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_supervisor_that_is_killed_as_it_comes_up_is_a_reason_to_try_again() {
+    let site = Site::with(&["one", "two"]);
+    let mut work = site.work("--retries 0", "echo ran >> ran");
+    work.env("TASKYARD_FAILPOINTS", "tied: coming up=stop").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let worker = Worker::of(work.spawn().unwrap());
+    let mut seen = Vec::new();
+    // Every other one dies; each that lives runs its command once.
+    for lives in [false, false, true, false, true] {
+        let supervisor = stopped_supervisor(&worker, &seen);
+        assert!(!site.path("ran").exists() || seen.len() > 2, "the command began before its supervisor did");
+        kill_process(supervisor, if lives { Signal::CONT } else { Signal::KILL }).unwrap();
+        seen.push(supervisor);
+    }
+    let ran = worker.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(site.await_file("ran"), "ran\nran");
+    for id in ["1", "2"] {
+        assert_eq!(site.task(id)["status"], "completed");
+        assert_eq!(site.notes(id), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn where_no_supervisor_ever_comes_up_the_work_ends_and_the_task_goes_back() {
+    let site = Site::with(&["one"]);
+    let mut work = site.work("--retries 0", "echo ran >> ran");
+    work.env("TASKYARD_FAILPOINTS", "tied: coming up=kill").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ran = Worker::of(work.spawn().unwrap()).end();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("supervisor did not come up"), "{ran:?}");
+    assert_eq!(site.task("1")["status"], "pending");
+    assert!(!site.path("ran").exists());
+}
+
 #[test]
 fn twenty_at_once_end_with_a_killed_worker() {
     let tasks: Vec<String> = (1..=20).map(|number| format!("task{number}")).collect();

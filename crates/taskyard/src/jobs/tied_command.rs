@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,14 +30,29 @@ impl Jobs {
         stop: &Stop,
         started: impl FnOnce(),
     ) -> io::Result<Ending> {
-        if stop.asked().is_cancelled() {
-            return Ok(Ending::Cancelled);
-        }
         let (mut output, writes) = Output::to(sinks)?;
-        let mut tied = TiedCommand::start(self, program, writes)?;
-        tied.hand_over(&program.stdin)?;
-        let _wishes = [tied.pass_on(stop.asked(), ASK), tied.pass_on(stop.killed(), KILL)];
-        tied.await_beginning()?;
+        let mut attempt = 1;
+        let (mut tied, _wishes) = loop {
+            if stop.asked().is_cancelled() {
+                return Ok(Ending::Cancelled);
+            }
+            match TiedCommand::begin(self, program, &writes, stop) {
+                Ok(begun) => break begun,
+                Err(NotBegun::NoSupervisor(error)) if attempt < ATTEMPTS => {
+                    tracing::warn!(attempt, %error, "a supervisor did not come up, and another one is started");
+                    // It may have died after the command began and before it said so.
+                    leftovers::kill_writers(&output.inodes());
+                    thread::sleep(BREATH * attempt);
+                    attempt += 1;
+                }
+                Err(NotBegun::NoSupervisor(_) | NotBegun::Refused(_)) if stop.asked().is_cancelled() => {
+                    return Ok(Ending::Cancelled);
+                }
+                Err(NotBegun::NoSupervisor(error) | NotBegun::Refused(error)) => return Err(error),
+            }
+        };
+        // From here on the command alone has the other ends: when they are closed, it is noticed.
+        drop(writes);
         started();
         let news = loop {
             let [out, err] = output.fds();
@@ -59,6 +76,19 @@ impl Jobs {
     }
 }
 
+/// How often a supervisor is started for a command that has not begun: one may be killed for want of memory, say.
+const ATTEMPTS: u32 = 5;
+/// How long the next one waits; after each attempt once more as long.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Why a command has not begun.
+enum NotBegun {
+    /// Its supervisor could not be started for now, or died before it said whether the command has begun.
+    NoSupervisor(io::Error),
+    /// Nothing will come of trying again.
+    Refused(io::Error),
+}
+
 /// A command, known by its supervisor. When our end of the line to that is closed, everything the command started is killed.
 struct TiedCommand {
     supervisor: Child,
@@ -73,6 +103,31 @@ struct Shared {
 }
 
 impl TiedCommand {
+    /// Starts a command under a supervisor, has wishes passed on to it, and waits until it has begun.
+    fn begin(
+        jobs: &Jobs,
+        program: &Program,
+        writes: &[PipeWriter; 2],
+        stop: &Stop,
+    ) -> Result<(Self, [Subscription; 2]), NotBegun> {
+        let ends = writes[0].try_clone().and_then(|stdout| Ok([stdout, writes[1].try_clone()?]));
+        let started = ends.and_then(|ends| Self::start(jobs, program, ends));
+        let tied = started.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => NotBegun::NoSupervisor(error),
+            _ => NotBegun::Refused(error),
+        })?;
+        // Whoever does not take what it is handed has ended.
+        tied.hand_over(&program.stdin).map_err(NotBegun::NoSupervisor)?;
+        let wishes = [tied.pass_on(stop.asked(), ASK), tied.pass_on(stop.killed(), KILL)];
+        match tied.hear() {
+            Some(CommandNews::Began) => Ok((tied, wishes)),
+            Some(CommandNews::CannotBegin(why)) => Err(NotBegun::Refused(as_error(&why))),
+            Some(CommandNews::Ended(_) | CommandNews::Stopped) | None => {
+                Err(NotBegun::NoSupervisor(io::Error::other("its supervisor did not come up")))
+            }
+        }
+    }
+
     fn start(jobs: &Jobs, program: &Program, [stdout, stderr]: [PipeWriter; 2]) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
         let place = &jobs.place;
@@ -103,16 +158,6 @@ impl TiedCommand {
         let mut line = &self.shared.line;
         line.write_all(&(input.len() as u64).to_le_bytes())?;
         line.write_all(input)
-    }
-
-    fn await_beginning(&self) -> io::Result<()> {
-        match self.hear() {
-            Some(CommandNews::Began) => Ok(()),
-            Some(CommandNews::CannotBegin(why)) => Err(as_error(&why)),
-            Some(CommandNews::Ended(_) | CommandNews::Stopped) | None => {
-                Err(io::Error::other("its supervisor did not come up"))
-            }
-        }
     }
 
     /// Waits for what the supervisor says next; none where it has ended without a word.

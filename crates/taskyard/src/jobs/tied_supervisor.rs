@@ -19,6 +19,7 @@ use super::command_start::Started;
 use super::ending_all::adopt_orphans;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
 use crate::process::Cancel;
+use crate::store::failpoint::reach;
 
 /// What is written to have everybody asked to end.
 pub(super) const ASK: u8 = b'a';
@@ -71,6 +72,7 @@ pub fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> 
     dup2_stdin(File::open("/dev/null")?)?;
     adopt_orphans()?;
     let input = read_input(&mut line)?;
+    reach("tied: coming up");
     let supervision = Supervision {
         started: Started::start(&place.program, words, |_| {})?,
         data: &place.data,

@@ -29,6 +29,9 @@ pub(crate) fn background(typed: &[OsString], environment: &Environment) -> Optio
             Some(look_after(JobPlace { data: PathBuf::from(data), ..place }, &id, environment))
         }
         [_, job, tied, data, words @ ..] if job == "job" && tied == "tied" && !words.is_empty() => {
+            if let Some(plan) = &environment.failpoints {
+                failpoint::arm(plan).ok()?;
+            }
             let place = places::jobs(environment, JobSettings::default()).ok()?;
             Some(look_after_tied(&JobPlace { data: PathBuf::from(data), ..place }, words))
         }
