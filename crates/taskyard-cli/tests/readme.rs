@@ -1,4 +1,4 @@
-//! The README's console sessions are run, and say what is printed there.
+//! The console sessions of the README and of the page for operators are run, and say what is printed there.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
@@ -7,14 +7,23 @@ use std::process::Command;
 
 #[test]
 fn the_readmes_console_sessions_are_true() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    must_be_true("README.md");
+}
+
+#[test]
+fn the_console_sessions_of_the_page_for_operators_are_true() {
+    must_be_true("docs/operating.md");
+}
+
+fn must_be_true(page: &str) {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page)).unwrap();
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("rocket");
     fs::create_dir(&project).unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_taskyard"));
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
-    let steps = steps(&readme);
-    assert!(steps.len() > 10, "the README has no console sessions");
+    let steps = steps(&text);
+    assert!(steps.len() > 10, "{page} has no console sessions");
     for (command, expected) in steps {
         let output = Command::new("sh")
             .args(["-c", &format!("{command} 2>&1")])
@@ -28,10 +37,10 @@ fn the_readmes_console_sessions_are_true() {
 }
 
 /// Returns the commands of all `console` blocks, each with what it prints.
-fn steps(readme: &str) -> Vec<(String, String)> {
+fn steps(page: &str) -> Vec<(String, String)> {
     let mut steps: Vec<(String, String)> = Vec::new();
     let mut inside = false;
-    for line in readme.lines() {
+    for line in page.lines() {
         match line {
             "```console" => inside = true,
             "```" => inside = false,
