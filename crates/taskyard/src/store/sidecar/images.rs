@@ -25,7 +25,7 @@ pub(super) const AFTER: usize = 6;
 pub(super) const SUM: usize = 11;
 pub(super) const PACKED: usize = 12;
 /// So many bytes of images are remembered for the entries that follow.
-const REMEMBERED: usize = 8 << 20;
+const REMEMBERED: usize = 2 << 20;
 
 /// The images of one entry.
 pub(super) struct Images {

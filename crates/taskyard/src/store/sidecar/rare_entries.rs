@@ -21,10 +21,14 @@ impl Journal {
         if newest.0 < LONG || self.has_rare_index()? {
             return Ok(());
         }
+        // One that an older release wrote may be very long already.
+        self.read_unmapped();
         let transaction = self.begin()?;
         let sql = format!("CREATE INDEX IF NOT EXISTS rare_entries ON entries (id, task, op) WHERE {IS_RARE}");
         self.remove(&sql, [])?;
-        self.end(transaction)
+        self.end(transaction)?;
+        self.read_mapped();
+        Ok(())
     }
 
     /// Returns the table to ask, by the index where all that is asked for is in it.
