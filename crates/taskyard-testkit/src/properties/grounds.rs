@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskyard::core::dialect::macf::hidden_names;
 use taskyard::core::{Image, ListId, Rules, TaskId};
 use taskyard::store::{
     DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, TeachingOptions, TeachingPlace,
@@ -131,8 +132,8 @@ impl Ground for Folder {
     }
 
     fn is_name_of(&self, name: &str, id: &TaskId) -> bool {
-        // A task may be hidden from the client under a dot name.
-        name.strip_prefix('.').unwrap_or(name) == format!("{}.json", id.file_stem())
+        // A task may be hidden from the client under a dot name, or twice.
+        name == format!("{}.json", id.file_stem()) || hidden_names(id).any(|hidden| hidden == name)
     }
 }
 
