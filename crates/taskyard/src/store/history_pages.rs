@@ -6,6 +6,8 @@ use super::{HistoryQuery, Store, StoreError};
 
 /// So many revisions are asked for at once.
 const PAGE: usize = 256;
+/// No list comes so far.
+const NEVER: Revision = Revision(1 << 37);
 
 /// A part of the journal in pages of whole revisions, oldest first: however much it is, only one page of it is in memory.
 ///
@@ -22,13 +24,25 @@ pub struct HistoryPages<'a, S: Store + ?Sized> {
 impl<'a, S: Store + ?Sized> HistoryPages<'a, S> {
     /// Begins to read what is wanted, as far as it has happened by now.
     pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
-        let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
-        let newest = store.history(list, &newest)?.last().map(|entry| entry.revision);
-        let next = newest.map(|newest| {
+        let next = newest_of(store, list)?.map(|newest| {
             let until = query.until.map_or(newest, |until| until.min(newest));
             HistoryQuery { until: Some(until), oldest: Some(PAGE), ..query }
         });
         Ok(Self { store, list, next })
+    }
+}
+
+/// Returns the newest revision, once what other programs did is written down. It may hold as many entries as the list has tasks, so it is
+/// not read where that can be helped.
+fn newest_of<S: Store + ?Sized>(store: &S, list: &ListId) -> Result<Option<Revision>, StoreError> {
+    store.history(list, &HistoryQuery { since: NEVER, ..HistoryQuery::default() })?;
+    match store.read(list)?.revision() {
+        // There is none, or it cannot be told; then the question says why.
+        Revision(0) => {
+            let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
+            Ok(store.history(list, &newest)?.last().map(|entry| entry.revision))
+        }
+        newest => Ok(Some(newest)),
     }
 }
 
