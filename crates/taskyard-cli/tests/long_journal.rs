@@ -111,11 +111,11 @@ impl LongList {
 #[derive(Deserialize)]
 struct Answer {
     schema: String,
-    entries: Vec<Told>,
+    entries: Vec<HistoryLine>,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct HistoryLine {
     revision: u64,
 }
 
@@ -184,7 +184,7 @@ fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
     let mut watch = watch.current_dir(list.home.path()).stdout(Stdio::piped()).spawn().unwrap();
     let mut last = 0;
     for line in BufReader::new(watch.stdout.take().unwrap()).lines() {
-        let revision = serde_json::from_str::<Told>(&line.unwrap()).unwrap().revision;
+        let revision = serde_json::from_str::<HistoryLine>(&line.unwrap()).unwrap().revision;
         assert!(revision == last || revision == last + 1, "{revision} follows {last}");
         last = revision;
         if last == newest {
@@ -204,7 +204,7 @@ fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
     let mut line = String::new();
     BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     eprintln!("watch --since the newest but one, to its first line: {} ms", started.elapsed().as_millis());
-    assert_eq!(serde_json::from_str::<Told>(&line).unwrap().revision, newest);
+    assert_eq!(serde_json::from_str::<HistoryLine>(&line).unwrap().revision, newest);
     drop(watch.stdout.take());
     assert_eq!(watch.wait().unwrap().code(), Some(0));
 }

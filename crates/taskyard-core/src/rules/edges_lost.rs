@@ -74,26 +74,8 @@ mod tests {
     use crate::dialect::native;
     use crate::rules::dependencies::Edge;
     use crate::rules::restoring::removed;
-    use crate::{AgentName, Entry, Image, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
-
-    fn image(number: u64, subject: &str) -> Option<Image> {
-        native::write(None, &Task::new(TaskId::number(number), subject), Rules::Strict).ok()
-    }
-
-    fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
-        Entry {
-            revision: Revision(revision),
-            at: Timestamp(0),
-            actor: AgentName::elsewhere(),
-            op: Op::RemovedElsewhere,
-            task: TaskId::number(task),
-            before,
-            after,
-            undoes: Vec::new(),
-            remark: Remark::default(),
-            attempt: None,
-        }
-    }
+    use crate::rules::samples::{entry, image};
+    use crate::{Entry, Op, Rules, Task, TaskId};
 
     #[test]
     fn an_edge_that_only_the_other_end_knew_of_is_found_in_the_journal() {

@@ -143,27 +143,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Absence, Removed, ToldByNewest, removed, told_by_newest};
-    use crate::dialect::native;
-    use crate::{AgentName, Entry, Image, Op, Remark, Revision, Rules, Task, TaskId, Timestamp};
-
-    fn image(number: u64, subject: &str) -> Option<Image> {
-        native::write(None, &Task::new(TaskId::number(number), subject), Rules::Strict).ok()
-    }
-
-    fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
-        Entry {
-            revision: Revision(revision),
-            at: Timestamp(i64::try_from(revision).unwrap()),
-            actor: AgentName::elsewhere(),
-            op: Op::RemovedElsewhere,
-            task: TaskId::number(task),
-            before,
-            after,
-            undoes: Vec::new(),
-            remark: Remark::default(),
-            attempt: None,
-        }
-    }
+    use crate::rules::samples::{entry, image};
+    use crate::{Entry, Image, Op, Revision, TaskId, Timestamp};
 
     /// Plays what was done to task 1, one word a revision, and returns what is told of it when it is not there. `undo3` takes
     /// revision 3 back; `gone` is a removal of what is not there.

@@ -1,6 +1,7 @@
-//! Tasks for the tests of the rules.
+//! Tasks, and what was done to them, for the tests of the rules.
 
-use crate::{Member, Task, TaskId, Team, TeamName, Timestamp};
+use crate::dialect::native;
+use crate::{AgentName, Entry, Image, Member, Op, Remark, Revision, Rules, Task, TaskId, Team, TeamName, Timestamp};
 
 /// Returns the id of a numbered task.
 pub(super) fn id(number: u64) -> TaskId {
@@ -23,5 +24,26 @@ pub(super) fn team(names: &[&str]) -> Team {
         lead_session: None,
         lead_process: None,
         members: names.iter().map(member).collect(),
+    }
+}
+
+/// Returns what the file of a pending task holds.
+pub(super) fn image(number: u64, subject: &str) -> Option<Image> {
+    native::write(None, &Task::new(id(number), subject), Rules::Strict).ok()
+}
+
+/// Returns an entry of another program about a task, at the moment of its number.
+pub(super) fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
+    Entry {
+        revision: Revision(revision),
+        at: Timestamp(i64::try_from(revision).unwrap()),
+        actor: AgentName::elsewhere(),
+        op: Op::RemovedElsewhere,
+        task: id(task),
+        before,
+        after,
+        undoes: Vec::new(),
+        remark: Remark::default(),
+        attempt: None,
     }
 }

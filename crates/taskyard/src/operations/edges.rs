@@ -53,6 +53,17 @@ pub(super) fn refuse_circles(bench: &mut Workbench<'_>, edges: &[Edge], parts: &
     }
 }
 
+/// Refuses tasks that come back, and are staged already, where their edges or that they are parts close a circle.
+pub(super) fn refuse_circles_through(txn: &mut dyn Txn, arrivals: &[Task]) -> Result<(), Halt> {
+    let edges: Vec<Edge> = arrivals
+        .iter()
+        .flat_map(|task| waiting_for(&task.id, &task.blocked_by).chain(blocking(&task.id, &task.blocks)))
+        .collect();
+    let is_part = |task: &&Task| task.parent().is_some();
+    let parts: Vec<TaskId> = arrivals.iter().filter(is_part).map(|task| task.id.clone()).collect();
+    refuse_circles(&mut Workbench::on(txn), &edges, &parts)
+}
+
 /// Adds an edge at each end that is there and does not know of it.
 pub(super) fn connect(bench: &mut Workbench<'_>, edge: &Edge) -> Result<(), StoreError> {
     bench.change(&edge.task, |task| add(&mut task.blocked_by, &edge.on))?;

@@ -11,10 +11,9 @@ use taskyard_core::rules::restoring::{Absence, Removed};
 use taskyard_core::{Entry, Op, Revision, Task, TaskId};
 
 use super::absent::names_of;
-use super::edges::{blocking, refuse_circles, waiting_for};
+use super::edges::refuse_circles_through;
 use super::exact_texts::put_exact_texts;
 use super::halt::Halt;
-use super::workbench::Workbench;
 use crate::store::{HistoryQuery, Lookup, Problem, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
@@ -160,13 +159,7 @@ impl Yard {
                 txn.put(task)?;
             }
             if !self.rules().is_client() {
-                let edges: Vec<Edge> = arrivals
-                    .iter()
-                    .flat_map(|task| waiting_for(&task.id, &task.blocked_by).chain(blocking(&task.id, &task.blocks)))
-                    .collect();
-                let is_part = |task: &&Task| task.parent().is_some();
-                let parts: Vec<TaskId> = arrivals.iter().filter(is_part).map(|task| task.id.clone()).collect();
-                refuse_circles(&mut Workbench::on(txn), &edges, &parts)?;
+                refuse_circles_through(txn, &arrivals)?;
             }
             let mut tasks = Vec::with_capacity(arrivals.len());
             for task in arrivals {

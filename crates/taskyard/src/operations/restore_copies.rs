@@ -1,15 +1,13 @@
 //! Bringing tasks back from copies that a backup has.
 
-use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::reconnecting::{Reconnected, reconnect};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::restoring::Absence;
 use taskyard_core::rules::restoring_copies::{CopyFate, NumbersNow};
 use taskyard_core::{Image, Op, Revision, Task, TaskId};
 
-use super::edges::{blocking, refuse_circles, waiting_for};
+use super::edges::refuse_circles_through;
 use super::halt::Halt;
-use super::workbench::Workbench;
 use crate::store::{Problem, StoreError};
 use crate::{Error, Outcome, Yard};
 
@@ -106,13 +104,7 @@ impl Yard {
                 txn.put(task)?;
             }
             if !self.rules().is_client() {
-                let edges: Vec<Edge> = arrivals
-                    .iter()
-                    .flat_map(|task| waiting_for(&task.id, &task.blocked_by).chain(blocking(&task.id, &task.blocks)))
-                    .collect();
-                let is_part = |task: &&Task| task.parent().is_some();
-                let parts: Vec<TaskId> = arrivals.iter().filter(is_part).map(|task| task.id.clone()).collect();
-                refuse_circles(&mut Workbench::on(txn), &edges, &parts)?;
+                refuse_circles_through(txn, &arrivals)?;
             }
             for task in arrivals {
                 restored.tasks.push(txn.find(&task.id)?.task().unwrap_or(task));

@@ -51,7 +51,7 @@ pub(super) struct Thinned {
 }
 
 /// One entry about a task.
-struct Told {
+struct EntryOfTask {
     id: i64,
     past: Past,
 }
@@ -152,7 +152,7 @@ impl Journal {
     }
 
     /// Returns what the entries about a task tell, oldest first, without what the task was.
-    fn told_of(&self, task: &TaskId) -> Result<Vec<Told>, StoreError> {
+    fn told_of(&self, task: &TaskId) -> Result<Vec<EntryOfTask>, StoreError> {
         let sql = "SELECT id, at, op, undoes, before IS NOT NULL, after IS NOT NULL OR packed IS NOT NULL
             FROM entries WHERE task = ?1 ORDER BY id";
         let mut told = self.rows(sql, [Key(task)], |row| {
@@ -165,7 +165,7 @@ impl Journal {
                 was_task: false,
                 is_there: row.get(5)?,
             };
-            Ok(Told { id, past: Past { step, at: Timestamp(row.get(1)?), replaced: None } })
+            Ok(EntryOfTask { id, past: Past { step, at: Timestamp(row.get(1)?), replaced: None } })
         })?;
         for told in told.iter_mut().filter(|told| told.past.step.op == Op::Mend) {
             let before = self.image_of(told.id, Side::Before)?;
@@ -189,8 +189,8 @@ impl Journal {
     }
 
     /// Lets every entry that stays do without those that go.
-    fn rebase(&self, task: &TaskId, told: &[Told], kept: &[Keep]) -> Result<(), StoreError> {
-        let mut earlier: Option<&Told> = None;
+    fn rebase(&self, task: &TaskId, told: &[EntryOfTask], kept: &[Keep]) -> Result<(), StoreError> {
+        let mut earlier: Option<&EntryOfTask> = None;
         for (place, (entry, keep)) in told.iter().zip(kept).enumerate() {
             match keep {
                 Keep::No => {}
@@ -214,8 +214,8 @@ impl Journal {
     fn rebase_entry(
         &self,
         task: &TaskId,
-        entry: &Told,
-        earlier: Option<&Told>,
+        entry: &EntryOfTask,
+        earlier: Option<&EntryOfTask>,
         is_last: bool,
     ) -> Result<(), StoreError> {
         let images = self.one(&entries_where("id = ?1"), [entry.id], |row| self.checked_images(row))?;
@@ -271,8 +271,8 @@ impl Journal {
     }
 
     /// Notes by which old entries another program put a different task in the place of this one, where it did not come back.
-    fn note_replacements(&self, task: &TaskId, horizon: Revision, told: &mut [Told]) -> Result<(), StoreError> {
-        let is_candidate = |told: &Told| {
+    fn note_replacements(&self, task: &TaskId, horizon: Revision, told: &mut [EntryOfTask]) -> Result<(), StoreError> {
+        let is_candidate = |told: &EntryOfTask| {
             let step = &told.past.step;
             step.revision <= horizon && step.op == Op::ChangedElsewhere && step.was_there && step.is_there
         };
