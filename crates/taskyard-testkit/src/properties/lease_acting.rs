@@ -1,8 +1,10 @@
 //! What each step does, and what must come of it at once.
 
+use std::time::Duration;
+
 use taskyard::Outcome;
 use taskyard::core::rules::agents::is_same_agent;
-use taskyard::core::rules::leasing::LeaseState;
+use taskyard::core::rules::leasing::{DEFAULT_LEASE, LeaseState};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Holder, Lease, Moment, Revision, Task, TaskId, Token};
 use taskyard::operations::{Claim, ClaimOutcome, Departure, Filter, NewTask, UndoRange};
@@ -21,12 +23,21 @@ pub(super) struct Given {
     /// Another program has written to the task since.
     pub(super) is_changed_outside: bool,
     life: Life,
+    /// How long it lives by time, where it does.
+    ttl: Duration,
     /// When its agent last did something that was acknowledged, and when it last tried anything.
     acted: Moment,
     tried: Moment,
 }
 
 impl Given {
+    /// Takes in that a lease whose connection is gone lives by time from now on, for as long as whoever asked said.
+    fn goes_on_as(&mut self, lease: &Lease, ttl: Duration) {
+        if matches!(self.life, Life::Connection) && lease.holder.is_none() {
+            (self.life, self.ttl) = (Life::Time, ttl);
+        }
+    }
+
     /// Panics where a lease is dead that should live, or the other way round.
     pub(super) fn lives_as_it_should(&self, lease: &Lease, state: &LeaseState, now: &Moment, step: &LeaseStep) {
         // Only the clock of one run of one machine measures how long it was.
@@ -34,7 +45,7 @@ impl Given {
         if [&self.acted, &self.tried, ends].iter().any(|moment| moment.boot != now.boot) {
             return;
         }
-        let ttl = i64::try_from(TTL.as_millis()).unwrap();
+        let ttl = i64::try_from(self.ttl.as_millis()).unwrap();
         let (silent, idle) = (now.since_boot - self.tried.since_boot, now.since_boot - self.acted.since_boot);
         if matches!(self.life, Life::Time | Life::TimeAndProcess) {
             assert!(silent < ttl || !state.is_alive(), "{lease:?} outlives its time after {step:?}");
@@ -75,8 +86,8 @@ impl LeasePlayer {
                 let yard = self.yard.acting_as(Self::agent(agent));
                 let renewed = yard.renew(&task, token, None).unwrap();
                 self.is_judged_by_token(&renewed, &task, token, before);
-                if matches!(renewed, Outcome::Done(_)) {
-                    self.shows_life(token);
+                if let Outcome::Done((_, lease)) = &renewed {
+                    self.shows_life(token, lease);
                 }
                 self.acts(&Self::agent(agent), &renewed)
             }
@@ -186,10 +197,7 @@ impl LeasePlayer {
                     is_same_agent(given.agent.as_str(), agent.as_str()),
                     "{agent} was given the token of {given:?}"
                 );
-                // One whose connection is gone lives by time from now on.
-                if lease.holder.is_none() && lease.ttl.is_some() {
-                    given.life = Life::Time;
-                }
+                given.goes_on_as(&lease, TTL);
                 given.acted = now;
             }
             None => {
@@ -197,7 +205,7 @@ impl LeasePlayer {
                 assert!(lease.token > greatest, "{} after {greatest}", lease.token);
                 let (task, agent) = (lease.task, lease.agent);
                 let (acted, tried) = (now.clone(), now);
-                let given = Given { task, agent, is_changed_outside: false, life, acted, tried };
+                let given = Given { task, agent, is_changed_outside: false, life, ttl: TTL, acted, tried };
                 self.given.insert(lease.token, given);
             }
         }
@@ -276,9 +284,10 @@ impl LeasePlayer {
         self.given.values_mut().filter(move |given| is_same_agent(given.agent.as_str(), agent.as_str()))
     }
 
-    fn shows_life(&mut self, token: Token) {
+    fn shows_life(&mut self, token: Token, lease: &Lease) {
         let now = self.world.now();
         if let Some(given) = self.given.get_mut(&token) {
+            given.goes_on_as(lease, DEFAULT_LEASE);
             (given.acted, given.tried) = (now.clone(), now);
         }
     }
