@@ -104,7 +104,7 @@ impl Mailboxes for CountingTeams {
         self.store.lead_mail_was_read(mail);
     }
 
-    fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch> {
+    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch> {
         self.store.watch(moved)
     }
 }

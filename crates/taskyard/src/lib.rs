@@ -57,6 +57,7 @@ mod error;
 mod lock_table;
 mod regular_file;
 mod replacement;
+mod watching;
 mod yard;
 
 pub use error::Error;

@@ -3,10 +3,12 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::pipe::{PipeFlags, pipe_with};
 use taskyard_core::{Job, JobFate, JobId};
 
 use super::{JobError, Jobs, processes};
 use crate::process::{Cancel, Wakeup, wait_for};
+use crate::watching::PlacesWatched;
 
 /// How soon is looked again at a job that is just being started, or where the system does not tell when a process ends.
 const SOON: Duration = Duration::from_millis(20);
@@ -72,7 +74,8 @@ impl Jobs {
             let end = end_of(&job);
             // Where the system watches too much already, we look again and again, but not at once.
             let until = (end.is_none() || heard.is_none()).then(|| sooner(None, SOON));
-            let things = [end.as_ref(), heard.as_ref()].map(|thing| thing.map(|thing| thing.as_fd()));
+            let things =
+                [end.as_ref(), heard.as_ref().map(|heard| &heard.end)].map(|thing| thing.map(|thing| thing.as_fd()));
             let things = [things[0], Some(wakeup.fd()), things[1]];
             let [_, _, has_news] = wait_for(things, until).map_err(failed)?;
             if has_news {
@@ -95,18 +98,19 @@ fn sooner(until: Option<Instant>, span: Duration) -> Instant {
     until.map_or(soon, |until| until.min(soon))
 }
 
-/// Returns what becomes readable when the output of a job was written to.
-#[cfg(target_os = "linux")]
-fn news_of(job: &Job) -> Option<OwnedFd> {
-    use rustix::fs::inotify;
-
-    let news = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
-    inotify::add_watch(&news, &job.output_file, inotify::WatchFlags::MODIFY).ok()?;
-    Some(news)
+/// What becomes readable when the output of a job was written to.
+struct OutputNews {
+    end: OwnedFd,
+    _watched: PlacesWatched,
 }
 
-/// Returns none: this system does not tell when a file was written to.
-#[cfg(not(target_os = "linux"))]
-fn news_of(_job: &Job) -> Option<OwnedFd> {
-    None
+/// Begins to listen for output of a job; none where the system does not tell when a file is written to.
+fn news_of(job: &Job) -> Option<OutputNews> {
+    let (end, other) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+    let mut watched = PlacesWatched::new(move || {
+        // One byte is enough; a pipe that is full of them needs no more.
+        let _ = rustix::io::write(&other, b"!");
+    });
+    let is_told = watched.keep_up(&[job.output_file.parent()?]);
+    is_told.then_some(OutputNews { end, _watched: watched })
 }

@@ -5,13 +5,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use notify::{RecursiveMode, Watcher as _};
 use taskyard_core::ListId;
 
 use super::stamp::{GRAIN, Stamp};
 use super::{MachineNotices, NoticeListener};
 use crate::machine::{Machine, MachineError};
 use crate::store::Subscription;
+use crate::watching::PlacesWatched;
 
 /// Where the kernel does not tell us that something moved, because it watches too much already, we look this often.
 const UNTOLD: Duration = Duration::from_secs(1);
@@ -31,30 +31,23 @@ pub(super) fn follow(
 ) -> Result<Subscription, MachineError> {
     let (sender, receiver) = channel();
     let moved = sender.clone();
-    let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
-        if !matches!(&event, Ok(event) if event.kind.is_access()) {
-            let _ = moved.send(Word::Moved);
-        }
+    let mut watched = PlacesWatched::new(move || {
+        let _ = moved.send(Word::Moved);
     });
     // There is nothing to watch before there is a directory. Where it cannot be made, nothing will be queued either.
     if let Err(error) = Machine::open(notices.data()) {
         tracing::debug!(%error, "no notices can be queued");
     }
     // Watching begins before the first look, so that nothing falls between them.
-    let watcher = watcher.and_then(|mut watcher| {
-        watcher.watch(notices.data(), RecursiveMode::NonRecursive)?;
-        Ok(watcher)
-    });
-    let watcher =
-        watcher.inspect_err(|error| tracing::warn!(%error, "notices are looked for instead of being told")).ok();
+    let is_told = watched.keep_up(&[notices.data()]);
     let known = notices.jobs_told_of(list)?;
     let (followed, list) = (notices.clone(), list.clone());
     let thread = thread::Builder::new()
         .name("taskyard-notices".to_owned())
         .spawn(move || {
-            let pause = if watcher.is_some() { TOLD } else { UNTOLD };
+            let pause = if is_told { TOLD } else { UNTOLD };
             tell_what_comes(&followed, &list, known, &receiver, pause, &to);
-            drop(watcher);
+            drop(watched);
         })
         .map_err(|source| MachineError::Io { doing: "cannot watch", path: notices.data().to_owned(), source })?;
     Ok(Subscription::new(move || {

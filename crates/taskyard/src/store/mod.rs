@@ -35,7 +35,6 @@ pub use error::{Cause, StoreError};
 pub use file::{FileStore, FileStoreOptions, StuckLock, failpoint, release_held_locks};
 pub(crate) use file::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub use file_care::{FileCare, FileLayout, Sighting};
-pub(crate) use following::PlacesWatched;
 pub use history_pages::{HistoryBackwards, HistoryPages};
 pub use history_query::{HistoryQuery, LastEntry};
 pub(crate) use list_copy::is_lock;

@@ -100,7 +100,7 @@ pub trait Mailboxes: Debug + Send + Sync {
     fn lead_mail_was_read(&self, _mail: &LeadMail) {}
 
     /// Prepares to call `moved` whenever something may have moved; nothing is watched before [`TeamWatch::keep_up`].
-    fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch>;
+    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch>;
 }
 
 /// Watches teams for one follower until it is dropped.

@@ -225,7 +225,7 @@ impl Mailboxes for MemoryTeams {
         Ok(SentFound { letters: letters.collect(), unreadable: Vec::new() })
     }
 
-    fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch> {
+    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch> {
         let watch = Arc::new(Watch(Mutex::new(moved)));
         self.state().watches.push(Arc::clone(&watch));
         Box::new(Watching { place: self.clone(), watch })

@@ -1,7 +1,6 @@
 //! The numbers a list has used, without reading its directory for every new task.
 
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use taskyard_core::rules::numbering::{number_of_any_file, number_of_file, read_mark};
@@ -9,6 +8,7 @@ use taskyard_core::rules::numbering::{number_of_any_file, number_of_file, read_m
 use super::place;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
+use crate::watching::{DirectoryWatch, Happened, watch};
 
 /// The highest number among the file names of one directory. The first answer comes from reading the directory, later ones
 /// from the kernel's word about what was added since.
@@ -20,7 +20,7 @@ pub(super) struct HighestFile {
 
 #[derive(Debug)]
 struct Watched {
-    changes: OwnedFd,
+    changes: DirectoryWatch,
     inode: u64,
     highest: f64,
 }
@@ -31,7 +31,7 @@ impl HighestFile {
     pub(super) fn get(&mut self, directory: BorrowedFd<'_>, path: &Path) -> Result<f64, StoreError> {
         let inode = super::fingerprint::look_through(directory).map(|look| look.print.inode).unwrap_or(0);
         if let Some(watched) = self.watched.as_mut().filter(|watched| watched.inode == inode)
-            && watched.catch_up().is_ok()
+            && watched.catch_up()
         {
             return Ok(watched.highest);
         }
@@ -72,46 +72,16 @@ pub(super) fn mark_file(path: &Path) -> Result<Vec<u8>, NotRead> {
     regular_file::read(&path.join(".highwatermark"), LARGEST_MARK)
 }
 
-#[cfg(target_os = "linux")]
-fn watch(path: &Path) -> io::Result<OwnedFd> {
-    use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
-    let changes = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-    add_watch(
-        &changes,
-        path,
-        WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE_SELF | WatchFlags::ONLYDIR,
-    )?;
-    Ok(changes)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn watch(_path: &Path) -> io::Result<OwnedFd> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 impl Watched {
-    /// Takes in what was added since; fails when the kernel lost count.
-    #[cfg(target_os = "linux")]
-    fn catch_up(&mut self) -> io::Result<()> {
-        use rustix::fs::inotify::{ReadFlags, Reader};
-        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut reader = Reader::new(&self.changes, &mut buffer);
-        loop {
-            let event = match reader.next() {
-                Ok(event) => event,
-                Err(rustix::io::Errno::AGAIN) => return Ok(()),
-                Err(error) => return Err(error.into()),
-            };
-            if event.events().intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::IGNORED | ReadFlags::UNMOUNT) {
-                return Err(io::ErrorKind::Other.into());
-            }
-            let name = event.file_name().and_then(|name| name.to_str().ok());
-            self.highest = name.and_then(number_of_any_file).map_or(self.highest, |number| self.highest.max(number));
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn catch_up(&mut self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    /// Takes in what was added since; returns whether the highest number is known all the same.
+    fn catch_up(&mut self) -> bool {
+        let names = match self.changes.take() {
+            Happened::Nothing => return true,
+            Happened::To(names) => names,
+            Happened::Anything | Happened::Gone => return false,
+        };
+        let numbers = names.iter().filter_map(|name| number_of_any_file(name.to_str()?));
+        self.highest = numbers.fold(self.highest, f64::max);
+        true
     }
 }

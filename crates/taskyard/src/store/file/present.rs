@@ -5,7 +5,7 @@
 //! so whoever looks afterwards is told.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,7 @@ use super::fingerprint::look_through;
 use super::scan::Scan;
 use super::state::State;
 use crate::store::{Problem, Sighting};
+use crate::watching::{self, DirectoryWatch, Happened};
 
 static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
 
@@ -55,7 +56,7 @@ struct Seen {
 /// A directory of which the kernel tells what happens in it.
 #[derive(Debug)]
 struct Watch {
-    changes: OwnedFd,
+    changes: DirectoryWatch,
     inode: u64,
 }
 
@@ -163,57 +164,22 @@ enum Told {
 
 impl Watch {
     /// Asks what has happened since this was last asked.
-    #[cfg(target_os = "linux")]
     fn told(&self) -> Told {
-        use rustix::fs::inotify::{ReadFlags, Reader};
-        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut reader = Reader::new(&self.changes, &mut buffer);
-        let end = ReadFlags::IGNORED | ReadFlags::UNMOUNT | ReadFlags::QUEUE_OVERFLOW;
-        let mut told = Told::Nothing;
-        loop {
-            match reader.next() {
-                Ok(event) if event.events().intersects(end) => told = Told::NoMore,
-                Ok(_) if told == Told::Nothing => told = Told::Something,
-                Ok(_) => {}
-                Err(rustix::io::Errno::AGAIN) => return told,
-                Err(_) => return Told::NoMore,
-            }
+        match self.changes.take() {
+            Happened::Nothing => Told::Nothing,
+            Happened::To(_) | Happened::Anything => Told::Something,
+            Happened::Gone => Told::NoMore,
         }
-    }
-
-    /// Tells that something may have happened: this system is not asked.
-    #[cfg(not(target_os = "linux"))]
-    fn told(&self) -> Told {
-        Told::NoMore
     }
 }
 
-#[cfg(target_os = "linux")]
 fn watch(path: &Path, inode: u64) -> io::Result<Watch> {
-    use std::os::unix::fs::MetadataExt;
-
-    use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
-    let changes = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-    let anything = WatchFlags::CREATE
-        | WatchFlags::DELETE
-        | WatchFlags::MODIFY
-        | WatchFlags::ATTRIB
-        | WatchFlags::MOVED_FROM
-        | WatchFlags::MOVED_TO
-        | WatchFlags::DELETE_SELF
-        | WatchFlags::MOVE_SELF
-        | WatchFlags::ONLYDIR;
-    add_watch(&changes, path, anything)?;
+    let changes = watching::watch(path)?;
     // The path may have come to lead elsewhere in between.
-    if std::fs::metadata(path)?.ino() != inode {
+    if rustix::fs::stat(path)?.st_ino != inode {
         return Err(io::ErrorKind::NotFound.into());
     }
     Ok(Watch { changes, inode })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn watch(_path: &Path, _inode: u64) -> io::Result<Watch> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

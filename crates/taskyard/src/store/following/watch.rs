@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use taskyard_core::{Entry, Event, Revision};
 
 use super::Followed;
-use super::places_watched::PlacesWatched;
 use crate::store::{HistoryQuery, Listener, StoreError, Subscription};
+use crate::watching::PlacesWatched;
 
 /// A burst of changes is looked at together.
 const BURST: Duration = Duration::from_millis(3);

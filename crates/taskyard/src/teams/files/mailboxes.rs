@@ -137,7 +137,7 @@ impl Mailboxes for FileTeams {
         self.remember_lead_mail(mail);
     }
 
-    fn watch(&self, moved: Box<dyn Fn() + Send>) -> Box<dyn TeamWatch> {
+    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch> {
         Box::new(FileWatch::new(self.places.clone(), moved))
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use taskyard_core::TeamName;
 
 use super::places::Places;
-use crate::store::PlacesWatched;
 use crate::teams::TeamWatch;
+use crate::watching::PlacesWatched;
 
 /// Watches the directories in which something moves when somebody is written to or joins a team.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct FileWatch {
 }
 
 impl FileWatch {
-    pub(super) fn new(places: Places, moved: Box<dyn Fn() + Send>) -> Self {
+    pub(super) fn new(places: Places, moved: Box<dyn Fn() + Send + Sync>) -> Self {
         Self { places, watched: PlacesWatched::new(moved) }
     }
 

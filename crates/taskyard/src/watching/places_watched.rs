@@ -1,90 +1,76 @@
-//! The directories whose changes the kernel tells us of: the list and our memory of it.
+//! Directories that come and go, watched for somebody who is called when something happens in them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use notify::event::ModifyKind;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+#[cfg(target_os = "linux")]
+use super::kernel::{DirectoryWatch, watch_and_tell};
+#[cfg(not(target_os = "linux"))]
+use super::told_by_crate::{DirectoryWatch, watch_and_tell};
 
-/// Watches a list's directory and ours for it, or the nearest directories above them that exist. It does not say what
-/// moved.
-#[derive(Debug)]
+/// Watches directories, or the nearest ones above them that exist. It does not say what moved.
 pub(crate) struct PlacesWatched {
-    /// None where the kernel watches too much for this user already.
-    watcher: Option<RecommendedWatcher>,
+    moved: Arc<dyn Fn() + Send + Sync>,
     watched: Vec<Watched>,
-    /// What has gone from its place since the last look: neither it nor what was below it is watched any more.
-    gone: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// One directory, and which one it was: another may come to stand under its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
 struct Watched {
+    place: Place,
+    watch: DirectoryWatch,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
     path: PathBuf,
     identity: Option<(u64, u64)>,
 }
 
 impl PlacesWatched {
     /// Prepares to call `moved` whenever something was done to a file; nothing is watched before [`Self::keep_up`].
-    pub(crate) fn new(moved: impl Fn() + Send + 'static) -> Self {
-        let gone: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
-        let noted = Arc::clone(&gone);
-        let watcher = notify::recommended_watcher(move |event: Result<Event, notify::Error>| {
-            if let Ok(event) = &event {
-                noted.lock().unwrap_or_else(PoisonError::into_inner).extend(gone_by(event));
-            }
-            let is_only_a_look = matches!(&event, Ok(event) if event.kind.is_access());
-            if !is_only_a_look {
-                moved();
-            }
-        });
-        let watcher =
-            watcher.inspect_err(|error| tracing::warn!(%error, "changes are looked for instead of being told"));
-        Self { watcher: watcher.ok(), watched: Vec::new(), gone }
+    pub(crate) fn new(moved: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { moved: Arc::new(moved), watched: Vec::new() }
     }
 
     /// Watches what there is to watch by now: directories come, go, and come again. Returns whether the kernel will tell of
     /// all of it; it may be told to watch too much.
     pub(crate) fn keep_up(&mut self, places: &[&Path]) -> bool {
-        let Some(watcher) = &mut self.watcher else { return false };
-        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
         // A new directory may have the name and even the number of the one that went.
-        self.watched.retain(|old| !gone.iter().any(|gone| old.path.starts_with(gone)));
+        self.watched.retain(|old| !old.watch.is_gone());
         loop {
-            let mut wanted: Vec<Watched> = places.iter().map(|path| nearest(path)).collect();
+            let mut wanted: Vec<Place> = places.iter().map(|path| nearest(path)).collect();
             wanted.dedup();
-            for gone in self.watched.extract_if(.., |old| !wanted.contains(old)) {
-                // The kernel stops by itself where the directory is no more.
-                let _ = watcher.unwatch(&gone.path);
-            }
-            let missing: Vec<Watched> = wanted.into_iter().filter(|new| !self.watched.contains(new)).collect();
-            if missing.is_empty() {
+            self.watched.retain(|old| wanted.contains(&old.place));
+            wanted.retain(|new| self.watched.iter().all(|old| old.place != *new));
+            if wanted.is_empty() {
                 return true;
             }
-            for new in missing {
-                if let Err(error) = watcher.watch(&new.path, RecursiveMode::NonRecursive) {
-                    tracing::debug!(%error, path = %new.path.display(), "cannot watch");
-                    return false;
+            for place in wanted {
+                let moved = Arc::clone(&self.moved);
+                match watch_and_tell(&place.path, Box::new(move || moved())) {
+                    Ok(watch) => self.watched.push(Watched { place, watch }),
+                    Err(error) => {
+                        let path = place.path.display();
+                        tracing::debug!(%error, %path, "changes are looked for instead of being told");
+                        return false;
+                    }
                 }
-                self.watched.push(new);
             }
             // Once more: what was made before the watching began was told to nobody.
         }
     }
 }
 
-/// Returns what is no longer where it was; everything, where the kernel had more to tell than it could.
-fn gone_by(event: &Event) -> Vec<PathBuf> {
-    match event.kind {
-        _ if event.need_rescan() => vec![PathBuf::from("/")],
-        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => event.paths.clone(),
-        _ => Vec::new(),
+impl std::fmt::Debug for PlacesWatched {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let places: Vec<&Place> = self.watched.iter().map(|watched| &watched.place).collect();
+        formatter.debug_struct("PlacesWatched").field("watched", &places).finish_non_exhaustive()
     }
 }
 
-fn nearest(path: &Path) -> Watched {
+fn nearest(path: &Path) -> Place {
     let path = path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    Watched { path: path.to_owned(), identity: identity(path) }
+    Place { path: path.to_owned(), identity: identity(path) }
 }
 
 #[cfg(unix)]

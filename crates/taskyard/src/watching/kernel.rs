@@ -1,0 +1,300 @@
+//! The one inotify instance of this process.
+//!
+//! The kernel queues what a program does to a file before that program's call returns. So whoever asks after the call, in whatever
+//! process, is told.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{CStr, OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+
+use super::waking;
+
+/// Everything that can be done to the files of a directory, and to the directory itself. Looking at them is nothing.
+const ANYTHING: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR);
+/// After one of these a directory is no longer watched, or is no longer in its place.
+const END: ReadFlags = ReadFlags::IGNORED.union(ReadFlags::UNMOUNT).union(ReadFlags::MOVE_SELF);
+/// More names than this are not remembered for somebody who does not ask.
+const MOST_NAMES: usize = 4096;
+
+static KERNEL: Mutex<Option<Arc<Kernel>>> = Mutex::new(None);
+
+/// Is called, in few instructions, whenever something has happened in a directory.
+pub(super) type Notify = Box<dyn Fn() + Send + Sync>;
+
+/// The instance, and who wants to know what.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    changes: OwnedFd,
+    watchers: Mutex<HashMap<i32, Vec<Arc<Watcher>>>>,
+}
+
+/// Somebody who wants to know what happens in one directory.
+struct Watcher {
+    happened: Mutex<Happened>,
+    /// None for somebody who asks.
+    notify: Option<Notify>,
+}
+
+/// A directory that is watched, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct DirectoryWatch {
+    kernel: Arc<Kernel>,
+    descriptor: i32,
+    watcher: Arc<Watcher>,
+}
+
+/// What has happened in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Happened {
+    /// Nothing.
+    Nothing,
+    /// Something was done to the files of these names.
+    To(BTreeSet<OsString>),
+    /// Nobody knows what; the directory is watched further.
+    Anything,
+    /// Nobody knows what, and nothing more will be told: the directory is no longer in its place.
+    Gone,
+}
+
+/// Begins to watch a directory, for somebody who asks what has happened there.
+pub(crate) fn watch(path: &Path) -> io::Result<DirectoryWatch> {
+    Kernel::get()?.watch(path, None)
+}
+
+/// Begins to watch a directory, and calls `notify` whenever something happens there.
+pub(super) fn watch_and_tell(path: &Path, notify: Notify) -> io::Result<DirectoryWatch> {
+    let kernel = Kernel::get()?;
+    waking::begin(&kernel)?;
+    kernel.watch(path, Some(notify))
+}
+
+impl DirectoryWatch {
+    /// Returns what has happened since this was last asked.
+    pub(crate) fn take(&self) -> Happened {
+        self.kernel.take_in();
+        let mut happened = self.watcher.happened();
+        let after = if *happened == Happened::Gone { Happened::Gone } else { Happened::Nothing };
+        std::mem::replace(&mut *happened, after)
+    }
+
+    /// Tells whether the directory is no longer in its place.
+    pub(super) fn is_gone(&self) -> bool {
+        *self.watcher.happened() == Happened::Gone
+    }
+}
+
+impl Drop for DirectoryWatch {
+    fn drop(&mut self) {
+        let mut watchers = self.kernel.watchers();
+        let Some(of_directory) = watchers.get_mut(&self.descriptor) else { return };
+        of_directory.retain(|watcher| !Arc::ptr_eq(watcher, &self.watcher));
+        if of_directory.is_empty() {
+            watchers.remove(&self.descriptor);
+            // The kernel may have ended it itself.
+            let _ = inotify::remove_watch(&self.kernel.changes, self.descriptor);
+        }
+    }
+}
+
+impl Kernel {
+    /// Returns the instance, making it where there is none yet; another process may have taken the last one there may be.
+    fn get() -> io::Result<Arc<Self>> {
+        let mut kernel = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = &*kernel {
+            return Ok(Arc::clone(kernel));
+        }
+        let changes = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let made = Arc::new(Self { changes, watchers: Mutex::default() });
+        *kernel = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    fn watch(self: Arc<Self>, path: &Path, notify: Option<Notify>) -> io::Result<DirectoryWatch> {
+        let watcher = Arc::new(Watcher { happened: Mutex::new(Happened::Nothing), notify });
+        // What happens from here on is taken in by nobody before the watcher is known.
+        let mut watchers = self.watchers();
+        let descriptor = inotify::add_watch(&self.changes, path, ANYTHING)?;
+        watchers.entry(descriptor).or_default().push(Arc::clone(&watcher));
+        drop(watchers);
+        Ok(DirectoryWatch { kernel: self, descriptor, watcher })
+    }
+
+    /// Takes in what the kernel has to tell, for everybody.
+    pub(super) fn take_in(&self) {
+        let mut watchers = self.watchers();
+        let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
+        let mut reader = Reader::new(&self.changes, &mut buffer);
+        let mut to_notify: Vec<Arc<Watcher>> = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let is_end = event.events().intersects(END);
+                    if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                        let all = watchers.values().flatten();
+                        all.for_each(|watcher| watcher.hear(Happened::Anything, &mut to_notify));
+                    }
+                    let of_directory = watchers.get(&event.wd()).map(Vec::as_slice).unwrap_or_default();
+                    for watcher in of_directory {
+                        let happened = if is_end { Happened::Gone } else { of_file(event.file_name()) };
+                        watcher.hear(happened, &mut to_notify);
+                    }
+                    if is_end && event.events().contains(ReadFlags::IGNORED) {
+                        watchers.remove(&event.wd());
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "the kernel does not tell what it watched");
+                    let all = watchers.values().flatten();
+                    all.for_each(|watcher| watcher.hear(Happened::Gone, &mut to_notify));
+                    break;
+                }
+            }
+        }
+        drop(watchers);
+        for watcher in to_notify {
+            watcher.notify.iter().for_each(|notify| notify());
+        }
+    }
+
+    /// Returns what can be waited on until there is something to take in.
+    pub(super) fn readable(&self) -> BorrowedFd<'_> {
+        self.changes.as_fd()
+    }
+
+    /// Tells whether somebody is to be called when something happens.
+    pub(super) fn has_anybody_to_call(&self) -> bool {
+        self.watchers().values().flatten().any(|watcher| watcher.notify.is_some())
+    }
+
+    fn watchers(&self) -> MutexGuard<'_, HashMap<i32, Vec<Arc<Watcher>>>> {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watcher {
+    fn happened(&self) -> MutexGuard<'_, Happened> {
+        self.happened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers what has happened; somebody who is called is put among those to be called, once.
+    fn hear(self: &Arc<Self>, news: Happened, to_notify: &mut Vec<Arc<Self>>) {
+        if self.notify.is_some() {
+            if news == Happened::Gone {
+                *self.happened() = Happened::Gone;
+            }
+            if !to_notify.iter().any(|other| Arc::ptr_eq(other, self)) {
+                to_notify.push(Arc::clone(self));
+            }
+            return;
+        }
+        let mut happened = self.happened();
+        *happened = match (std::mem::replace(&mut *happened, Happened::Nothing), news) {
+            (Happened::Gone, _) | (_, Happened::Gone) => Happened::Gone,
+            (Happened::Anything, _) | (_, Happened::Anything) => Happened::Anything,
+            (Happened::To(mut names), Happened::To(more)) => {
+                names.extend(more);
+                if names.len() > MOST_NAMES { Happened::Anything } else { Happened::To(names) }
+            }
+            (Happened::Nothing, news) => news,
+            (happened, Happened::Nothing) => happened,
+        };
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let happened = &*self.happened();
+        formatter.debug_struct("Watcher").field("happened", happened).finish_non_exhaustive()
+    }
+}
+
+fn of_file(name: Option<&CStr>) -> Happened {
+    // What happens to the directory itself is no news of any file.
+    name.map_or(Happened::Nothing, |name| Happened::To(BTreeSet::from([OsStr::from_bytes(name.to_bytes()).to_owned()])))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Happened, MOST_NAMES, watch};
+
+    fn to<const N: usize>(names: [&str; N]) -> Happened {
+        Happened::To(names.map(OsString::from).into_iter().collect::<BTreeSet<_>>())
+    }
+
+    #[test]
+    fn whoever_asks_is_told_once_which_files_something_was_done_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (watch(folder.path()).unwrap(), watch(folder.path()).unwrap());
+        assert_eq!(one.take(), Happened::Nothing);
+        fs::write(folder.path().join("1.json"), "{}").unwrap();
+        fs::rename(folder.path().join("1.json"), folder.path().join("2.json")).unwrap();
+        assert_eq!(one.take(), to(["1.json", "2.json"]));
+        assert_eq!(one.take(), Happened::Nothing);
+        fs::read(folder.path().join("2.json")).unwrap();
+        fs::remove_file(folder.path().join("2.json")).unwrap();
+        drop(one);
+        assert_eq!(two.take(), to(["1.json", "2.json"]), "another watcher of the directory is told, too");
+    }
+
+    #[test]
+    fn a_directory_that_was_removed_or_renamed_is_gone_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let ways: [fn(&Path); 2] =
+            [|path| fs::remove_dir(path).unwrap(), |path| fs::rename(path, path.with_extension("away")).unwrap()];
+        for go in ways {
+            let place = folder.path().join("list");
+            fs::create_dir(&place).unwrap();
+            let watched = watch(&place).unwrap();
+            go(&place);
+            assert_eq!(watched.take(), Happened::Gone);
+            fs::create_dir(&place).unwrap();
+            fs::write(place.join("1.json"), "{}").unwrap();
+            assert_eq!(watched.take(), Happened::Gone);
+            fs::remove_dir_all(&place).unwrap();
+        }
+    }
+
+    #[test]
+    fn more_than_can_be_remembered_is_anything() {
+        let folder = tempfile::tempdir().unwrap();
+        let watched = watch(folder.path()).unwrap();
+        for number in 0..=MOST_NAMES {
+            fs::write(folder.path().join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(watched.take(), Happened::Anything);
+        fs::write(folder.path().join("one"), "").unwrap();
+        assert_eq!(watched.take(), to(["one"]));
+    }
+
+    #[test]
+    fn what_cannot_be_watched_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(watch(&folder.path().join("file")).is_err());
+        assert!(watch(&folder.path().join("nothing")).is_err());
+    }
+}

@@ -1,0 +1,21 @@
+//! Being told by the system what happens in directories.
+//!
+//! A process has one instance of the kernel's watching, whatever it watches: there may be 128 of them for all programs of a user. Whoever
+//! watches is called when something happens, or asks when it wants to know.
+
+#[cfg(target_os = "linux")]
+mod kernel;
+mod places_watched;
+#[cfg(target_os = "linux")]
+mod waking;
+
+#[cfg(target_os = "linux")]
+pub(crate) use kernel::{DirectoryWatch, Happened, watch};
+pub(crate) use places_watched::PlacesWatched;
+
+#[cfg(not(target_os = "linux"))]
+mod told_by_crate;
+#[cfg(not(target_os = "linux"))]
+mod untold;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use untold::{DirectoryWatch, Happened, watch};
