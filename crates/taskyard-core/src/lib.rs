@@ -17,6 +17,7 @@
 pub mod config_edit;
 pub mod dialect;
 pub mod json_text;
+pub mod live;
 pub mod packing;
 pub mod render;
 pub mod rules;

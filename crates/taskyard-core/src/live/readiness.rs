@@ -1,0 +1,278 @@
+//! What can start, best first, kept up to date.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::list::LiveList;
+use super::record::{Facts, Key, Slot};
+use crate::{Priority, Status, TaskId};
+
+/// Where a task stands among those that can start: by priority, then by the longest chain behind it, then by number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    priority: Reverse<Priority>,
+    chain: Reverse<u32>,
+    key: Key,
+}
+
+/// A task that can start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadyTask {
+    /// The task.
+    pub id: TaskId,
+    /// How many open tasks stand in the longest chain behind it.
+    pub chain: usize,
+    /// How many open tasks wait for it directly.
+    pub unblocks: usize,
+    /// Whether it says who may take it.
+    pub is_for_some: bool,
+}
+
+impl LiveList {
+    /// Judges again whatever may have changed since this was last called. Until then readiness and chains are as they were.
+    pub fn judge(&mut self) {
+        let mut again: HashSet<Slot> = self.judge_chains().into_iter().collect();
+        again.extend(std::mem::take(&mut self.unjudged.readiness));
+        self.unjudged.all = false;
+        for slot in again {
+            self.judge_readiness(slot);
+        }
+    }
+
+    /// Returns what can start, best first, as it was last judged.
+    pub fn ready(&self) -> impl Iterator<Item = ReadyTask> {
+        self.ready.iter().filter_map(|rank| {
+            let slot = *self.places.get(&rank.key)?;
+            let record = &self.records[slot as usize];
+            Some(ReadyTask {
+                id: record.key.id(),
+                chain: record.chain as usize,
+                unblocks: self.count_behind(slot),
+                is_for_some: record.facts.as_ref().is_some_and(|facts| facts.is_for_some),
+            })
+        })
+    }
+
+    /// Returns how many tasks can start, as it was last judged.
+    pub fn count_ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Returns the open tasks that hold a task up: those it waits for, and those that hold up what it is a part of.
+    pub fn open_blockers(&self, id: &TaskId) -> Vec<TaskId> {
+        let Some(slot) = self.places.get(&Key::of(id)).copied() else { return Vec::new() };
+        self.blockers(slot).map(|blocker| self.id(blocker)).collect()
+    }
+
+    /// Returns the open parts of a task. Internal ones are nobody's work, and parts of each other are nobody's parts.
+    pub fn open_parts(&self, id: &TaskId) -> Vec<TaskId> {
+        let Some(slot) = self.places.get(&Key::of(id)).copied() else { return Vec::new() };
+        let mut parts: Vec<&Key> = self.open_part_slots(slot).map(|part| &self.records[part as usize].key).collect();
+        parts.sort();
+        parts.into_iter().map(Key::id).collect()
+    }
+
+    /// Takes a task out of those that can start.
+    pub(super) fn unready(&mut self, slot: Slot) {
+        let record = &mut self.records[slot as usize];
+        if let Some((priority, chain)) = record.ranked.take() {
+            self.ready.remove(&Rank { priority: Reverse(priority), chain: Reverse(chain), key: record.key.clone() });
+        }
+    }
+
+    fn judge_readiness(&mut self, slot: Slot) {
+        let can_start = self.can_start(slot);
+        let record = &self.records[slot as usize];
+        let ranked = record.facts.as_ref().filter(|_| can_start).map(|facts| (facts.priority, record.chain));
+        if record.ranked == ranked {
+            return;
+        }
+        self.unready(slot);
+        let record = &mut self.records[slot as usize];
+        record.ranked = ranked;
+        if let Some((priority, chain)) = ranked {
+            self.ready.insert(Rank { priority: Reverse(priority), chain: Reverse(chain), key: record.key.clone() });
+        }
+    }
+
+    fn can_start(&self, slot: Slot) -> bool {
+        let is_free = |facts: &Facts| facts.status == Status::Pending && facts.owner.is_none() && !facts.is_internal;
+        self.records[slot as usize].facts.as_ref().is_some_and(is_free)
+            && self.blockers(slot).next().is_none()
+            && self.open_part_slots(slot).next().is_none()
+    }
+
+    /// Returns the open tasks that hold a task up, its own first.
+    fn blockers(&self, slot: Slot) -> impl Iterator<Item = Slot> {
+        let own = self.records[slot as usize].blocked_by().iter().copied().filter(|blocker| self.is_open(*blocker));
+        own.chain(self.blockers_above(slot))
+    }
+
+    /// Returns the open tasks that those wait for which a task is a part of. A task that waits for its own parts holds up none of them.
+    fn blockers_above(&self, slot: Slot) -> Vec<Slot> {
+        let mut blockers = Vec::new();
+        if !self.is_open(slot) {
+            return blockers;
+        }
+        for above in self.ancestors(slot).into_iter().filter(|above| self.is_open(*above)) {
+            for blocker in self.records[above as usize].blocked_by() {
+                let is_own = self.records[slot as usize].blocked_by().contains(blocker);
+                let is_known = is_own || blockers.contains(blocker) || !self.is_open(*blocker);
+                if !is_known && !self.ancestors(*blocker).contains(&above) {
+                    blockers.push(*blocker);
+                }
+            }
+        }
+        blockers
+    }
+
+    fn open_part_slots(&self, slot: Slot) -> impl Iterator<Item = Slot> {
+        let parts = self.records[slot as usize].parts.iter().copied();
+        let is_there = self.records[slot as usize].facts.is_some();
+        parts.filter(move |part| {
+            is_there && self.records[*part as usize].is_open_and_visible() && !self.ancestors(*part).is_empty()
+        })
+    }
+
+    /// Returns the tasks that a task is a part of, the nearest first. Those that are parts of each other are parts of nothing.
+    fn ancestors(&self, slot: Slot) -> Vec<Slot> {
+        let mut above: Vec<Slot> = Vec::new();
+        let mut next = self.parent(slot);
+        while let Some(parent) = next {
+            if parent == slot {
+                above.clear();
+                break;
+            }
+            if let Some(met) = above.iter().position(|other| *other == parent) {
+                // From the task that was met on, they are parts of each other.
+                above.truncate(met + 1);
+                break;
+            }
+            above.push(parent);
+            next = self.parent(parent);
+        }
+        above
+    }
+
+    fn parent(&self, slot: Slot) -> Option<Slot> {
+        self.records[slot as usize].parent().filter(|parent| self.records[*parent as usize].facts.is_some())
+    }
+
+    fn is_open(&self, slot: Slot) -> bool {
+        self.records[slot as usize].is_open()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::LiveList;
+    use crate::dialect::native;
+    use crate::rules::listing::{OpenTasks, count};
+    use crate::rules::readiness::rank;
+    use crate::{Rules, Status, Task, TaskId};
+
+    /// One change of a list of a dozen tasks.
+    #[derive(Clone, Debug)]
+    enum Change {
+        Put(Box<Task>),
+        Remove(TaskId),
+        Judge,
+    }
+
+    fn id() -> impl Strategy<Value = TaskId> {
+        prop_oneof![9 => (1..12_u64).prop_map(TaskId::number), 1 => Just(TaskId::stored("name"))]
+    }
+
+    fn task() -> impl Strategy<Value = Task> {
+        let status = prop_oneof![4 => Just(Status::Pending), 2 => Just(Status::InProgress), 1 => Just(Status::Completed)];
+        let priority = prop_oneof![Just("low"), Just("medium"), Just("high")];
+        let owner = prop::option::weighted(0.2, prop_oneof![Just("ana"), Just("ben@team"), Just("")]);
+        let parent = prop::option::weighted(0.3, id());
+        (id(), status, priority, owner, prop::collection::vec(id(), 0..3), parent, prop::bool::weighted(0.1)).prop_map(
+            |(id, status, priority, owner, blocked_by, parent, is_internal)| {
+                let mut metadata = json!({ "priority": priority });
+                if let Some(parent) = parent {
+                    metadata["parent"] = json!(parent.as_str());
+                }
+                if is_internal {
+                    metadata["_internal"] = json!(true);
+                }
+                let (owner, metadata) = (owner.map(str::to_owned), metadata.as_object().cloned());
+                Task { status, owner, blocked_by, metadata, ..Task::new(id, "x") }
+            },
+        )
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        prop_oneof![
+            6 => task().prop_map(|task| Change::Put(Box::new(task))),
+            2 => id().prop_map(Change::Remove),
+            3 => Just(Change::Judge),
+        ]
+    }
+
+    fn assert_as_ruled(live: &LiveList, tasks: &[Task], rules: Rules) {
+        assert_eq!(live.tasks(), tasks);
+        assert_eq!((live.len(), live.counts()), (tasks.len(), count(tasks)));
+        let ranked = rank(tasks, None, rules);
+        let expected: Vec<_> = ranked.iter().map(|task| (&task.task.id, task.chain, task.unblocks.len())).collect();
+        let found: Vec<_> = live.ready().collect();
+        let found: Vec<_> = found.iter().map(|task| (&task.id, task.chain, task.unblocks)).collect();
+        assert_eq!(found, expected);
+        let open = OpenTasks::of(tasks, rules);
+        for task in tasks {
+            let sorted = |mut ids: Vec<TaskId>| {
+                ids.sort();
+                ids.dedup();
+                ids
+            };
+            assert_eq!(sorted(live.open_blockers(&task.id)), sorted(open.blockers(task)), "{task:?}");
+            if task.status.is_open() {
+                assert_eq!(live.open_parts(&task.id), open.parts(task), "{task:?}");
+            }
+            let waiting: Vec<TaskId> =
+                tasks.iter().filter(|other| other.blocked_by.contains(&task.id)).map(|other| other.id.clone()).collect();
+            assert_eq!(live.waiting_for(&task.id), waiting);
+        }
+    }
+
+    fn play(changes: Vec<Change>, rules: Rules) {
+        let mut live = LiveList::new(rules);
+        let mut tasks: Vec<Task> = Vec::new();
+        for change in changes.into_iter().chain([Change::Judge]) {
+            match change {
+                Change::Put(task) => {
+                    tasks.retain(|other| other.id != task.id);
+                    live.put(&task.id, native::write(None, &task, Rules::Strict).unwrap()).unwrap();
+                    tasks.push(*task);
+                    tasks.sort_by(|one, two| one.id.cmp(&two.id));
+                }
+                Change::Remove(id) => {
+                    tasks.retain(|other| other.id != id);
+                    live.remove(&id);
+                }
+                Change::Judge => {
+                    live.judge();
+                    assert_as_ruled(&live, &tasks, rules);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_happens_it_comes_to_the_same_answers_as_the_rules(changes in prop::collection::vec(change(), 1..60)) {
+            play(changes, Rules::Strict);
+        }
+
+        #[test]
+        fn to_the_client_there_are_no_parts(changes in prop::collection::vec(change(), 1..40)) {
+            play(changes, Rules::Client(crate::ClientVersion::V2_1_325));
+        }
+    }
+}
