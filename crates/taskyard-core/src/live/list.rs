@@ -191,10 +191,10 @@ impl LiveList {
         self.note_unjudged(slot, facts.as_ref());
         let before = std::mem::replace(&mut self.records[slot as usize].facts, facts);
         let after = self.records[slot as usize].facts.as_ref();
-        let counted = |facts: Option<&Facts>| facts.filter(|facts| !facts.is_internal).map(|facts| facts.status as usize);
-        let owner = |facts: Option<&Facts>| {
-            facts.filter(|facts| facts.status.is_open()).and_then(|facts| facts.owner.clone())
-        };
+        let counted =
+            |facts: Option<&Facts>| facts.filter(|facts| !facts.is_internal).map(|facts| facts.status as usize);
+        let owner =
+            |facts: Option<&Facts>| facts.filter(|facts| facts.status.is_open()).and_then(|facts| facts.owner.clone());
         let (old_owner, new_owner) = (owner(before.as_ref()), owner(after));
         self.length = self.length + usize::from(after.is_some()) - usize::from(before.is_some());
         if let Some(status) = counted(before.as_ref()) {

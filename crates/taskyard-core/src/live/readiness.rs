@@ -187,7 +187,8 @@ mod tests {
     }
 
     fn task() -> impl Strategy<Value = Task> {
-        let status = prop_oneof![4 => Just(Status::Pending), 2 => Just(Status::InProgress), 1 => Just(Status::Completed)];
+        let status =
+            prop_oneof![4 => Just(Status::Pending), 2 => Just(Status::InProgress), 1 => Just(Status::Completed)];
         let priority = prop_oneof![Just("low"), Just("medium"), Just("high")];
         let owner = prop::option::weighted(0.2, prop_oneof![Just("ana"), Just("ben@team"), Just("")]);
         let parent = prop::option::weighted(0.3, id());
@@ -233,8 +234,11 @@ mod tests {
             if task.status.is_open() {
                 assert_eq!(live.open_parts(&task.id), open.parts(task), "{task:?}");
             }
-            let waiting: Vec<TaskId> =
-                tasks.iter().filter(|other| other.blocked_by.contains(&task.id)).map(|other| other.id.clone()).collect();
+            let waiting: Vec<TaskId> = tasks
+                .iter()
+                .filter(|other| other.blocked_by.contains(&task.id))
+                .map(|other| other.id.clone())
+                .collect();
             assert_eq!(live.waiting_for(&task.id), waiting);
         }
     }

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use taskyard_core::{Entry, ListId, Rules};
 
+use super::live::Live;
 use super::numbers::HighestFile;
 use super::place::Place;
-use super::present::Present;
 use super::queue::PATIENCE;
 use super::state::{self, State};
 use super::turn::Turn;
@@ -29,7 +29,7 @@ pub(super) struct Handle {
     pub(super) rules: Rules,
     pub(super) clock: StoreClock,
     pub(super) highest_file: Mutex<HighestFile>,
-    pub(super) present: Mutex<Present>,
+    pub(super) live: Mutex<Live>,
     pub(super) journals: Journals,
     queue_to_read: Mutex<Option<File>>,
     /// How many transactions of this process are open.
@@ -72,7 +72,7 @@ impl Handle {
             rules,
             clock,
             highest_file: Mutex::default(),
-            present: Mutex::default(),
+            live: Mutex::default(),
             journals,
             queue_to_read: Mutex::default(),
             transactions: AtomicUsize::new(0),
@@ -106,6 +106,11 @@ impl Handle {
     /// Puts a connection back for the next one.
     pub(super) fn give_back(&self, journal: Journal) {
         self.journals.give_back(journal);
+    }
+
+    /// Returns what this process keeps of the list in memory.
+    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what our processes tell each other, without a lock.

@@ -1,6 +1,6 @@
 //! Looking at a whole list: every file by its fingerprint, and only what is new by its contents.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
@@ -13,7 +13,6 @@ use super::files::{self, Contents};
 use super::fingerprint::{Look, look_at};
 use super::hidden;
 use super::place::{self, Place, c_name};
-use super::present::Sight;
 use crate::clock;
 use crate::store::sidecar::{Journal, Known, KnownTask, LOOK_IS_OLD};
 use crate::store::{Problem, StoreError};
@@ -31,23 +30,14 @@ pub(super) struct Scan {
     pub(super) changes: Vec<Change>,
     /// Files whose contents are as they were, while their fingerprints or modes are not, or could not be trusted.
     pub(super) reprints: Vec<(TaskId, Look)>,
+    /// Whether there are files that are hidden from the client.
+    pub(super) has_hidden: bool,
+    /// The contents of the files that were read, by the task, where only some were looked at.
+    pub(super) images: HashMap<TaskId, Image>,
     /// The revision of the last known state.
     pub(super) revision: Revision,
     /// When the looking began.
     pub(super) seen: i64,
-}
-
-impl From<&Sight> for Scan {
-    /// Shows what was seen before, and nothing to record.
-    fn from(sight: &Sight) -> Self {
-        Self {
-            tasks: sight.tasks.clone(),
-            problems: sight.problems.clone(),
-            revision: sight.revision,
-            seen: clock::wall(),
-            ..Self::default()
-        }
-    }
 }
 
 /// One file that another program made, changed or removed.
@@ -74,7 +64,8 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     let looking = Looking { place, directory: directory.as_fd(), journal };
     let (seen_files, (revision, known)) = look_while(place, directory.as_fd(), journal, || remembered(journal))?;
     let mut scan = Scan { revision, seen, ..Scan::default() };
-    let Looks { tasks: mut looks, shadowed } = seen_files;
+    let Looks { tasks: mut looks, shadowed, has_hidden } = seen_files;
+    scan.has_hidden = has_hidden;
     scan.tasks.reserve(looks.len());
     let newest = known.iter().max_by_key(|known| known.seen);
     let newest = newest.and_then(|known| Some((known.id.clone(), *looks.get(&known.id)?, known.seen)));
@@ -113,6 +104,34 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     Ok(scan)
 }
 
+/// Reads the files of some tasks.
+pub(super) fn scan_some(place: &Place, journal: &Journal, ids: &BTreeSet<TaskId>) -> Result<Scan, StoreError> {
+    let (seen, directory) = (clock::wall(), place.open()?);
+    let mut scan = Scan { revision: journal.newest()?, seen, ..Scan::default() };
+    for id in ids {
+        let contents = match &directory {
+            Some(directory) => files::read(place, directory.as_fd(), id),
+            None => Ok(Contents::Missing),
+        };
+        let contents = contents.map_err(StoreError::io("cannot read", place.task_file(id)))?;
+        let is_out_of_sight = match (&contents, &directory) {
+            (Contents::Missing, Some(directory)) => hidden::is_out_of_sight(place, directory.as_fd(), id),
+            _ => Ok(false),
+        };
+        // To the client it is gone, and comes back when it pleases others.
+        if is_out_of_sight.map_err(StoreError::io("cannot look at", place.task_file(id)))? {
+            continue;
+        }
+        if let Contents::Task(_, image, _) = &contents {
+            scan.images.insert(id.clone(), image.clone());
+        }
+        let known = journal.known(id)?;
+        let known = known.as_ref().map(|known| (known.image.clone(), known.mode));
+        scan.compare(place, id.clone(), contents, known);
+    }
+    Ok(scan)
+}
+
 /// Looks at every file while something is remembered of them, on two threads where they are many.
 pub(super) fn look_while<T>(
     place: &Place,
@@ -139,6 +158,7 @@ pub(super) struct Looks {
     pub(super) tasks: HashMap<TaskId, Look>,
     /// Hidden files of tasks that have another one, which counts.
     shadowed: Vec<(TaskId, String)>,
+    has_hidden: bool,
 }
 
 /// What is looked at, and what is known of it.
@@ -182,7 +202,16 @@ impl Scan {
         known: Option<KnownTask>,
     ) -> Result<(), StoreError> {
         let before = if known.is_some() { known_before(looking.journal, &id)? } else { None };
-        let (image, mode) = before.map_or((None, None), |before| (Some(before.image), before.mode));
+        self.compare(looking.place, id, contents, before.map(|before| (before.image, before.mode)));
+        Ok(())
+    }
+
+    /// Takes note of what a file holds, and of how that differs from what is known of it.
+    fn compare(&mut self, place: &Place, id: TaskId, contents: Contents, known: Option<(Image, Option<u32>)>) {
+        let last_known = |image: &Image| image.task(&id).ok();
+        let is_torn = matches!(&contents, Contents::Broken(why, _) if why.may_be_torn());
+        let last_known = known.as_ref().filter(|_| is_torn).and_then(|(image, _)| last_known(image));
+        let (image, mode) = known.map_or((None, None), |(image, mode)| (Some(image), mode));
         match contents.image() {
             Some((found, look)) if image.as_ref() == Some(found) => self.reprints.push((id.clone(), *look)),
             // What may be half written is nobody's change yet.
@@ -198,10 +227,9 @@ impl Scan {
         }
         match contents {
             Contents::Task(task, ..) => self.tasks.push(*task),
-            Contents::Broken(why, _) => self.show(looking.place, id, Err(why), known.and_then(|known| known.task.ok())),
+            Contents::Broken(why, _) => self.show(place, id, Err(why), last_known),
             Contents::Missing => {}
         }
-        Ok(())
     }
 
     fn add_missing(&mut self, known: KnownTask, journal: Option<&Journal>) -> Result<(), StoreError> {
@@ -239,7 +267,7 @@ fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreE
     let look = |name: &str| {
         look_at(directory, &c_name(name)).map_err(StoreError::io("cannot look at", place.directory.join(name)))
     };
-    let mut looks = Looks { tasks: HashMap::with_capacity(names.len()), shadowed: Vec::new() };
+    let mut looks = Looks { tasks: HashMap::with_capacity(names.len()), shadowed: Vec::new(), has_hidden: false };
     let mut hidden = Vec::new();
     for name in names {
         match place::task_of(&name) {
@@ -249,6 +277,7 @@ fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreE
         }
     }
     // What was hidden once counts before what was hidden twice.
+    looks.has_hidden = !hidden.is_empty();
     hidden.sort_by_key(|(_, name): &(TaskId, String)| is_hidden_twice(name));
     for (id, name) in hidden {
         if looks.tasks.contains_key(&id) {

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,6 @@ use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::files;
 use super::handle::Handle;
-use super::present::Present;
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
@@ -46,22 +45,12 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
-        let Some(directory) = self.handle.place.open()? else { return self.look_at_files() };
-        // Where none of ours ever wrote, there are no words of theirs either.
-        let before = self.handle.state().unwrap_or_default();
-        let begun = match self.present().still(directory.as_fd(), &self.handle.place.directory, &before) {
-            Ok(sight) => return Ok(Scan::from(&*sight)),
-            Err(begun) => begun,
-        };
-        let scan = self.look_at_files()?;
-        if let Some(begun) = begun {
-            self.present().keep(&begun, &self.handle.state().unwrap_or_default(), &scan);
+        match self.handle.live().catch_up(&self.handle) {
+            Ok(Some(seen)) => Ok(seen.as_scan()),
+            // What the files hold does not depend on the journal.
+            Ok(None) | Err(StoreError::JournalDamaged { .. }) => self.look_at_files(),
+            Err(error) => Err(error),
         }
-        Ok(scan)
-    }
-
-    fn present(&self) -> MutexGuard<'_, Present> {
-        self.handle.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look_at_files(&self) -> Result<Scan, StoreError> {

@@ -154,8 +154,8 @@ impl FileCare for FileStore {
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
         let handle = self.handle(list);
         // Whoever looks at this moment will know more than we do.
-        let mut present = handle.present.try_lock().ok()?;
-        present.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
+        let mut live = handle.live.try_lock().ok()?;
+        live.sighting(&handle.place.directory, || handle.state().unwrap_or_default())
     }
 
     fn last_look(&self, list: &ListId) -> Option<Timestamp> {
