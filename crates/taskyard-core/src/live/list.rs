@@ -143,6 +143,23 @@ impl LiveList {
         self.sorted(id, |record| &record.parts)
     }
 
+    /// Returns the tasks that a task says it waits for, whether or not they are there, each once.
+    pub fn waits_for(&self, id: &TaskId) -> Vec<TaskId> {
+        let Some(slot) = self.places.get(&Key::of(id)) else { return Vec::new() };
+        self.records[*slot as usize].blocked_by().iter().map(|slot| self.id(*slot)).collect()
+    }
+
+    /// Returns the task that a task says it is a part of, whether or not that is there.
+    pub fn parent(&self, id: &TaskId) -> Option<TaskId> {
+        let slot = *self.places.get(&Key::of(id))?;
+        self.records[slot as usize].parent().map(|parent| self.id(parent))
+    }
+
+    /// Tells whether a task is there.
+    pub fn contains(&self, id: &TaskId) -> bool {
+        self.image(id).is_some()
+    }
+
     /// Returns the open tasks whose owner is meant, internal ones left out, by rising number.
     pub fn held(&self, is_meant: impl Fn(&str) -> bool) -> Vec<TaskId> {
         let owned = self.owned.iter().filter(|(owner, _)| is_meant(owner)).flat_map(|(_, slots)| slots);

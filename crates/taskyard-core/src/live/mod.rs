@@ -5,6 +5,7 @@
 //! are those of [`crate::rules`]; a property says that both come to the same answers.
 
 mod chains;
+mod claiming;
 mod list;
 mod readiness;
 mod record;

@@ -137,7 +137,7 @@ impl LiveList {
     /// Returns the tasks that a task is a part of, the nearest first. Those that are parts of each other are parts of nothing.
     fn ancestors(&self, slot: Slot) -> Vec<Slot> {
         let mut above: Vec<Slot> = Vec::new();
-        let mut next = self.parent(slot);
+        let mut next = self.parent_slot(slot);
         while let Some(parent) = next {
             if parent == slot {
                 above.clear();
@@ -149,12 +149,12 @@ impl LiveList {
                 break;
             }
             above.push(parent);
-            next = self.parent(parent);
+            next = self.parent_slot(parent);
         }
         above
     }
 
-    fn parent(&self, slot: Slot) -> Option<Slot> {
+    fn parent_slot(&self, slot: Slot) -> Option<Slot> {
         self.records[slot as usize].parent().filter(|parent| self.records[*parent as usize].facts.is_some())
     }
 

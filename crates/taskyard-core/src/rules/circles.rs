@@ -3,7 +3,7 @@
 //! A task begins when whatever it waits for is finished and when the task may begin that it is a part of; it is finished when its
 //! parts are. That a task waits for its own parts says nothing new.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::dependencies::Edge;
 use super::health::order::peel;
@@ -35,6 +35,102 @@ pub fn find_circle(tasks: &[Task], edges: &[Edge], parts: &[TaskId]) -> Option<V
     let mut path: Vec<TaskId> = circle.into_iter().map(|step| tasks[step / 2].id.clone()).collect();
     path.dedup();
     Some(path)
+}
+
+/// What is next to a task in its list.
+pub trait Surroundings {
+    /// Returns the tasks that a task waits for, where they are there.
+    fn waits_for(&self, task: &TaskId) -> Vec<TaskId>;
+
+    /// Returns the task that a task is a part of, where that is there.
+    fn parent(&self, task: &TaskId) -> Option<TaskId>;
+
+    /// Returns the tasks that are parts of a task.
+    fn parts(&self, task: &TaskId) -> Vec<TaskId>;
+}
+
+/// Returns a circle as [`find_circle`] does, looking only at what the new edges and parts lead to.
+pub fn find_circle_around(list: &impl Surroundings, edges: &[Edge], parts: &[TaskId]) -> Option<Vec<TaskId>> {
+    let mut new: Vec<(Step, Step)> = Vec::new();
+    for edge in edges.iter().filter(|edge| !is_above(list, &edge.on, &edge.task)) {
+        new.push(((edge.task.clone(), Half::Begin), (edge.on.clone(), Half::End)));
+    }
+    for part in parts {
+        if let Some(parent) = list.parent(part) {
+            new.push(((part.clone(), Half::Begin), (parent.clone(), Half::Begin)));
+            new.push(((parent, Half::End), (part.clone(), Half::End)));
+        }
+    }
+    let circle = new.into_iter().find_map(|(from, to)| way_around(list, &from, to))?;
+    let mut path: Vec<TaskId> = circle.into_iter().map(|(task, _)| task).collect();
+    path.dedup();
+    Some(path)
+}
+
+/// A task has two steps: it begins, and it is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Half {
+    Begin,
+    End,
+}
+
+type Step = (TaskId, Half);
+
+/// Returns the steps that come before a step.
+fn steps_before(list: &impl Surroundings, (task, half): &Step) -> Vec<Step> {
+    match half {
+        Half::Begin => {
+            let parent = list.parent(task).map(|parent| (parent, Half::Begin));
+            let waits_for = list.waits_for(task).into_iter().filter(|on| !is_above(list, on, task));
+            parent.into_iter().chain(waits_for.map(|on| (on, Half::End))).collect()
+        }
+        Half::End => {
+            let parts = list.parts(task).into_iter().map(|part| (part, Half::End));
+            std::iter::once((task.clone(), Half::Begin)).chain(parts).collect()
+        }
+    }
+}
+
+/// Tells whether a task is a part of another or of its parts. Parts of each other are below each other, not below themselves.
+fn is_above(list: &impl Surroundings, below: &TaskId, above: &TaskId) -> bool {
+    let mut met = HashSet::from([below.clone()]);
+    let mut at = list.parent(below);
+    while let Some(parent) = at {
+        if parent == *above {
+            return true;
+        }
+        if !met.insert(parent.clone()) {
+            return false;
+        }
+        at = list.parent(&parent);
+    }
+    false
+}
+
+/// Returns the shortest way from a step back to itself that begins with this other step.
+fn way_around(list: &impl Surroundings, from: &Step, to: Step) -> Option<Vec<Step>> {
+    let mut came_from: HashMap<Step, Step> = HashMap::from([(to.clone(), from.clone())]);
+    let mut waiting = VecDeque::from([to]);
+    while let Some(at) = waiting.pop_front() {
+        if at == *from {
+            let mut way = vec![from.clone()];
+            let mut back = came_from[from].clone();
+            while back != *from {
+                way.push(back.clone());
+                back = came_from[&back].clone();
+            }
+            way.push(from.clone());
+            way.reverse();
+            return Some(way);
+        }
+        for next in steps_before(list, &at) {
+            if !came_from.contains_key(&next) {
+                came_from.insert(next.clone(), at.clone());
+                waiting.push_back(next);
+            }
+        }
+    }
+    None
 }
 
 /// The step at which a task begins.
@@ -123,7 +219,7 @@ fn is_below(place: usize, other: usize, parents: &[Option<usize>]) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::find_circle;
+    use super::{Surroundings, find_circle, find_circle_around};
     use crate::rules::dependencies::Edge;
     use crate::rules::samples::{id, task};
     use crate::{Task, TaskId};
@@ -132,10 +228,37 @@ mod tests {
         Task { metadata: json!({ "parent": parent.to_string() }).as_object().cloned(), ..task(number, blocked_by, &[]) }
     }
 
+    /// A list that is looked through for every question.
+    struct InSlice<'a>(&'a [Task]);
+
+    impl InSlice<'_> {
+        fn find(&self, id: &TaskId) -> Option<&Task> {
+            self.0.iter().find(|task| task.id == *id)
+        }
+    }
+
+    impl Surroundings for InSlice<'_> {
+        fn waits_for(&self, task: &TaskId) -> Vec<TaskId> {
+            let blocked_by = self.find(task).map(|task| task.blocked_by.clone()).unwrap_or_default();
+            blocked_by.into_iter().filter(|id| self.find(id).is_some()).collect()
+        }
+
+        fn parent(&self, task: &TaskId) -> Option<TaskId> {
+            self.find(task)?.parent().filter(|parent| self.find(parent).is_some())
+        }
+
+        fn parts(&self, task: &TaskId) -> Vec<TaskId> {
+            self.0.iter().filter(|part| part.parent().as_ref() == Some(task)).map(|part| part.id.clone()).collect()
+        }
+    }
+
     fn circle(tasks: &[Task], edges: &[(u64, u64)], parts: &[u64]) -> Option<Vec<u64>> {
         let edges: Vec<Edge> = edges.iter().map(|(task, on)| Edge::new(id(*task), id(*on))).collect();
         let parts: Vec<TaskId> = parts.iter().copied().map(id).collect();
-        let path = find_circle(tasks, &edges, &parts)?;
+        let path = find_circle(tasks, &edges, &parts);
+        let around = find_circle_around(&InSlice(tasks), &edges, &parts);
+        assert_eq!(path.as_ref().map(Vec::len), around.as_ref().map(Vec::len), "{path:?} {around:?}");
+        let path = path?;
         Some(path.iter().filter_map(TaskId::as_number).collect())
     }
 

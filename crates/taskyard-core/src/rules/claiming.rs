@@ -37,7 +37,7 @@ pub enum Resumes {
 }
 
 impl Resumes {
-    fn covers(&self, task: &TaskId) -> bool {
+    pub(crate) fn covers(&self, task: &TaskId) -> bool {
         match self {
             Self::All => true,
             Self::Only(tasks) => tasks.contains(task),
@@ -222,16 +222,7 @@ pub fn candidates(
             // Whoever has a task with open parts goes on with those.
             && open.parts(task).is_empty()
     };
-    let mut own: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(is_resumed).collect();
-    own.sort_by_key(|task| (task.status != Status::InProgress, Place::of(&task.id)));
-    let why = |task: &Task| match task.status {
-        Status::InProgress => "already begun",
-        Status::Pending | Status::Completed => "already reserved",
-    };
-    let mut candidates: Vec<Candidate> = own
-        .iter()
-        .map(|task| Candidate { task: task.id.clone(), why: why(task).to_owned(), is_resumed: true })
-        .collect();
+    let mut candidates = resumed_first(held(tasks, &claimant.agent, rules).filter(is_resumed).collect());
     let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) = rank(tasks, None, rules)
         .into_iter()
         .partition(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
@@ -243,8 +234,19 @@ pub fn candidates(
     Ok(candidates)
 }
 
+/// Returns the tasks that a claimant has already, what it has begun first.
+pub(crate) fn resumed_first(mut own: Vec<&Task>) -> Vec<Candidate> {
+    own.sort_by_key(|task| (task.status != Status::InProgress, Place::of(&task.id)));
+    let why = |task: &Task| match task.status {
+        Status::InProgress => "already begun",
+        Status::Pending | Status::Completed => "already reserved",
+    };
+    let candidate = |task: &Task| Candidate { task: task.id.clone(), why: why(task).to_owned(), is_resumed: true };
+    own.into_iter().map(candidate).collect()
+}
+
 /// Tells whether an owner is the claimant: to the client by the letter, to us `bob` is `bob@team`, too.
-fn is_own_name(owner: &str, agent: &AgentName, rules: Rules) -> bool {
+pub(crate) fn is_own_name(owner: &str, agent: &AgentName, rules: Rules) -> bool {
     if rules.is_client() { owner == agent.as_str() } else { is_same_agent(owner, agent.as_str()) }
 }
 

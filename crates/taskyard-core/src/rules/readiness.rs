@@ -40,7 +40,8 @@ pub fn rank(tasks: &[Task], limit: Option<usize>, rules: Rules) -> Vec<Ranked> {
     ready.into_iter().map(ranked).collect()
 }
 
-fn why(task: &Task, chain: usize, unblocks: usize) -> String {
+/// Says why a task stands where it does among those that can start.
+pub(crate) fn why(task: &Task, chain: usize, unblocks: usize) -> String {
     let mut reasons = Vec::new();
     if let Some(priority @ (Priority::High | Priority::Low)) = task.stated_priority() {
         reasons.push(format!("{priority} priority"));

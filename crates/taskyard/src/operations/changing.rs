@@ -58,7 +58,7 @@ pub(super) fn change_strictly(
         if let Some(task) = txn.find(&updated.task.id)?.task() {
             updated.task = task;
         }
-        yard.respect_limit(txn, before, &updated.task, seat)?;
+        yard.respect_limit(txn, before, &updated.task, seat, ids)?;
         updated.lease = lease_for_owner(txn, &updated.task, update(before).lease_for_owner)?;
     }
     Ok(all)

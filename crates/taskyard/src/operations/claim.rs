@@ -1,17 +1,16 @@
 //! Taking a task: exactly one of all who want it gets it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Instant;
 
 use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::claiming::{
-    Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_claim, judge_load,
-};
-use taskyard_core::rules::leasing::{LeaseState, holds};
+use taskyard_core::rules::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
+use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::rules::listing::OpenTasks;
-use taskyard_core::{Holder, Lease, Moment, Op, Revision, Status, Task, TaskId};
+use taskyard_core::{Lease, Op, Revision, Status, Task, TaskId};
 
-use super::claim_terms::{Claim, Resuming};
+use super::choosing::Choice;
+use super::claim_terms::Claim;
 use super::holding_up::{open_blockers, parents_since};
 use super::leases::lease_on;
 use super::outcome::Outcome;
@@ -54,9 +53,6 @@ pub struct Claimed {
     pub also_held: Vec<TaskId>,
 }
 
-/// What could be taken next, best first, and what else the agent's name holds, where nobody gave that name.
-type Choice = (Vec<Candidate>, Vec<TaskId>);
-
 /// Why not, and which task it was about.
 type Refused = (ClaimRefusal, Option<Box<Task>>);
 /// What one attempt came to.
@@ -86,10 +82,8 @@ impl Yard {
         let claim = claim.as_ref();
         for _ in 0..LOOKS {
             self.return_ended_leases()?;
-            let reading = self.look()?;
-            let seen = reading.revision;
-            let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
-            let candidates = match self.candidates(&reading.tasks, &leases, claim, &self.now()?) {
+            let (chosen, seen) = self.choose(claim)?;
+            let candidates = match chosen {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
@@ -179,7 +173,7 @@ impl Yard {
         }
     }
 
-    fn claimant(&self, claim: &Claim) -> Claimant {
+    pub(super) fn claimant(&self, claim: &Claim) -> Claimant {
         Claimant {
             agent: self.actor().clone(),
             roles: claim.roles.clone(),
@@ -216,53 +210,6 @@ impl Yard {
         let could_be_had = judge_claim(task, &blockers, &claimant, self.rules()).is_ok();
         let refusal = judge_load(&tasks, &task.id, &claimant, self.rules()).err().filter(|_| could_be_had);
         Ok(refusal.map(|refusal| (refusal, Some(Box::new(task.clone())))))
-    }
-
-    /// Returns what the agent could take next of a list as it was read.
-    fn candidates(
-        &self,
-        tasks: &[Task],
-        leases: &[Lease],
-        claim: &Claim,
-        now: &Moment,
-    ) -> Result<Choice, ClaimRefusal> {
-        let claimant = Claimant { resumes: self.resumes(leases, claim, now), ..self.claimant(claim) };
-        if claim.only_when_idle {
-            judge_load(tasks, &TaskId::stored(""), &claimant, self.rules())?;
-        }
-        let mut passed_over = claim.passed_over.clone();
-        let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
-        let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
-        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now));
-        passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
-        passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
-        let also_held = match claim.resuming {
-            Resuming::All => Vec::new(),
-            Resuming::FromEndedServer | Resuming::Nothing => self.held_in(tasks),
-        };
-        Ok((candidates(tasks, &claimant, &passed_over, self.rules())?, also_held))
-    }
-
-    /// Returns which tasks of its own the agent is given again. Whoever has the name of its session goes on with what a server of that
-    /// session held that has ended: no other agent of the name can be at work through it.
-    fn resumes(&self, leases: &[Lease], claim: &Claim, now: &Moment) -> Resumes {
-        let has_ended = |lease: &&Lease| matches!(self.world().judge_at(lease, now), LeaseState::Lapsing(_));
-        match claim.resuming {
-            Resuming::All => Resumes::All,
-            Resuming::FromEndedServer => {
-                Resumes::Only(leases.iter().filter(has_ended).map(|lease| lease.task.clone()).collect())
-            }
-            Resuming::Nothing => Resumes::Only(HashSet::new()),
-        }
-    }
-
-    fn held_in(&self, tasks: &[Task]) -> Vec<TaskId> {
-        held(tasks, self.actor(), self.rules()).map(|task| task.id.clone()).collect()
-    }
-
-    /// Returns the open tasks that are the agent's.
-    pub fn held(&self) -> Result<Vec<TaskId>, Error> {
-        Ok(self.held_in(&self.look()?.tasks))
     }
 
     /// Takes the first of these that can still be taken, and has not become a parent since.
@@ -303,7 +250,7 @@ impl Yard {
             return Ok(Err((refusal, Some(task))));
         }
         if claim.depends_on_load()
-            && let Err(refusal) = judge_load(&txn.tasks()?, &task.id, &claimant, self.rules())
+            && let Err(refusal) = judge_load(&self.tasks_that_count(txn)?, &task.id, &claimant, self.rules())
         {
             return Ok(Err((refusal, Some(task))));
         }
@@ -343,15 +290,10 @@ impl Yard {
         Ok(Ok(Claimed { task, lease, is_resumed, why: None, revision: None, also_held: Vec::new() }))
     }
 
-    /// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
-    /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against
-    /// a new one of the same name.
-    fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>, now: &Moment) -> bool {
-        let is_another = match (&lease.holder, asking) {
-            (Some(holding), Some(asking)) => holding.process() != asking.process(),
-            (_, None) | (None, _) => false,
-        };
-        is_another && matches!(self.world().judge_at(lease, now), LeaseState::Live | LeaseState::Unseen(_))
+    /// Returns the tasks among which those are that are the agent's.
+    fn tasks_that_count(&self, list: &dyn Txn) -> Result<Vec<Task>, StoreError> {
+        let own = list.live()?.map(|live| live.tasks_of(self.actor(), self.rules()));
+        own.map_or_else(|| list.tasks(), Ok)
     }
 
     /// Returns a task as it is when the agent has it. The client only writes the owner.

@@ -163,7 +163,7 @@ impl Yard {
                 signature.remark.now_ready = consequences.now_ready;
                 txn.put(after.clone())?;
                 if !self.rules().is_client() {
-                    self.respect_limit(txn, &before, &after, seat)?;
+                    self.respect_limit(txn, &before, &after, seat, &[])?;
                 }
             }
             let task = txn.find(&id)?.task().unwrap_or_else(|| new.clone().into_task(id));

@@ -1,6 +1,5 @@
 //! Staging edges between tasks.
 
-use taskyard_core::rules::circles::find_circle;
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Task, TaskId};
@@ -47,7 +46,7 @@ pub(super) fn refuse_circles(bench: &mut Workbench<'_>, edges: &[Edge], parts: &
     if edges.is_empty() && parts.is_empty() {
         return Ok(());
     }
-    match find_circle(&bench.tasks()?, edges, parts) {
+    match bench.find_circle(edges, parts)? {
         Some(path) => Err(Refusal::Cycle { path }.into()),
         None => Ok(()),
     }

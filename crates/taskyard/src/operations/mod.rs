@@ -4,6 +4,7 @@
 mod absent;
 mod brief;
 mod changing;
+mod choosing;
 mod claim;
 mod claim_terms;
 mod clear;

@@ -53,7 +53,7 @@ impl Yard {
     /// Says what would come of bringing copies back, and brings none.
     pub fn look_at_copies(&self, copies: &[TaskCopy], wanted: CopiesWanted) -> Result<CopiesRestored, Error> {
         let list = self.store().read(self.list_id())?;
-        let (chosen, mut restored) = self.choose(copies, wanted, &list.tasks()?, &list.problems()?)?;
+        let (chosen, mut restored) = self.choose_copies(copies, wanted, &list.tasks()?, &list.problems()?)?;
         restored.tasks = chosen.into_iter().map(|copy| copy.task.clone()).collect();
         Ok(restored)
     }
@@ -115,7 +115,7 @@ impl Yard {
         Ok(outcome.map(|(restored, event)| CopiesRestored { revision: event.map(|event| event.revision), ..restored }))
     }
 
-    fn choose<'a>(
+    fn choose_copies<'a>(
         &self,
         copies: &'a [TaskCopy],
         wanted: CopiesWanted,

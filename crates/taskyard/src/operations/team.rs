@@ -7,11 +7,11 @@ use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::claiming::{ClaimRefusal, judge_start};
 use taskyard_core::rules::departing::Departure;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, ListId, Proof, Status, Task, Team};
+use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 
 use super::halt::Halt;
 use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
-use crate::store::Txn;
+use crate::store::{StoreError, Txn};
 use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
 
@@ -214,19 +214,30 @@ impl Yard {
     }
 
     /// Refuses a change by which whoever acts begins a task while it has as much in progress as it may have: the limit that is set, and
-    /// one where a teammate has none.
+    /// one where a teammate has none. Tasks that are changed together count as they are staged.
     pub(super) fn respect_limit(
         &self,
         txn: &dyn Txn,
         before: &Task,
         after: &Task,
         seat: Option<&Seat>,
+        together: &[TaskId],
     ) -> Result<(), Halt> {
         let of_teammate = || seat.filter(|seat| !seat.is_lead()).map(|_| AT_ONCE);
         let limit = self.limit().or_else(of_teammate).filter(|_| self.proof() != Proof::Force);
         let Some(limit) = limit.filter(|_| after.status == Status::InProgress) else { return Ok(()) };
         let seated_as = seat.map_or(self.actor().as_str(), |seat| &seat.name);
-        Ok(judge_start(&txn.tasks()?, before, after, &[self.actor().as_str(), seated_as], limit)?)
+        let names = [self.actor().as_str(), seated_as];
+        let owned = txn.live()?.map(|live| live.held(|owner| names.iter().any(|name| is_same_agent(owner, name))));
+        let tasks = match owned {
+            None => txn.tasks()?,
+            Some(mut owned) => {
+                owned.extend(together.iter().filter(|id| !owned.contains(id)).cloned().collect::<Vec<_>>());
+                let found = owned.iter().map(|id| Ok(txn.find(id)?.task()));
+                found.collect::<Result<Vec<_>, StoreError>>()?.into_iter().flatten().collect()
+            }
+        };
+        Ok(judge_start(&tasks, before, after, &names, limit)?)
     }
 
     /// Returns the terms on which a claim is made by whoever acts, or why it may not be made at all. A teammate whose plan is not

@@ -171,6 +171,14 @@ impl Yard {
         if closing.is_empty() || !self.minds_parts() {
             return Ok(None);
         }
+        if let Some(live) = list.live()? {
+            let refusal = |task: &&Task| {
+                let mut parts = live.open_parts(&task.id);
+                parts.retain(|part| closing.iter().all(|other| other.id != *part));
+                (!parts.is_empty()).then(|| Refusal::OpenParts { task: task.id.clone(), parts })
+            };
+            return Ok(closing.iter().find_map(refusal));
+        }
         let mut tasks = list.tasks()?;
         for task in tasks.iter_mut().filter(|task| closing.iter().any(|other| other.id == task.id)) {
             task.status = Status::Completed;

@@ -3,6 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
+use taskyard_core::live::LiveList;
+use taskyard_core::rules::circles::{Surroundings, find_circle, find_circle_around};
 use taskyard_core::rules::dependencies::Edge;
 use taskyard_core::rules::parts::{Named, blockers_above, with_those_above};
 use taskyard_core::rules::refusal::Refusal;
@@ -25,6 +27,8 @@ pub(super) struct Workbench<'a> {
 /// What stands under an id.
 enum Piece {
     Task(Box<Task>),
+    /// A task as the list in memory has it: enough to judge others by, and read again before it is changed.
+    Glimpsed(Box<Task>),
     Missing,
     Unreadable(Refusal),
 }
@@ -65,15 +69,15 @@ impl<'a> Workbench<'a> {
     /// Returns a task, where there is one. What cannot be read counts as absent.
     pub(super) fn find(&mut self, id: &TaskId) -> Result<Option<&Task>, StoreError> {
         match self.piece(id)? {
-            Piece::Task(task) => Ok(Some(task)),
+            Piece::Task(task) | Piece::Glimpsed(task) => Ok(Some(task)),
             Piece::Missing | Piece::Unreadable(_) => Ok(None),
         }
     }
 
     /// Returns a task that must be there, or refuses with what `missing` says.
     pub(super) fn demand(&mut self, id: &TaskId, missing: impl FnOnce() -> Refusal) -> Result<&Task, Halt> {
-        match self.piece(id)? {
-            Piece::Task(task) => Ok(task),
+        match self.piece_to_change(id)? {
+            Piece::Task(task) | Piece::Glimpsed(task) => Ok(task),
             Piece::Missing => Err(missing().into()),
             Piece::Unreadable(refusal) => Err(refusal.clone().into()),
         }
@@ -84,7 +88,7 @@ impl<'a> Workbench<'a> {
         let mut open = Vec::new();
         for id in &task.blocked_by {
             let is_open = match self.piece(id)? {
-                Piece::Task(task) => task.status.is_open(),
+                Piece::Task(task) | Piece::Glimpsed(task) => task.status.is_open(),
                 Piece::Missing => self.txn.counts_missing(),
                 Piece::Unreadable(_) => false,
             };
@@ -100,7 +104,7 @@ impl<'a> Workbench<'a> {
     pub(super) fn named(&mut self, id: &TaskId) -> Result<Named, StoreError> {
         let missing = Named::Absent { holds_up: self.txn.counts_missing() };
         Ok(match self.piece(id)? {
-            Piece::Task(task) => Named::Task(task.clone()),
+            Piece::Task(task) | Piece::Glimpsed(task) => Named::Task(task.clone()),
             Piece::Missing => missing,
             Piece::Unreadable(_) => Named::Absent { holds_up: false },
         })
@@ -109,18 +113,21 @@ impl<'a> Workbench<'a> {
     /// Returns the tasks that wait for a task and all parts of tasks, as they were found, with the changes made to them.
     pub(super) fn ties(&mut self, blocker: &TaskId) -> Result<Ties, StoreError> {
         if !self.tied.contains_key(blocker) {
-            let mut found = BTreeSet::new();
-            for task in self.txn.waiting_for_or_parts(blocker)? {
-                found.insert(task.id.clone());
+            let found = match self.tied_in_memory(blocker)? {
+                Some(found) => found,
+                None => self.txn.waiting_for_or_parts(blocker)?,
+            };
+            let ids = found.iter().map(|task| task.id.clone()).collect();
+            for task in found {
                 // What is on the bench already may have changed there.
-                self.pieces.entry(task.id.clone()).or_insert_with(|| Piece::Task(Box::new(task)));
+                self.pieces.entry(task.id.clone()).or_insert_with(|| Piece::Glimpsed(Box::new(task)));
             }
-            self.tied.insert(blocker.clone(), found);
+            self.tied.insert(blocker.clone(), ids);
         }
         let mut ties = Ties::default();
         let ids: BTreeSet<TaskId> = self.changed.union(&self.tied[blocker]).cloned().collect();
         for id in ids {
-            let Some(Piece::Task(task)) = self.pieces.get(&id) else { continue };
+            let Some(Piece::Task(task) | Piece::Glimpsed(task)) = self.pieces.get(&id) else { continue };
             if let Some(parent) = task.parent().filter(|parent| *parent != id) {
                 ties.parts.entry(parent).or_default().push(id.clone());
             }
@@ -131,12 +138,39 @@ impl<'a> Workbench<'a> {
         Ok(ties)
     }
 
+    /// Returns the tasks that wait for a task, and the parts of all that its completion may set free, where the list is in memory.
+    fn tied_in_memory(&self, blocker: &TaskId) -> Result<Option<Vec<Task>>, StoreError> {
+        let Some(live) = self.txn.live()? else { return Ok(None) };
+        let waiting = live.waiting_for(blocker);
+        let mut found: BTreeSet<TaskId> = waiting.iter().cloned().collect();
+        let mut above: Vec<TaskId> = waiting;
+        above.push(blocker.clone());
+        while let Some(next) = above.pop() {
+            above.extend(live.parts_of(&next).into_iter().filter(|part| found.insert(part.clone())));
+        }
+        // The last open part of a task sets it free.
+        let parent = match self.pieces.get(blocker) {
+            Some(Piece::Task(task) | Piece::Glimpsed(task)) => task.parent(),
+            Some(Piece::Missing | Piece::Unreadable(_)) | None => live.parent(blocker),
+        };
+        found.extend(parent.iter().flat_map(|parent| live.open_parts(parent)));
+        Ok(Some(found.iter().filter_map(|id| live.task(id)).collect()))
+    }
+
+    /// Returns a circle that edges and parts close which are on the bench.
+    pub(super) fn find_circle(&self, edges: &[Edge], parts: &[TaskId]) -> Result<Option<Vec<TaskId>>, StoreError> {
+        if let Some(live) = self.txn.live()? {
+            return Ok(find_circle_around(&WithChanges { live: &live, bench: self }, edges, parts));
+        }
+        Ok(find_circle(&self.tasks()?, edges, parts))
+    }
+
     /// Returns every task of the list with the changes made to them.
-    pub(super) fn tasks(&self) -> Result<Vec<Task>, StoreError> {
+    fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         let mut tasks = self.txn.tasks()?;
         tasks.retain(|task| !self.changed.contains(&task.id));
         let changed = self.changed.iter().filter_map(|id| match self.pieces.get(id) {
-            Some(Piece::Task(task)) => Some((**task).clone()),
+            Some(Piece::Task(task) | Piece::Glimpsed(task)) => Some((**task).clone()),
             Some(Piece::Missing | Piece::Unreadable(_)) | None => None,
         });
         tasks.extend(changed);
@@ -160,7 +194,7 @@ impl<'a> Workbench<'a> {
 
     /// Changes a task that is there; one that is not stays away.
     pub(super) fn change(&mut self, id: &TaskId, change: impl FnOnce(&mut Task)) -> Result<(), StoreError> {
-        let Piece::Task(task) = self.piece(id)? else { return Ok(()) };
+        let Piece::Task(task) = self.piece_to_change(id)? else { return Ok(()) };
         let before = task.clone();
         change(task);
         if *task != before {
@@ -175,10 +209,18 @@ impl<'a> Workbench<'a> {
             match self.pieces.remove(id) {
                 Some(Piece::Task(task)) if self.new.contains(id) => self.txn.put_new(*task)?,
                 Some(Piece::Task(task)) => self.txn.put(*task)?,
-                Some(Piece::Missing | Piece::Unreadable(_)) | None => {}
+                Some(Piece::Glimpsed(_) | Piece::Missing | Piece::Unreadable(_)) | None => {}
             }
         }
         Ok(())
+    }
+
+    /// Returns what stands under an id, as its file has it.
+    fn piece_to_change(&mut self, id: &TaskId) -> Result<&mut Piece, StoreError> {
+        if matches!(self.pieces.get(id), Some(Piece::Glimpsed(_))) {
+            self.pieces.remove(id);
+        }
+        self.piece(id)
     }
 
     fn piece(&mut self, id: &TaskId) -> Result<&mut Piece, StoreError> {
@@ -190,5 +232,45 @@ impl<'a> Workbench<'a> {
                 Lookup::Unreadable(problem) => Piece::Unreadable(problem.into_refusal()),
             })),
         }
+    }
+}
+
+/// The list in memory with the changes made on a bench.
+struct WithChanges<'a, 'b> {
+    live: &'a LiveList,
+    bench: &'a Workbench<'b>,
+}
+
+impl WithChanges<'_, '_> {
+    fn changed(&self, id: &TaskId) -> Option<&Task> {
+        match self.bench.pieces.get(id).filter(|_| self.bench.changed.contains(id)) {
+            Some(Piece::Task(task) | Piece::Glimpsed(task)) => Some(task),
+            Some(Piece::Missing | Piece::Unreadable(_)) | None => None,
+        }
+    }
+
+    fn is_there(&self, id: &TaskId) -> bool {
+        self.changed(id).is_some() || self.live.contains(id)
+    }
+}
+
+impl Surroundings for WithChanges<'_, '_> {
+    fn waits_for(&self, task: &TaskId) -> Vec<TaskId> {
+        let mut ids = self.changed(task).map_or_else(|| self.live.waits_for(task), |task| task.blocked_by.clone());
+        ids.retain(|id| self.is_there(id));
+        ids
+    }
+
+    fn parent(&self, task: &TaskId) -> Option<TaskId> {
+        let parent = self.changed(task).map_or_else(|| self.live.parent(task), Task::parent);
+        parent.filter(|parent| self.is_there(parent))
+    }
+
+    fn parts(&self, task: &TaskId) -> Vec<TaskId> {
+        let mut parts = self.live.parts_of(task);
+        parts.retain(|part| !self.bench.changed.contains(part));
+        let is_part = |id: &&TaskId| self.changed(id).is_some_and(|other| other.parent().as_ref() == Some(task));
+        parts.extend(self.bench.changed.iter().filter(is_part).cloned());
+        parts
     }
 }

@@ -11,7 +11,9 @@ use taskyard_core::{
 };
 
 use super::attempt::new_attempt;
-use super::{FileCare, HistoryPages, HistoryQuery, LastEntry, Listener, Lookup, Problem, StoreError, Subscription};
+use super::{
+    FileCare, HistoryPages, HistoryQuery, LastEntry, Listener, LiveView, Lookup, Problem, StoreError, Subscription,
+};
 
 /// Keeps task lists, and the journal of each.
 ///
@@ -98,6 +100,12 @@ pub trait Snapshot: Debug {
         let mut tasks = self.tasks()?;
         tasks.retain(|task| task.blocked_by.contains(blocker) || task.parent().is_some());
         Ok(tasks)
+    }
+
+    /// Returns the list in memory, where the store keeps it so: what is asked of it does not take longer because the list is long. What
+    /// is staged is not in it.
+    fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
+        Ok(None)
     }
 
     /// Returns what lies among the tasks and is none, by name.

@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,7 +26,7 @@ use super::place;
 use super::scan::{self, Change, Scan};
 use super::state::State;
 use crate::store::sidecar::Journal;
-use crate::store::{Problem, Sighting, StoreError};
+use crate::store::{LiveView, Problem, Sighting, StoreError};
 use crate::watching::{self, DirectoryWatch, Happened};
 
 static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
@@ -47,6 +49,17 @@ pub(super) struct Live {
 struct Watch {
     changes: DirectoryWatch,
     inode: u64,
+}
+
+/// A list that was caught up with, while it is asked.
+struct SeenList<'a>(MutexGuard<'a, Live>);
+
+impl Deref for SeenList<'_> {
+    type Target = LiveList;
+
+    fn deref(&self) -> &LiveList {
+        &self.0.seen.as_ref().expect("it was caught up with").list
+    }
 }
 
 /// A list as it was seen.
@@ -90,6 +103,18 @@ impl Live {
             seen.list.judge();
         }
         Ok(self.seen.as_mut())
+    }
+
+    /// Returns the list in memory as it is now, for as long as nobody else asks; none where the files are to be looked at instead.
+    pub(super) fn view(handle: &Handle) -> Result<Option<LiveView<'_>>, StoreError> {
+        let mut live = handle.live();
+        let revision = match live.catch_up(handle) {
+            Ok(Some(seen)) => seen.revision,
+            // What the files hold does not depend on the journal.
+            Ok(None) | Err(StoreError::JournalDamaged { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(LiveView::new(SeenList(live), revision)))
     }
 
     /// Tells what was seen before from everything else, where nothing has happened since.

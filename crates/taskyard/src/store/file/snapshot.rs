@@ -11,11 +11,12 @@ use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
 use super::files;
 use super::handle::Handle;
+use super::live::Live;
 use super::scan::{self, Scan};
 use super::txn::lookup;
 use super::{flush, observe};
 use crate::store::sidecar::{Journal, StoredEntry};
-use crate::store::{Lookup, Problem, Snapshot, StoreError, Unpacked};
+use crate::store::{LiveView, Lookup, Problem, Snapshot, StoreError, Unpacked};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
 const LOOKS: u32 = 12;
@@ -161,6 +162,10 @@ impl Snapshot for FileSnapshot {
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
         Ok(self.scan()?.tasks.clone())
+    }
+
+    fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
+        Live::view(&self.handle)
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {

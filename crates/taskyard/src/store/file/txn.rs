@@ -18,13 +18,14 @@ use super::files::{self, Contents};
 use super::fingerprint::Look;
 use super::handle::Handle;
 use super::hidden;
+use super::live::Live;
 use super::numbers;
 use super::place;
 use super::scan;
 use super::turn::Turn;
 use crate::store::kit::{StagedLeases, free_numbers};
 use crate::store::sidecar::{Journal, Standing};
-use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
+use crate::store::{LiveView, Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
 
 /// Where others were faster with new numbers so often in a row, the list is locked before one is chosen.
 const CROWDED: u32 = 3;
@@ -232,8 +233,11 @@ impl Snapshot for FileTxn {
     }
 
     fn tasks(&self) -> Result<Vec<Task>, StoreError> {
-        let scan = scan::scan(&self.turn.place, Some(self.journal()))?;
-        let mut tasks = scan.tasks;
+        let live = self.live()?.map(|live| live.tasks());
+        let mut tasks = match live {
+            Some(tasks) => tasks,
+            None => scan::scan(&self.turn.place, Some(self.journal()))?.tasks,
+        };
         if !self.staged.is_empty() {
             tasks.retain(|task| !self.staged.contains_key(&task.id));
             let staged = self.staged.iter().filter_map(|(id, staged)| staged.after.as_ref()?.task(id).ok());
@@ -241,6 +245,10 @@ impl Snapshot for FileTxn {
             tasks.sort_by(|one, two| one.id.cmp(&two.id));
         }
         Ok(tasks)
+    }
+
+    fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
+        Live::view(&self.handle)
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {

@@ -1,0 +1,49 @@
+//! What a claimant could take next, asked of a list in memory.
+
+use super::list::LiveList;
+use crate::rules::assignment::may_take;
+use crate::rules::claiming::{Candidate, ClaimRefusal, Claimant, is_own_name, resumed_first};
+use crate::rules::readiness::why;
+use crate::{AgentName, Rules, Task};
+
+impl LiveList {
+    /// Returns the open tasks that are an agent's, internal ones left out, by rising number.
+    pub fn tasks_of(&self, agent: &AgentName, rules: Rules) -> Vec<Task> {
+        let held = self.held(|owner| is_own_name(owner, agent, rules));
+        held.iter().filter_map(|id| self.task(id)).collect()
+    }
+
+    /// Returns what a claimant could take next, best first and no more than so many: what it has begun, what it has reserved, then what is
+    /// ready. It is as [`crate::rules::claiming::candidates`] has it, without a look at the rest of the list.
+    pub fn candidates(
+        &self,
+        claimant: &Claimant,
+        is_passed_over: impl Fn(&Task) -> bool,
+        most: usize,
+        rules: Rules,
+    ) -> Result<Vec<Candidate>, ClaimRefusal> {
+        let is_resumed = |task: &Task| {
+            claimant.resumes.covers(&task.id)
+                && !is_passed_over(task)
+                && self.open_blockers(&task.id).is_empty()
+                // Whoever has a task with open parts goes on with those.
+                && self.open_parts(&task.id).is_empty()
+        };
+        let own: Vec<Task> = self.tasks_of(&claimant.agent, rules).into_iter().filter(is_resumed).collect();
+        let mut candidates = resumed_first(own.iter().collect());
+        let mut for_others = 0;
+        for ready in self.ready() {
+            if candidates.len() >= most {
+                break;
+            }
+            let Some(task) = self.task(&ready.id) else { continue };
+            if ready.is_for_some && !may_take(&task, &claimant.agent, &claimant.roles) {
+                for_others += 1;
+            } else if !is_passed_over(&task) {
+                let why = why(&task, ready.chain, ready.unblocks);
+                candidates.push(Candidate { task: ready.id, why, is_resumed: false });
+            }
+        }
+        if candidates.is_empty() { Err(ClaimRefusal::NothingReady { for_others }) } else { Ok(candidates) }
+    }
+}

@@ -1,0 +1,118 @@
+//! What an agent could take next.
+
+use std::collections::{HashMap, HashSet};
+
+use taskyard_core::live::LiveList;
+use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_load};
+use taskyard_core::rules::leasing::{LeaseState, holds};
+use taskyard_core::{Holder, Lease, Moment, Revision, Task, TaskId};
+
+use super::claim_terms::{Claim, Resuming};
+use crate::{Error, Yard};
+
+/// Of a list in memory, so many of the best are looked at: others may be faster with some of them.
+const BEST: usize = 32;
+
+/// What could be taken next, best first, and what else the agent's name holds, where nobody gave that name.
+pub(super) type Choice = (Vec<Candidate>, Vec<TaskId>);
+
+impl Yard {
+    /// Looks at the list, and returns what the agent could take next, with the revision that was seen.
+    pub(super) fn choose(&self, claim: &Claim) -> Result<(Result<Choice, ClaimRefusal>, Revision), Error> {
+        let (list, now) = (self.store().read(self.list_id())?, self.now()?);
+        let leases = list.leases()?;
+        if let Some(live) = list.live()? {
+            return Ok((self.candidates_in_memory(&live, &leases, claim, &now), live.revision()));
+        }
+        drop(list);
+        let reading = self.look()?;
+        let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
+        Ok((self.candidates(&reading.tasks, &leases, claim, &now), reading.revision))
+    }
+
+    /// Returns what the agent could take next of a list as it was read.
+    pub(super) fn candidates(
+        &self,
+        tasks: &[Task],
+        leases: &[Lease],
+        claim: &Claim,
+        now: &Moment,
+    ) -> Result<Choice, ClaimRefusal> {
+        let claimant = Claimant { resumes: self.resumes(leases, claim, now), ..self.claimant(claim) };
+        if claim.only_when_idle {
+            judge_load(tasks, &TaskId::stored(""), &claimant, self.rules())?;
+        }
+        let mut passed_over = claim.passed_over.clone();
+        let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+        let stands = |lease: &&Lease| by_id.get(&lease.task).is_some_and(|task| holds(lease, task));
+        let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now));
+        passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
+        passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
+        let also_held = match claim.resuming {
+            Resuming::All => Vec::new(),
+            Resuming::FromEndedServer | Resuming::Nothing => self.held_in(tasks),
+        };
+        Ok((candidates(tasks, &claimant, &passed_over, self.rules())?, also_held))
+    }
+
+    fn candidates_in_memory(
+        &self,
+        live: &LiveList,
+        leases: &[Lease],
+        claim: &Claim,
+        now: &Moment,
+    ) -> Result<Choice, ClaimRefusal> {
+        let claimant = Claimant { resumes: self.resumes(leases, claim, now), ..self.claimant(claim) };
+        let own = || live.tasks_of(self.actor(), self.rules());
+        if claim.only_when_idle {
+            judge_load(&own(), &TaskId::stored(""), &claimant, self.rules())?;
+        }
+        let is_held_elsewhere = |task: &Task| {
+            let on_it = leases.iter().filter(|lease| lease.task == task.id && holds(lease, task));
+            on_it.into_iter().any(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now))
+        };
+        let is_passed_over = |task: &Task| {
+            // Nobody holds what nobody has.
+            let is_held = task.owner().is_some() && is_held_elsewhere(task);
+            claim.passed_over.contains(&task.id) || claim.gives_up(task) || is_held
+        };
+        let also_held = match claim.resuming {
+            Resuming::All => Vec::new(),
+            Resuming::FromEndedServer | Resuming::Nothing => own().into_iter().map(|task| task.id).collect(),
+        };
+        Ok((live.candidates(&claimant, is_passed_over, BEST, self.rules())?, also_held))
+    }
+
+    /// Returns which tasks of its own the agent is given again. Whoever has the name of its session goes on with what a server of that
+    /// session held that has ended: no other agent of the name can be at work through it.
+    fn resumes(&self, leases: &[Lease], claim: &Claim, now: &Moment) -> Resumes {
+        let has_ended = |lease: &&Lease| matches!(self.world().judge_at(lease, now), LeaseState::Lapsing(_));
+        match claim.resuming {
+            Resuming::All => Resumes::All,
+            Resuming::FromEndedServer => {
+                Resumes::Only(leases.iter().filter(has_ended).map(|lease| lease.task.clone()).collect())
+            }
+            Resuming::Nothing => Resumes::Only(HashSet::new()),
+        }
+    }
+
+    fn held_in(&self, tasks: &[Task]) -> Vec<TaskId> {
+        held(tasks, self.actor(), self.rules()).map(|task| task.id.clone()).collect()
+    }
+
+    /// Returns the open tasks that are the agent's.
+    pub fn held(&self) -> Result<Vec<TaskId>, Error> {
+        Ok(self.held_in(&self.look()?.tasks))
+    }
+
+    /// Tells whether a lease lives with another process than the one that asks. Who asks without a process of its own may be
+    /// working for the one that holds it, as an agent does that `work` has started. A process that has ended holds nothing against
+    /// a new one of the same name.
+    pub(super) fn is_held_by_another(&self, lease: &Lease, asking: Option<&Holder>, now: &Moment) -> bool {
+        let is_another = match (&lease.holder, asking) {
+            (Some(holding), Some(asking)) => holding.process() != asking.process(),
+            (_, None) | (None, _) => false,
+        };
+        is_another && matches!(self.world().judge_at(lease, now), LeaseState::Live | LeaseState::Unseen(_))
+    }
+}
