@@ -11,7 +11,7 @@ use taskyard::core::rules::readiness::rank;
 use taskyard::core::{AgentName, ListId, Rules, Status, Task, TaskId};
 use taskyard::operations::{Claim, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions};
-use taskyard::{Store, Yard};
+use taskyard::Yard;
 use taskyard_testkit::Scale;
 
 /// More events than the kernel keeps for one instance, which is 16,384 where nobody changed it.
