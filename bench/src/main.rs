@@ -14,6 +14,7 @@ mod echoing;
 mod graphs;
 mod inboxing;
 mod listing;
+mod living;
 mod options;
 mod ours;
 mod places;

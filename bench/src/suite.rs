@@ -8,7 +8,8 @@ use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
 use crate::{
-    backgrounding, claiming, completing, contending, creating, doctoring, inboxing, listing, ranking, serving, starting,
+    backgrounding, claiming, completing, contending, creating, doctoring, inboxing, listing, living, ranking, serving,
+    starting,
 };
 
 /// Makes a measurement.
@@ -19,13 +20,14 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 11] = [
+const MEASURES: [(&str, Measure); 12] = [
     ("list", Measure::In(listing::measure)),
     ("doctor", Measure::In(doctoring::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
     ("rank", Measure::Anywhere(ranking::measure)),
     ("complete", Measure::In(completing::measure)),
+    ("running", Measure::In(living::measure)),
     ("contend", Measure::In(contending::measure)),
     ("claim", Measure::In(claiming::measure)),
     ("mcp", Measure::In(serving::measure)),

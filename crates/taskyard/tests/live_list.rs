@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use taskyard::Yard;
 use taskyard::core::dialect::native;
 use taskyard::core::rules::readiness::rank;
 use taskyard::core::{AgentName, ListId, Rules, Status, Task, TaskId};
 use taskyard::operations::{Claim, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions};
-use taskyard::Yard;
 use taskyard_testkit::Scale;
 
 /// More events than the kernel keeps for one instance, which is 16,384 where nobody changed it.
@@ -61,7 +61,8 @@ impl Watched {
         };
         assert_eq!(live.tasks(), expected);
         let ready: Vec<TaskId> = live.ready().map(|ready| ready.id).collect();
-        let ranked: Vec<TaskId> = rank(&expected, None, Rules::Strict).into_iter().map(|ranked| ranked.task.id).collect();
+        let ranked: Vec<TaskId> =
+            rank(&expected, None, Rules::Strict).into_iter().map(|ranked| ranked.task.id).collect();
         assert_eq!(ready, ranked);
     }
 }
@@ -71,8 +72,7 @@ fn list() -> ListId {
 }
 
 fn yard(root: PathBuf) -> Yard {
-    let options =
-        FileStoreOptions { tasks: root.join("tasks"), data: Some(root.join("data")), rules: Rules::Strict };
+    let options = FileStoreOptions { tasks: root.join("tasks"), data: Some(root.join("data")), rules: Rules::Strict };
     Yard::new(Arc::new(FileStore::open(options)), list(), AgentName::new("ana").unwrap())
 }
 
