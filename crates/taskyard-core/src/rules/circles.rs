@@ -52,7 +52,9 @@ pub trait Surroundings {
 /// Returns a circle as [`find_circle`] does, looking only at what the new edges and parts lead to.
 pub fn find_circle_around(list: &impl Surroundings, edges: &[Edge], parts: &[TaskId]) -> Option<Vec<TaskId>> {
     let mut new: Vec<(Step, Step)> = Vec::new();
-    for edge in edges.iter().filter(|edge| !is_above(list, &edge.on, &edge.task)) {
+    // One that was taken away again, or leads to a part of the task that waits, is none.
+    let is_new = |edge: &&Edge| list.waits_for(&edge.task).contains(&edge.on) && !is_above(list, &edge.on, &edge.task);
+    for edge in edges.iter().filter(is_new) {
         new.push(((edge.task.clone(), Half::Begin), (edge.on.clone(), Half::End)));
     }
     for part in parts {

@@ -22,6 +22,8 @@ pub(super) struct Workbench<'a> {
     tied: HashMap<TaskId, BTreeSet<TaskId>>,
     /// Which of them must not be there yet.
     new: BTreeSet<TaskId>,
+    /// What the transaction had staged before: the list in memory does not show it.
+    staged: BTreeSet<TaskId>,
 }
 
 /// What stands under an id.
@@ -63,7 +65,9 @@ impl Ties {
 
 impl<'a> Workbench<'a> {
     pub(super) fn on(txn: &'a mut dyn Txn) -> Self {
-        Self { txn, pieces: HashMap::new(), changed: BTreeSet::new(), tied: HashMap::new(), new: BTreeSet::new() }
+        let staged = txn.staged().into_iter().collect();
+        let (pieces, changed, tied, new) = Default::default();
+        Self { txn, pieces, changed, tied, new, staged }
     }
 
     /// Returns a task, where there is one. What cannot be read counts as absent.
@@ -113,6 +117,7 @@ impl<'a> Workbench<'a> {
     /// Returns the tasks that wait for a task and all parts of tasks, as they were found, with the changes made to them.
     pub(super) fn ties(&mut self, blocker: &TaskId) -> Result<Ties, StoreError> {
         if !self.tied.contains_key(blocker) {
+            self.take_up_staged()?;
             let found = match self.tied_in_memory(blocker)? {
                 Some(found) => found,
                 None => self.txn.waiting_for_or_parts(blocker)?,
@@ -142,7 +147,7 @@ impl<'a> Workbench<'a> {
     fn tied_in_memory(&self, blocker: &TaskId) -> Result<Option<Vec<Task>>, StoreError> {
         let Some(live) = self.txn.live()? else { return Ok(None) };
         let waiting = live.waiting_for(blocker);
-        let mut found: BTreeSet<TaskId> = waiting.iter().cloned().collect();
+        let mut found: BTreeSet<TaskId> = waiting.iter().chain(&self.staged).cloned().collect();
         let mut above: Vec<TaskId> = waiting;
         above.push(blocker.clone());
         while let Some(next) = above.pop() {
@@ -158,11 +163,20 @@ impl<'a> Workbench<'a> {
     }
 
     /// Returns a circle that edges and parts close which are on the bench.
-    pub(super) fn find_circle(&self, edges: &[Edge], parts: &[TaskId]) -> Result<Option<Vec<TaskId>>, StoreError> {
+    pub(super) fn find_circle(&mut self, edges: &[Edge], parts: &[TaskId]) -> Result<Option<Vec<TaskId>>, StoreError> {
+        self.take_up_staged()?;
         if let Some(live) = self.txn.live()? {
             return Ok(find_circle_around(&WithChanges { live: &live, bench: self }, edges, parts));
         }
         Ok(find_circle(&self.tasks()?, edges, parts))
+    }
+
+    /// Puts on the bench what was staged before.
+    fn take_up_staged(&mut self) -> Result<(), StoreError> {
+        for id in self.staged.clone() {
+            self.piece(&id)?;
+        }
+        Ok(())
     }
 
     /// Returns every task of the list with the changes made to them.
@@ -242,35 +256,41 @@ struct WithChanges<'a, 'b> {
 }
 
 impl WithChanges<'_, '_> {
-    fn changed(&self, id: &TaskId) -> Option<&Task> {
-        match self.bench.pieces.get(id).filter(|_| self.bench.changed.contains(id)) {
-            Some(Piece::Task(task) | Piece::Glimpsed(task)) => Some(task),
-            Some(Piece::Missing | Piece::Unreadable(_)) | None => None,
-        }
+    /// Returns what becomes of a task; none where nothing does.
+    fn changed(&self, id: &TaskId) -> Option<Option<&Task>> {
+        let is_changed = self.bench.changed.contains(id) || self.bench.staged.contains(id);
+        Some(match self.bench.pieces.get(id).filter(|_| is_changed)? {
+            Piece::Task(task) | Piece::Glimpsed(task) => Some(task),
+            Piece::Missing | Piece::Unreadable(_) => None,
+        })
     }
 
     fn is_there(&self, id: &TaskId) -> bool {
-        self.changed(id).is_some() || self.live.contains(id)
+        self.changed(id).map_or_else(|| self.live.contains(id), |task| task.is_some())
     }
 }
 
 impl Surroundings for WithChanges<'_, '_> {
     fn waits_for(&self, task: &TaskId) -> Vec<TaskId> {
-        let mut ids = self.changed(task).map_or_else(|| self.live.waits_for(task), |task| task.blocked_by.clone());
+        let mut ids = match self.changed(task) {
+            Some(task) => task.map(|task| task.blocked_by.clone()).unwrap_or_default(),
+            None => self.live.waits_for(task),
+        };
         ids.retain(|id| self.is_there(id));
         ids
     }
 
     fn parent(&self, task: &TaskId) -> Option<TaskId> {
-        let parent = self.changed(task).map_or_else(|| self.live.parent(task), Task::parent);
+        let parent = self.changed(task).map_or_else(|| self.live.parent(task), |task| task.and_then(Task::parent));
         parent.filter(|parent| self.is_there(parent))
     }
 
     fn parts(&self, task: &TaskId) -> Vec<TaskId> {
         let mut parts = self.live.parts_of(task);
-        parts.retain(|part| !self.bench.changed.contains(part));
-        let is_part = |id: &&TaskId| self.changed(id).is_some_and(|other| other.parent().as_ref() == Some(task));
-        parts.extend(self.bench.changed.iter().filter(is_part).cloned());
+        parts.retain(|part| self.changed(part).is_none());
+        let is_part = |id: &&&TaskId| self.changed(id).flatten().and_then(Task::parent).as_ref() == Some(task);
+        let others: BTreeSet<&TaskId> = self.bench.changed.union(&self.bench.staged).collect();
+        parts.extend(others.iter().filter(is_part).map(|id| (*id).clone()));
         parts
     }
 }

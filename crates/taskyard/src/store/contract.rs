@@ -103,9 +103,14 @@ pub trait Snapshot: Debug {
     }
 
     /// Returns the list in memory, where the store keeps it so: what is asked of it does not take longer because the list is long. What
-    /// is staged is not in it.
+    /// is staged is not in it: see [`Snapshot::staged`].
     fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
         Ok(None)
+    }
+
+    /// Returns the tasks that this transaction has staged to be changed, made or removed. A store with [`Snapshot::live`] says so.
+    fn staged(&self) -> Vec<TaskId> {
+        Vec::new()
     }
 
     /// Returns what lies among the tasks and is none, by name.

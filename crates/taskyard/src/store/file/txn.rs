@@ -251,6 +251,10 @@ impl Snapshot for FileTxn {
         Live::view(&self.handle)
     }
 
+    fn staged(&self) -> Vec<TaskId> {
+        self.staged.keys().cloned().collect()
+    }
+
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {
         if !self.standing.has_leases && self.leases.get().is_none() {
             return Ok(Vec::new());
