@@ -10,7 +10,6 @@ use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use taskyard::Yard;
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::list_choice::Choice;
 use taskyard::core::{ClientVersion, Rules};
@@ -26,6 +25,7 @@ use taskyard::store::Store;
 use taskyard::teams::Teams;
 use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
+use taskyard::{WrittenLists, Yard};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
@@ -34,7 +34,6 @@ use crate::problem::Problem;
 use crate::{candidates, places};
 
 use newer::NewerDatabases;
-use writing::Writes;
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
 #[derive(Debug)]
@@ -55,7 +54,8 @@ pub(crate) struct Context {
     /// Whether what is wrong with journals was told already.
     damage_is_told: Cell<bool>,
     newer: NewerDatabases,
-    writes: Writes,
+    /// The lists that the command wrote to.
+    written: WrittenLists,
 }
 
 impl Context {
@@ -78,7 +78,7 @@ impl Context {
             list_of_directory: OnceCell::new(),
             damage_is_told: Cell::new(false),
             newer: NewerDatabases::default(),
-            writes: Writes::default(),
+            written: WrittenLists::default(),
         }
     }
 
@@ -259,7 +259,11 @@ impl Context {
         let choice = self.choice()?;
         let rules = self.rules()?;
         let yard = Yard::new(self.store()?, choice.list, self.actor()?).with_rules(rules);
-        self.writes.follow(&yard);
+        let yard = yard.noting_in(self.written.clone());
+        let yard = match &self.opened()?.notices {
+            Some(notices) => yard.with_notices(Arc::clone(notices)),
+            None => yard,
+        };
         let yard = match self.teams() {
             Ok(teams) if self.has_teams(rules) => yard.with_teams(teams),
             // Without a place for what we remember there are no teams, and tasks all the same.

@@ -135,6 +135,7 @@ impl From<Error> for Problem {
         match error {
             Error::Store(error) => error.into(),
             Error::Jobs(error) => error.into(),
+            Error::Notices(error) => error.into(),
             Error::TooManyConflicts { task, attempts } => Self::new(Exit::GaveUp, "conflict", message)
                 .hint("wait until the other program is done, then try again")
                 .detail("task", task.as_str())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use taskyard::core::{AgentName, ListId, Member, MessageKey, Team, TeamName, Timestamp};
+use taskyard::store::Moved;
 use taskyard::teams::{
     Acknowledged, Added, LeadMail, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SeatRecord, SeatTaken, SentFound,
     TeamError, TeamStore, TeamWatch, TeamsFound,
@@ -104,7 +105,7 @@ impl Mailboxes for CountingTeams {
         self.store.lead_mail_was_read(mail);
     }
 
-    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch> {
+    fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
         self.store.watch(moved)
     }
 }

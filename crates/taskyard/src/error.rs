@@ -6,6 +6,7 @@ use taskyard_core::TaskId;
 
 use crate::jobs::JobError;
 use crate::machine::MachineError;
+use crate::notices::NoticeError;
 use crate::store::StoreError;
 use crate::teams::TeamError;
 use crate::todos::TodoError;
@@ -30,6 +31,9 @@ pub enum Error {
     /// Something about a team could not be found out or done.
     #[error(transparent)]
     Team(#[from] TeamError),
+    /// What agents are told of their jobs could not be read or written.
+    #[error(transparent)]
+    Notices(#[from] NoticeError),
     /// A todo list could not be read or written.
     #[error(transparent)]
     Todos(#[from] TodoError),
@@ -44,6 +48,7 @@ impl Error {
         match self {
             Self::Store(StoreError::NewerJournal { path, format }) => Some((path, *format)),
             Self::Team(error) => error.newer_database(),
+            Self::Notices(error) => error.newer_database(),
             Self::Jobs(JobError::Machine(MachineError::Database(error))) => error.newer_database(),
             _ => None,
         }

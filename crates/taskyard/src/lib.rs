@@ -1,7 +1,6 @@
 //! Claude Code's task lists as a library: the same files, the same locks, and nothing ever lost.
 //!
-//! A [`Store`] keeps lists; a [`Yard`] is a store with a list, rules, an acting agent and listeners, and every verb is a
-//! method on it. The library never prints, prompts or reads the environment.
+//! A [`Store`] keeps lists; a [`Yard`] is a store with a list, rules and an acting agent, and every verb is a method on it. The library never prints, prompts or reads the environment.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,7 +31,6 @@ pub mod backup;
 pub mod blocking;
 pub mod calls;
 pub mod config;
-pub mod events;
 pub mod hooks;
 pub mod interchange;
 pub mod jobs;
@@ -47,6 +45,7 @@ pub mod process;
 pub mod setup;
 pub mod sqlite;
 pub mod store;
+pub mod stream;
 pub mod teams;
 pub mod tidying;
 pub mod todos;
@@ -57,7 +56,9 @@ mod error;
 mod lock_table;
 mod regular_file;
 mod replacement;
+mod transacting;
 mod watching;
+mod written_lists;
 mod yard;
 
 pub use error::Error;
@@ -65,6 +66,7 @@ pub use opening::{Opened, open};
 pub use operations::Outcome;
 pub use store::{Store, StoreError};
 pub use taskyard_core as core;
+pub use written_lists::WrittenLists;
 pub use yard::Yard;
 
 /// The README's examples compile.

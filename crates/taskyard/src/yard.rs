@@ -1,44 +1,32 @@
 //! The thing every operation is called on.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use taskyard_core::rules::leasing::LeaseState;
-use taskyard_core::{AgentName, AttemptId, Event, Lease, ListId, Moment, Op, Proof, Revision, Rules, Token};
+use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Token};
 
+use crate::WrittenLists;
 use crate::blocking::about_to_block;
-use crate::events::EventBus;
 use crate::hooks::{HookTurn, Hooks};
 use crate::leases::{ThisMachine, World};
-use crate::operations::{Halt, show_life, stage_ended_leases};
-use crate::store::{HistoryQuery, Listener, Signature, Store, StoreError, Subscription, Txn, TxnPair};
+use crate::notices::Notices;
+use crate::store::{Store, StoreError};
 use crate::teams::Teams;
-use crate::{Error, Outcome};
 
-/// How long the lock of a task that a living process holds is waited for.
-const PATIENCE: Duration = Duration::from_secs(12);
-/// How often a change is tried again when other programs keep changing what it read.
-const ATTEMPTS: u32 = 16;
-
-/// A store whose answer was lost is asked again after this long, then after twice that, and so on.
-const BREATH: Duration = Duration::from_millis(50);
-
-/// What a transaction on two lists did to each.
-type Events = [Option<Event>; 2];
-
-/// A store, one of its lists, the rules in force, who acts, and who listens.
+/// A store, one of its lists, the rules in force, and who acts.
 #[derive(Clone, Debug)]
 pub struct Yard {
     store: Arc<dyn Store>,
     list: ListId,
     rules: Rules,
     actor: AgentName,
-    events: EventBus,
     world: Arc<dyn World>,
     proof: Proof,
     hooks: Option<Arc<Hooks>>,
     teams: Option<Arc<Teams>>,
+    notices: Option<Arc<dyn Notices>>,
+    /// Where it is noted which lists are written to.
+    written: Option<WrittenLists>,
     limit: Option<usize>,
     /// The turn in which hooks are handed the list, where it has begun already.
     turn: Option<Arc<HookTurn>>,
@@ -56,11 +44,12 @@ impl Yard {
             list,
             rules: Rules::Strict,
             actor,
-            events: EventBus::default(),
             world: Arc::new(ThisMachine::default()),
             proof: Proof::Name,
             hooks: None,
             teams: None,
+            notices: None,
+            written: None,
             limit: None,
             turn: None,
             puts_back: true,
@@ -84,6 +73,18 @@ impl Yard {
     #[must_use]
     pub fn with_teams(self, teams: Arc<Teams>) -> Self {
         Self { teams: Some(teams), ..self }
+    }
+
+    /// Has those who follow the list told of its jobs.
+    #[must_use]
+    pub fn with_notices(self, notices: Arc<dyn Notices>) -> Self {
+        Self { notices: Some(notices), ..self }
+    }
+
+    /// Has it noted which lists are written to.
+    #[must_use]
+    pub fn noting_in(self, written: WrittenLists) -> Self {
+        Self { written: Some(written), ..self }
     }
 
     /// Limits how many tasks of its own whoever acts may have in progress when it changes tasks. A claim says so for itself.
@@ -175,6 +176,16 @@ impl Yard {
         self.teams.as_ref()
     }
 
+    /// Returns what agents are told of their jobs.
+    pub(crate) fn notices(&self) -> Option<&Arc<dyn Notices>> {
+        self.notices.as_ref()
+    }
+
+    /// Returns the store, for somebody who keeps it.
+    pub(crate) fn shared_store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
     /// Returns what decides which leases have ended.
     pub fn world(&self) -> &dyn World {
         &*self.world
@@ -206,189 +217,13 @@ impl Yard {
         self.proof
     }
 
-    /// Tells a listener of every commit made through this yard, once, after it happened.
-    pub fn subscribe(&self, listener: Listener) -> Subscription {
-        self.events.subscribe(listener)
+    /// Returns whose departure is told with all that came back.
+    pub(crate) fn departing(&self) -> Option<&AgentName> {
+        self.departing.as_ref()
     }
 
-    /// Tells the log and the listeners of a commit.
-    fn publish(&self, event: Option<&Event>) {
-        let Some(event) = event else { return };
-        for entry in &event.entries {
-            let done = match (&entry.before, &entry.after) {
-                (None, _) => "created",
-                (_, None) => "removed",
-                (Some(_), Some(_)) => "changed",
-            };
-            tracing::info!(task = %entry.task, list = %event.list, revision = event.revision.0, op = %entry.op, "{done}");
-        }
-        self.events.publish(event);
-    }
-
-    /// Runs one transaction on the list and publishes what it did.
-    ///
-    /// The closure stages changes and returns its answer, or halts: then nothing has happened, whatever it had staged. It may
-    /// run several times, so it has no side effects. It may say more of the change in the signature it is given.
-    pub(crate) fn transact<T>(
-        &self,
-        op: Op,
-        mut change: impl FnMut(&mut dyn Txn, &mut Signature) -> Result<T, Halt>,
-    ) -> Result<Outcome<(T, Option<Event>)>, Error> {
-        let mut has_looked_again = false;
-        let attempt = || loop {
-            self.put_back_stale_writes();
-            let mut txn = self.open(&self.list)?;
-            let (mut signature, since) = (Signature::new(self.actor.clone(), op), txn.revision());
-            let answer = match change(&mut *txn, &mut signature) {
-                // What was judged may be what a stale write left there.
-                Err(Halt::Refused(refusal)) if !has_looked_again && txn.has_met_outside_writes()? => {
-                    drop(txn);
-                    has_looked_again = true;
-                    if !self.put_back_unrecorded_writes()? {
-                        return Err(Halt::Refused(refusal));
-                    }
-                    continue;
-                }
-                answer => answer?,
-            };
-            show_life(&mut *txn, self)?;
-            match txn.commit(&signature) {
-                Err(lost @ StoreError::Unavailable { .. }) => {
-                    if let Some(event) = self.commit_of(signature.attempt, since, lost)? {
-                        return Ok((answer, Some(event)));
-                    }
-                }
-                committed => return Ok((answer, committed?)),
-            }
-        };
-        let outcome = persist(attempt)?;
-        if let Outcome::Done((_, event)) = &outcome {
-            self.publish(event.as_ref());
-        }
-        Ok(outcome)
-    }
-
-    /// Returns what came of an attempt at a commit whose answer was lost; none where it did not happen. Fails as the commit did where
-    /// the store stays out of reach.
-    fn commit_of(&self, attempt: AttemptId, since: Revision, lost: StoreError) -> Result<Option<Event>, StoreError> {
-        for breath in 1..=ATTEMPTS {
-            tracing::warn!(error = %lost, "the answer to a commit was lost");
-            thread::sleep(BREATH * breath);
-            // Whoever has the turn knows: what was under way before has ended.
-            match self.store().write(&self.list) {
-                Err(StoreError::Unavailable { .. }) => {}
-                turn => {
-                    let _turn = turn?;
-                    let query = HistoryQuery { attempt: Some(attempt), since, ..HistoryQuery::default() };
-                    let entries = self.store.history(&self.list, &query)?;
-                    let event = |revision| Event { list: self.list.clone(), revision, entries: entries.clone() };
-                    return Ok(entries.first().map(|first| event(first.revision)));
-                }
-            }
-        }
-        Err(lost)
-    }
-
-    /// Opens a transaction in which every lease counts: what dead ones held has come back before.
-    fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        loop {
-            let mut txn = self.store().write(list)?;
-            let Some(signature) = stage_ended_leases(&mut *txn, self)? else { return Ok(txn) };
-            self.announce_end(&signature, txn.commit(&signature)?.as_ref());
-        }
-    }
-
-    /// Tells the listeners, and those who remain in a team, that leases of an agent have ended and its tasks came back. Whoever recorded
-    /// it tells, so that it is told once; no lock is held any more.
-    fn announce_end(&self, signature: &Signature, event: Option<&Event>) {
-        self.publish(event);
-        let is_told_later = self.departing.as_ref() == Some(&signature.actor);
-        if let (Some(notice), Some(_), false) = (&signature.remark.notice, event, is_told_later) {
-            self.tell_remaining(&signature.actor, notice, None);
-        }
-    }
-
-    /// Makes one transaction by itself until it ends otherwise than with a conflict, and publishes what it did.
-    pub(crate) fn commit_alone(
-        &self,
-        signature: &Signature,
-        mut stage: impl FnMut(&mut dyn Txn) -> Result<bool, StoreError>,
-    ) -> Result<bool, Error> {
-        let outcome = persist(|| {
-            let mut txn = self.open(&self.list)?;
-            Ok(if stage(&mut *txn)? { txn.commit(signature)? } else { None })
-        })?;
-        let Outcome::Done(event) = outcome else { return Ok(false) };
-        self.publish(event.as_ref());
-        Ok(event.is_some())
-    }
-
-    /// Makes one transaction by itself where nobody else is writing, and publishes what it did; none where somebody is.
-    pub(crate) fn try_commit_alone(
-        &self,
-        signature: &Signature,
-        stage: impl FnOnce(&mut dyn Txn) -> Result<bool, StoreError>,
-    ) -> Result<Option<bool>, StoreError> {
-        let Some(mut txn) = self.store().try_write(&self.list)? else { return Ok(None) };
-        let event = if stage(&mut *txn)? { txn.commit(signature)? } else { None };
-        self.publish(event.as_ref());
-        Ok(Some(event.is_some()))
-    }
-
-    /// Returns what dead leases hold, where nobody else is writing; returns whether anything came back.
-    pub(crate) fn try_return_ended_leases(&self) -> Result<bool, StoreError> {
-        let mut came_back = false;
-        while let Some(mut txn) = self.store().try_write(&self.list)? {
-            let Some(signature) = stage_ended_leases(&mut *txn, self)? else { break };
-            self.announce_end(&signature, txn.commit(&signature)?.as_ref());
-            came_back = true;
-        }
-        Ok(came_back)
-    }
-
-    /// Runs one transaction on two lists and publishes what it did, under the terms of [`Yard::transact`].
-    pub(crate) fn transact_both<T>(
-        &self,
-        op: Op,
-        from: &ListId,
-        into: &ListId,
-        mut change: impl FnMut(&mut dyn TxnPair) -> Result<T, Halt>,
-    ) -> Result<Outcome<(T, Events)>, Error> {
-        let attempt = || {
-            let mut pair = self.store().write_both(from, into)?;
-            let answer = change(&mut *pair)?;
-            Ok((answer, pair.commit(&Signature::new(self.actor.clone(), op))?))
-        };
-        Ok(persist(attempt)?.map(|(answer, events)| {
-            events.iter().for_each(|event| self.publish(event.as_ref()));
-            (answer, events)
-        }))
-    }
-}
-
-/// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
-fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
-    let started = Instant::now();
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        match attempt() {
-            Ok(done) => return Ok(Outcome::Done(done)),
-            Err(Halt::Refused(refusal)) => return Ok(Outcome::Refused(refusal)),
-            Err(Halt::Failed(StoreError::Conflict { task })) if attempts == ATTEMPTS => {
-                return Err(Error::TooManyConflicts { task, attempts });
-            }
-            Err(Halt::Failed(StoreError::Conflict { task })) => {
-                tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
-            }
-            Err(Halt::Failed(StoreError::Busy { by, waited })) if waited.is_zero() => {
-                if started.elapsed() > PATIENCE {
-                    return Err(StoreError::Busy { by, waited: started.elapsed() }.into());
-                }
-                tracing::debug!(%by, "starting over");
-                attempts -= 1;
-            }
-            Err(Halt::Failed(error)) => return Err(error.into()),
-        }
+    /// Notes which list was written to.
+    pub(crate) fn note_commit(&self, commit: &Event) {
+        self.written.iter().for_each(|written| written.note(commit));
     }
 }

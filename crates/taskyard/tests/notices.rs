@@ -41,9 +41,13 @@ mod forwarded_and_kept {
 
 mod left_by_a_job {
     use std::sync::Arc;
-    use std::sync::mpsc::channel;
+    use std::time::Instant;
 
+    use taskyard::Yard;
+    use taskyard::core::{AgentName, Rules};
     use taskyard::notices::{ForwardedNotices, MemoryNotices, Notices};
+    use taskyard::store::MemoryStore;
+    use taskyard::stream::{Cursor, Happening};
     use taskyard_testkit::PATIENCE;
     use taskyard_testkit::suite::notices::{ended_job, list};
 
@@ -69,11 +73,11 @@ mod left_by_a_job {
         let data = tempfile::tempdir().unwrap();
         let (here, there) = (left_by_jobs(data.path()), Arc::new(MemoryNotices::default()));
         let notices = ForwardedNotices::new(here.clone(), there.clone());
-        let (tell, heard) = channel();
-        let _following =
-            notices.follow(&list(), Box::new(move |notice| tell.send(notice.job.id.clone()).unwrap())).unwrap();
+        let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list(), AgentName::new("ana").unwrap());
+        let mut stream = yard.with_notices(Arc::new(notices)).follow(Cursor::now()).unwrap();
         here.queue(&ended_job(1)).unwrap();
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok(ended_job(1).id));
+        let told = stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();
+        assert!(matches!(&told, Some(Happening::JobEnded(notice)) if notice.job.id == ended_job(1).id), "{told:?}");
         assert_eq!(there.waiting(&list()).unwrap().len(), 1);
     }
 

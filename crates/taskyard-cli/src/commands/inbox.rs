@@ -1,13 +1,15 @@
 //! `taskyard inbox`
 
 use std::collections::HashSet;
-use std::sync::mpsc;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
+use taskyard::Yard;
 use taskyard::core::render::{Line, Tone, job_line, message_lines};
 use taskyard::core::tools::inbox_read;
-use taskyard::core::{AgentName, JobId, MessageKey};
+use taskyard::core::{JobId, MessageKey};
+use taskyard::stream::{Cursor, Happening, Interest};
 use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, TeamRefusal, Teams};
 
 use super::inbox_notices::JobNotices;
@@ -43,12 +45,6 @@ pub(crate) struct Inbox {
 /// So many sent messages are shown.
 const SENT: usize = 50;
 
-/// What there is to wait for.
-enum Word {
-    LookAgain,
-    ReaderLeft,
-}
-
 impl Inbox {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
@@ -63,7 +59,8 @@ impl Inbox {
         }
         let jobs = JobNotices::of(context)?;
         if self.follow {
-            return self.follow(&teams.lasting(), &context.actor()?, &jobs, output);
+            let yard = context.yard()?.with_teams(Arc::new(teams.lasting())).on(jobs.list().clone());
+            return self.follow(&yard, &teams.lasting(), &jobs, output);
         }
         let ended = jobs.take(&HashSet::new())?;
         let unfinished = jobs.unfinished()?;
@@ -118,25 +115,16 @@ impl Inbox {
         Ok(Exit::Done)
     }
 
-    fn follow(
-        &self,
-        teams: &Teams,
-        actor: &AgentName,
-        jobs: &JobNotices,
-        output: &mut Output,
-    ) -> Result<Exit, Problem> {
-        let (sender, receiver) = mpsc::channel();
-        let (left, ended) = (sender.clone(), sender.clone());
-        let first = sender.clone();
-        // The receiver lives as long as the subscriptions; past it nobody wants to know.
-        let _notices = jobs.follow(move || drop(ended.send(Word::LookAgain)))?;
+    fn follow(&self, yard: &Yard, teams: &Teams, jobs: &JobNotices, output: &mut Output) -> Result<Exit, Problem> {
+        let actor = yard.actor();
         // Also for whoever is in no team yet.
-        let _messages = teams.follow_agent(actor, Box::new(move |_| drop(sender.send(Word::LookAgain))))?;
-        when_reader_leaves(move || drop(left.send(Word::ReaderLeft)));
-        let _ = first.send(Word::LookAgain);
+        let interest = Interest { agents: false, ..Interest::in_all_of(yard.list_id(), [actor.clone()]) };
+        let mut stream = yard.follow_only(interest, Cursor::now())?;
+        let control = stream.control();
+        when_reader_leaves(move || control.stop());
         let mut shown: HashSet<MessageKey> = HashSet::new();
         let mut told: HashSet<JobId> = HashSet::new();
-        while let Ok(Word::LookAgain) = receiver.recv() {
+        loop {
             let ended = jobs.take(&told)?;
             for notice in &ended {
                 if output.is_terminal() && !output.is_json() {
@@ -153,8 +141,13 @@ impl Inbox {
             if let Ok(seat) = teams.seat(actor, self.team.as_deref())? {
                 self.show_new(teams, &seat, &mut shown, output)?;
             }
+            // What happens on the list is no message.
+            let is_news = |happening: &Happening| !matches!(happening, Happening::Commit(_));
+            let next = stream.find(|happening| happening.as_ref().map_or(true, is_news));
+            if next.transpose()?.is_none() {
+                return Ok(Exit::Done);
+            }
         }
-        Ok(Exit::Done)
     }
 
     fn show_new(

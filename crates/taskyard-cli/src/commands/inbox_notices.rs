@@ -9,7 +9,6 @@ use taskyard::core::render::{Look, job_line};
 use taskyard::core::{AgentName, ClientVersion, Job, JobId, ListId, Timestamp};
 use taskyard::jobs::Jobs;
 use taskyard::notices::{Notice, Notices};
-use taskyard::store::Subscription;
 
 use crate::context::Context;
 use crate::output::Output;
@@ -61,9 +60,9 @@ impl JobNotices {
         Ok(())
     }
 
-    /// Calls whenever something was queued on the list, until the subscription is dropped.
-    pub(super) fn follow(&self, call: impl Fn() + Send + 'static) -> Result<Subscription, Problem> {
-        Ok(self.notices.follow(&self.list, Box::new(move |_: &Notice| call()))?)
+    /// Returns the list whose jobs they are.
+    pub(super) fn list(&self) -> &ListId {
+        &self.list
     }
 
     /// Writes one for people, or for models in the client's words.

@@ -1,11 +1,13 @@
 //! Messages that come for the agents of connections.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use taskyard::core::AgentName;
 use taskyard::core::render::{escaping, said_in_words};
-use taskyard::core::{AgentName, MessageKey};
-use taskyard::teams::{Delivery, FollowedAgents, Seat, Teams};
+use taskyard::stream::{Cursor, Happening, Interest, Listening};
+use taskyard::teams::Delivery;
+use taskyard::{Error, Yard};
 
 use super::news::News;
 
@@ -33,15 +35,9 @@ pub(super) struct Agents(Arc<Mutex<HashSet<AgentName>>>);
 #[derive(Debug, Default)]
 pub(super) struct AgentsTold(Mutex<HashMap<AgentName, usize>>);
 
-/// Follows the inboxes of all agents of a server for the news: one watcher, however many they are, until it is dropped.
+/// Follows the inboxes of all agents of a server for the news: one stream, however many they are, until it is dropped.
 #[derive(Debug, Default)]
-pub(super) struct FollowingInboxes {
-    followed: OnceLock<Option<FollowedAgents>>,
-    /// The messages each of them was told of.
-    known: Arc<Mutex<Known>>,
-}
-
-type Known = HashMap<AgentName, HashSet<MessageKey>>;
+pub(super) struct FollowingInboxes(OnceLock<Option<Listening>>);
 
 impl Agents {
     /// Adds an agent; returns whether it is new. Beyond a number none is added.
@@ -89,45 +85,34 @@ impl AgentsTold {
 impl FollowingInboxes {
     /// Follows the inboxes of those that are told by now, whether they are in a team already or join one later, and of no others.
     /// A message is told once.
-    pub(super) fn keep_up(&self, teams: &Arc<Teams>, agents: &AgentsTold, news: &News) {
-        let followed = self.followed.get_or_init(|| {
-            let followed = teams.follow_agents(Box::new(teller(teams, &self.known, news)));
+    pub(super) fn keep_up(&self, yard: &Yard, agents: &AgentsTold, news: &News) {
+        let followed = self.0.get_or_init(|| {
+            let followed = follow(yard, news.clone());
             followed.inspect_err(|error| tracing::warn!(%error, "messages will not be told")).ok()
         });
-        let Some(followed) = followed else { return };
-        followed.follow_only(|| {
-            let agents = agents.all();
-            // Whoever comes back later is told anew of what waits.
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|agent, _| agents.contains(agent));
-            agents
-        });
-    }
-}
-
-/// Returns what looks at an agent's inbox, and tells of what was not there at its last look.
-fn teller(
-    teams: &Arc<Teams>,
-    known: &Arc<Mutex<Known>>,
-    news: &News,
-) -> impl Fn(&AgentName, Option<&Seat>) + Send + use<> {
-    let (teams, known, news) = (Arc::clone(teams), Arc::clone(known), news.clone());
-    move |agent, seat| {
-        let received = seat.and_then(|seat| teams.look_into(seat).ok()).unwrap_or_default();
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known.remove(agent).unwrap_or_default();
-        let is_new = |delivery: &&Delivery| !delivery.keys.iter().all(|key| before.contains(key));
-        let new: Vec<&Delivery> = received.deliveries.iter().filter(is_new).collect();
-        if !new.is_empty() {
-            news.tell_of_mail(NewMail { agent: agent.clone(), told: told(&new) });
-        }
-        let keys: HashSet<MessageKey> = received.deliveries.into_iter().flat_map(|delivery| delivery.keys).collect();
-        if !keys.is_empty() {
-            known.insert(agent.clone(), keys);
+        if let Some(followed) = followed {
+            followed.control().follow_inboxes(|| agents.all());
         }
     }
 }
 
-fn told(new: &[&Delivery]) -> String {
+/// Begins to follow inboxes, of nobody for now.
+fn follow(yard: &Yard, news: News) -> Result<Listening, Error> {
+    let stream = yard.follow_only(Interest::in_inboxes([]), Cursor::now())?;
+    stream.listen_to_bursts(move |happenings| {
+        let mut new: BTreeMap<AgentName, Vec<Delivery>> = BTreeMap::new();
+        for happening in happenings {
+            if let Happening::Message { agent, delivery, .. } = happening {
+                new.entry(agent).or_default().push(*delivery);
+            }
+        }
+        for (agent, deliveries) in new {
+            news.tell_of_mail(NewMail { agent, told: told(&deliveries) });
+        }
+    })
+}
+
+fn told(new: &[Delivery]) -> String {
     match new {
         [one] => {
             let message = &one.message;

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskyard::core::{Event, TaskId};
-use taskyard::notices::{Notice, Notices};
-use taskyard::store::Subscription;
+use taskyard::stream::{Cursor, Happening, Interest, Listening};
 use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -22,7 +21,7 @@ pub(super) struct News(broadcast::Sender<Word>);
 
 /// Follows one list for the news, until it is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Following(Mutex<Option<[Subscription; 2]>>);
+pub(super) struct Following(Mutex<Option<Listening>>);
 
 /// Hears what changed.
 #[derive(Debug)]
@@ -81,23 +80,25 @@ impl News {
 
 impl Following {
     /// Begins to follow a yard's list, where that has not begun.
-    pub(super) fn begin(&self, yard: &Yard, notices: &dyn Notices, news: &News) -> Result<(), Error> {
+    pub(super) fn begin(&self, yard: &Yard, news: &News) -> Result<(), Error> {
         let mut following = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if following.is_some() {
             return Ok(());
         }
-        let since = yard.store().read(yard.list_id())?.revision();
-        let sender = news.0.clone();
-        let listener = move |event: &Event| drop(sender.send(Word::Commit(Arc::new(event.clone()))));
-        let commits = yard.store().watch(yard.list_id(), since, Box::new(listener))?;
-        let sender = news.0.clone();
-        let ended = notices.follow(yard.list_id(), Box::new(move |_: &Notice| drop(sender.send(Word::Notice))));
+        let commits = Interest::in_list(yard.list_id());
+        let stream = yard.follow_only(Interest { jobs: true, ..commits.clone() }, Cursor::now());
         // Without notifications the list is still worth following.
-        let ended = ended.unwrap_or_else(|error| {
+        let stream = stream.or_else(|error| {
             tracing::warn!(%error, "notifications will not be told at once");
-            Subscription::new(|| {})
-        });
-        *following = Some([commits, ended]);
+            yard.follow_only(commits, Cursor::now())
+        })?;
+        let sender = news.0.clone();
+        // Without connections there is nobody to tell.
+        *following = Some(stream.listen(move |happening| match happening {
+            Happening::Commit(event) => drop(sender.send(Word::Commit(Arc::new(event)))),
+            Happening::JobEnded(_) => drop(sender.send(Word::Notice)),
+            _ => {}
+        })?);
         Ok(())
     }
 }

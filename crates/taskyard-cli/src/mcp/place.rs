@@ -170,7 +170,7 @@ impl Place {
 
     /// Begins to tell of changes, where that has not begun.
     pub(super) fn follow(&self, news: &News) -> Result<(), Error> {
-        self.following.begin(&self.yard, self.notices(), news)
+        self.following.begin(&self.yard, news)
     }
 
     /// Returns what agents are told of their jobs.
@@ -221,8 +221,8 @@ impl Place {
 
     /// Tells the agents of a server of their messages: those there are by now, and no others.
     pub(super) fn follow_inboxes(&self, agents: &AgentsTold, news: &News) {
-        if let Some(teams) = self.yard.teams() {
-            self.following_inboxes.keep_up(teams, agents, news);
+        if self.yard.teams().is_some() {
+            self.following_inboxes.keep_up(&self.yard, agents, news);
         }
     }
 

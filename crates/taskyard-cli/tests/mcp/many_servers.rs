@@ -1,6 +1,7 @@
 //! Many servers on one list: those that have nothing to guard and nobody to tell leave its writers alone.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,19 @@ fn ticks(servers: &[Piped]) -> u64 {
     servers.iter().map(of).sum()
 }
 
+/// Waits until servers have done what they do as they come up.
+fn until_quiet(servers: &[Piped]) {
+    let mut before = ticks(servers);
+    loop {
+        std::thread::sleep(Duration::from_millis(300));
+        let now = ticks(servers);
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+}
+
 #[test]
 fn idle_servers_do_nothing_for_the_writes_of_others() {
     let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
@@ -53,6 +67,7 @@ fn idle_servers_do_nothing_for_the_writes_of_others() {
         assert!(server.call("TaskList", json!({})).contains("one"));
     }
     write(&served);
+    until_quiet(&servers);
     let (mut best, mut best_alone, mut computed, mut computed_idle) = (Duration::MAX, Duration::MAX, 0, 0);
     for _ in 0..ROUNDS {
         let before = ticks(&servers);
@@ -85,10 +100,12 @@ fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     home.ask("create One");
     let mut server = Piped::start(&home, "--as ana").initialized();
+    // Whoever follows the list watches its journal, too.
+    let inode = fs::metadata(home.sidecar("L")).unwrap().ino();
     let watches = |server: &Piped| {
-        let open = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
-        let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
-        open.flatten().any(|thread| name(thread).trim() == "taskyard-watch")
+        let open = fs::read_dir(format!("/proc/{}/fdinfo", server.pid())).unwrap();
+        let text = |file: fs::DirEntry| fs::read_to_string(file.path()).unwrap_or_default();
+        open.flatten().any(|file| text(file).contains(&format!(" ino:{inode:x} ")))
     };
     let until = |server: &Piped, wanted: bool| {
         let started = Instant::now();
@@ -103,4 +120,38 @@ fn a_server_follows_the_list_while_it_guards_a_claim_and_no_longer() {
     until(&server, true);
     server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
     until(&server, false);
+}
+
+/// The last of many followers is told within this.
+const TOLD_WITHIN: Duration = Duration::from_millis(100);
+
+#[test]
+fn the_last_of_many_followers_is_told_at_once_and_each_has_one_inotify_instance() {
+    let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+    let count = Scale::from_environment(0.2).of(50).max(8);
+    let writer = yard(&home, "L");
+    let mut servers: Vec<Piped> = (0..count).map(|_| Piped::start(&home, "--as follower").initialized()).collect();
+    for server in &mut servers {
+        server.ask("resources/subscribe", json!({ "uri": "taskyard://list" }));
+        // What was said before is no news of what happens now.
+        server.call("TaskList", json!({}));
+    }
+    let mut best = Duration::MAX;
+    for round in 0..8 {
+        let started = Instant::now();
+        let patch = Patch { subject: Some(format!("round {round}")), ..Patch::default() };
+        writer.update(&TaskId::number(1), Update { patch, ..Update::default() }).unwrap().done().unwrap();
+        for server in &mut servers {
+            while server.message().unwrap()["method"] != "notifications/resources/updated" {}
+        }
+        best = best.min(started.elapsed());
+    }
+    let instances = |server: &Piped| {
+        let open = fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().flatten();
+        let leads_to = |file: fs::DirEntry| fs::read_link(file.path()).unwrap_or_default();
+        open.map(leads_to).filter(|place| place.to_string_lossy().contains("inotify")).count()
+    };
+    println!("{count} followers: the last was told after {best:?}");
+    assert!(servers.iter().all(|server| instances(server) == 1));
+    assert!(best < TOLD_WITHIN, "the last of {count} was told after {best:?}");
 }

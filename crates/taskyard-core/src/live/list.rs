@@ -112,6 +112,11 @@ impl LiveList {
         tasks
     }
 
+    /// Returns how many bytes the tasks take as they are kept, without what is known of how they hang together.
+    pub fn size(&self) -> usize {
+        self.records.iter().filter_map(|record| record.facts.as_ref()).map(|facts| facts.image.bytes().len()).sum()
+    }
+
     /// Returns the id of every task, by rising number and then by name.
     pub fn ids(&self) -> impl Iterator<Item = TaskId> {
         let is_there = |slot: &&Slot| self.records[**slot as usize].facts.is_some();

@@ -9,12 +9,16 @@ use std::collections::HashSet;
 use std::env;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
-use taskyard::core::{AgentName, MessageKey, Rules};
+use taskyard::Yard;
+use taskyard::core::{AgentName, ListId, MessageKey, Rules};
+use taskyard::store::MemoryStore;
+use taskyard::stream::{AlreadyTold, Cursor, Interest};
 use taskyard::teams::{FileTeamsOptions, Letter, Seat, TeamCaller, Teams};
 
 fn main() {
@@ -55,14 +59,12 @@ fn read(client: &str, data: &str, name: &str, dies_after: Option<usize>) {
     let (teams, seat) = seat(client, data, name);
     let (sender, receiver) = channel();
     let moved = sender.clone();
-    let _subscription = teams
-        .follow(
-            &seat,
-            Box::new(move || {
-                let _ = moved.send(false);
-            }),
-        )
-        .unwrap();
+    let store = Arc::new(MemoryStore::new(Rules::Strict));
+    let yard = Yard::new(store, ListId::new("none").unwrap(), AgentName::new(name).unwrap());
+    let interest = Interest::in_inboxes([yard.actor().clone()]);
+    let since = Cursor { messages: AlreadyTold::nothing(), ..Cursor::now() };
+    let stream = yard.with_teams(Arc::new(teams.lasting())).follow_only(interest, since).unwrap();
+    let _listening = stream.listen(move |_| moved.send(false).unwrap_or_default()).unwrap();
     thread::spawn(move || {
         let _ = io::stdin().read_to_end(&mut Vec::new());
         let _ = sender.send(true);

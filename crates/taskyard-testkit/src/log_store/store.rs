@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules};
+use taskyard::core::{Entry, Lease, ListId, Moment, Rules};
 use taskyard::store::kit::{Followed, StagedPair, StagedTxn, StateSnapshot, select, watch};
 use taskyard::store::{
-    HistoryQuery, ListInfo, Listener, Snapshot, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
+    HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair,
 };
 
 use super::log::Log;
@@ -60,8 +60,8 @@ impl Store for LogStore {
         self.log.caught_up(|lists| select(lists.journal(list), query))
     }
 
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        watch(Arc::new(FollowedList { log: Arc::clone(&self.log), list: list.clone() }), since, to)
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        Ok(watch(Arc::new(FollowedList { log: Arc::clone(&self.log), list: list.clone() }), moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Instant;
 
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use taskyard::core::{AgentName, ListId, Revision, Rules, TaskId};
 use taskyard::operations::{MergeWhich, NewTask, OwnerChange, Patch, RestoreWhich, UndoRange, Update};
+use taskyard::stream::{Cursor, Happening, Interest, Stream};
 use taskyard::{Outcome, Yard};
 
 use super::invariants::{Replay, edges_are_in_order};
 use super::steps::{Step, sequences};
-use crate::{Opened, Scale, images};
+use crate::{Opened, PATIENCE, Scale, images};
 
 /// Plays random sequences of operations in these rules, and checks the invariants after each: edges two-sided and without
 /// circles (in strict rules), ids never reused, the journal replays to the present state, undoing the newest revision brings
@@ -34,6 +36,7 @@ pub fn random_operations_keep_the_invariants<T: Into<Opened>>(
             player.play(step);
         }
         player.check_from_the_beginning();
+        player.check_what_was_told();
         Ok(())
     });
     if let Err(failure) = played {
@@ -53,8 +56,7 @@ struct Player {
     /// The revisions the steps made, without those of taking back and bringing again.
     made: Vec<Revision>,
     replays: [Replay; 2],
-    told: Arc<Mutex<Vec<Revision>>>,
-    _subscription: taskyard::store::Subscription,
+    stream: Stream,
     _opened: Opened,
 }
 
@@ -63,13 +65,7 @@ impl Player {
         let list = ListId::new("home").unwrap();
         let actor = AgentName::new("player").unwrap();
         let yard = Yard::new(Arc::clone(&opened.store), list.clone(), actor).with_rules(rules);
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&told);
-        let subscription = yard.subscribe(Box::new(move |event| {
-            if event.list == list {
-                heard.lock().unwrap().push(event.revision);
-            }
-        }));
+        let stream = yard.follow_only(Interest::in_list(&list), Cursor::after(&list, Revision(0))).unwrap();
         let away = ListId::new("away").unwrap();
         Self {
             replays: [Replay::of(yard.list_id()), Replay::of(&away)],
@@ -79,8 +75,7 @@ impl Player {
             given_out: HashSet::new(),
             given_out_away: HashSet::new(),
             made: Vec::new(),
-            told,
-            _subscription: subscription,
+            stream,
             _opened: opened,
         }
     }
@@ -121,9 +116,15 @@ impl Player {
                 edges_are_in_order(&self.yard.store().read(list).unwrap().tasks().unwrap());
             }
         }
-        let told = self.told.lock().unwrap();
-        let every: Vec<Revision> = (1..=self.revision().0).map(Revision).collect();
-        assert_eq!(*told, every, "each commit is told once, in order");
+    }
+
+    /// Whoever followed was told each commit once, in order.
+    fn check_what_was_told(&mut self) {
+        for revision in 1..=self.revision().0 {
+            let told = self.stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();
+            assert!(matches!(&told, Some(Happening::Commit(event)) if event.revision.0 == revision), "{told:?}");
+        }
+        assert_eq!(self.stream.try_next().unwrap(), None);
     }
 
     /// Plays the whole journal once more.

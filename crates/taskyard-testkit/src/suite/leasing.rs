@@ -1,14 +1,15 @@
 //! Leases: given out with a commit, ended with a commit, renewed without one.
 
 use std::slice;
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use taskyard::Yard;
 use taskyard::core::{
-    AgentName, Event, Holder, Image, Lease, ListId, Moment, Op, ProcessMark, Revision, Rules, Status, Task, Timestamp,
-    Token,
+    AgentName, Holder, Image, Lease, ListId, Moment, Op, ProcessMark, Revision, Rules, Status, Task, Timestamp, Token,
 };
 use taskyard::store::{HistoryQuery, NewLease, Txn};
+use taskyard::stream::{Cursor, Happening, Interest};
 
 use super::samples::{CLIENT, Open, id, list, task};
 use crate::{Opened, PATIENCE, build, commit, finishes, signature};
@@ -210,12 +211,8 @@ pub fn a_lease_ends_when_its_task_moves_to_another_list(open: &Open) {
 pub fn a_commit_with_only_leases_is_no_revision(open: &Open) {
     let opened = open(Rules::Strict);
     build::fill(&*opened.store, &list(), "1 in_progress ana");
-    let (send, told) = channel();
-    let send = std::sync::Mutex::new(send);
-    let listener = move |event: &Event| {
-        let _ = send.lock().unwrap().send(event.revision);
-    };
-    let _subscription = opened.store.watch(&list(), revision(&opened), Box::new(listener)).unwrap();
+    let yard = Yard::new(Arc::clone(&opened.store), list(), AgentName::new("follower").unwrap());
+    let mut stream = yard.follow_only(Interest::in_list(&list()), Cursor::now()).unwrap();
     type Change = fn(&mut dyn Txn);
     let changes: [(Change, usize); 3] = [
         (|txn| drop(txn.grant(new_lease(1)).unwrap()), 1),
@@ -230,7 +227,8 @@ pub fn a_commit_with_only_leases_is_no_revision(open: &Open) {
     assert_eq!(opened.store.history(&list(), &HistoryQuery::default()).unwrap().len(), 1);
     // The next commit is the first that anybody hears of.
     let next = commit(&*opened.store, &list(), |txn| txn.put(task(2, "x")).unwrap()).unwrap();
-    assert_eq!(told.recv_timeout(PATIENCE), Ok(next.revision));
+    let told = stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();
+    assert!(matches!(&told, Some(Happening::Commit(event)) if event.revision == next.revision), "{told:?}");
 }
 
 /// A renewal changes the end of the lease it is for, and nothing where that lease is gone.

@@ -2,12 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::time::Instant;
 
+use taskyard::Yard;
 use taskyard::core::{
-    AgentName, ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobUsage, ListId, Timestamp,
+    AgentName, ClientVersion, Farewell, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobUsage, ListId, Revision,
+    Rules, Timestamp,
 };
 use taskyard::notices::{Notice, NoticeBoard, Notices};
+use taskyard::store::MemoryStore;
+use taskyard::stream::{Cursor, Happening, Stream};
 
 use crate::PATIENCE;
 
@@ -22,6 +26,7 @@ macro_rules! notices_suite {
             what_somebody_stopped_is_no_news
             what_was_heard_meanwhile_is_not_told
             followers_hear_of_what_is_queued_from_then_on
+            followers_go_on_where_they_stopped
             a_board_sees_what_was_queued_since
         }
     };
@@ -136,19 +141,44 @@ pub fn what_was_heard_meanwhile_is_not_told(notices: &Arc<dyn Notices>) {
     assert!(again[0].delivered.is_some());
 }
 
-/// Of what was queued before, and of other lists, they hear nothing; and nothing any more when their subscription is dropped.
+/// Of what was queued before, and of other lists, they hear nothing.
 pub fn followers_hear_of_what_is_queued_from_then_on(notices: &Arc<dyn Notices>) {
     notices.queue(&ended(1, JobEnding::Exited(0))).unwrap();
-    let (tell, heard) = channel();
-    let following = notices.follow(&list(), Box::new(move |notice| tell.send(notice.job.id.clone()).unwrap())).unwrap();
+    let mut stream = follow(notices, Cursor::now());
     notices.queue(&Job { list: ListId::new("M").unwrap(), ..ended(2, JobEnding::Exited(0)) }).unwrap();
     for number in [3, 4] {
         notices.queue(&ended(number, JobEnding::Exited(0))).unwrap();
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok(job_id(number)));
+        assert_eq!(next_ended(&mut stream), job_id(number));
     }
-    drop(following);
-    notices.queue(&ended(5, JobEnding::Exited(0))).unwrap();
-    assert!(heard.recv().is_err(), "nobody is left to tell");
+}
+
+/// Whoever begins with nothing told hears what waits; whoever goes on where somebody stopped hears what that one has not heard.
+pub fn followers_go_on_where_they_stopped(notices: &Arc<dyn Notices>) {
+    for number in [1, 2, 3] {
+        notices.queue(&ended(number, JobEnding::Exited(0))).unwrap();
+    }
+    notices.acknowledge(&[job_id(1)]).unwrap();
+    let mut first = follow(notices, Cursor::after(&list(), Revision(0)));
+    assert_eq!(next_ended(&mut first), job_id(2));
+    let cursor = first.cursor();
+    drop(first);
+    notices.queue(&ended(4, JobEnding::Exited(0))).unwrap();
+    let mut second = follow(notices, cursor);
+    assert_eq!([next_ended(&mut second), next_ended(&mut second)], [job_id(3), job_id(4)]);
+    assert_eq!(second.try_next().unwrap(), None);
+}
+
+fn follow(notices: &Arc<dyn Notices>, since: Cursor) -> Stream {
+    let store = Arc::new(MemoryStore::new(Rules::Strict));
+    let yard = Yard::new(store, list(), AgentName::new("ana").unwrap()).with_notices(Arc::clone(notices));
+    yard.follow(since).unwrap()
+}
+
+fn next_ended(stream: &mut Stream) -> JobId {
+    match stream.next_before(Some(Instant::now() + PATIENCE)).unwrap() {
+        Some(Happening::JobEnded(notice)) => notice.job.id,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// It knows without looking that nothing has changed, and never misses that something has.

@@ -1,19 +1,35 @@
 //! Hearing of commits.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use taskyard::core::{Entry, Event, Revision, Rules, Task, TaskId};
-use taskyard::store::{HistoryQuery, Listener, Subscription};
+use taskyard::Yard;
+use taskyard::core::{AgentName, Entry, Event, Revision, Rules, Task, TaskId};
+use taskyard::store::HistoryQuery;
+use taskyard::stream::{Cursor, Happening, Interest, Listening};
 
 use super::samples::{Open, id, list, task};
 use crate::{Opened, PATIENCE, Random, Scale, commit};
 
-fn listen(opened: &Opened, since: u64) -> (Subscription, Receiver<Event>) {
+fn listen(opened: &Opened, since: u64) -> (Listening, Receiver<Event>) {
     let (listener, heard) = sending();
-    (opened.store.watch(&list(), Revision(since), listener).unwrap(), heard)
+    (follow(opened, since, listener), heard)
 }
+
+fn follow(opened: &Opened, since: u64, to: Listener) -> Listening {
+    let yard = Yard::new(Arc::clone(&opened.store), list(), AgentName::new("follower").unwrap());
+    let since = Cursor::after(&list(), Revision(since));
+    let stream = yard.follow_only(Interest::in_list(&list()), since).unwrap();
+    let listener = move |happening| match happening {
+        Happening::Commit(event) => to(&event),
+        other => panic!("{other:?} was not asked for"),
+    };
+    stream.listen(listener).unwrap()
+}
+
+/// Hears of a commit.
+type Listener = Box<dyn Fn(&Event) + Send>;
 
 fn sending() -> (Listener, Receiver<Event>) {
     let (send, receive) = channel();
@@ -85,7 +101,7 @@ pub fn a_panicking_listener_harms_nobody(open: &Open) {
         report(event);
         panic!("on purpose");
     };
-    let _panicking = opened.store.watch(&list(), Revision(0), Box::new(panicking)).unwrap();
+    let _panicking = follow(&opened, 0, Box::new(panicking));
     let (_subscription, heard) = listen(&opened, 0);
     (1..=3).for_each(|number| drop(make(&opened, number)));
     assert_eq!(hear(&heard, 3), [1, 2, 3]);

@@ -1,22 +1,44 @@
-//! Being told that something is new.
+//! Being told what is written, and who comes and goes.
 
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
+use std::time::Instant;
 
-use taskyard::teams::Seat;
+use taskyard::Yard;
+use taskyard::core::{ListId, Rules};
+use taskyard::store::MemoryStore;
+use taskyard::stream::{AlreadyTold, Cursor, Happening, Stream};
 
-use super::samples::{OpenTeams, agent, keys, make, new_member, seat, send, texts};
-use crate::{PATIENCE, Scale};
+use super::samples::{OpenTeams, agent, keys, make, new_member, seat, send};
+use crate::{OpenedTeams, PATIENCE, Scale};
 
-/// Whoever looks whenever it is told, and never by itself, misses no message.
+/// Follows what is written to an agent, and who comes and goes in the team that the suite plays with.
+fn follow(opened: &OpenedTeams, name: &str, since: Cursor) -> Stream {
+    let store = Arc::new(MemoryStore::new(Rules::Strict));
+    let yard = Yard::new(store, ListId::new("alpha").unwrap(), agent(name)).with_teams(Arc::new(opened.teams()));
+    yard.follow(since).unwrap()
+}
+
+/// Returns the next thing in a few words.
+fn next(stream: &mut Stream) -> String {
+    match stream.next_before(Some(Instant::now() + PATIENCE)).unwrap() {
+        Some(Happening::Message { agent, delivery, .. }) => format!("{agent}: {}", delivery.message.text),
+        Some(Happening::AgentCame { team, member }) => format!("{} came to {team}", member.name),
+        Some(Happening::AgentWent { team, name }) => format!("{name} went from {team}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn from_the_beginning() -> Cursor {
+    Cursor { messages: AlreadyTold::nothing(), ..Cursor::now() }
+}
+
+/// Whoever reads what it is told, and never looks by itself, misses no message, also where it acknowledges what it has.
 pub fn who_follows_misses_no_message(open: &OpenTeams) {
     let opened = open();
     make(&opened.teams(), &["ana"]);
     let count = Scale::from_environment(0.1).of(200);
-    let (had, all) = channel();
-    let (reader, ana) = (opened.teams(), seat(&opened.teams(), "ana"));
-    let follower = opened.teams();
     let sender = opened.clone();
     let sending = thread::spawn(move || {
         let teams = sender.teams();
@@ -24,60 +46,86 @@ pub fn who_follows_misses_no_message(open: &OpenTeams) {
             send(&teams, "boss", "ana", &number.to_string());
         }
     });
-    let following = follower.follow(
-        &ana.clone(),
-        Box::new(move || {
-            let received = reader.receive(&ana).unwrap();
-            reader.acknowledge(&ana, &keys(&received)).unwrap();
-            texts(&received).into_iter().for_each(|text| drop(had.send(text)));
-        }),
-    );
-    let _following = following.unwrap();
+    let (reader, ana) = (opened.teams(), seat(&opened.teams(), "ana"));
+    let mut stream = follow(&opened, "ana", from_the_beginning());
     for number in 0..count {
-        assert_eq!(all.recv_timeout(PATIENCE).unwrap(), number.to_string());
+        assert_eq!(next(&mut stream), format!("ana: {number}"));
+        if number % 10 == 9 {
+            let mut received = reader.receive(&ana).unwrap();
+            // What came meanwhile was not told yet.
+            received.deliveries.retain(|one| one.message.text.parse::<usize>().unwrap() <= number);
+            reader.acknowledge(&ana, &keys(&received)).unwrap();
+        }
     }
     sending.join().unwrap();
 }
 
-/// Whoever is in no team yet is told when it has joined one, and of what is written to it then.
-pub fn who_joins_later_is_told_from_then_on(open: &OpenTeams) {
-    let opened = open();
-    let teams = opened.teams();
-    let (tell, told) = channel();
-    let reader = opened.teams();
-    let look = move |seat: Option<&Seat>| {
-        let texts = seat.map(|seat| texts(&reader.look_into(seat).unwrap()));
-        let _ = tell.send(texts);
-    };
-    let _following = opened.teams().follow_agent(&agent("ana"), Box::new(look)).unwrap();
-    let wait_for = |wanted: Option<Vec<String>>| {
-        while told.recv_timeout(PATIENCE).unwrap() != wanted {}
-    };
-    wait_for(None);
-    let team = make(&teams, &[]);
-    teams.join(&team, &new_member("ana")).unwrap().unwrap();
-    wait_for(Some(Vec::new()));
-    send(&teams, "boss", "ana", "hello");
-    wait_for(Some(vec!["hello".into()]));
-    let ana = seat(&teams, "ana");
-    teams.leave(&ana).unwrap().unwrap();
-    wait_for(None);
-}
-
-/// A dropped subscription calls nobody any more.
-pub fn a_dropped_subscription_hears_no_more(open: &OpenTeams) {
+/// What waits is told to whoever was told nothing; from now on means that it is not; and one goes on where another stopped.
+pub fn who_follows_begins_where_it_says(open: &OpenTeams) {
     let opened = open();
     let teams = opened.teams();
     make(&teams, &["ana"]);
-    let ana = seat(&teams, "ana");
-    let (tell, told) = channel();
-    let following = teams.follow(&ana, Box::new(move || tell.send(()).unwrap_or_default())).unwrap();
-    told.recv_timeout(PATIENCE).unwrap();
-    drop(following);
-    while told.try_recv().is_ok() {}
+    send(&teams, "boss", "ana", "one");
+    send(&teams, "boss", "ana", "two");
+    let mut from_now_on = follow(&opened, "ana", Cursor::now());
+    let mut first = follow(&opened, "ana", from_the_beginning());
+    assert_eq!(next(&mut first), "ana: one");
+    let cursor = first.cursor();
+    drop(first);
+    send(&teams, "boss", "ana", "three");
+    let mut second = follow(&opened, "ana", cursor);
+    assert_eq!([next(&mut second), next(&mut second)], ["ana: two", "ana: three"]);
+    assert_eq!(next(&mut from_now_on), "ana: three");
+}
+
+/// Whoever is in no team yet is told when it has joined one, and of what is written to it then, and that it has left.
+pub fn who_joins_later_is_told_from_then_on(open: &OpenTeams) {
+    let opened = open();
+    let teams = opened.teams();
+    let mut stream = follow(&opened, "ana", Cursor::now());
+    let team = make(&teams, &[]);
+    let name = &team.name;
+    assert_eq!(next(&mut stream), format!("team-lead came to {name}"));
+    teams.join(&team, &new_member("ana")).unwrap().unwrap();
+    assert_eq!(next(&mut stream), format!("ana came to {name}"));
     send(&teams, "boss", "ana", "hello");
+    assert_eq!(next(&mut stream), "ana: hello");
+    teams.leave(&seat(&teams, "ana")).unwrap().unwrap();
+    assert_eq!(next(&mut stream), format!("ana went from {name}"));
+}
+
+/// Whose messages are told can change while somebody waits for them; whoever comes back is told anew of what waits.
+pub fn others_come_to_be_followed(open: &OpenTeams) {
+    let opened = open();
+    let teams = opened.teams();
+    make(&teams, &["ana", "ben"]);
+    send(&teams, "boss", "ben", "one");
+    let mut stream = follow(&opened, "ana", Cursor::now());
+    let control = stream.control();
+    control.follow_inboxes(|| [agent("ben")].into());
+    assert_eq!(next(&mut stream), "ben: one");
+    control.follow_inboxes(|| [agent("ana")].into());
+    send(&teams, "boss", "ana", "two");
+    assert_eq!(next(&mut stream), "ana: two");
+    control.follow_inboxes(|| [agent("ana"), agent("ben")].into());
+    assert_eq!(next(&mut stream), "ben: one");
+    control.stop();
+    assert_eq!(stream.next_before(None).unwrap(), None);
+}
+
+/// A listener that is dropped is called no more.
+pub fn a_dropped_listener_hears_no_more(open: &OpenTeams) {
+    let opened = open();
+    let teams = opened.teams();
+    make(&teams, &["ana"]);
+    let (tell, told) = channel();
+    let listening = follow(&opened, "ana", Cursor::now()).listen(move |_| tell.send(()).unwrap_or_default()).unwrap();
+    send(&teams, "boss", "ana", "hello");
+    told.recv_timeout(PATIENCE).unwrap();
+    drop(listening);
+    send(&teams, "boss", "ana", "again");
     // Whoever could still be told is gone, and its end of the channel with it.
-    assert!(told.recv_timeout(PATIENCE).is_err_and(|error| error == std::sync::mpsc::RecvTimeoutError::Disconnected));
+    assert_eq!(told.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
 }
 
 /// A listener that panics is called again.
@@ -86,14 +134,14 @@ pub fn a_panicking_listener_is_called_again(open: &OpenTeams) {
     let teams = opened.teams();
     make(&teams, &["ana"]);
     let (tell, told) = channel();
-    let is_first = Arc::new(Mutex::new(true));
-    let look = move || {
+    let mut is_first = true;
+    let listener = move |_| {
         tell.send(()).unwrap();
-        let was_first = std::mem::replace(&mut *is_first.lock().unwrap(), false);
-        assert!(!was_first, "as this test wants it");
+        assert!(!std::mem::replace(&mut is_first, false), "as this test wants it");
     };
-    let _following = teams.follow(&seat(&teams, "ana"), Box::new(look)).unwrap();
-    told.recv_timeout(PATIENCE).unwrap();
+    let _listening = follow(&opened, "ana", Cursor::now()).listen(listener).unwrap();
     send(&teams, "boss", "ana", "hello");
+    told.recv_timeout(PATIENCE).unwrap();
+    send(&teams, "boss", "ana", "again");
     told.recv_timeout(PATIENCE).unwrap();
 }

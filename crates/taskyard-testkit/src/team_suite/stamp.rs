@@ -48,7 +48,9 @@ macro_rules! team_suite {
         $crate::team_tests! { following
             who_follows_misses_no_message
             who_joins_later_is_told_from_then_on
-            a_dropped_subscription_hears_no_more
+            a_dropped_listener_hears_no_more
+            others_come_to_be_followed
+            who_follows_begins_where_it_says
             a_panicking_listener_is_called_again
         }
     };

@@ -44,6 +44,7 @@ fn advice(error: &Error) -> &'static str {
             | StoreError::Journal { .. }
             | StoreError::NewerJournal { .. },
         )
+        | Error::Notices(_)
         | Error::Team(_)
         | Error::Todos(_)
         | Error::Jobs(_) => "Repeating the call will not help: tell the user.",

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::leasing::{CLOCK_MARGIN, LeaseState};
-use taskyard_core::{Event, Moment, ProcessMark};
+use taskyard_core::{Lease, Moment, ProcessMark};
 
-use super::bell::{Bell, Sleeper};
-use crate::store::{StoreError, Subscription};
+use super::bell::{Bell, Sleeper, Wakened};
+use crate::store::StoreError;
+use crate::stream::{Cursor, Interest, Stream};
 use crate::{Error, Yard};
 
 /// However quiet it is, leases are looked at this often: one may have been given without a change of any task.
@@ -32,36 +33,41 @@ pub enum Woken {
 pub struct Alarm {
     sleeper: Sleeper,
     /// What tells of changes of the list, while that is wanted.
-    subscription: Option<Subscription>,
+    stream: Option<Stream>,
 }
 
 impl Alarm {
     /// Sets the alarm on a yard's list: what happens from now on wakes the sleeper.
     pub fn set(yard: &Yard) -> Result<Self, Error> {
+        Self::for_interest(yard, Interest::in_list(yard.list_id()))
+    }
+
+    /// Sets the alarm on what somebody wants to know of: what happens from now on wakes the sleeper.
+    pub(crate) fn for_interest(yard: &Yard, interest: Interest) -> Result<Self, Error> {
         let mut alarm = Self::by_the_clock()?;
-        alarm.follow(yard)?;
+        alarm.follow_what(yard, interest)?;
         Ok(alarm)
     }
 
     /// Returns an alarm that only the clock, the end of processes and its bell wake the sleeper by, whatever happens to the list.
     pub(super) fn by_the_clock() -> Result<Self, Error> {
-        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, subscription: None })
+        Ok(Self { sleeper: Sleeper::new().map_err(failed)?, stream: None })
     }
 
     /// Has changes of a yard's list wake the sleeper from now on.
     pub(super) fn follow(&mut self, yard: &Yard) -> Result<(), Error> {
-        if self.subscription.is_none() {
-            let since = yard.store().read(yard.list_id())?.revision();
-            let bell = self.sleeper.bell().clone();
-            let listener = Box::new(move |_: &Event| bell.ring());
-            self.subscription = Some(yard.store().watch(yard.list_id(), since, listener)?);
-        }
+        if self.stream.is_some() { Ok(()) } else { self.follow_what(yard, Interest::in_list(yard.list_id())) }
+    }
+
+    fn follow_what(&mut self, yard: &Yard, interest: Interest) -> Result<(), Error> {
+        let bell = self.sleeper.bell().clone();
+        self.stream = Some(yard.follow_waking(interest, Cursor::now(), Box::new(move || bell.nudge()))?);
         Ok(())
     }
 
     /// Lets the sleeper sleep through changes of the list.
     pub(super) fn follow_no_longer(&mut self) {
-        self.subscription = None;
+        self.stream = None;
     }
 
     /// Returns what wakes the sleeper from elsewhere.
@@ -71,32 +77,63 @@ impl Alarm {
 
     /// Sleeps until the list changes, a lease may have ended, or the time is over.
     pub fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
-        let leases = yard.store().read(yard.list_id())?.leases()?;
-        let now = yard.now()?;
-        let own_end = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let longest = if self.subscription.is_some() { LONGEST_SLEEP } else { UNTOLD };
-        let (mut running, mut pause): (Vec<&ProcessMark>, Duration) = (Vec::new(), own_end.unwrap_or(longest));
-        for lease in &leases {
-            let state = yard.world().judge_at(lease, &now);
-            match (&state, &lease.holder) {
-                (LeaseState::Live, Some(holder)) => running.push(holder.process()),
-                // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be
-                // seen wakes nobody.
-                (LeaseState::Live | LeaseState::Lapsing(_) | LeaseState::Unseen(_), _) => {}
-                (LeaseState::TimeIsOver | LeaseState::ProcessEnded | LeaseState::Silent, _) => pause = pause.min(SOON),
+        loop {
+            let has_happened = self.has_happened()?;
+            if self.sleeper.bell().is_stopped() {
+                return Ok(Woken::Stopped);
             }
-            pause = [&lease.ends, &state.ends().cloned()]
-                .into_iter()
-                .flatten()
-                .fold(pause, |pause, end| pause.min(left(end, &now)));
+            if has_happened {
+                return Ok(Woken::LookAgain);
+            }
+            let leases = yard.store().read(yard.list_id())?.leases()?;
+            let now = yard.now()?;
+            let longest = if self.stream.is_some() { LONGEST_SLEEP } else { UNTOLD };
+            let (running, of_leases) = foreseen(yard, &leases, &now, longest);
+            let left = |until: Option<Instant>| until.map(|until| until.saturating_duration_since(Instant::now()));
+            let of_stream = left(self.stream.as_ref().and_then(Stream::due));
+            let pause = [of_stream, left(until)].into_iter().flatten().fold(of_leases, Duration::min);
+            let wakened = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
+            let was_asked = self.sleeper.bell().was_asked();
+            match wakened {
+                _ if self.sleeper.bell().is_stopped() => return Ok(Woken::Stopped),
+                // What moved, or is looked at now and then because nobody tells of it, may be nothing that happened.
+                Wakened::ByBell if !was_asked => {}
+                Wakened::ByTime if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
+                Wakened::ByTime if of_stream.is_some_and(|of_stream| of_stream < of_leases) => {}
+                Wakened::ByBell | Wakened::ByProcess | Wakened::ByTime => return Ok(Woken::LookAgain),
+            }
         }
-        let is_woken = self.sleeper.sleep(running.into_iter(), pause.min(longest)).map_err(failed)?;
-        if self.sleeper.bell().is_stopped() {
-            return Ok(Woken::Stopped);
-        }
-        let is_over = !is_woken && until.is_some_and(|until| Instant::now() >= until);
-        Ok(if is_over { Woken::TimedOut } else { Woken::LookAgain })
     }
+
+    /// Takes in what has happened, and tells whether anything has.
+    fn has_happened(&mut self) -> Result<bool, Error> {
+        let Some(stream) = &mut self.stream else { return Ok(false) };
+        let mut has_happened = false;
+        while stream.try_next()?.is_some() {
+            has_happened = true;
+        }
+        Ok(has_happened)
+    }
+}
+
+/// Returns the processes whose end is worth waiting for, and how long until the first lease ends, at most so long.
+fn foreseen<'a>(yard: &Yard, leases: &'a [Lease], now: &Moment, longest: Duration) -> (Vec<&'a ProcessMark>, Duration) {
+    let (mut running, mut pause) = (Vec::new(), longest);
+    for lease in leases {
+        let state = yard.world().judge_at(lease, now);
+        match (&state, &lease.holder) {
+            (LeaseState::Live, Some(holder)) => running.push(holder.process()),
+            // The end of a process that has ended would wake us at once, again and again; and the end of one that cannot be
+            // seen wakes nobody.
+            (LeaseState::Live | LeaseState::Lapsing(_) | LeaseState::Unseen(_), _) => {}
+            (LeaseState::TimeIsOver | LeaseState::ProcessEnded | LeaseState::Silent, _) => pause = pause.min(SOON),
+        }
+        pause = [&lease.ends, &state.ends().cloned()]
+            .into_iter()
+            .flatten()
+            .fold(pause, |pause, end| pause.min(left(end, now)));
+    }
+    (running, pause)
 }
 
 /// Returns how long it is until a moment.

@@ -18,12 +18,20 @@ pub struct Bell(Arc<Inner>);
 struct Inner {
     rope: PipeWriter,
     is_rung: AtomicBool,
+    /// Whether somebody wants the sleeper to look again whatever has moved.
+    is_asked: AtomicBool,
     is_stopped: AtomicBool,
 }
 
 impl Bell {
     /// Lets the sleeper look again.
     pub fn ring(&self) {
+        self.0.is_asked.store(true, Ordering::SeqCst);
+        self.nudge();
+    }
+
+    /// Wakes the sleeper to see for itself whether anything has happened.
+    pub(super) fn nudge(&self) {
         // One byte wakes it; more would only fill the pipe.
         if !self.0.is_rung.swap(true, Ordering::SeqCst) {
             // A sleeper that is gone needs no waking.
@@ -37,10 +45,26 @@ impl Bell {
         self.ring();
     }
 
+    /// Tells whether somebody wanted the sleeper to look again since this was last asked.
+    pub(super) fn was_asked(&self) -> bool {
+        self.0.is_asked.swap(false, Ordering::SeqCst)
+    }
+
     /// Tells whether the sleeper was told to stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.0.is_stopped.load(Ordering::SeqCst)
     }
+}
+
+/// What woke a sleeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wakened {
+    /// Its bell.
+    ByBell,
+    /// The end of a process, or a signal.
+    ByProcess,
+    /// The time was over.
+    ByTime,
 }
 
 /// Somebody who sleeps until a bell rings or a process ends.
@@ -54,7 +78,7 @@ pub(super) struct Sleeper {
 impl Sleeper {
     pub(super) fn new() -> io::Result<Self> {
         let (ear, rope) = io::pipe()?;
-        let inner = Inner { rope, is_rung: AtomicBool::new(false), is_stopped: AtomicBool::new(false) };
+        let inner = Inner { rope, is_rung: false.into(), is_asked: false.into(), is_stopped: false.into() };
         Ok(Self { bell: Bell(Arc::new(inner)), ear, processes: HashMap::new() })
     }
 
@@ -62,12 +86,12 @@ impl Sleeper {
         &self.bell
     }
 
-    /// Sleeps until the bell rings, one of the processes ends, or the time is over. Returns whether it was not the time.
+    /// Sleeps until the bell rings, one of the processes ends, or the time is over. Returns what it was that woke it.
     pub(super) fn sleep<'a>(
         &mut self,
         processes: impl Iterator<Item = &'a ProcessMark>,
         longest: Duration,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Wakened> {
         let mut watched = HashMap::new();
         for process in processes {
             let known = self.processes.remove(process);
@@ -80,18 +104,20 @@ impl Sleeper {
         let mut polled = vec![PollFd::new(&self.ear, PollFlags::IN)];
         polled.extend(self.processes.values().flatten().map(|process| PollFd::new(process, PollFlags::IN)));
         let pause = Timespec { tv_sec: longest.as_secs().cast_signed(), tv_nsec: longest.subsec_nanos().into() };
-        let woken = match poll(&mut polled, Some(&pause)) {
-            Ok(count) => count > 0,
-            Err(rustix::io::Errno::INTR) => true,
+        match poll(&mut polled, Some(&pause)) {
+            Ok(0) => return Ok(Wakened::ByTime),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Wakened::ByProcess),
             Err(error) => return Err(error.into()),
-        };
+        }
+        let has_ended = polled[1..].iter().any(|process| !process.revents().is_empty());
         if !polled[0].revents().is_empty() {
             drop(polled);
             self.bell.0.is_rung.store(false, Ordering::SeqCst);
             // One byte is all that is ever there.
             self.ear.read_exact(&mut [0])?;
         }
-        Ok(woken)
+        Ok(if has_ended { Wakened::ByProcess } else { Wakened::ByBell })
     }
 }
 
@@ -115,7 +141,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::Sleeper;
+    use super::{Sleeper, Wakened};
     use crate::liveness::mark_of;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -125,11 +151,11 @@ mod tests {
         let mut sleeper = Sleeper::new().unwrap();
         sleeper.bell().ring();
         sleeper.bell().ring();
-        assert!(sleeper.sleep(std::iter::empty(), LONG).unwrap());
-        assert!(!sleeper.sleep(std::iter::empty(), Duration::from_millis(1)).unwrap());
+        assert_eq!(sleeper.sleep(std::iter::empty(), LONG).unwrap(), Wakened::ByBell);
+        assert_eq!(sleeper.sleep(std::iter::empty(), Duration::from_millis(1)).unwrap(), Wakened::ByTime);
         let bell = sleeper.bell().clone();
         let ringer = std::thread::spawn(move || bell.stop());
-        assert!(sleeper.sleep(std::iter::empty(), LONG).unwrap());
+        assert_eq!(sleeper.sleep(std::iter::empty(), LONG).unwrap(), Wakened::ByBell);
         ringer.join().unwrap();
         assert!(sleeper.bell().is_stopped());
     }
@@ -141,7 +167,7 @@ mod tests {
         let mut sleeper = Sleeper::new().unwrap();
         let started = Instant::now();
         child.kill().unwrap();
-        assert!(sleeper.sleep(std::iter::once(&mark), LONG).unwrap());
+        assert_eq!(sleeper.sleep(std::iter::once(&mark), LONG).unwrap(), Wakened::ByProcess);
         assert!(started.elapsed() < Duration::from_secs(30));
         child.wait().unwrap();
     }

@@ -1,14 +1,13 @@
 //! What a place that keeps notices promises.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use taskyard_core::{Job, JobId, ListId};
 
 use super::{Notice, NoticeError};
-use crate::store::Subscription;
-
-/// Hears of a notice.
-pub type NoticeListener = Box<dyn Fn(&Notice) + Send>;
+use crate::store::Moved;
 
 /// Keeps notices beside the lists they belong to, until they were heard.
 pub trait Notices: fmt::Debug + Send + Sync {
@@ -18,6 +17,9 @@ pub trait Notices: fmt::Debug + Send + Sync {
 
     /// Returns what waits on a list, whoever it is for, oldest first.
     fn waiting(&self, list: &ListId) -> Result<Vec<Notice>, NoticeError>;
+
+    /// Returns what was queued on a list, heard or not, oldest first, but for these jobs. What was heard may be forgotten.
+    fn queued(&self, list: &ListId, but: &BTreeSet<JobId>) -> Result<Vec<Notice>, NoticeError>;
 
     /// Records that notices are told now, and leaves those among them that still wait: what somebody has acknowledged meanwhile
     /// is not to be told.
@@ -30,7 +32,13 @@ pub trait Notices: fmt::Debug + Send + Sync {
     /// next to nothing.
     fn version(&self) -> Option<u64>;
 
-    /// Calls a listener for every notice that is queued on a list from now on, whoever it is for, until the subscription is
-    /// dropped.
-    fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, NoticeError>;
+    /// Prepares to call `moved` whenever something may have been queued on a list; nothing is watched before [`NoticeWatch::keep_up`].
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn NoticeWatch>, NoticeError>;
+}
+
+/// Watches the notices of a list for one follower, until it is dropped.
+pub trait NoticeWatch: Send {
+    /// Sees to it that what moves from now on is told, too often rather than not at all. Returns after how long the follower looks
+    /// again without having been told; none where everything will be told.
+    fn keep_up(&mut self) -> Result<Option<Duration>, NoticeError>;
 }

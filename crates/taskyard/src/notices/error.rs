@@ -1,6 +1,7 @@
 //! Why notices could not be read or written.
 
 use std::error::Error;
+use std::path::Path;
 
 use crate::machine::MachineError;
 
@@ -13,6 +14,14 @@ impl NoticeError {
     /// Returns an error with its cause.
     pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(cause.into())
+    }
+
+    /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
+    pub fn newer_database(&self) -> Option<(&Path, i64)> {
+        match self.0.downcast_ref()? {
+            MachineError::Database(error) => error.newer_database(),
+            _ => None,
+        }
     }
 
     /// Returns what this machine's database said, where that keeps them.

@@ -1,12 +1,14 @@
 //! Passing on what the jobs of this machine have to tell to the notices that belong to their lists.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use taskyard_core::{Job, JobId, ListId};
 
-use super::{MachineNotices, Notice, NoticeError, NoticeListener, Notices};
-use crate::store::Subscription;
+use super::{MachineNotices, Notice, NoticeError, NoticeWatch, Notices};
+use crate::store::Moved;
 
 /// Notices that are kept elsewhere than on this machine, where jobs leave theirs when they end. Whoever asks passes them on first.
 #[derive(Clone, Debug)]
@@ -56,6 +58,11 @@ impl Notices for ForwardedNotices {
         self.there.waiting(list)
     }
 
+    fn queued(&self, list: &ListId, but: &BTreeSet<JobId>) -> Result<Vec<Notice>, NoticeError> {
+        self.forward(list)?;
+        self.there.queued(list, but)
+    }
+
     fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), NoticeError> {
         if self.keeps_here {
             self.here.deliver(notices)?;
@@ -74,19 +81,25 @@ impl Notices for ForwardedNotices {
         Some(versions.finish())
     }
 
-    fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, NoticeError> {
-        // What waits already is no news.
-        self.forward(list)?;
-        let there = self.there.follow(list, to)?;
-        let forwards = self.clone();
-        let here = self.here.follow(
-            list,
-            Box::new(move |notice| {
-                if let Err(error) = forwards.pass_on(&notice.job) {
-                    tracing::warn!(job = %notice.job.id, %error, "the end of the job is not told yet");
-                }
-            }),
-        )?;
-        Ok(Subscription::new(move || drop((here, there))))
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn NoticeWatch>, NoticeError> {
+        let there = self.there.watch(list, Arc::clone(&moved))?;
+        let here = self.here.watch(list, moved)?;
+        Ok(Box::new(ForwardingWatch { notices: self.clone(), list: list.clone(), here, there }))
+    }
+}
+
+/// Watches both, and passes on what comes here.
+struct ForwardingWatch {
+    notices: ForwardedNotices,
+    list: ListId,
+    here: Box<dyn NoticeWatch>,
+    there: Box<dyn NoticeWatch>,
+}
+
+impl NoticeWatch for ForwardingWatch {
+    fn keep_up(&mut self) -> Result<Option<Duration>, NoticeError> {
+        let pauses = [self.here.keep_up()?, self.there.keep_up()?];
+        self.notices.forward(&self.list)?;
+        Ok(pauses.into_iter().flatten().min())
     }
 }

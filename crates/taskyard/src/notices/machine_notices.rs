@@ -1,17 +1,18 @@
 //! The notices of a machine: which wait, which were told, which were heard.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 
 use taskyard_core::{AgentName, Job, JobId, ListId, Timestamp};
 
 use super::stamp::Stamp;
-use super::{Notice, NoticeError, NoticeListener, Notices, following, queue};
+use super::watching::DatabaseWatch;
+use super::{Notice, NoticeError, NoticeWatch, Notices, queue};
 use crate::clock;
 use crate::jobs::{job_in, row_of};
 use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows, has_been, keep_foreign};
 use crate::opening::Address;
-use crate::store::Subscription;
+use crate::store::Moved;
 
 /// The notices of a machine. They are queued where jobs end, and wait here until they are acknowledged.
 #[derive(Clone, Debug)]
@@ -30,26 +31,6 @@ impl MachineNotices {
     #[must_use]
     pub fn of_store(self, address: &Address) -> Self {
         Self { store: Some(address.to_string()), ..self }
-    }
-
-    /// Returns the data directory.
-    pub(super) fn data(&self) -> &Path {
-        &self.data
-    }
-
-    /// Returns the jobs of a list of which there was ever anything to tell.
-    pub(super) fn jobs_told_of(&self, list: &ListId) -> Result<HashSet<String>, MachineError> {
-        let Some(machine) = Machine::look(&self.data)? else { return Ok(HashSet::new()) };
-        let rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
-        Ok(rows.into_iter().map(|row| row.job).collect())
-    }
-
-    /// Returns what was queued on a list besides what is known, heard or not.
-    pub(super) fn queued_on(&self, list: &ListId, known: &HashSet<String>) -> Result<Vec<Notice>, MachineError> {
-        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
-        let mut rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
-        rows.retain(|row| !known.contains(&row.job));
-        self.read(&machine, rows)
     }
 
     /// Reads the jobs that rows tell of, also those that were tidied away. One that cannot be read keeps nobody from the others.
@@ -86,6 +67,14 @@ impl Notices for MachineNotices {
         Ok(self.read(&machine, machine.notice_rows(list.as_str(), NoticeRows::Waiting)?)?)
     }
 
+    fn queued(&self, list: &ListId, but: &BTreeSet<JobId>) -> Result<Vec<Notice>, NoticeError> {
+        let Some(machine) = Machine::look(&self.data)? else { return Ok(Vec::new()) };
+        let but: HashSet<&str> = but.iter().map(JobId::as_str).collect();
+        let mut rows = machine.notice_rows(list.as_str(), NoticeRows::All)?;
+        rows.retain(|row| !but.contains(row.job.as_str()));
+        Ok(self.read(&machine, rows)?)
+    }
+
     fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), NoticeError> {
         if notices.is_empty() {
             return Ok(());
@@ -108,7 +97,7 @@ impl Notices for MachineNotices {
         Stamp::of(&self.data).settled()
     }
 
-    fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, NoticeError> {
-        Ok(following::follow(self, list, to)?)
+    fn watch(&self, _list: &ListId, moved: Moved) -> Result<Box<dyn NoticeWatch>, NoticeError> {
+        Ok(Box::new(DatabaseWatch::of(self.data.clone(), moved)))
     }
 }

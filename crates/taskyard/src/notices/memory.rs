@@ -1,45 +1,50 @@
 //! Notices that live as long as the process.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use taskyard_core::rules::notifying::is_told_of;
 use taskyard_core::{Job, JobId, ListId};
 
-use super::{Notice, NoticeError, NoticeListener, Notices};
+use super::{Notice, NoticeError, NoticeWatch, Notices};
 use crate::clock;
-use crate::store::Subscription;
+use crate::store::Moved;
+use crate::watching::{Watchers, Watching};
 
 /// Notices that live as long as the process.
 #[derive(Debug, Default)]
-pub struct MemoryNotices(Arc<Mutex<Kept>>);
+pub struct MemoryNotices {
+    kept: Mutex<Kept>,
+    watchers: Watchers,
+}
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Kept {
     notices: Vec<KeptNotice>,
     version: u64,
-    followers: Vec<Follower>,
-    last_follower: u64,
 }
 
+#[derive(Debug)]
 struct KeptNotice {
     notice: Notice,
     is_acknowledged: bool,
 }
 
-#[derive(Clone)]
-struct Follower {
-    number: u64,
-    list: ListId,
-    listener: Arc<Mutex<NoticeListener>>,
-}
-
-impl std::fmt::Debug for Kept {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} notices, {} followers", self.notices.len(), self.followers.len())
-    }
+/// Somebody who is told that something was queued, until this is dropped.
+struct MemoryWatch {
+    _watching: Watching,
 }
 
 impl Kept {
+    /// Returns those of a list that are wanted, oldest first.
+    fn on(&self, list: &ListId, is_wanted: impl Fn(&KeptNotice) -> bool) -> Vec<Notice> {
+        let wanted = self.notices.iter().filter(|kept| kept.notice.job.list == *list && is_wanted(kept));
+        let mut notices: Vec<Notice> = wanted.map(|kept| kept.notice.clone()).collect();
+        notices.sort_by_key(|notice| notice.queued);
+        notices
+    }
+
     /// Returns those that wait among the notices of jobs.
     fn waiting_among(&mut self, jobs: impl Fn(&JobId) -> bool) -> impl Iterator<Item = &mut KeptNotice> {
         self.version += 1;
@@ -49,7 +54,8 @@ impl Kept {
 
 impl MemoryNotices {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        lock(&self.0)
+        // Whoever panicked has changed nothing or everything.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,20 +68,18 @@ impl Notices for MemoryNotices {
         }
         let notice = Notice { job: job.clone(), agent: job.agent.clone(), queued, delivered: None };
         kept.version += 1;
-        kept.notices.push(KeptNotice { notice: notice.clone(), is_acknowledged: false });
-        let followers: Vec<Follower> = kept.followers.iter().filter(|one| one.list == job.list).cloned().collect();
-        // A listener may ask for notices, and may end its own subscription.
+        kept.notices.push(KeptNotice { notice, is_acknowledged: false });
         drop(kept);
-        followers.iter().for_each(|follower| lock(&follower.listener)(&notice));
+        self.watchers.tell();
         Ok(())
     }
 
     fn waiting(&self, list: &ListId) -> Result<Vec<Notice>, NoticeError> {
-        let kept = self.kept();
-        let waits = kept.notices.iter().filter(|kept| !kept.is_acknowledged && kept.notice.job.list == *list);
-        let mut waiting: Vec<Notice> = waits.map(|kept| kept.notice.clone()).collect();
-        waiting.sort_by_key(|notice| notice.queued);
-        Ok(waiting)
+        Ok(self.kept().on(list, |kept| !kept.is_acknowledged))
+    }
+
+    fn queued(&self, list: &ListId, but: &BTreeSet<JobId>) -> Result<Vec<Notice>, NoticeError> {
+        Ok(self.kept().on(list, |kept| !but.contains(&kept.notice.job.id)))
     }
 
     fn deliver(&self, notices: &mut Vec<Notice>) -> Result<(), NoticeError> {
@@ -96,17 +100,13 @@ impl Notices for MemoryNotices {
         Some(self.kept().version)
     }
 
-    fn follow(&self, list: &ListId, to: NoticeListener) -> Result<Subscription, NoticeError> {
-        let mut kept = self.kept();
-        kept.last_follower += 1;
-        let number = kept.last_follower;
-        kept.followers.push(Follower { number, list: list.clone(), listener: Arc::new(Mutex::new(to)) });
-        let followers = Arc::clone(&self.0);
-        Ok(Subscription::new(move || lock(&followers).followers.retain(|follower| follower.number != number)))
+    fn watch(&self, _list: &ListId, moved: Moved) -> Result<Box<dyn NoticeWatch>, NoticeError> {
+        Ok(Box::new(MemoryWatch { _watching: self.watchers.add(moved) }))
     }
 }
 
-/// Whoever panicked has changed nothing or everything.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl NoticeWatch for MemoryWatch {
+    fn keep_up(&mut self) -> Result<Option<Duration>, NoticeError> {
+        Ok(None)
+    }
 }

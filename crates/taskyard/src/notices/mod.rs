@@ -7,16 +7,16 @@
 mod board;
 mod contract;
 mod error;
-mod following;
 mod forwarding;
 mod machine_notices;
 mod memory;
 mod notice;
 mod queue;
 mod stamp;
+mod watching;
 
 pub use board::NoticeBoard;
-pub use contract::{NoticeListener, Notices};
+pub use contract::{NoticeWatch, Notices};
 pub use error::NoticeError;
 pub use forwarding::ForwardedNotices;
 pub use machine_notices::MachineNotices;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::blocking::about_to_block;
 
 /// A database that changed within this time may change again without looking any different.
-pub(super) const GRAIN: Duration = Duration::from_millis(100);
+const GRAIN: Duration = Duration::from_millis(100);
 
 /// How the files of the database look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Stamp {
     }
 
     /// Tells whether a later change is certain to look different.
-    pub(super) fn is_settled(&self) -> bool {
+    fn is_settled(&self) -> bool {
         let now = SystemTime::now();
         let is_old = |changed: &SystemTime| now.duration_since(*changed).is_ok_and(|age| age > GRAIN);
         self.0.iter().flatten().all(|(changed, _)| is_old(changed))

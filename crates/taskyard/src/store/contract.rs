@@ -1,6 +1,6 @@
 //! The contract between the operations and the stores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use taskyard_core::{
 
 use super::attempt::new_attempt;
 use super::{
-    FileCare, HistoryPages, HistoryQuery, LastEntry, Listener, LiveView, Lookup, Problem, StoreError, Subscription,
+    FileCare, HistoryPages, HistoryQuery, LastEntry, ListWatch, LiveView, Lookup, Moved, Problem, StoreError, Untold,
+    Watch,
 };
 
 /// Keeps task lists, and the journal of each.
@@ -58,9 +59,20 @@ pub trait Store: Debug + Send + Sync {
         Ok(last.into_values().collect())
     }
 
-    /// Calls the listener once for every commit after `since`, past ones first, in order, without gaps or repeats, until the
-    /// subscription is dropped. Changes by other programs are commits too.
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError>;
+    /// Prepares to call `moved` whenever the journal of a list may have grown; nothing is watched before [`Watch::keep_up`]. Changes by
+    /// other programs are commits too.
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError>;
+
+    /// Returns the names of all lists there are.
+    fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
+        Ok(self.lists()?.into_iter().map(|info| info.list).collect())
+    }
+
+    /// Prepares to call `moved` whenever a list may have come or gone; nothing is watched before [`Watch::keep_up`]. A store of which
+    /// nobody tells that is looked at now and then.
+    fn watch_names(&self, _moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
+        Ok(Box::new(Untold))
+    }
 
     /// Gives leases the ends they carry here, each only while it is still there with the same token. It waits for no
     /// transaction and is no commit.

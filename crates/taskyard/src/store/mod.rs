@@ -27,6 +27,7 @@ mod stale_write;
 mod subscription;
 mod teaching;
 mod translated;
+mod watch;
 
 pub use clock::StoreClock;
 pub use contract::{ListInfo, NewLease, Signature, Snapshot, Store, Txn, TxnPair, Unpacked};
@@ -49,5 +50,8 @@ pub use memory::MemoryStore;
 pub use occupant::Occupant;
 pub use sidecar::{JournalDamage, Pace, TidiedJournal, TidyTerms};
 pub use stale_write::StaleWrite;
-pub use subscription::{Listener, Subscription};
+pub use subscription::Subscription;
 pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};
+pub use watch::{ListWatch, UNTOLD, Untold, Watch};
+
+pub use crate::watching::Moved;

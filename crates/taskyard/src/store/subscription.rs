@@ -1,11 +1,6 @@
-//! Listening to the commits of a list.
+//! Something that goes on until nobody wants it any more.
 
 use std::fmt::Debug;
-
-use taskyard_core::Event;
-
-/// Receives commits. It is called on a thread of the store's; what it panics with harms nobody else.
-pub type Listener = Box<dyn Fn(&Event) + Send + Sync>;
 
 /// Keeps a listener listening; dropping it ends that.
 pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);

@@ -16,6 +16,7 @@ use taskyard_core::{AgentName, ListId, Member, Message, MessageKey, Team, TeamNa
 use super::TeamError;
 use super::care::TeamFileCare;
 use super::seat_record::{SeatRecord, SeatTaken};
+use crate::store::Moved;
 
 /// A place where teams live: who is in them, what their members write to each other, and what is remembered of both.
 pub trait TeamStore: Roster + Mailboxes + SeatMemory {
@@ -100,7 +101,7 @@ pub trait Mailboxes: Debug + Send + Sync {
     fn lead_mail_was_read(&self, _mail: &LeadMail) {}
 
     /// Prepares to call `moved` whenever something may have moved; nothing is watched before [`TeamWatch::keep_up`].
-    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch>;
+    fn watch(&self, moved: Moved) -> Box<dyn TeamWatch>;
 }
 
 /// Watches teams for one follower until it is dropped.

@@ -12,6 +12,8 @@ use super::contract::{
     TeamsFound,
 };
 use super::seat_record::{SeatRecord, SeatTaken};
+use crate::store::Moved;
+use crate::watching::{Watchers, Watching};
 
 /// Teams that live as long as this does.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +22,7 @@ pub struct MemoryTeams(Arc<Mutex<KeptTeams>>);
 #[derive(Debug, Default)]
 struct KeptTeams {
     teams: BTreeMap<String, TeamKept>,
-    watches: Vec<Arc<Watch>>,
+    watchers: Watchers,
 }
 
 #[derive(Debug)]
@@ -39,13 +41,9 @@ struct Kept {
     was_acknowledged: bool,
 }
 
-/// One who is told that something moved.
-struct Watch(Mutex<Box<dyn Fn() + Send>>);
-
-/// A watch, until it is dropped.
-struct Watching {
-    place: MemoryTeams,
-    watch: Arc<Watch>,
+/// Somebody who is told that something moved, until this is dropped.
+struct MemoryWatch {
+    _watching: Watching,
 }
 
 impl MemoryTeams {
@@ -62,11 +60,9 @@ impl MemoryTeams {
     fn change<T>(&self, change: impl FnOnce(&mut KeptTeams) -> Option<T>) -> Option<T> {
         let mut state = self.state();
         let answer = change(&mut state)?;
-        let watches = state.watches.clone();
+        let watchers = state.watchers.clone();
         drop(state);
-        for watch in watches {
-            watch.0.lock().unwrap_or_else(PoisonError::into_inner)();
-        }
+        watchers.tell();
         Some(answer)
     }
 }
@@ -225,10 +221,8 @@ impl Mailboxes for MemoryTeams {
         Ok(SentFound { letters: letters.collect(), unreadable: Vec::new() })
     }
 
-    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch> {
-        let watch = Arc::new(Watch(Mutex::new(moved)));
-        self.state().watches.push(Arc::clone(&watch));
-        Box::new(Watching { place: self.clone(), watch })
+    fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
+        Box::new(MemoryWatch { _watching: self.state().watchers.add(moved) })
     }
 }
 
@@ -262,20 +256,8 @@ impl SeatMemory for MemoryTeams {
     }
 }
 
-impl TeamWatch for Watching {
+impl TeamWatch for MemoryWatch {
     fn keep_up(&mut self, _teams: &[TeamName]) -> bool {
         true
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.place.state().watches.retain(|watch| !Arc::ptr_eq(watch, &self.watch));
-    }
-}
-
-impl std::fmt::Debug for Watch {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Watch")
     }
 }

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use taskyard_core::rules::agents::name_of;
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
-use super::contract::{TeamStore, TeamsFound};
+use super::contract::{TeamStore, TeamWatch, TeamsFound};
 use super::files::{FileTeams, FileTeamsOptions};
 use super::seat::Seat;
 use super::{Judged, TeamError, TeamFileCare, TeamRefusal};
 use crate::clock;
 use crate::liveness::Signs;
+use crate::store::Moved;
 
 /// Who makes teams and joins them.
 #[derive(Clone, Debug, Default)]
@@ -189,10 +190,15 @@ impl Teams {
         Ok(seats)
     }
 
-    /// Returns where each of several agents sits, as [`Self::only_seat`] does for one; the teams are read once.
-    pub(super) fn only_seats(&self, agents: &BTreeSet<AgentName>) -> Vec<(AgentName, Result<Option<Seat>, TeamError>)> {
+    /// Returns where each of several agents sits, as [`Self::seats_of`] does for one; the teams are read once.
+    pub(crate) fn seats_of_all(&self, agents: &BTreeSet<AgentName>) -> Vec<(AgentName, Result<Vec<Seat>, TeamError>)> {
         let teams = self.for_one_call();
-        agents.iter().map(|agent| (agent.clone(), teams.only_seat(agent))).collect()
+        agents.iter().map(|agent| (agent.clone(), teams.seats_of(agent))).collect()
+    }
+
+    /// Prepares to call `moved` whenever something may have moved in a team: see [`super::TeamWatch`].
+    pub(crate) fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
+        self.store.watch(moved)
     }
 
     /// A seat is a member's of that name, or one taken under another name, or the lead's of a session.

@@ -8,10 +8,13 @@ mod kernel;
 mod places_watched;
 #[cfg(target_os = "linux")]
 mod waking;
+mod watchers;
 
 #[cfg(target_os = "linux")]
 pub(crate) use kernel::{DirectoryWatch, Happened, watch};
 pub(crate) use places_watched::PlacesWatched;
+pub use watchers::Moved;
+pub(crate) use watchers::{Watchers, Watching};
 
 #[cfg(not(target_os = "linux"))]
 mod told_by_crate;

@@ -21,7 +21,7 @@ use crate::hooks::Teammate;
 use crate::leases::{Alarm, Bell};
 use crate::operations::{Claim, ClaimOutcome, IdleAnswer};
 use crate::process::Stop;
-use crate::store::Subscription;
+use crate::stream::Interest;
 use crate::{Error, Yard};
 
 /// How often in a row hooks can send a worker to look again when there is nothing.
@@ -33,13 +33,12 @@ impl Yard {
     ///
     /// Asked to stop, it takes nothing more, ends the commands, and gives the tasks back.
     pub fn work(&self, order: Order, stop: &Stop, listener: WorkListener) -> Result<WorkReport, WorkError> {
-        let mut alarm = Alarm::set(self)?;
+        let mut alarm = Alarm::for_interest(self, self.concerns(&order))?;
         let (bell, cancel) = (alarm.bell(), self.hooks().map(|hooks| hooks.cancel().clone()));
         let _woken = stop.asked().on_cancel(move || {
             bell.ring();
             cancel.iter().for_each(crate::process::Cancel::cancel);
         });
-        let _mail = self.woken_by_mail(&order, alarm.bell())?;
         let (tell, hear) = mpsc::channel();
         let members = order.workers.iter().map(|worker| Member::new(&order, worker)).collect();
         let site = Site { yard: self.clone(), order, stop: stop.clone(), listener, blocked: Default::default() };
@@ -52,13 +51,10 @@ impl Yard {
         }
     }
 
-    /// Has whoever is written to look at once.
-    fn woken_by_mail(&self, order: &Order, bell: Bell) -> Result<Option<Subscription>, Error> {
-        let (Some(teams), Some(worker)) = (self.teams().filter(|_| order.in_team), order.workers.first()) else {
-            return Ok(None);
-        };
-        let Some(seat) = teams.only_seat(&worker.name)? else { return Ok(None) };
-        Ok(Some(teams.follow(&seat, Box::new(move || bell.ring()))?))
+    /// Returns what wakes those who work: what happens on the list, and what is written to them.
+    fn concerns(&self, order: &Order) -> Interest {
+        let inboxes = order.in_team.then(|| order.workers.iter().map(|worker| worker.name.clone()).collect());
+        Interest { inboxes, ..Interest::in_list(self.list_id()) }
     }
 
     /// Returns the open tasks that failed too often to be tried again.

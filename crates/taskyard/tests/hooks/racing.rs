@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use taskyard::core::{AgentName, Entry, Lease, ListId, Moment, Op, Revision, Rules, Status, Task};
+use taskyard::core::{AgentName, Entry, Lease, ListId, Moment, Op, Rules, Status, Task};
 use taskyard::operations::{Claim, ClaimOutcome};
 use taskyard::store::{
-    HistoryQuery, ListInfo, Listener, MemoryStore, Snapshot, Store, StoreError, Subscription, Txn, TxnPair,
+    HistoryQuery, ListInfo, ListWatch, MemoryStore, Moved, Snapshot, Store, StoreError, Txn, TxnPair,
 };
 use taskyard_testkit::signature;
 
@@ -64,8 +64,8 @@ impl Store for Interrupted {
         self.store.history(list, query)
     }
 
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        self.store.watch(list, since, to)
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        self.store.watch(list, moved)
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use taskyard::core::{AgentName, Entry, Event, Image, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask};
 use taskyard::store::{
-    HistoryQuery, ListInfo, Listener, Lookup, MemoryStore, NewLease, Problem, Signature, Snapshot, Store, StoreError,
-    Subscription, Txn, TxnPair,
+    HistoryQuery, ListInfo, ListWatch, Lookup, MemoryStore, Moved, NewLease, Problem, Signature, Snapshot, Store,
+    StoreError, Txn, TxnPair,
 };
 use taskyard::{Error, Yard};
 use taskyard_testkit::build;
@@ -88,8 +88,8 @@ impl Store for BadLine {
         self.store.history(list, query)
     }
 
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        self.store.watch(list, since, to)
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        self.store.watch(list, moved)
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -1,20 +1,14 @@
-use std::sync::{Arc, Mutex};
-
-use taskyard::core::{Event, ListId, Op};
+use taskyard::core::{ListId, Op};
 use taskyard::operations::{MergeWhich, NewTask, RestoreWhich, UndoRange};
+use taskyard::stream::{Cursor, Happening, Stream};
 
 use crate::{done, id, ids, refused, yard};
 
 #[test]
 fn every_change_is_told_once_and_nothing_else_is() {
     let yard = yard("");
-    let told: Arc<Mutex<Vec<(String, Op, usize)>>> = Arc::default();
-    let heard = Arc::clone(&told);
-    let subscription = yard.subscribe(Box::new(move |event: &Event| {
-        let entry = (event.list.to_string(), event.entries[0].op, event.entries.len());
-        heard.lock().unwrap().push(entry);
-    }));
-    let _panicking = yard.subscribe(Box::new(|_| panic!("on purpose")));
+    let mut stream = yard.follow(Cursor::now()).unwrap();
+    let mut other = yard.on(ListId::new("M").unwrap()).follow(Cursor::now()).unwrap();
     let create = || done(yard.create(NewTask::default()));
     create();
     create();
@@ -29,8 +23,6 @@ fn every_change_is_told_once_and_nothing_else_is() {
     create();
     done(yard.clear());
     done(yard.clear());
-    drop(subscription);
-    create();
     let expected = [
         ("L", Op::Create, 1),
         ("L", Op::Create, 1),
@@ -39,11 +31,23 @@ fn every_change_is_told_once_and_nothing_else_is() {
         ("L", Op::Restore, 2),
         ("L", Op::Undo, 2),
         ("L", Op::Merge, 1),
-        ("M", Op::Merge, 1),
         ("L", Op::Create, 1),
         ("L", Op::Clear, 1),
     ];
-    let told = told.lock().unwrap();
-    let told: Vec<_> = told.iter().map(|(list, op, count)| (list.as_str(), *op, *count)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(told(&mut stream), expected.map(|(list, op, count)| (list.to_owned(), op, count)));
+    assert_eq!(told(&mut other), [("M".to_owned(), Op::Merge, 1)]);
+    // Whoever begins where this one stopped is told what comes.
+    let mut next = yard.follow(stream.cursor()).unwrap();
+    create();
+    assert_eq!(told(&mut next), [("L".to_owned(), Op::Create, 1)]);
+}
+
+/// Returns what was told: the list, what was done, and to how many tasks.
+fn told(stream: &mut Stream) -> Vec<(String, Op, usize)> {
+    let mut told = Vec::new();
+    while let Some(happening) = stream.try_next().unwrap() {
+        let Happening::Commit(event) = happening else { panic!("{happening:?}") };
+        told.push((event.list.to_string(), event.entries[0].op, event.entries.len()));
+    }
+    told
 }

@@ -88,6 +88,16 @@ impl Form for DocumentForm {
         Ok(documents.filter(|(_, path)| path.is_file()).collect())
     }
 
+    fn places_of_lists(&self) -> Vec<PathBuf> {
+        match &self.place {
+            DocumentPlace::Lists(root) => {
+                let directories = list_directories(root).unwrap_or_default();
+                std::iter::once(root.clone()).chain(directories.into_iter().map(|(_, path)| path)).collect()
+            }
+            DocumentPlace::File(path) => path.parent().map(Path::to_owned).into_iter().collect(),
+        }
+    }
+
     fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
         match &self.place {
             DocumentPlace::Lists(root) => {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use taskyard_core::{Entry, ListId, Rules};
 
@@ -42,6 +42,8 @@ pub(super) struct Handle {
     pub(super) crowding: AtomicU32,
     /// Whether files of an earlier boot have been looked after.
     boot_is_known: AtomicBool,
+    /// When somebody last asked for the list.
+    asked: Mutex<Instant>,
 }
 
 impl Followed for Handle {
@@ -80,6 +82,24 @@ impl Handle {
             written_since_look: AtomicU64::new(0),
             crowding: AtomicU32::new(0),
             boot_is_known: AtomicBool::new(false),
+            asked: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Takes note that somebody asks for the list.
+    pub(super) fn is_asked_for(&self) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Returns for how long nobody has asked for the list.
+    pub(super) fn unasked(&self) -> Duration {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// Lets go of what is kept of the list in memory, where nobody is looking at it.
+    pub(super) fn let_go(&self) {
+        if let Ok(mut live) = self.live.try_lock() {
+            *live = Live::default();
         }
     }
 
@@ -101,6 +121,18 @@ impl Handle {
     /// Returns a connection for reading, where there is a journal that can be read.
     pub(super) fn journal_to_read(&self) -> Option<Journal> {
         self.journals.take_to_read()
+    }
+
+    /// Asks with a connection to the journal; none where there is no journal that can be read, or nothing was answered.
+    pub(super) fn reading<T>(
+        &self,
+        ask: impl FnOnce(&Journal) -> Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(journal) = self.journal_to_read() else { return Ok(None) };
+        let answer = ask(&journal);
+        journal.copy_log();
+        self.give_back(journal);
+        answer
     }
 
     /// Puts a connection back for the next one.
@@ -190,7 +222,11 @@ impl Handle {
             return Ok(false);
         }
         self.settle();
-        observe::observe(self)
+        // Where the list is kept in memory, only what something was done to is looked at.
+        match observe::observe_changed(self)? {
+            Some(is_complete) => Ok(is_complete),
+            None => observe::observe(self),
+        }
     }
 
     /// Finishes, within a turn, what a dead writer began.

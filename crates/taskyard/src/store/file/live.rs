@@ -82,21 +82,17 @@ pub(super) struct Seen {
 impl Live {
     /// Brings the list up to date, and returns it. Returns none where it is not worth keeping, or cannot be kept: then the files are
     /// looked at instead.
-    pub(super) fn catch_up(&mut self, handle: &Handle) -> Result<Option<&mut Seen>, StoreError> {
+    ///
+    /// Whoever asks has a connection to the journal before it locks this: those who have one and wait for a turn wait for the writer
+    /// whose turn it is, and that one waits for this.
+    pub(super) fn catch_up(&mut self, handle: &Handle, journal: &Journal) -> Result<Option<&mut Seen>, StoreError> {
         self.asked = self.asked.saturating_add(1);
         // A process that looks once and ends does not need to be told of anything.
         if self.asked < 2 || !self.is_watching(handle)? {
             self.seen = None;
             return Ok(None);
         }
-        let Some(journal) = handle.journal_to_read() else {
-            self.seen = None;
-            return Ok(None);
-        };
-        let caught_up = self.look(handle, &journal);
-        journal.copy_log();
-        handle.give_back(journal);
-        if !caught_up.inspect_err(|error| handle.journals.note(error))? {
+        if !self.look(handle, journal).inspect_err(|error| handle.journals.note(error))? {
             self.seen = None;
         }
         if let Some(seen) = &mut self.seen {
@@ -105,10 +101,15 @@ impl Live {
         Ok(self.seen.as_mut())
     }
 
+    /// Returns how many bytes the tasks take that are kept; none where nothing is.
+    pub(super) fn size(&self) -> Option<usize> {
+        self.seen.as_ref().map(|seen| seen.list.size())
+    }
+
     /// Returns the list in memory as it is now, for as long as nobody else asks; none where the files are to be looked at instead.
-    pub(super) fn view(handle: &Handle) -> Result<Option<LiveView<'_>>, StoreError> {
+    pub(super) fn view<'a>(handle: &'a Handle, journal: &Journal) -> Result<Option<LiveView<'a>>, StoreError> {
         let mut live = handle.live();
-        let revision = match live.catch_up(handle) {
+        let revision = match live.catch_up(handle, journal) {
             Ok(Some(seen)) => seen.revision,
             // What the files hold does not depend on the journal.
             Ok(None) | Err(StoreError::JournalDamaged { .. }) => return Ok(None),
@@ -314,6 +315,11 @@ impl Seen {
             revision: self.revision,
             ..Scan::default()
         }
+    }
+
+    /// Tells whether everything that other programs did is recorded.
+    pub(super) fn is_settled(&self) -> bool {
+        self.unsettled.is_empty()
     }
 
     /// Tells whether our processes have come no further.

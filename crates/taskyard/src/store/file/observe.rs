@@ -17,6 +17,8 @@ use crate::store::sidecar::{Extent, Journal, Known, OutsideChange};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.
 const SETTLING: Duration = Duration::from_millis(25);
+/// How often one looks again for that.
+const LOOKS: u32 = 3;
 
 /// Looks at the list and records what other programs did to it, also what they did this instant. Returns whether nothing is
 /// left to record.
@@ -32,7 +34,7 @@ pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
         Err(_) => return Ok(true),
     };
     let mut is_complete = false;
-    for _ in 0..3 {
+    for _ in 0..LOOKS {
         let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
         let is_all_settled = scan.changes.iter().all(|change| is_settled(change, scan.seen));
         is_complete = is_all_settled && record(handle, &journal, &scan);
@@ -44,6 +46,18 @@ pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     journal.copy_log();
     handle.give_back(journal);
     Ok(is_complete)
+}
+
+/// Does the same where the list is kept in memory: only what something was done to is looked at. Returns none where it is not kept.
+pub(super) fn observe_changed(handle: &Handle) -> Result<Option<bool>, StoreError> {
+    let catch_up = |journal: &Journal| Ok(handle.live().catch_up(handle, journal)?.map(|seen| seen.is_settled()));
+    for _ in 1..LOOKS {
+        match handle.reading(catch_up)? {
+            Some(false) => thread::sleep(SETTLING),
+            is_settled => return Ok(is_settled),
+        }
+    }
+    handle.reading(catch_up)
 }
 
 /// Does the same while our own writers wait: where they leave no moment for a look at a long list. Returns whether nothing is left to

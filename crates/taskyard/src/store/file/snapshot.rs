@@ -46,8 +46,9 @@ impl FileSnapshot {
     }
 
     fn look(&self) -> Result<Scan, StoreError> {
-        match self.handle.live().catch_up(&self.handle) {
-            Ok(Some(seen)) => Ok(seen.as_scan()),
+        let handle = &self.handle;
+        match handle.reading(|journal| Ok(handle.live().catch_up(handle, journal)?.map(|seen| seen.as_scan()))) {
+            Ok(Some(scan)) => Ok(scan),
             // What the files hold does not depend on the journal.
             Ok(None) | Err(StoreError::JournalDamaged { .. }) => self.look_at_files(),
             Err(error) => Err(error),
@@ -165,7 +166,7 @@ impl Snapshot for FileSnapshot {
     }
 
     fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
-        Live::view(&self.handle)
+        self.handle.reading(|journal| Live::view(&self.handle, journal))
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {

@@ -1,8 +1,9 @@
 //! The file store: Claude Code's own task files, and beside them our memory of what happened to each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
@@ -18,9 +19,12 @@ use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::remembered_places::directories_gone;
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, Listener, Litter,
-    Sighting, Snapshot, StaleWrite, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch,
+    Litter, Moved, Sighting, Snapshot, StaleWrite, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
 };
+
+/// How long a list that nobody asks for stays in memory.
+const KEEPS: Duration = Duration::from_secs(300);
 
 /// How a file store is opened.
 #[derive(Clone, Debug)]
@@ -38,19 +42,44 @@ pub struct FileStoreOptions {
 pub struct FileStore {
     options: FileStoreOptions,
     clock: StoreClock,
-    handles: Mutex<HashMap<ListId, Arc<Handle>>>,
+    handles: Mutex<Handles>,
+    /// How long a list that nobody asks for stays in memory.
+    keeps: Duration,
+}
+
+/// The lists that somebody asked for.
+#[derive(Debug)]
+struct Handles {
+    by_list: HashMap<ListId, Arc<Handle>>,
+    /// When it was last looked which of them nobody asks for any more.
+    looked_through: Instant,
 }
 
 impl FileStore {
     /// Opens a store. Nothing is read or made until a list is asked for.
     pub fn open(options: FileStoreOptions) -> Self {
-        Self { options, clock: StoreClock::default(), handles: Mutex::default() }
+        let handles = Mutex::new(Handles { by_list: HashMap::new(), looked_through: Instant::now() });
+        Self { options, clock: StoreClock::default(), handles, keeps: KEEPS }
     }
 
     /// Gives leases and ends them by another clock than this machine's.
     #[must_use]
     pub fn with_clock(self, clock: StoreClock) -> Self {
         Self { clock, ..self }
+    }
+
+    /// Lets go of a list in memory when nobody has asked for it for so long; it is read again when somebody does. Five minutes where
+    /// nothing is said.
+    #[must_use]
+    pub fn letting_go_after(self, keeps: Duration) -> Self {
+        Self { keeps, ..self }
+    }
+
+    /// Returns the lists of which something is kept in memory, and how many bytes of tasks.
+    pub fn lists_in_memory(&self) -> Vec<(ListId, usize)> {
+        let handles: Vec<_> = self.handles().by_list.values().cloned().collect();
+        let kept = |handle: &Arc<Handle>| Some((handle.list.clone(), handle.live().size()?));
+        handles.iter().filter_map(kept).collect()
     }
 
     /// Returns where a list's task files are.
@@ -64,12 +93,37 @@ impl FileStore {
     }
 
     fn handle(&self, list: &ListId) -> Arc<Handle> {
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let handle = handles.entry(list.clone()).or_insert_with(|| {
+        let mut handles = self.handles();
+        let handle = handles.by_list.entry(list.clone()).or_insert_with(|| {
             let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
             Arc::new(Handle::new(list.clone(), place, self.options.rules, self.clock.clone()))
         });
-        Arc::clone(handle)
+        handle.is_asked_for();
+        let handle = Arc::clone(handle);
+        handles.let_go_of_those_unasked(self.keeps);
+        handle
+    }
+
+    fn handles(&self) -> MutexGuard<'_, Handles> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Handles {
+    /// Lets go of the lists that nobody has asked for in so long, now and then.
+    fn let_go_of_those_unasked(&mut self, keeps: Duration) {
+        if self.looked_through.elapsed() < keeps / 4 {
+            return;
+        }
+        self.looked_through = Instant::now();
+        self.by_list.retain(|_, handle| {
+            let is_asked_for = handle.unasked() < keeps;
+            if !is_asked_for {
+                handle.let_go();
+            }
+            // Whoever follows the list has it all the same.
+            is_asked_for || Arc::strong_count(handle) > 1
+        });
     }
 }
 
@@ -115,11 +169,20 @@ impl Store for FileStore {
         handle.journals.ask(Journal::last_entries)
     }
 
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         let handle = self.handle(list);
         // Whoever follows a journal that is damaged would wait in vain.
         handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
-        following::watch(handle, since, to)
+        Ok(following::watch(handle, moved))
+    }
+
+    fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
+        Ok(list_directories(&self.options.tasks)?.into_iter().map(|(list, _)| list).collect())
+    }
+
+    fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
+        let root = self.options.tasks.clone();
+        Ok(following::watch_directories(move || vec![root.clone()], moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
@@ -192,7 +255,8 @@ impl FileCare for FileStore {
 
     fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
         let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let damaged = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
+        let damaged =
+            handles.by_list.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
         damaged.collect()
     }
 
@@ -208,7 +272,8 @@ impl FileCare for FileStore {
 
     fn newer_journals(&self) -> Vec<(ListId, i64)> {
         let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let newer = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.newer_format()?)));
+        let newer =
+            handles.by_list.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.newer_format()?)));
         newer.collect()
     }
 

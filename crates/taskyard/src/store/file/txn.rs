@@ -248,7 +248,7 @@ impl Snapshot for FileTxn {
     }
 
     fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
-        Live::view(&self.handle)
+        Live::view(&self.handle, self.journal())
     }
 
     fn staged(&self) -> Vec<TaskId> {

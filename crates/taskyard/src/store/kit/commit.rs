@@ -96,6 +96,8 @@ pub fn select(journal: &[Event], query: &HistoryQuery) -> Vec<Entry> {
         .filter(is_attempt)
         .map(|event| event.entries.iter().filter(is_wanted).cloned().collect::<Vec<_>>())
         .filter(|entries| !entries.is_empty())
+        // Whoever wants the oldest of the newest only knows those at the end.
+        .take(query.oldest.filter(|_| query.newest.is_none()).unwrap_or(usize::MAX))
         .collect();
     if let Some(newest) = query.newest {
         revisions.drain(..revisions.len().saturating_sub(newest));

@@ -3,18 +3,21 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use taskyard_core::{Entry, Event, Lease, ListId, Moment, Revision};
+use taskyard_core::{Entry, Event, Lease, ListId, Moment};
 
 use crate::store::kit::{Home, ListState, Staging, Writer, select};
 use crate::store::{HistoryQuery, Signature, StoreClock, StoreError};
+use crate::watching::Watchers;
 
 /// A list, shared by everybody who reads, writes or watches it.
 #[derive(Debug)]
 pub(super) struct ListCell {
     pub(super) list: ListId,
     book: Mutex<Book>,
-    /// Told when the journal has grown, and when a watcher is to look whether it should end.
-    pub(super) grown: Condvar,
+    /// Those who want to know that the journal has grown.
+    pub(super) watchers: Watchers,
+    /// Those who want to know that a list has come or gone.
+    watchers_of_names: Watchers,
     clock: StoreClock,
     writing: Mutex<bool>,
     free: Condvar,
@@ -28,14 +31,15 @@ pub(super) struct Book {
 }
 
 impl ListCell {
-    pub(super) fn new(list: ListId, clock: StoreClock) -> Arc<Self> {
+    pub(super) fn new(list: ListId, clock: StoreClock, watchers_of_names: Watchers) -> Arc<Self> {
         let home = Home::Images(PathBuf::from("memory:").join(list.directory()));
         let book = Book { state: Arc::new(ListState { home, ..ListState::default() }), journal: Vec::new() };
         Arc::new(Self {
             list,
             clock,
             book: Mutex::new(book),
-            grown: Condvar::new(),
+            watchers: Watchers::default(),
+            watchers_of_names,
             writing: Mutex::default(),
             free: Condvar::new(),
         })
@@ -81,26 +85,16 @@ impl ListCell {
         let commit = staging.into_commit(self.clock.now().wall, signature);
         let event = commit.event(&self.list);
         let mut book = self.book();
+        let was_there = book.state.exists;
         Arc::make_mut(&mut book.state).apply(&commit);
+        let has_come_or_gone = book.state.exists != was_there;
         book.journal.extend(event.clone());
         drop(book);
-        self.wake_watchers();
+        self.watchers.tell();
+        if has_come_or_gone {
+            self.watchers_of_names.tell();
+        }
         event
-    }
-
-    /// Wakes everybody who waits for the journal to grow.
-    pub(super) fn wake_watchers(&self) {
-        // A watcher that has just looked and not yet begun to wait holds the book, so it cannot miss this.
-        drop(self.book());
-        self.grown.notify_all();
-    }
-}
-
-impl Book {
-    /// Returns the commits after a revision, oldest first.
-    pub(super) fn after(&self, since: Revision) -> &[Event] {
-        let first = self.journal.partition_point(|event| event.revision <= since);
-        &self.journal[first..]
     }
 }
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules};
+use taskyard_core::{Entry, Lease, ListId, Moment, Rules};
 
 use super::list_cell::{ListCell, MemoryTurn};
-use super::watching;
+use super::watching::{CellWatch, NamesWatch};
 use crate::store::kit::{StagedPair, StagedTxn, StateSnapshot};
 use crate::store::{
-    HistoryQuery, ListInfo, Listener, Snapshot, Store, StoreClock, StoreError, Subscription, Txn, TxnPair,
+    HistoryQuery, ListInfo, ListWatch, Moved, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
 };
+use crate::watching::Watchers;
 
 /// Keeps lists in memory, each task by the image a file would hold.
 #[derive(Debug)]
@@ -18,12 +19,14 @@ pub struct MemoryStore {
     rules: Rules,
     clock: StoreClock,
     lists: Mutex<BTreeMap<ListId, Arc<ListCell>>>,
+    /// Those who want to know that a list has come or gone.
+    watchers: Watchers,
 }
 
 impl MemoryStore {
     /// Returns a store without lists, in these rules.
     pub fn new(rules: Rules) -> Self {
-        Self { rules, clock: StoreClock::default(), lists: Mutex::default() }
+        Self { rules, clock: StoreClock::default(), lists: Mutex::default(), watchers: Watchers::default() }
     }
 
     /// Gives leases and ends them by another clock than this machine's.
@@ -34,7 +37,7 @@ impl MemoryStore {
 
     fn cell(&self, list: &ListId) -> Arc<ListCell> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || ListCell::new(list.clone(), self.clock.clone());
+        let new = || ListCell::new(list.clone(), self.clock.clone(), self.watchers.clone());
         Arc::clone(lists.entry(list.clone()).or_insert_with(new))
     }
 
@@ -78,8 +81,12 @@ impl Store for MemoryStore {
         Ok(self.cell(list).history(query))
     }
 
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
-        watching::watch(&self.cell(list), since, to)
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        Ok(Box::new(CellWatch::of(self.cell(list), moved)))
+    }
+
+    fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
+        Ok(Box::new(NamesWatch::of(&self.watchers, moved)))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

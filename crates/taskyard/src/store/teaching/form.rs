@@ -92,6 +92,13 @@ impl Form for TeachingForm {
         }
     }
 
+    fn places_of_lists(&self) -> Vec<PathBuf> {
+        match &self.place {
+            TeachingPlace::Lists(root) => vec![root.clone()],
+            TeachingPlace::Folder(path) => path.parent().map(Path::to_owned).into_iter().collect(),
+        }
+    }
+
     fn lists_without_a_place(&self, data: &Path) -> Vec<(ListId, PathBuf)> {
         match &self.place {
             TeachingPlace::Lists(root) => {

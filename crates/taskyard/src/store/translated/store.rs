@@ -1,6 +1,6 @@
 //! The store itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,8 +17,8 @@ use crate::store::following::{self, Followed};
 use crate::store::kit::{StagedPair, StateSnapshot};
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, Listener, Litter,
-    Snapshot, StaleWrite, Store, StoreError, Subscription, Txn, TxnPair,
+    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch,
+    Litter, Moved, Snapshot, StaleWrite, Store, StoreError, Txn, TxnPair, Watch,
 };
 
 /// Lists in the files of another dialect.
@@ -96,11 +96,20 @@ impl<F: Form> Store for TranslatedStore<F> {
         handle.journals.ask(Journal::last_entries)
     }
 
-    fn watch(&self, list: &ListId, since: Revision, to: Listener) -> Result<Subscription, StoreError> {
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         let handle = self.handle(list);
         // Whoever follows a journal that is damaged would wait in vain.
         handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
-        following::watch(handle, since, to)
+        Ok(following::watch(handle, moved))
+    }
+
+    fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
+        Ok(self.form.lists()?.into_iter().map(|(list, _)| list).collect())
+    }
+
+    fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
+        let form = Arc::clone(&self.form);
+        Ok(following::watch_directories(move || form.places_of_lists(), moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use taskyard_core::{Message, MessageKey, Team, Timestamp};
 use super::memory::SentRow;
 use super::store::FileTeams;
 use super::watching::FileWatch;
+use crate::store::Moved;
 use crate::store::failpoint::reach;
 use crate::teams::{Acknowledged, LeadMail, Mailbox, Mailboxes, Posted, SentFound, SentLetter, TeamError, TeamWatch};
 
@@ -137,7 +138,7 @@ impl Mailboxes for FileTeams {
         self.remember_lead_mail(mail);
     }
 
-    fn watch(&self, moved: Box<dyn Fn() + Send + Sync>) -> Box<dyn TeamWatch> {
+    fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
         Box::new(FileWatch::new(self.places.clone(), moved))
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use taskyard_core::TeamName;
 
 use super::places::Places;
+use crate::store::Moved;
 use crate::teams::TeamWatch;
 use crate::watching::PlacesWatched;
 
@@ -17,8 +18,8 @@ pub(super) struct FileWatch {
 }
 
 impl FileWatch {
-    pub(super) fn new(places: Places, moved: Box<dyn Fn() + Send + Sync>) -> Self {
-        Self { places, watched: PlacesWatched::new(moved) }
+    pub(super) fn new(places: Places, moved: Moved) -> Self {
+        Self { places, watched: PlacesWatched::new(move || moved()) }
     }
 
     fn directories(&self, teams: &[TeamName]) -> Vec<PathBuf> {

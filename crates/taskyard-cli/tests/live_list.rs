@@ -1,33 +1,80 @@
-//! The list in memory of a running process is what a fresh look at the files finds, whatever happens to them.
+//! The list in memory of a running process is what a fresh look at the files finds, whatever happens to them, and whoever follows the list is
+//! told each revision once, in order.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use proptest::prelude::*;
 use taskyard::Yard;
 use taskyard::core::dialect::native;
 use taskyard::core::rules::readiness::rank;
-use taskyard::core::{AgentName, ListId, Rules, Status, Task, TaskId};
-use taskyard::operations::{Claim, NewTask};
-use taskyard::store::{FileStore, FileStoreOptions};
-use taskyard_testkit::Scale;
+use taskyard::core::{AgentName, ListId, Revision, Rules, Status, Task, TaskId};
+use taskyard::operations::{Claim, NewTask, UndoRange, Update};
+use taskyard::store::HistoryQuery;
+use taskyard::stream::{self as followed, Cursor, Stream};
+use taskyard_testkit::{Home, OpensCounted, PATIENCE, Scale};
 
 /// More events than the kernel keeps for one instance, which is 16,384 where nobody changed it.
 const MORE_THAN_THE_KERNEL_KEEPS: usize = 20_000;
 
-/// A list on disk, and a process that keeps it in memory.
+/// A list on disk, a process that keeps it in memory, and two that follow it.
 struct Watched {
-    folder: tempfile::TempDir,
+    home: Home,
     running: Yard,
+    /// Follows from the beginning to the end.
+    steady: Follower,
+    /// Stops and goes on again and again.
+    restless: Follower,
+}
+
+/// Somebody who follows the list.
+struct Follower {
+    stream: Stream,
+    told: Vec<Revision>,
+}
+
+impl Follower {
+    fn of(yard: &Yard) -> Self {
+        let since = Cursor::after(&list(), Revision(0));
+        Self { stream: yard.follow(since).unwrap(), told: Vec::new() }
+    }
+
+    fn take(&mut self, happening: followed::Happening) {
+        let followed::Happening::Commit(event) = happening else { panic!("{happening:?}") };
+        self.told.push(event.revision);
+    }
+
+    /// Takes in what it knows of by now.
+    fn take_what_is_there(&mut self) {
+        while let Some(happening) = self.stream.try_next().unwrap() {
+            self.take(happening);
+        }
+    }
+
+    /// Begins anew where it stopped.
+    fn begin_anew(&mut self, yard: &Yard) {
+        self.stream = yard.follow(self.stream.cursor()).unwrap();
+    }
+
+    fn was_told(&mut self, journal: &[Revision]) {
+        while self.told.len() < journal.len() {
+            let next = self.stream.next_before(Some(Instant::now() + PATIENCE)).unwrap();
+            self.take(next.unwrap_or_else(|| panic!("told {:?} of {journal:?}", self.told)));
+        }
+        assert_eq!(self.told, journal);
+        assert_eq!(self.stream.try_next().unwrap(), None);
+    }
 }
 
 impl Watched {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let running = yard(folder.path().to_owned());
-        let watched = Self { folder, running };
+        let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
+        let running = yard(&home);
+        let (steady, restless) = (Follower::of(&running), Follower::of(&running));
+        let watched = Self { home, running, steady, restless };
         // A process that looks only once keeps nothing.
         for _ in 0..2 {
             watched.create(&watched.running, &[]);
@@ -37,7 +84,7 @@ impl Watched {
     }
 
     fn directory(&self) -> PathBuf {
-        self.folder.path().join("tasks/L")
+        self.home.list("L")
     }
 
     fn create(&self, yard: &Yard, blocked_by: &[TaskId]) {
@@ -48,7 +95,7 @@ impl Watched {
 
     /// Returns another process's view of the list: nothing of it is kept.
     fn elsewhere(&self) -> Yard {
-        yard(self.folder.path().to_owned())
+        yard(&self.home)
     }
 
     fn assert_is_as_a_fresh_look_finds_it(&self) {
@@ -65,15 +112,23 @@ impl Watched {
             rank(&expected, None, Rules::Strict).into_iter().map(|ranked| ranked.task.id).collect();
         assert_eq!(ready, ranked);
     }
+
+    /// Each revision of the journal was told once, in order.
+    fn assert_was_told(&mut self) {
+        let journal = self.elsewhere().store().history(&list(), &HistoryQuery::default()).unwrap();
+        let mut revisions: Vec<Revision> = journal.iter().map(|entry| entry.revision).collect();
+        revisions.dedup();
+        self.steady.was_told(&revisions);
+        self.restless.was_told(&revisions);
+    }
 }
 
 fn list() -> ListId {
     ListId::new("L").unwrap()
 }
 
-fn yard(root: PathBuf) -> Yard {
-    let options = FileStoreOptions { tasks: root.join("tasks"), data: Some(root.join("data")), rules: Rules::Strict };
-    Yard::new(Arc::new(FileStore::open(options)), list(), AgentName::new("ana").unwrap())
+fn yard(home: &Home) -> Yard {
+    Yard::new(Arc::new(home.store()), list(), AgentName::new("ana").unwrap())
 }
 
 /// Something that happens to a list.
@@ -83,6 +138,8 @@ enum Happening {
     Done(bool, TaskId),
     ClaimNext(bool),
     Delete(bool, TaskId),
+    /// A process of ours is killed at a step of its commit.
+    Killed(u8, TaskId),
     WrittenInPlace(TaskId, Status, Vec<TaskId>),
     Replaced(TaskId, Status),
     Removed(TaskId),
@@ -103,6 +160,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         4 => (any::<bool>(), id()).prop_map(|(here, id)| Happening::Done(here, id)),
         3 => any::<bool>().prop_map(Happening::ClaimNext),
         1 => (any::<bool>(), id()).prop_map(|(here, id)| Happening::Delete(here, id)),
+        2 => (1..30_u8, id()).prop_map(|(step, id)| Happening::Killed(step, id)),
         4 => (id(), status(), ids()).prop_map(|(id, status, ids)| Happening::WrittenInPlace(id, status, ids)),
         2 => (id(), status()).prop_map(|(id, status)| Happening::Replaced(id, status)),
         2 => id().prop_map(Happening::Removed),
@@ -129,6 +187,11 @@ fn happen(watched: &Watched, happening: Happening) {
         Happening::Done(is_here, id) => drop(of(is_here).done(&id).unwrap()),
         Happening::ClaimNext(is_here) => drop(of(is_here).claim_next(&Claim::default()).unwrap()),
         Happening::Delete(is_here, id) => drop(of(is_here).delete(&[id]).unwrap()),
+        Happening::Killed(step, id) => {
+            let mut command = watched.home.command(&format!("update {id} --subject killed --add-blocks 1"));
+            command.env("TASKYARD_FAILPOINTS", format!("any*{step}=kill"));
+            drop(command.output().unwrap());
+        }
         // Another program makes no directory of its own here.
         _ if !directory.exists() => {}
         Happening::WrittenInPlace(id, status, ids) => fs::write(path(&id), file(&id, status, ids)).unwrap(),
@@ -162,17 +225,24 @@ proptest! {
 
     #[test]
     fn whatever_happens_it_is_what_a_fresh_look_finds(happenings in prop::collection::vec(happening(), 1..30)) {
-        let watched = Watched::new();
-        for happening in happenings {
+        let mut watched = Watched::new();
+        for (number, happening) in happenings.into_iter().enumerate() {
             happen(&watched, happening);
+            watched.steady.take_what_is_there();
+            // One reads what there is, leaves the rest, and stops.
+            if number % 2 == 0 {
+                watched.restless.take_what_is_there();
+            }
             watched.assert_is_as_a_fresh_look_finds_it();
+            watched.restless.begin_anew(&watched.running);
         }
+        watched.assert_was_told();
     }
 }
 
 #[test]
 fn what_the_kernel_could_not_keep_is_looked_at() {
-    let watched = Watched::new();
+    let mut watched = Watched::new();
     watched.assert_is_as_a_fresh_look_finds_it();
     let id = TaskId::number(1);
     let path = watched.directory().join("1.json");
@@ -183,4 +253,54 @@ fn what_the_kernel_could_not_keep_is_looked_at() {
     }
     fs::write(watched.directory().join("2.json"), file(&TaskId::number(2), Status::Completed, vec![id])).unwrap();
     watched.assert_is_as_a_fresh_look_finds_it();
+    watched.assert_was_told();
+}
+
+#[test]
+fn an_edge_that_was_turned_round_is_turned_back() {
+    let watched = Watched::new();
+    let (one, two) = (TaskId::number(1), TaskId::number(2));
+    let running = &watched.running;
+    running.depend(&one, std::slice::from_ref(&two)).unwrap().done().unwrap();
+    let turn = Update { add_blocked_by: vec![one.clone()], remove_blocks: vec![one.clone()], ..Update::default() };
+    running.update(&two, turn).unwrap().done().unwrap();
+    running.undo(UndoRange::Newest).unwrap().done().unwrap();
+    let found = running.store().read(&list()).unwrap().find(&one).unwrap().task().unwrap();
+    assert_eq!(found.blocked_by, [two]);
+    watched.assert_is_as_a_fresh_look_finds_it();
+}
+
+#[test]
+fn a_change_by_another_program_costs_the_reading_of_one_file() {
+    let watched = Watched::new();
+    let count = Scale::from_environment(0.1).of(10_000);
+    for number in 3..=count as u64 {
+        let id = TaskId::number(number);
+        fs::write(watched.directory().join(format!("{id}.json")), file(&id, Status::Pending, Vec::new())).unwrap();
+    }
+    let subject = |id: u64| {
+        let snapshot = watched.running.store().read(&list()).unwrap();
+        let live = snapshot.live().unwrap().expect("the list is kept in memory");
+        live.task(&TaskId::number(id)).unwrap().subject
+    };
+    subject(1);
+    let opens = OpensCounted::of(&watched.directory());
+    let asking = || {
+        opens.take();
+        subject(1);
+        opens.take()
+    };
+    for round in 0..5 {
+        // What was written this instant is looked at until it can be recorded.
+        while asking() > 1 {}
+        let idle = asking();
+        let (id, name) = (7 + round, format!("round {round}"));
+        let task = Task::new(TaskId::number(id), name.clone());
+        let text = native::write(None, &task, Rules::Strict).unwrap();
+        fs::write(watched.directory().join(format!("{id}.json")), text.bytes()).unwrap();
+        opens.take();
+        assert_eq!(subject(id), name, "it is in the very next answer");
+        let opened = opens.take();
+        assert!(opened <= idle + 2, "{opened} opens among {count} files, {idle} where nothing changed");
+    }
 }

@@ -1,0 +1,33 @@
+//! Being told that a store may hold more than was seen.
+
+use std::time::Duration;
+
+use taskyard_core::Entry;
+
+use super::{HistoryQuery, StoreError};
+
+/// Where nobody tells a follower that something moved, it looks this often.
+pub const UNTOLD: Duration = Duration::from_secs(1);
+
+/// Watches something for one follower, until it is dropped.
+pub trait Watch: Send {
+    /// Sees to it that what moves from now on is told, too often rather than not at all. Returns after how long the follower looks
+    /// again without having been told; none where everything will be told.
+    fn keep_up(&mut self) -> Result<Option<Duration>, StoreError>;
+}
+
+/// Watches one list for one follower, until it is dropped. Keeping up, it also records what other programs did to the list.
+pub trait ListWatch: Watch {
+    /// Returns a part of the journal as it is, without looking at anything else.
+    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
+}
+
+/// Watches what nobody tells of.
+#[derive(Debug)]
+pub struct Untold;
+
+impl Watch for Untold {
+    fn keep_up(&mut self) -> Result<Option<Duration>, StoreError> {
+        Ok(Some(UNTOLD))
+    }
+}

@@ -1,0 +1,43 @@
+//! What a follower is told.
+
+use taskyard_core::rules::mailing::Delivery;
+use taskyard_core::{AgentName, Event, ListId, Member, TeamName};
+
+use crate::notices::Notice;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Happening {
+    /// A commit on a list, ours or another program's.
+    Commit(Event),
+    /// A message has come for an agent that is followed.
+    Message {
+        /// Who it is for.
+        agent: AgentName,
+        /// The team in which it was written.
+        team: TeamName,
+        /// The message, and what it is acknowledged with.
+        delivery: Box<Delivery>,
+    },
+    /// A job that was started on a list has ended.
+    JobEnded(Box<Notice>),
+    /// Somebody is in a team who was not.
+    AgentCame {
+        /// The team.
+        team: TeamName,
+        /// Who it is.
+        member: Box<Member>,
+    },
+    /// Somebody is no longer in a team, or the team is no longer there.
+    AgentWent {
+        /// The team.
+        team: TeamName,
+        /// The name it had there.
+        name: String,
+    },
+    /// There is another list.
+    ListCame(ListId),
+    /// A list is no longer there.
+    ListWent(ListId),
+}

@@ -1,0 +1,110 @@
+//! Something that a stream reads from.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use taskyard_core::ListId;
+
+use super::signal::Signal;
+use super::{Cursor, Happening};
+use crate::Error;
+use crate::store::{Moved, UNTOLD};
+
+/// Something that a stream reads from.
+pub(super) trait Source: Send {
+    /// Looks, and adds what is new, in the order in which it happened. Returns after how long it is to be looked at again without having
+    /// been told that something moved; none where that will be told.
+    fn look(&mut self, found: &mut Found) -> Result<Option<Duration>, Error>;
+
+    /// Writes down how far it has read.
+    fn mark(&self, cursor: &mut Cursor);
+}
+
+/// What a look found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What happened.
+    pub(super) happenings: VecDeque<Happening>,
+    /// Lists that are to be followed from now on.
+    pub(super) lists_to_follow: Vec<ListId>,
+    /// Lists that are to be followed no longer.
+    pub(super) lists_to_leave: Vec<ListId>,
+}
+
+/// A source, and when it is to be looked at.
+pub(super) struct Slot {
+    source: Box<dyn Source>,
+    /// The list it tells of, where it tells of one.
+    pub(super) list: Option<ListId>,
+    has_moved: Arc<AtomicBool>,
+    due: Option<Instant>,
+    /// What it last failed with: that is told once.
+    failed: Option<String>,
+}
+
+/// What tells a stream that a source has moved.
+pub(super) struct Mover {
+    has_moved: Arc<AtomicBool>,
+    signal: Arc<Signal>,
+}
+
+impl Mover {
+    pub(super) fn of(signal: &Arc<Signal>) -> Self {
+        // It was never looked at.
+        Self { has_moved: Arc::new(AtomicBool::new(true)), signal: Arc::clone(signal) }
+    }
+
+    /// Returns what a source's watch calls.
+    pub(super) fn moved(&self) -> Moved {
+        let (has_moved, signal) = (Arc::clone(&self.has_moved), Arc::clone(&self.signal));
+        Arc::new(move || {
+            has_moved.store(true, Ordering::SeqCst);
+            signal.ring();
+        })
+    }
+
+    /// Returns the slot of a source that calls what [`Self::moved`] returned.
+    pub(super) fn slot(self, list: Option<ListId>, source: impl Source + 'static) -> Slot {
+        Slot { source: Box::new(source), list, has_moved: self.has_moved, due: None, failed: None }
+    }
+}
+
+impl Slot {
+    /// Returns when it is to be looked at; none where nothing has moved, and that will be told.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        if self.has_moved.load(Ordering::SeqCst) { Some(now) } else { self.due }
+    }
+
+    /// Writes down how far it has read.
+    pub(super) fn mark(&self, cursor: &mut Cursor) {
+        self.source.mark(cursor);
+    }
+
+    /// Looks where it is time. Fails where there is nothing to follow any more; other failures are logged, and looked at again.
+    pub(super) fn look(&mut self, now: Instant, found: &mut Found) -> Result<(), Error> {
+        // Before the look: what moves from here on is told again.
+        let has_moved = self.has_moved.swap(false, Ordering::SeqCst);
+        if !has_moved && self.due.is_none_or(|due| due > now) {
+            return Ok(());
+        }
+        let pause = match self.source.look(found) {
+            Ok(pause) => {
+                self.failed = None;
+                pause
+            }
+            Err(error) if error.newer_database().is_some() => return Err(error),
+            Err(error) => {
+                let words = error.to_string();
+                if self.failed.as_ref() != Some(&words) {
+                    tracing::warn!(error = words, "what happens cannot be told for the moment");
+                }
+                self.failed = Some(words);
+                Some(UNTOLD)
+            }
+        };
+        self.due = pause.map(|pause| Instant::now() + pause);
+        Ok(())
+    }
+}
