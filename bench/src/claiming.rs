@@ -11,6 +11,10 @@ use crate::places::{Home, Place};
 use crate::samples::Samples;
 use crate::table::{Row, Target, per_second, tell};
 
+/// How many times as long as two bare changes a task may take, where many processes take and finish tasks, and where one does.
+const MANY: f64 = 2.5;
+const ALONE: f64 = 3.0;
+
 /// Measures tasks taken and finished per second, by one process and by many, and how long one of many waits for a claim.
 pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Failure> {
     let (count, rounds) = options.scale.claimed;
@@ -23,18 +27,24 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
     }
     let latency = Samples::new(many.latencies);
     let mut rows: Vec<Row> = Vec::new();
-    for (who, ours, bare) in [
-        (format!("claim --next and done, {PROCESSES} processes on one list"), many.ours, many.bare),
-        ("the same, one process".to_owned(), alone.ours, alone.bare),
+    for (who, ours, bare, target) in [
+        (format!("claim --next and done, {PROCESSES} processes on one list"), many.ours, many.bare, MANY),
+        ("the same, one process".to_owned(), alone.ours, alone.bare, ALONE),
     ] {
         let (ours, bare) = (Samples::new(ours), Samples::new(bare));
+        let ratio = bare.median() / ours.median();
+        let target = if place.durable {
+            Target::AtMostTimesTheLimit { ratio, target }
+        } else {
+            Target::Information(format!("{ratio:.2} x limit"))
+        };
         rows.push(Row {
             measure: who,
             place: place.name,
             ours: per_second(&ours),
             limit: Some(per_second(&bare)),
             node: None,
-            target: Target::Information(format!("{:.2} x limit", bare.median() / ours.median())),
+            target,
         });
     }
     rows.push(Row {

@@ -16,6 +16,8 @@ use crate::table::{Row, Target, microseconds, milliseconds, tell};
 
 /// How long the list is that is asked for.
 const TASKS: usize = 100;
+/// How long the list is that takes longer.
+const LONG: usize = 3_000;
 /// How many calls are made in a row before the other server has its turn.
 const BATCH: usize = 50;
 
@@ -56,6 +58,7 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
             Client::start(serve()).map(|_| started.elapsed())
         })
         .collect();
+    let claims = claim_and_finish(options, place)?;
     let (ours, bare, first) =
         (Samples::microseconds(&our_times), Samples::microseconds(&bare_times), Samples::microseconds(&first?));
     Ok(vec![
@@ -75,7 +78,44 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
             node: None,
             target: Target::AtMost { milliseconds: first.median() / 1e3, target: 15.0 },
         },
+        claims,
     ])
+}
+
+/// Measures how much longer an agent waits for a claim and the answer to its completion because the list is long.
+fn claim_and_finish(options: &Options, place: &Place) -> Result<Row, Failure> {
+    let rounds = options.scale.completes;
+    tell(&format!("{}: {rounds} claims and completions over stdio in lists of {TASKS} and {LONG}", place.name));
+    let mut clients = Vec::new();
+    for tasks in [TASKS, LONG] {
+        let home = place.fresh_home()?;
+        // Enough for all of them in the short one, too.
+        corpus::fill_with_new(&home.list(), tasks.max(rounds + 1))?;
+        let mut command = ours::command(&options.programs, &home);
+        command.args(["mcp", "--as", "bench", "--tools", "all"]);
+        let mut client = Client::start(command)?;
+        client.list()?;
+        client.list()?;
+        clients.push((client, Vec::new()));
+    }
+    for _ in 0..rounds {
+        for (client, times) in &mut clients {
+            let started = Instant::now();
+            let claimed = client.call("TaskClaim", &json!({}))?;
+            let task = claimed["structuredContent"]["task"]["id"].as_str().ok_or_else(|| claimed.to_string())?;
+            client.call("TaskUpdate", &json!({ "taskId": task, "status": "completed" }))?;
+            times.push(started.elapsed());
+        }
+    }
+    let times: Vec<Samples> = clients.iter().map(|(_, times)| Samples::microseconds(times)).collect();
+    Ok(Row {
+        measure: format!("mcp: claim and completion among {LONG}, not {TASKS}"),
+        place: place.name,
+        ours: microseconds(&times[1]),
+        limit: Some(microseconds(&times[0])),
+        node: None,
+        target: Target::AtMostTimesTheLimit { ratio: times[1].median() / times[0].median(), target: 1.5 },
+    })
 }
 
 /// A client that speaks to a server over its pipes and waits for every answer.
@@ -100,8 +140,15 @@ impl Client {
     }
 
     fn list(&mut self) -> Result<String, Failure> {
-        let answer = self.ask("tools/call", &json!({ "name": "TaskList", "arguments": {} }))?;
-        Ok(answer["result"]["content"][0]["text"].as_str().ok_or_else(|| answer.to_string())?.to_owned())
+        let answer = self.call("TaskList", &json!({}))?;
+        Ok(answer["content"][0]["text"].as_str().ok_or_else(|| answer.to_string())?.to_owned())
+    }
+
+    /// Calls a tool, and returns what it answers.
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
+        let mut answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
+        let result = answer["result"].take();
+        if result["isError"] == json!(true) { Err(result.to_string().into()) } else { Ok(result) }
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
