@@ -26,6 +26,50 @@
 //! assert_eq!(yard.done(&schema)?.done()?.now_ready, [api]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Following a list
+//!
+//! [`Yard::follow`] gives what happens, in order: see [`stream`]. With it a program keeps a view of a list
+//! ([`core::live::LiveList`]), whose answers do not take longer because the list is long, and reacts to what becomes ready.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use taskyard::core::live::LiveList;
+//! # use taskyard::core::{AgentName, ListId, Revision, Rules};
+//! # use taskyard::operations::NewTask;
+//! # use taskyard::store::MemoryStore;
+//! use taskyard::stream::{Cursor, Happening, Stream};
+//! # use taskyard::Yard;
+//! # let list = ListId::new("rocket")?;
+//! # let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list.clone(), AgentName::new("ana").ok_or("a name")?);
+//! # let schema = yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?.task.id;
+//! # let api = NewTask { subject: "Write the API".into(), blocked_by: vec![schema.clone()], ..NewTask::default() };
+//! # let api = yard.create(api)?.done()?.task.id;
+//!
+//! // From the beginning, so that the view is whole. `for happening in stream` waits for the next thing; this does not.
+//! let mut stream = yard.follow(Cursor::after(&list, Revision(0)))?;
+//! let mut view = LiveList::new(Rules::Strict);
+//! let mut catch_up = |stream: &mut Stream| -> Result<Vec<_>, taskyard::Error> {
+//!     while let Some(happening) = stream.try_next()? {
+//!         match happening {
+//!             Happening::Commit(commit) => view.apply(&commit),
+//!             Happening::Message { agent, delivery, .. } => println!("for {agent}: {}", delivery.message.text),
+//!             _ => {}
+//!         }
+//!     }
+//!     view.judge();
+//!     Ok(view.ready().map(|ready| ready.id).collect())
+//! };
+//! assert_eq!(catch_up(&mut stream)?, [schema.clone()]);
+//!
+//! yard.done(&schema)?;
+//! assert_eq!(catch_up(&mut stream)?, [api], "what waited for it is ready");
+//!
+//! // Whoever stops here goes on from here, in another process, too.
+//! let since = stream.cursor();
+//! # drop(since);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod backup;
 pub mod blocking;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::record::{Facts, Key, Record, Slot};
 use crate::dialect::native::Unreadable;
-use crate::{Image, Rules, Status, Task, TaskId};
+use crate::{Event, Image, Rules, Status, Task, TaskId};
 
 /// A list in memory.
 #[derive(Debug)]
@@ -80,6 +80,18 @@ impl LiveList {
         }
         let parent = if self.rules.is_client() { None } else { task.parent().map(|id| self.slot(Key::of(&id))) };
         self.replace(slot, Some(Facts::of(task, image, blocked_by, parent)));
+    }
+
+    /// Takes in a commit: what it left of each task it changed. What cannot be read any more is as if it were not there.
+    ///
+    /// Whoever follows a list and takes in each of its commits in order has what is in its files.
+    pub fn apply(&mut self, commit: &Event) {
+        for entry in &commit.entries {
+            match &entry.after {
+                Some(image) => drop(self.put(&entry.task, image.clone())),
+                None => self.remove(&entry.task),
+            }
+        }
     }
 
     /// Forgets a task that is no longer there.
