@@ -12,6 +12,7 @@ mod creating;
 mod doctoring;
 mod echoing;
 mod graphs;
+mod idling;
 mod inboxing;
 mod listing;
 mod living;

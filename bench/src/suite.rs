@@ -8,8 +8,8 @@ use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
 use crate::{
-    backgrounding, claiming, completing, contending, creating, doctoring, inboxing, listing, living, ranking, serving,
-    starting,
+    backgrounding, claiming, completing, contending, creating, doctoring, idling, inboxing, listing, living, ranking,
+    serving, starting,
 };
 
 /// Makes a measurement.
@@ -20,7 +20,7 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 12] = [
+const MEASURES: [(&str, Measure); 13] = [
     ("list", Measure::In(listing::measure)),
     ("doctor", Measure::In(doctoring::measure)),
     ("create", Measure::In(creating::measure)),
@@ -28,6 +28,7 @@ const MEASURES: [(&str, Measure); 12] = [
     ("rank", Measure::Anywhere(ranking::measure)),
     ("complete", Measure::In(completing::measure)),
     ("running", Measure::In(living::measure)),
+    ("idle", Measure::In(idling::measure)),
     ("contend", Measure::In(contending::measure)),
     ("claim", Measure::In(claiming::measure)),
     ("mcp", Measure::In(serving::measure)),
