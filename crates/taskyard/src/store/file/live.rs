@@ -42,6 +42,8 @@ pub(super) struct Live {
     asked: u32,
     watch: Option<Watch>,
     seen: Option<Seen>,
+    /// Whether it was said that nobody tells of changes.
+    is_untold_said: bool,
 }
 
 /// A directory of which the kernel tells what happens in it.
@@ -149,7 +151,7 @@ impl Live {
         }
         self.seen = None;
         let watch = inode.and_then(|inode| watch(directory.as_fd(), &handle.place.directory, inode).ok());
-        if watch.is_none() {
+        if watch.is_none() && !std::mem::replace(&mut self.is_untold_said, true) {
             tracing::debug!(path = %handle.place.directory.display(), "changes are looked for instead of being told");
         }
         self.watch = watch;

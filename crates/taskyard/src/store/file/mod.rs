@@ -32,6 +32,7 @@ mod repair;
 mod scan;
 mod sightings;
 mod snapshot;
+mod staged;
 mod state;
 mod store;
 mod stuck_lock;

@@ -18,8 +18,9 @@ use super::fingerprint::Look;
 use super::hidden;
 use super::numbers;
 use super::place::file_name;
+use super::staged::Staged;
 use super::turn::Turn;
-use super::txn::{FileTxn, Staged};
+use super::txn::FileTxn;
 use crate::store::StoreError;
 
 /// More removals than this are not locked one by one.

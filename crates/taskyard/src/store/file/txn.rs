@@ -15,13 +15,13 @@ use super::client_locks::PATIENCE_IN_TURN;
 use super::commit;
 use super::dependents;
 use super::files::{self, Contents};
-use super::fingerprint::Look;
 use super::handle::Handle;
 use super::hidden;
 use super::live::Live;
 use super::numbers;
 use super::place;
 use super::scan;
+use super::staged::Staged;
 use super::turn::Turn;
 use crate::store::kit::{StagedLeases, free_numbers};
 use crate::store::sidecar::{Journal, Standing};
@@ -48,29 +48,6 @@ pub(super) struct FileTxn {
     mark: Cell<Option<f64>>,
     read: RefCell<HashMap<TaskId, Contents>>,
     leases: OnceCell<StagedLeases>,
-}
-
-/// What is to become of one file.
-#[derive(Clone, Debug)]
-pub(super) struct Staged {
-    pub(super) before: Option<(Image, Look)>,
-    pub(super) after: Option<Image>,
-    /// Whether the journal is to have an entry of it though it neither was nor will be there.
-    pub(super) is_noted: bool,
-    /// The mode that the file had when it was last there, where it comes back.
-    pub(super) former_mode: Option<u32>,
-}
-
-impl Staged {
-    /// Returns what is to become of a task, in the place of what was there.
-    fn over(before: Option<(Image, Look)>, after: Option<Image>) -> Self {
-        Self { before, after, is_noted: false, former_mode: None }
-    }
-
-    /// Tells whether the journal is to have an entry of it.
-    pub(super) fn is_change(&self) -> bool {
-        self.before.as_ref().map(|(image, _)| image) != self.after.as_ref() || (self.is_noted && self.after.is_none())
-    }
 }
 
 impl FileTxn {
