@@ -34,7 +34,9 @@ pub(crate) struct Table {
 impl Table {
     /// Returns SQL that makes it where it is missing.
     pub(crate) fn creation(&self) -> String {
-        format!("CREATE TABLE IF NOT EXISTS {} ({}{};", self.name, self.columns, self.ending)
+        // SQLite keeps the text as it is, blanks included.
+        let columns: Vec<&str> = self.columns_beyond(&[]).collect();
+        format!("CREATE TABLE IF NOT EXISTS {}({}{};", self.name, columns.join(","), self.ending)
     }
 
     /// Returns the names of its columns.

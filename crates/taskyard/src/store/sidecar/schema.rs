@@ -8,6 +8,9 @@ pub(super) const DATABASE: &str = "journal.sqlite";
 pub(super) const FORMAT: i64 = 4;
 
 /// The journal.
+///
+/// Columns have no types. SQLite would use them to convert what is bound, and a row whose values were converted would not match its
+/// checksum. Without them the definitions of all tables fit on the first page.
 pub(super) static JOURNAL: Schema = Schema {
     file: DATABASE,
     format: FORMAT,
@@ -18,47 +21,42 @@ pub(super) static JOURNAL: Schema = Schema {
     settings: "PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL;",
 };
 
-pub(super) const FACTS: Table = Table {
-    name: "facts",
-    since: Some(1),
-    columns: "key TEXT PRIMARY KEY, value, sum INTEGER",
-    ending: ") WITHOUT ROWID",
-};
+pub(super) const FACTS: Table =
+    Table { name: "facts", since: Some(1), columns: "key PRIMARY KEY, value, sum", ending: ") WITHOUT ROWID" };
 pub(super) const ENTRIES: Table = Table {
     name: "entries",
     since: Some(1),
     columns: "
-        id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, op TEXT NOT NULL, task NOT NULL, before BLOB,
-        after BLOB, inode INTEGER, undoes TEXT, remark TEXT, mode INTEGER, sum INTEGER, packed BLOB",
+        id INTEGER PRIMARY KEY, at NOT NULL, actor NOT NULL, op NOT NULL, task NOT NULL, before, after, inode,
+        undoes, remark, mode, sum, packed",
     ending: ")",
 };
 pub(super) const KNOWN: Table = Table {
     name: "known",
     since: Some(1),
     columns: "
-        task NOT NULL UNIQUE, inode INTEGER NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL, seen INTEGER NOT NULL,
-        content BLOB NOT NULL, mode INTEGER, sum INTEGER",
+        task NOT NULL UNIQUE, inode NOT NULL, mtime NOT NULL, size NOT NULL, seen NOT NULL, content NOT NULL, mode,
+        sum",
     ending: ")",
 };
 pub(super) const MOVES: Table = Table {
     name: "moves",
     since: Some(1),
-    columns: "token TEXT PRIMARY KEY, peer TEXT NOT NULL, payload TEXT, sum INTEGER",
+    columns: "token PRIMARY KEY, peer NOT NULL, payload, sum",
     ending: ") WITHOUT ROWID",
 };
 pub(super) const LEASES: Table = Table {
     name: "leases",
     since: Some(2),
     columns: "
-        task NOT NULL PRIMARY KEY, agent TEXT NOT NULL, token INTEGER NOT NULL, taken INTEGER NOT NULL, ttl INTEGER,
-        ends INTEGER, ends_since_boot INTEGER, ends_boot TEXT, pid INTEGER, started INTEGER, process_boot TEXT,
-        grace INTEGER, machine TEXT, pid_space TEXT, sum INTEGER",
+        task NOT NULL PRIMARY KEY, agent NOT NULL, token NOT NULL, taken NOT NULL, ttl, ends, ends_since_boot,
+        ends_boot, pid, started, process_boot, grace, machine, pid_space, sum",
     ending: ") WITHOUT ROWID",
 };
 /// The table that only lists in other dialects have.
 pub(super) const FORMS: Table = Table {
     name: "forms",
     since: None,
-    columns: "task NOT NULL PRIMARY KEY, form BLOB, image BLOB NOT NULL, sum INTEGER",
+    columns: "task NOT NULL PRIMARY KEY, form, image NOT NULL, sum",
     ending: ") WITHOUT ROWID",
 };
