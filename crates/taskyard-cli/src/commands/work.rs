@@ -129,6 +129,7 @@ impl Work {
         if self.team.is_some() {
             leave(&after, &workers)?;
         }
+        after.end_signs();
         shown?;
         let report = result?;
         let gone = after.gone()?;

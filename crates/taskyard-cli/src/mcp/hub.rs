@@ -179,6 +179,14 @@ impl Hub {
         }
     }
 
+    /// Ends the signs of life of this process, where nothing is held that others could wait for. Called when nobody makes calls any
+    /// more.
+    pub(super) fn end_signs(&self) {
+        if let Ok(place) = &*self.place.blocking_read() {
+            place.yard().end_signs();
+        }
+    }
+
     /// Decides anew where calls are made: in the first of these directories that is there. Calls wait meanwhile.
     pub(super) async fn move_to(self: &Arc<Self>, directories: impl Future<Output = Vec<PathBuf>>) {
         let mut place = self.place.write().await;

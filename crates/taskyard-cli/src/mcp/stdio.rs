@@ -32,6 +32,7 @@ pub(crate) fn serve_stdio(hub: Hub) -> Result<(), Problem> {
     drop(passing_messages);
     hub.cancel.cancel();
     runtime.shutdown_timeout(PATIENCE);
+    hub.end_signs();
     served
 }
 

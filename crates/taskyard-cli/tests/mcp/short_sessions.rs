@@ -14,7 +14,7 @@ const SMALL: u64 = 32 * 1024;
 const DESCRIPTION: &str = "Read what there is, write down what is missing, and say in the summary what was left out and why. Ask \
 before anything is thrown away; the tests have to pass afterwards, and the page has to say what changed.";
 
-/// Starts a server on a list and makes five tasks, of which one is claimed and completed.
+/// Starts a server on a list and makes five tasks, each of which is claimed and completed.
 fn session(home: &Home, list: &str) -> Piped {
     let mut command = home.command("mcp --as ana");
     command.env("TASKYARD_LIST", list);
@@ -23,9 +23,16 @@ fn session(home: &Home, list: &str) -> Piped {
         let subject = format!("Step {number} of the work on {list}");
         server.call("TaskCreate", json!({ "subject": subject, "description": DESCRIPTION }));
     }
-    server.call("TaskClaim", json!({ "taskId": "1" }));
-    server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
+    for number in 1..=5 {
+        server.call("TaskClaim", json!({ "taskId": number.to_string() }));
+        server.call("TaskUpdate", json!({ "taskId": number.to_string(), "status": "completed" }));
+    }
     server
+}
+
+/// Counts the processes that left signs of life.
+fn signs(home: &Home) -> usize {
+    fs::read_dir(home.data().join("alive")).map_or(0, Iterator::count)
 }
 
 fn has_log(sidecar: &Path) -> bool {
@@ -44,11 +51,24 @@ fn sessions_of_five_tasks_leave_at_most_32_kb_beside_each_list() {
         assert!(used.most() <= SMALL, "{used:?}: {:?}", fs::read_dir(&sidecar).unwrap().collect::<Vec<_>>());
         assert!(!has_log(&sidecar));
     }
+    assert_eq!(signs(&home), 0, "nobody holds anything any more");
     let used = DiskUse::of(&home.data());
     // The machine's own databases are there once, however many lists there are.
     let limit = lists as u64 * (10 << 20) / 300 + (256 << 10);
     println!("{lists} short lists: {used:?}");
     assert!(used.most() <= limit, "{lists} lists: {used:?}");
+}
+
+#[test]
+fn a_server_that_ends_with_a_claim_leaves_its_last_sign_of_life() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create First");
+    let mut server = session(&home, "L");
+    server.call("TaskClaim", json!({ "taskId": "6" }));
+    assert_eq!(signs(&home), 1);
+    let (status, _) = server.close();
+    assert!(status.success());
+    assert_eq!(signs(&home), 1, "others count from it until the claim ends");
 }
 
 #[test]
@@ -77,7 +97,7 @@ fn the_log_of_a_server_that_was_killed_is_folded_in_by_whoever_looks_next() {
     assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 5);
     let used = DiskUse::of(&sidecar);
     assert!(used.most() <= SMALL && !has_log(&sidecar), "{used:?}");
-    assert_eq!(home.ask("history")["entries"].as_array().unwrap().len(), 7);
+    assert_eq!(home.ask("history")["entries"].as_array().unwrap().len(), 15);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod alarm;
 mod bell;
+mod holdings;
 mod warden;
 mod world;
 

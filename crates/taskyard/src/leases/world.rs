@@ -17,6 +17,9 @@ pub trait World: Debug + Send + Sync {
     /// Takes note that something was given to a holder. Where that is this process, it leaves signs of life from now on.
     fn holds_now(&self, holder: &Holder);
 
+    /// Takes note that this process holds no lease any more, and is about to end.
+    fn holds_nothing(&self) {}
+
     /// Judges a lease at a moment of its store's clock.
     fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
         judge_lease(lease, now, |process| self.see(process))
@@ -50,5 +53,9 @@ impl World for ThisMachine {
         if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
             signs.leave_from_now_on();
         }
+    }
+
+    fn holds_nothing(&self) {
+        self.signs.iter().for_each(Signs::end);
     }
 }

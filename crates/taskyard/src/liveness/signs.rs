@@ -1,10 +1,10 @@
 //! Signs of life: a file per process in the data directory, for those who cannot see it in their process table.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -30,6 +30,17 @@ pub fn longest_silence() -> Duration {
     LONGEST_SILENCE
 }
 
+/// The places in which this process leaves signs.
+static LEAVING: Mutex<BTreeMap<Signs, Until>> = Mutex::new(BTreeMap::new());
+
+/// How long this process leaves signs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Until {
+    #[default]
+    NothingIsHeld,
+    ItsDeath,
+}
+
 /// The signs of life in a data directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signs {
@@ -52,23 +63,38 @@ impl Signs {
     /// Leaves a sign of this process now, and from now on as long as it runs, as often as others want to see one. Where none can be
     /// left, others go by the time of what it holds.
     pub fn leave_from_now_on(&self) {
-        static LEAVING: Mutex<BTreeSet<Signs>> = Mutex::new(BTreeSet::new());
+        static BEGUN: Once = Once::new();
         let work = || loop {
             thread::sleep(longest_silence() / SIGNS_IN_A_SILENCE);
-            let leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            leaving.iter().for_each(Self::leave_one);
+            // Whoever ends them waits: none is left after that.
+            leaving().keys().for_each(Self::leave_one);
         };
+        let mut leaving = leaving();
         self.leave_one();
-        let mut leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = leaving.is_empty();
-        if !leaving.insert(self.clone()) {
-            return;
-        }
+        let is_new = !leaving.contains_key(self);
+        leaving.entry(self.clone()).or_default();
         drop(leaving);
-        self.sweep();
-        if is_first {
+        if is_new {
+            self.sweep();
+        }
+        BEGUN.call_once(|| {
             let begun = thread::Builder::new().name("taskyard-signs".into()).spawn(work);
             let _ = begun.inspect_err(|error| tracing::warn!(%error, "no more signs of life are left"));
+        });
+    }
+
+    /// Does the same, and nothing but the death of this process ends it: what it holds, others know by these signs.
+    pub(crate) fn leave_to_the_last(&self) {
+        self.leave_from_now_on();
+        leaving().insert(self.clone(), Until::ItsDeath);
+    }
+
+    /// Leaves no more signs of this process and takes the last one away, unless they are left to the last.
+    pub(crate) fn end(&self) {
+        let mut leaving = leaving();
+        if leaving.get(self) == Some(&Until::NothingIsHeld) {
+            leaving.remove(self);
+            self.take_back();
         }
     }
 
@@ -122,6 +148,10 @@ impl Signs {
     }
 }
 
+fn leaving() -> MutexGuard<'static, BTreeMap<Signs, Until>> {
+    LEAVING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
@@ -161,6 +191,22 @@ mod tests {
         assert!(signs.last_of(&own_mark()).is_some());
         signs.take_back();
         assert_eq!(signs.last_of(&own_mark()), None);
+    }
+
+    #[test]
+    fn signs_end_unless_they_are_left_to_the_last() {
+        let data = tempfile::tempdir().unwrap();
+        let signs = Signs::in_data(data.path());
+        signs.end();
+        signs.leave_from_now_on();
+        signs.end();
+        assert_eq!(signs.last_of(&own_mark()), None);
+        signs.leave_from_now_on();
+        assert!(signs.last_of(&own_mark()).is_some(), "there is something to wait for again");
+        signs.leave_to_the_last();
+        signs.leave_from_now_on();
+        signs.end();
+        assert!(signs.last_of(&own_mark()).is_some());
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Yard {
         let refusal = match task.owner() {
             Some(owner) if is_same_agent(owner, self.actor().as_str()) => {
                 if let Some(holder) = &claimed.lease.holder {
-                    self.world().holds_now(holder);
+                    self.holds_now(holder);
                 }
                 return Ok(outcome);
             }

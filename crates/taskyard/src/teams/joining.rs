@@ -155,7 +155,7 @@ impl Teams {
         if new.presence.holder().is_some_and(|holder| *holder.process() == own_mark())
             && let Some(signs) = self.signs()
         {
-            signs.leave_from_now_on();
+            signs.leave_to_the_last();
         }
         Ok(Ok(Seat { team: added.team, name: name.to_owned() }))
     }
