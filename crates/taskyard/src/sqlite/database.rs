@@ -88,7 +88,7 @@ impl Database {
         Self::set_up(path, schema, open_unchanging)
     }
 
-    fn set_up(
+    pub(super) fn set_up(
         path: PathBuf,
         schema: &'static Schema,
         open: impl FnOnce(&Path) -> rusqlite::Result<Connection>,

@@ -7,6 +7,7 @@ mod copying;
 mod database;
 mod error;
 mod formats;
+mod in_memory;
 mod schema;
 mod unchanging;
 

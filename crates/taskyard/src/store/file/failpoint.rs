@@ -7,7 +7,7 @@
 #[cfg(feature = "failpoints")]
 pub use armed::arm;
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, inotify_instances, longest_silence, reach, wall_shift};
+pub(crate) use armed::{boot_id, inotify_instances, longest_silence, reach, reach_if_named, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,11 @@ pub struct BadPlan(String);
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub(crate) fn reach(_step: &'static str) {}
+
+/// Marks a step of somebody who only looks. Whether it is reached is a matter of time, so `any` does not mean it.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub(crate) fn reach_if_named(_step: &'static str) {}
 
 /// Refuses every plan: this build has no failpoints.
 #[cfg(not(feature = "failpoints"))]
@@ -128,6 +133,11 @@ mod armed {
     /// Marks a step of a commit, and does there what the plans say.
     pub(crate) fn reach(step: &'static str) {
         plans().filter(|plan| plan.step == "any" || plan.step == step).for_each(|plan| plan.reach(step));
+    }
+
+    /// Marks a step of somebody who only looks, and does there what the plans say that name it.
+    pub(crate) fn reach_if_named(step: &'static str) {
+        plans().filter(|plan| plan.step == step).for_each(|plan| plan.reach(step));
     }
 
     fn plans() -> impl Iterator<Item = &'static Plan> {

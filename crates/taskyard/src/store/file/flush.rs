@@ -15,6 +15,7 @@ use super::handle::Handle;
 use super::place::{c_name, file_name};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
+use crate::store::StoreError;
 use crate::store::sidecar::Journal;
 
 /// A running process looks this often whether something is due, in nanoseconds.
@@ -44,7 +45,7 @@ pub(super) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
     flush_what_is_old(handle, journal, 0);
 }
 
-fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), crate::store::StoreError> {
+fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), StoreError> {
     // Asked for every commit, and looked into once a second, or when this process has written much since.
     let now = clock::since_boot();
     let unlooked = handle.written_since_look.fetch_add(written, Ordering::Relaxed) + written;
@@ -53,18 +54,29 @@ fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), 
     }
     handle.written_since_look.store(0, Ordering::Relaxed);
     handle.next_flush_look.store(now + LOOK_EVERY, Ordering::Relaxed);
+    let Some((flushed, applied)) = waiting(handle, journal)? else { return Ok(()) };
+    match handle.place.open()? {
+        Some(directory) => flush_since(directory.as_fd(), journal, flushed, applied),
+        None => Ok(()),
+    }
+}
+
+/// Tells whether there are commits whose files have waited long enough, or that cannot be found out.
+pub(super) fn may_be_due(handle: &Handle, journal: &Journal) -> bool {
+    !waiting(handle, journal).is_ok_and(|waiting| waiting.is_none())
+}
+
+/// Returns the commits whose files have waited long enough: after which one they begin, and the last.
+fn waiting(handle: &Handle, journal: &Journal) -> Result<Option<(Revision, Revision)>, StoreError> {
     let applied = handle.state().map_or(0, |state| state.applied);
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let first = journal.moment_of(Revision(flushed).next())?;
     let is_old = first.is_some_and(|at| clock::now().0.saturating_sub(at) > OLD);
     let waiting = applied.saturating_sub(flushed);
     if waiting == 0 || !(is_old || waiting > MANY || waiting > FEW && waiting * journal.newest_length()? > LARGE) {
-        return Ok(());
+        return Ok(None);
     }
-    match handle.place.open()? {
-        Some(directory) => flush_since(directory.as_fd(), journal, Revision(flushed), Revision(applied)),
-        None => Ok(()),
-    }
+    Ok(Some((Revision(flushed), Revision(applied))))
 }
 
 fn flush_since(
@@ -72,7 +84,7 @@ fn flush_since(
     journal: &Journal,
     since: Revision,
     until: Revision,
-) -> Result<(), crate::store::StoreError> {
+) -> Result<(), StoreError> {
     let tasks: BTreeSet<TaskId> = journal.tasks_since(since)?.into_iter().collect();
     let is_flushed = tasks.len() <= MANY_FILES && tasks.iter().all(|task| flush_file(directory, task));
     if is_flushed && rustix::fs::fsync(directory).is_ok() {

@@ -82,6 +82,13 @@ pub(super) struct Seen {
 }
 
 impl Live {
+    /// Tells whether nobody has asked for the list before, and takes it that somebody does now.
+    pub(super) fn is_asked_first(&mut self) -> bool {
+        let is_first = self.asked == 0;
+        self.asked = self.asked.max(1);
+        is_first
+    }
+
     /// Brings the list up to date, and returns it. Returns none where it is not worth keeping, or cannot be kept: then the files are
     /// looked at instead.
     ///

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
+use super::failpoint::reach_if_named;
 use super::files;
 use super::handle::Handle;
 use super::live::Live;
@@ -30,6 +31,13 @@ pub(super) struct FileSnapshot {
     scan: OnceCell<Scan>,
 }
 
+/// A look at a list while nobody of ours wrote.
+struct Resting {
+    scan: Scan,
+    /// Whether the journal need not be opened, because nothing is to be written down.
+    is_all: bool,
+}
+
 impl FileSnapshot {
     /// Begins to look; a commit that a dead writer left half written is finished first.
     pub(super) fn open(handle: Arc<Handle>) -> Self {
@@ -47,6 +55,10 @@ impl FileSnapshot {
 
     fn look(&self) -> Result<Scan, StoreError> {
         let handle = &self.handle;
+        // Whoever looks once and ends need not be told of anything, nor open the journal for it.
+        if handle.live().is_asked_first() {
+            return self.look_at_files();
+        }
         match handle.reading(|journal| Ok(handle.live().catch_up(handle, journal)?.map(|seen| seen.as_scan()))) {
             Ok(Some(scan)) => Ok(scan),
             // What the files hold does not depend on the journal.
@@ -56,8 +68,12 @@ impl FileSnapshot {
     }
 
     fn look_at_files(&self) -> Result<Scan, StoreError> {
+        let at_rest = self.look_at_rest();
+        if let Some(Resting { scan, is_all: true }) = at_rest {
+            return Ok(scan);
+        }
         let mut journal = self.handle.journal_to_read();
-        let scan = match self.look_with(&mut journal) {
+        let scan = match at_rest.map_or_else(|| self.look_with(&mut journal), |resting| Ok(resting.scan)) {
             // What the files hold does not depend on the journal.
             Err(error) if error.is_of_memory() => {
                 self.handle.journals.note(&error);
@@ -79,6 +95,21 @@ impl FileSnapshot {
             self.handle.give_back(journal);
         }
         Ok(scan)
+    }
+
+    /// Looks with a copy of the journal, where nobody has it open and nobody of ours writes all the while. What else happens is for
+    /// those who look the usual way.
+    fn look_at_rest(&self) -> Option<Resting> {
+        let journals = &self.handle.journals;
+        let copy = journals.take_copy()?;
+        let before = self.sequence();
+        let scan = scan::scan(&self.handle.place, Some(&copy)).ok()?;
+        reach_if_named("at rest: looked");
+        let is_all = scan.changes.is_empty() && scan.reprints.is_empty() && !flush::may_be_due(&self.handle, &copy);
+        // A commit since would have changed the files, and the copy does not know of it.
+        let was_at_rest = before.is_multiple_of(2) && before == self.sequence() && copy.is_at_rest();
+        journals.keep_copy(copy);
+        was_at_rest.then_some(Resting { scan, is_all })
     }
 
     fn look_with(&self, journal: &mut Option<Journal>) -> Result<Scan, StoreError> {
@@ -139,7 +170,7 @@ impl Snapshot for FileSnapshot {
             return scan.revision;
         }
         let newest = |journal: Option<&Journal>| journal.map_or(Ok(Revision(0)), Journal::newest);
-        self.handle.journals.reading(newest).unwrap_or_default()
+        self.handle.journals.glancing(newest).unwrap_or_default()
     }
 
     fn find(&self, id: &TaskId) -> Result<Lookup, StoreError> {
@@ -170,7 +201,7 @@ impl Snapshot for FileSnapshot {
     }
 
     fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        self.handle.journals.reading(|journal| journal.map_or(Ok(Vec::new()), Journal::leases))
+        self.handle.journals.glancing(|journal| journal.map_or(Ok(Vec::new()), Journal::leases))
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {

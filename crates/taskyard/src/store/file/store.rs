@@ -330,7 +330,7 @@ impl FileStore {
         let handle = self.handle(&list);
         // A list that nobody has touched for long stays in the archive when many are looked at.
         let scan = match handle.journals.is_there() {
-            true => handle.journals.reading(|journal| scan::scan(&handle.place, journal))?,
+            true => handle.journals.glancing(|journal| scan::scan(&handle.place, journal))?,
             false => scan::scan(&handle.place, None)?,
         };
         let tasks = scan.tasks;

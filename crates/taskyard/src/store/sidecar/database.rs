@@ -14,6 +14,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row, ToSql, Transaction};
 
+use super::at_rest::AtRest;
 use super::damage::{JournalDamage, judge};
 use super::images::RecentImages;
 use super::mapping::map_files;
@@ -47,6 +48,8 @@ pub(in crate::store) struct Journal {
     inode: u64,
     /// Whether it is read where nobody can write, and as if nobody did.
     pub(super) is_unchanging: bool,
+    /// What it was copied from, where it is a copy in memory.
+    pub(super) rest: Option<AtRest>,
     /// Where it was begun, if another one was before it.
     pub(super) begun: Marks,
     /// What was found wrong with the one before it and is not mended yet.
@@ -98,6 +101,7 @@ impl Journal {
             generation: 0,
             inode,
             is_unchanging: false,
+            rest: None,
             begun: Marks::default(),
             found: None,
             pending: Cell::default(),

@@ -27,6 +27,8 @@ pub(in crate::store) struct Journals {
     /// Whether the list is kept in another dialect.
     has_forms: bool,
     pool: JournalPool,
+    /// A copy of the journal that was made while nobody had it open.
+    copy: Mutex<Option<Journal>>,
     damage: Mutex<Option<JournalDamage>>,
     /// The format of the journal, where a newer Taskyard has it.
     newer: Mutex<Option<i64>>,
@@ -42,6 +44,7 @@ impl Journals {
             list,
             has_forms: false,
             pool: JournalPool::default(),
+            copy: Mutex::default(),
             damage: Mutex::default(),
             newer: Mutex::default(),
             stale_writes: Mutex::default(),
@@ -144,6 +147,37 @@ impl Journals {
                 result
             }
         }
+    }
+
+    /// Reads with a copy of the journal where nobody has it open, so that nothing has to be made for it; else as [`Self::reading`] does.
+    pub(in crate::store) fn glancing<T>(
+        &self,
+        read: impl Fn(Option<&Journal>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(copy) = self.take_copy() {
+            let read = read(Some(&copy));
+            self.keep_copy(copy);
+            // What is wrong with the journal is said by whoever opens it.
+            if read.is_ok() {
+                return read;
+            }
+        }
+        self.reading(read)
+    }
+
+    /// Takes a copy of the journal as it is now, for reading. None where somebody has it open, this process included, and where anything
+    /// is not as it should be.
+    pub(in crate::store) fn take_copy(&self) -> Option<Journal> {
+        if !self.pool.is_empty() || self.damage().is_some() || self.newer_format().is_some() {
+            return None;
+        }
+        let kept = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.filter(Journal::is_at_rest).or_else(|| Journal::copy_at_rest(self.sidecar.as_ref()?))
+    }
+
+    /// Keeps a copy for the next who reads.
+    pub(in crate::store) fn keep_copy(&self, copy: Journal) {
+        *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
     }
 
     /// Asks the journal. Only where there is none has nothing happened.

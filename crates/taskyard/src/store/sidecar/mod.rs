@@ -4,6 +4,7 @@
 
 mod archive;
 mod aside;
+mod at_rest;
 mod boot;
 mod checking;
 mod copying;

@@ -55,6 +55,12 @@ impl JournalPool {
         drop(seat);
     }
 
+    /// Tells whether there is no connection at all, neither idle nor in use.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.0.state();
+        state.idle.is_empty() && state.borrowers.is_empty()
+    }
+
     /// Closes every connection that is idle.
     pub(super) fn clear(&self) {
         self.0.state().idle.clear();
