@@ -136,6 +136,12 @@ pub trait Snapshot: Debug {
         false
     }
 
+    /// Tells whether everything that was seen is in the journal by now, so that whoever reads that need not look at the list again. A
+    /// store that cannot tell says no.
+    fn is_recorded(&self) -> bool {
+        false
+    }
+
     /// Returns everything at once and ends the looking: for a large list, cheaper than asking for each.
     fn unpack(self: Box<Self>) -> Result<Unpacked, StoreError> {
         let (tasks, problems, leases) = (self.tasks()?, self.problems()?, self.leases()?);

@@ -24,12 +24,23 @@ pub struct HistoryPages<'a, S: Store + ?Sized> {
 impl<'a, S: Store + ?Sized> HistoryPages<'a, S> {
     /// Begins to read what is wanted, as far as it has happened by now.
     pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
-        let next = newest_of(store, list)?.map(|newest| {
-            let until = query.until.map_or(newest, |until| until.min(newest));
-            HistoryQuery { until: Some(until), oldest: Some(PAGE), ..query }
-        });
+        let next = newest_of(store, list)?.map(|newest| paged(query, newest));
         Ok(Self { store, list, next })
     }
+
+    /// Begins to read what is wanted, as far as it is written down by now: for whoever has just looked at the list.
+    pub fn of_what_is_recorded(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
+        match store.read(list)?.revision() {
+            Revision(0) => Self::of(store, list, query),
+            newest => Ok(Self { store, list, next: Some(paged(query, newest)) }),
+        }
+    }
+}
+
+/// Returns the first question for what is wanted up to a revision.
+fn paged(query: HistoryQuery, newest: Revision) -> HistoryQuery {
+    let until = query.until.map_or(newest, |until| until.min(newest));
+    HistoryQuery { until: Some(until), oldest: Some(PAGE), ..query }
 }
 
 /// Returns the newest revision, once what other programs did is written down. It may hold as many entries as the list has tasks, so it is

@@ -14,7 +14,8 @@ use super::finding::{Finding, Fix, file_of};
 use super::owners::Signs;
 use crate::operations::absent::names_of;
 use crate::store::{
-    FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, Litter, Lookup, Problem, Snapshot, StoreError,
+    FileCare, FileLayout, HistoryPages, HistoryQuery, JournalDamage, LastEntry, Litter, Lookup, Problem, Snapshot,
+    Store, StoreError,
 };
 use crate::{Error, Yard};
 
@@ -64,7 +65,13 @@ impl Yard {
         // What is missing is told by a journal that is whole.
         if !damage {
             let problems = list.problems()?;
-            let gathered = self.gather(self.signs_wanted(&tasks, &list.leases()?))?;
+            let wanted = self.signs_wanted(&tasks, &list.leases()?);
+            let all = HistoryQuery::default();
+            let pages = match list.is_recorded() {
+                true => HistoryPages::of_what_is_recorded(self.store(), self.list_id(), all)?,
+                false => self.pages(all)?,
+            };
+            let gathered = gather(pages, wanted)?;
             let reasons = [Absence::Missing, Absence::Replaced];
             let taken = names_of(&tasks, &problems);
             let removed = self.removed_among(&gathered.last, gathered.replaced, &reasons, &taken)?;
@@ -79,21 +86,6 @@ impl Yard {
             findings.iter_mut().for_each(|finding| finding.fix = None);
         }
         Ok(LookedOver { findings, tasks, signs })
-    }
-
-    /// Reads the whole journal once, and keeps of it what the examination needs.
-    fn gather(&self, mut signs: Signs) -> Result<Gathered, StoreError> {
-        let mut last: BTreeMap<TaskId, LastEntry> = BTreeMap::new();
-        let (mut replaced, mut losses) = (Replacements::default(), OpenLosses::default());
-        for page in self.pages(HistoryQuery::default())? {
-            for entry in page? {
-                replaced.add(&entry);
-                losses.add(&entry);
-                signs.add(&entry);
-                last.insert(entry.task.clone(), LastEntry::of(&entry));
-            }
-        }
-        Ok(Gathered { last: last.into_values().collect(), replaced, losses, signs })
     }
 
     /// Looks the list's journal over, where it is on disk, and returns what is wrong with it.
@@ -190,6 +182,21 @@ impl Yard {
         }
         Ok(None)
     }
+}
+
+/// Reads the whole journal once, and keeps of it what the examination needs.
+fn gather(pages: HistoryPages<'_, dyn Store + '_>, mut signs: Signs) -> Result<Gathered, StoreError> {
+    let mut last: BTreeMap<TaskId, LastEntry> = BTreeMap::new();
+    let (mut replaced, mut losses) = (Replacements::default(), OpenLosses::default());
+    for page in pages {
+        for entry in page? {
+            replaced.add(&entry);
+            losses.add(&entry);
+            signs.add(&entry);
+            last.insert(entry.task.clone(), LastEntry::of(&entry));
+        }
+    }
+    Ok(Gathered { last: last.into_values().collect(), replaced, losses, signs })
 }
 
 /// Tells of the open tasks that are missing: at once where no other task is left, else of each. What was done with may go: the client

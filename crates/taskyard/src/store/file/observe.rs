@@ -36,8 +36,7 @@ pub(super) fn observe(handle: &Handle) -> Result<bool, StoreError> {
     let mut is_complete = false;
     for _ in 0..LOOKS {
         let scan = scan::scan(&handle.place, Some(&journal)).inspect_err(|error| handle.journals.note(error))?;
-        let is_all_settled = scan.changes.iter().all(|change| is_settled(change, scan.seen));
-        is_complete = is_all_settled && record(handle, &journal, &scan);
+        is_complete = is_all_settled(&scan) && record(handle, &journal, &scan);
         if is_complete {
             break;
         }
@@ -99,6 +98,11 @@ pub(super) fn record(handle: &Handle, journal: &Journal, scan: &Scan) -> bool {
             true
         }
     }
+}
+
+/// Tells whether everything that a look found can be recorded by now.
+pub(super) fn is_all_settled(scan: &Scan) -> bool {
+    scan.changes.iter().all(|change| is_settled(change, scan.seen))
 }
 
 fn is_settled(change: &Change, seen: i64) -> bool {

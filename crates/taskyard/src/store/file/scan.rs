@@ -38,6 +38,8 @@ pub(super) struct Scan {
     pub(super) revision: Revision,
     /// When the looking began.
     pub(super) seen: i64,
+    /// Whether one of our writers was at work all the while, so that nothing of it can be recorded.
+    pub(super) was_disturbed: bool,
 }
 
 /// One file that another program made, changed or removed.

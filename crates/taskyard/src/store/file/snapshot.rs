@@ -1,6 +1,6 @@
 //! A list as a reader sees it: no lock, and of our own commits always all or nothing.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ const LOOKING: Duration = Duration::from_millis(15);
 pub(super) struct FileSnapshot {
     handle: Arc<Handle>,
     scan: OnceCell<Scan>,
+    is_recorded: Cell<bool>,
 }
 
 /// A look at a list while nobody of ours wrote.
@@ -42,7 +43,7 @@ impl FileSnapshot {
     /// Begins to look; a commit that a dead writer left half written is finished first.
     pub(super) fn open(handle: Arc<Handle>) -> Self {
         handle.settle();
-        Self { handle, scan: OnceCell::new() }
+        Self { handle, scan: OnceCell::new(), is_recorded: Cell::new(false) }
     }
 
     fn scan(&self) -> Result<&Scan, StoreError> {
@@ -59,8 +60,14 @@ impl FileSnapshot {
         if handle.live().is_asked_first() {
             return self.look_at_files();
         }
-        match handle.reading(|journal| Ok(handle.live().catch_up(handle, journal)?.map(|seen| seen.as_scan()))) {
-            Ok(Some(scan)) => Ok(scan),
+        let catch_up = |journal: &Journal| {
+            Ok(handle.live().catch_up(handle, journal)?.map(|seen| (seen.as_scan(), seen.is_settled())))
+        };
+        match handle.reading(catch_up) {
+            Ok(Some((scan, is_settled))) => {
+                self.is_recorded.set(is_settled);
+                Ok(scan)
+            }
             // What the files hold does not depend on the journal.
             Ok(None) | Err(StoreError::JournalDamaged { .. }) => self.look_at_files(),
             Err(error) => Err(error),
@@ -70,6 +77,7 @@ impl FileSnapshot {
     fn look_at_files(&self) -> Result<Scan, StoreError> {
         let at_rest = self.look_at_rest();
         if let Some(Resting { scan, is_all: true }) = at_rest {
+            self.is_recorded.set(true);
             return Ok(scan);
         }
         let mut journal = self.handle.journal_to_read();
@@ -87,13 +95,16 @@ impl FileSnapshot {
             journal =
                 self.handle.journal().inspect_err(|error| tracing::debug!(%error, "reading without a journal")).ok();
         }
+        let mut is_recorded = scan.changes.is_empty();
         if let Some(journal) = journal {
-            if observe::record(&self.handle, &journal, &scan) {
+            is_recorded = observe::record(&self.handle, &journal, &scan);
+            if is_recorded {
                 flush::flush_what_is_old(&self.handle, &journal, 0);
                 journal.copy_log();
             }
             self.handle.give_back(journal);
         }
+        self.is_recorded.set(is_recorded && observe::is_all_settled(&scan) && !scan.was_disturbed);
         Ok(scan)
     }
 
@@ -208,6 +219,10 @@ impl Snapshot for FileSnapshot {
         Ok(self.scan()?.problems.clone())
     }
 
+    fn is_recorded(&self) -> bool {
+        self.is_recorded.get()
+    }
+
     fn unpack(mut self: Box<Self>) -> Result<Unpacked, StoreError> {
         let scan = match self.scan.take() {
             Some(scan) => scan,
@@ -245,6 +260,7 @@ fn complete(scan: &mut Scan, journal: &Journal, applied: Revision) -> Result<(),
     // What was seen while others wrote is not to be recorded.
     scan.changes.clear();
     scan.reprints.clear();
+    scan.was_disturbed = true;
     scan.tasks.extend(commits.iter().filter_map(|(id, after)| after.as_ref()?.task(id).ok()));
     scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
     Ok(())
