@@ -149,6 +149,26 @@ fn short_lists_are_small_after_their_time_and_go_on_where_they_ended() {
 }
 
 #[test]
+fn a_token_is_above_all_before_it_also_when_the_list_was_in_the_archive() {
+    let home = home();
+    let mut last = 0;
+    for task in ["1", "2"] {
+        home.ask("create Task");
+        last = home.ask(&format!("claim {task} --as ana"))["token"].as_u64().unwrap();
+        home.ask(&format!("done {task} --as ana"));
+    }
+    let done = ask_at(&home, YEAR + DAY, "gc");
+    assert_eq!(done["journals"][0]["archived"], json!(true), "{done}");
+    assert!(!home.sidecar("L").exists());
+    home.ask("create Later");
+    let won = home.ask("claim 3 --as ben");
+    assert!(won["token"].as_u64().unwrap() > last, "{won} after {last}");
+    // Whoever comes with a token of the time before is refused.
+    let refused = home.run(&format!("update 3 --subject Mine --token {last} --as ana --json"));
+    assert_eq!((refused.code, &refused.json()["error"]["code"]), (Some(3), &json!("stale_token")), "{refused:?}");
+}
+
+#[test]
 fn a_journal_that_is_too_large_is_thinned_before_its_time() {
     let home = home();
     configure(&home, "[gc]\nauto = false\n[journal]\nmax_size = \"64KB\"\n");

@@ -155,4 +155,36 @@ mod tests {
         assert_eq!(machine.told_job_row("b000001").unwrap(), None);
         assert_eq!(machine.notice_rows("L", NoticeRows::All).unwrap(), []);
     }
+
+    #[test]
+    fn a_notice_that_was_heard_is_forgotten_when_its_job_is_gone_and_no_other() {
+        let data = tempfile::tempdir().unwrap();
+        let mut machine = Machine::open(data.path()).unwrap();
+        let row = |id: &str| JobRow {
+            id: id.into(),
+            state: "finished".into(),
+            list: "L".into(),
+            task: None,
+            started: 1,
+            ended: Some(2),
+            size: 0,
+            record: "{}".into(),
+            is_delivered: false,
+        };
+        let added = machine.alone(data.path(), |transaction| {
+            insert_job(transaction, &row("b000001"))?;
+            for (job, heard) in [("b000001", "3"), ("b000002", "3"), ("b000003", "NULL")] {
+                let queue = format!(
+                    "INSERT INTO notices (job, agent, list, queued_at, acknowledged_at) VALUES ('{job}', 'ana', 'L', 2, {heard})"
+                );
+                transaction.execute(&queue, [])?;
+            }
+            Ok(())
+        });
+        added.unwrap();
+        assert_eq!((machine.heard_notices().unwrap(), machine.forget_heard_notices().unwrap()), (1, 1));
+        let left = machine.notice_rows("L", NoticeRows::All).unwrap();
+        assert_eq!(left.iter().map(|row| row.job.as_str()).collect::<Vec<_>>(), ["b000001", "b000003"]);
+        assert_eq!((machine.heard_notices().unwrap(), machine.forget_heard_notices().unwrap()), (0, 0));
+    }
 }

@@ -47,3 +47,65 @@ impl Drop for Caretaker {
         drop(self.thread.take());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use taskyard_core::{AgentName, ListId, Rules};
+
+    use super::{Caretaker, Household};
+    use crate::Yard;
+    use crate::operations::NewTask;
+    use crate::store::{FileStore, FileStoreOptions};
+
+    const MOMENT: Duration = Duration::from_millis(1);
+
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < Duration::from_secs(60), "in vain: {what}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn with_a_list(place: &Path) -> Household {
+        let data = place.join("data");
+        let options = FileStoreOptions { tasks: place.join("tasks"), data: Some(data.clone()), rules: Rules::Strict };
+        let store = Arc::new(FileStore::open(options));
+        let yard = Yard::new(store, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
+        yard.create(NewTask { subject: "One".to_owned(), ..NewTask::default() }).unwrap().done().unwrap();
+        Household { data, keep: Duration::ZERO, max_size: u64::MAX }
+    }
+
+    #[test]
+    fn a_server_tidies_when_a_day_has_passed_and_again_when_another_has() {
+        let place = tempfile::tempdir().unwrap();
+        let household = with_a_list(place.path());
+        let tidied = household.data.join("tidied");
+        let _caretaker = Caretaker::looking(household, MOMENT, MOMENT);
+        for _ in 0..2 {
+            // As if nobody had tidied since 1970.
+            fs::write(&tidied, "0 \n").unwrap();
+            let note = || fs::read_to_string(&tidied).unwrap_or_default();
+            wait_until("the list is tidied, and that is noted", || note().contains(" L-"));
+        }
+    }
+
+    #[test]
+    fn a_server_that_has_ended_tidies_nothing_any_more() {
+        let place = tempfile::tempdir().unwrap();
+        let household = with_a_list(place.path());
+        let tidied = household.data.join("tidied");
+        fs::write(&tidied, "0 \n").unwrap();
+        let hour = Duration::from_secs(3600);
+        let mut caretaker = Caretaker::looking(household, hour, hour);
+        let thread = caretaker.thread.take().unwrap();
+        drop(caretaker);
+        thread.join().unwrap();
+        assert_eq!(fs::read_to_string(&tidied).unwrap(), "0 \n");
+    }
+}

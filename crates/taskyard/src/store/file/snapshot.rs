@@ -265,3 +265,45 @@ fn complete(scan: &mut Scan, journal: &Journal, applied: Revision) -> Result<(),
     scan.tasks.sort_by(|one, two| one.id.cmp(&two.id));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime};
+
+    use taskyard_core::{ListId, Revision, Rules};
+
+    use crate::store::{FileStore, FileStoreOptions, HistoryQuery, Store as _};
+
+    #[test]
+    fn what_a_look_found_is_recorded_unless_it_was_touched_at_that_moment() {
+        let place = tempfile::tempdir().unwrap();
+        let (tasks, data) = (place.path().join("tasks"), place.path().join("data"));
+        fs::create_dir_all(tasks.join("L")).unwrap();
+        let store = FileStore::open(FileStoreOptions { tasks: tasks.clone(), data: Some(data), rules: Rules::Strict });
+        let list = ListId::new("L").unwrap();
+        let write = |subject: &str, when: SystemTime| {
+            let text = format!(
+                r#"{{"id":"1","subject":"{subject}","description":"","status":"pending","blocks":[],"blockedBy":[]}}"#
+            );
+            fs::write(tasks.join("L/1.json"), text).unwrap();
+            File::options().append(true).open(tasks.join("L/1.json")).unwrap().set_modified(when).unwrap();
+        };
+        let now = SystemTime::now();
+        for (subject, when, is_recorded, revisions) in [
+            ("One", now - Duration::from_secs(9), true, 1),
+            ("Two", now - Duration::from_secs(5), true, 2),
+            // By its time it may change again without a trace.
+            ("Three", now + Duration::from_secs(60), false, 2),
+        ] {
+            write(subject, when);
+            let look = store.read(&list).unwrap();
+            assert!(!look.is_recorded(), "nobody has looked yet");
+            assert_eq!(look.tasks().unwrap()[0].subject, subject);
+            assert_eq!(look.is_recorded(), is_recorded, "{subject}");
+            assert_eq!(store.read(&list).unwrap().revision(), Revision(revisions), "{subject}");
+        }
+        let query = HistoryQuery { until: Some(Revision(2)), oldest: Some(9), ..HistoryQuery::default() };
+        assert_eq!(store.history(&list, &query).unwrap().len(), 2);
+    }
+}
