@@ -47,10 +47,9 @@ impl Source for ListSource {
         let events = events(&self.list, self.watch.entries(&page)?);
         let Some(last) = events.last() else { return Ok(pause) };
         self.read = last.revision;
-        let is_full = events.len() >= PAGE;
         found.happenings.extend(events.into_iter().map(Happening::Commit));
-        // There may be more.
-        Ok(if is_full { Some(Duration::ZERO) } else { pause })
+        // There may be more, however many there were: a journal may return fewer than it was asked for.
+        Ok(Some(Duration::ZERO))
     }
 
     fn mark(&self, cursor: &mut Cursor) {
