@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use taskyard_core::rules::leasing::{CLOCK_MARGIN, LeaseState};
 use taskyard_core::{Lease, Moment, ProcessMark};
 
-use super::bell::{Bell, Sleeper, Wakened};
+use super::bell::{Bell, Sleeper, Waker};
 use crate::store::StoreError;
 use crate::stream::{Cursor, Interest, Stream};
 use crate::{Error, Yard};
@@ -92,15 +92,15 @@ impl Alarm {
             let left = |until: Option<Instant>| until.map(|until| until.saturating_duration_since(Instant::now()));
             let of_stream = left(self.stream.as_ref().and_then(Stream::due));
             let pause = [of_stream, left(until)].into_iter().flatten().fold(of_leases, Duration::min);
-            let wakened = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
+            let waker = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
             let was_asked = self.sleeper.bell().was_asked();
-            match wakened {
+            match waker {
                 _ if self.sleeper.bell().is_stopped() => return Ok(Woken::Stopped),
                 // What moved, or is looked at now and then because nobody tells of it, may be nothing that happened.
-                Wakened::ByBell if !was_asked => {}
-                Wakened::ByTime if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
-                Wakened::ByTime if of_stream.is_some_and(|of_stream| of_stream < of_leases) => {}
-                Wakened::ByBell | Wakened::ByProcess | Wakened::ByTime => return Ok(Woken::LookAgain),
+                Waker::Bell if !was_asked => {}
+                Waker::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
+                Waker::Clock if of_stream.is_some_and(|of_stream| of_stream < of_leases) => {}
+                Waker::Bell | Waker::Process | Waker::Clock => return Ok(Woken::LookAgain),
             }
         }
     }

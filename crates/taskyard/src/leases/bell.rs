@@ -58,13 +58,13 @@ impl Bell {
 
 /// What woke a sleeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wakened {
+pub(super) enum Waker {
     /// Its bell.
-    ByBell,
+    Bell,
     /// The end of a process, or a signal.
-    ByProcess,
+    Process,
     /// The time was over.
-    ByTime,
+    Clock,
 }
 
 /// Somebody who sleeps until a bell rings or a process ends.
@@ -91,7 +91,7 @@ impl Sleeper {
         &mut self,
         processes: impl Iterator<Item = &'a ProcessMark>,
         longest: Duration,
-    ) -> io::Result<Wakened> {
+    ) -> io::Result<Waker> {
         let mut watched = HashMap::new();
         for process in processes {
             let known = self.processes.remove(process);
@@ -105,9 +105,9 @@ impl Sleeper {
         polled.extend(self.processes.values().flatten().map(|process| PollFd::new(process, PollFlags::IN)));
         let pause = Timespec { tv_sec: longest.as_secs().cast_signed(), tv_nsec: longest.subsec_nanos().into() };
         match poll(&mut polled, Some(&pause)) {
-            Ok(0) => return Ok(Wakened::ByTime),
+            Ok(0) => return Ok(Waker::Clock),
             Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return Ok(Wakened::ByProcess),
+            Err(rustix::io::Errno::INTR) => return Ok(Waker::Process),
             Err(error) => return Err(error.into()),
         }
         let has_ended = polled[1..].iter().any(|process| !process.revents().is_empty());
@@ -117,7 +117,7 @@ impl Sleeper {
             // One byte is all that is ever there.
             self.ear.read_exact(&mut [0])?;
         }
-        Ok(if has_ended { Wakened::ByProcess } else { Wakened::ByBell })
+        Ok(if has_ended { Waker::Process } else { Waker::Bell })
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    use super::{Sleeper, Wakened};
+    use super::{Sleeper, Waker};
     use crate::liveness::mark_of;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -151,11 +151,11 @@ mod tests {
         let mut sleeper = Sleeper::new().unwrap();
         sleeper.bell().ring();
         sleeper.bell().ring();
-        assert_eq!(sleeper.sleep(std::iter::empty(), LONG).unwrap(), Wakened::ByBell);
-        assert_eq!(sleeper.sleep(std::iter::empty(), Duration::from_millis(1)).unwrap(), Wakened::ByTime);
+        assert_eq!(sleeper.sleep(std::iter::empty(), LONG).unwrap(), Waker::Bell);
+        assert_eq!(sleeper.sleep(std::iter::empty(), Duration::from_millis(1)).unwrap(), Waker::Clock);
         let bell = sleeper.bell().clone();
         let ringer = std::thread::spawn(move || bell.stop());
-        assert_eq!(sleeper.sleep(std::iter::empty(), LONG).unwrap(), Wakened::ByBell);
+        assert_eq!(sleeper.sleep(std::iter::empty(), LONG).unwrap(), Waker::Bell);
         ringer.join().unwrap();
         assert!(sleeper.bell().is_stopped());
     }
@@ -167,7 +167,7 @@ mod tests {
         let mut sleeper = Sleeper::new().unwrap();
         let started = Instant::now();
         child.kill().unwrap();
-        assert_eq!(sleeper.sleep(std::iter::once(&mark), LONG).unwrap(), Wakened::ByProcess);
+        assert_eq!(sleeper.sleep(std::iter::once(&mark), LONG).unwrap(), Waker::Process);
         assert!(started.elapsed() < Duration::from_secs(30));
         child.wait().unwrap();
     }
