@@ -102,7 +102,9 @@ fn claim_and_finish(options: &Options, place: &Place) -> Result<Row, Failure> {
         for (client, times) in &mut clients {
             let started = Instant::now();
             let claimed = client.call("TaskClaim", &json!({}))?;
-            let task = claimed["structuredContent"]["task"]["id"].as_str().ok_or_else(|| claimed.to_string())?;
+            let text = claimed["content"][0]["text"].as_str().unwrap_or_default();
+            let task = text.split_once("Task #").and_then(|(_, rest)| rest.split_once(':')).map(|(id, _)| id);
+            let task = task.ok_or_else(|| claimed.to_string())?;
             client.call("TaskUpdate", &json!({ "taskId": task, "status": "completed" }))?;
             times.push(started.elapsed());
         }
