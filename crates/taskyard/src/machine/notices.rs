@@ -126,13 +126,10 @@ mod tests {
     use super::super::{JobRow, Machine, insert_job, remove_job};
     use super::NoticeRows;
 
-    #[test]
-    fn what_is_kept_of_a_tidied_job_goes_when_its_notice_was_heard() {
-        let data = tempfile::tempdir().unwrap();
-        let mut machine = Machine::open(data.path()).unwrap();
-        let row = JobRow {
-            id: "b000001".into(),
-            state: "failed".into(),
+    fn ended(id: &str, state: &str) -> JobRow {
+        JobRow {
+            id: id.into(),
+            state: state.into(),
             list: "L".into(),
             task: None,
             started: 1,
@@ -140,7 +137,14 @@ mod tests {
             size: 0,
             record: "{}".into(),
             is_delivered: false,
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_tidied_job_goes_when_its_notice_was_heard() {
+        let data = tempfile::tempdir().unwrap();
+        let mut machine = Machine::open(data.path()).unwrap();
+        let row = ended("b000001", "failed");
         let added = machine.alone(data.path(), |transaction| {
             insert_job(transaction, &row)?;
             let queue = "INSERT INTO notices (job, agent, list, queued_at) VALUES ('b000001', 'ana', 'L', 2)";
@@ -160,19 +164,8 @@ mod tests {
     fn a_notice_that_was_heard_is_forgotten_when_its_job_is_gone_and_no_other() {
         let data = tempfile::tempdir().unwrap();
         let mut machine = Machine::open(data.path()).unwrap();
-        let row = |id: &str| JobRow {
-            id: id.into(),
-            state: "finished".into(),
-            list: "L".into(),
-            task: None,
-            started: 1,
-            ended: Some(2),
-            size: 0,
-            record: "{}".into(),
-            is_delivered: false,
-        };
         let added = machine.alone(data.path(), |transaction| {
-            insert_job(transaction, &row("b000001"))?;
+            insert_job(transaction, &ended("b000001", "finished"))?;
             for (job, heard) in [("b000001", "3"), ("b000002", "3"), ("b000003", "NULL")] {
                 let queue = format!(
                     "INSERT INTO notices (job, agent, list, queued_at, acknowledged_at) VALUES ('{job}', 'ana', 'L', 2, {heard})"

@@ -7,14 +7,14 @@ use std::time::Instant;
 /// Wakes one who waits.
 #[derive(Default)]
 pub(super) struct Signal {
-    state: Mutex<State>,
+    state: Mutex<Asked>,
     changed: Condvar,
     /// Is called besides, for one who waits for other things, too.
     wake: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+struct Asked {
     is_rung: bool,
     is_stopped: bool,
 }
@@ -65,7 +65,7 @@ impl Signal {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Asked> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

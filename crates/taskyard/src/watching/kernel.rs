@@ -4,7 +4,7 @@
 //! process, is told.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::waking;
+use super::{Happened, waking};
 
 /// Everything that can be done to the files of a directory, and to the directory itself. Looking at them is nothing.
 const ANYTHING: WatchFlags = WatchFlags::CREATE
@@ -58,19 +58,6 @@ pub(crate) struct DirectoryWatch {
     kernel: Arc<Kernel>,
     descriptor: i32,
     watcher: Arc<Watcher>,
-}
-
-/// What has happened in a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Happened {
-    /// Nothing.
-    Nothing,
-    /// Something was done to the files of these names.
-    To(BTreeSet<OsString>),
-    /// Nobody knows what; the directory is watched further.
-    Anything,
-    /// Nobody knows what, and nothing more will be told: the directory is no longer in its place.
-    Gone,
 }
 
 /// Begins to watch a directory, for somebody who asks what has happened there.

@@ -3,6 +3,7 @@
 //! A process has one instance of the kernel's watching, whatever it watches: there may be 128 of them for all programs of a user. Whoever
 //! watches is called when something happens, or asks when it wants to know.
 
+mod happened;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod places_watched;
@@ -10,8 +11,9 @@ mod places_watched;
 mod waking;
 mod watchers;
 
+pub(crate) use happened::Happened;
 #[cfg(target_os = "linux")]
-pub(crate) use kernel::{DirectoryWatch, Happened, watch};
+pub(crate) use kernel::{DirectoryWatch, watch};
 pub(crate) use places_watched::PlacesWatched;
 pub use watchers::Moved;
 pub(crate) use watchers::{Watchers, Watching};
@@ -21,4 +23,4 @@ mod told_by_crate;
 #[cfg(not(target_os = "linux"))]
 mod untold;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use untold::{DirectoryWatch, Happened, watch};
+pub(crate) use untold::{DirectoryWatch, watch};

@@ -16,12 +16,12 @@ pub(crate) struct PlacesWatched {
 
 /// One directory, and which one it was: another may come to stand under its name.
 struct Watched {
-    place: Place,
+    place: Directory,
     watch: DirectoryWatch,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct Directory {
     path: PathBuf,
     identity: Option<(u64, u64)>,
 }
@@ -38,7 +38,7 @@ impl PlacesWatched {
         // A new directory may have the name and even the number of the one that went.
         self.watched.retain(|old| !old.watch.is_gone());
         loop {
-            let mut wanted: Vec<Place> = places.iter().map(|path| nearest(path)).collect();
+            let mut wanted: Vec<Directory> = places.iter().map(|path| nearest(path)).collect();
             wanted.dedup();
             self.watched.retain(|old| wanted.contains(&old.place));
             wanted.retain(|new| self.watched.iter().all(|old| old.place != *new));
@@ -63,14 +63,14 @@ impl PlacesWatched {
 
 impl std::fmt::Debug for PlacesWatched {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let places: Vec<&Place> = self.watched.iter().map(|watched| &watched.place).collect();
+        let places: Vec<&Directory> = self.watched.iter().map(|watched| &watched.place).collect();
         formatter.debug_struct("PlacesWatched").field("watched", &places).finish_non_exhaustive()
     }
 }
 
-fn nearest(path: &Path) -> Place {
+fn nearest(path: &Path) -> Directory {
     let path = path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    Place { path: path.to_owned(), identity: identity(path) }
+    Directory { path: path.to_owned(), identity: identity(path) }
 }
 
 #[cfg(unix)]
