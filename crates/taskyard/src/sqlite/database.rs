@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{
     Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
 };
@@ -97,6 +98,8 @@ impl Database {
             connection.busy_timeout(PATIENCE)?;
             connection.execute_batch(schema.settings)?;
             connection.set_prepared_statement_cache_capacity(STATEMENTS);
+            // Statements that are kept stay as they are: SQLite would prepare some of them anew for every value that is bound.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             Ok(connection)
         });
         match opened {

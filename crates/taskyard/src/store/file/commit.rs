@@ -42,7 +42,7 @@ fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
     let journal = txn.journal();
     let transaction = journal.begin()?;
     reach("journal: open");
-    if journal.standing()? != txn.standing {
+    if !journal.stands_as(&txn.standing)? {
         let task = leases.changed().keys().next().cloned();
         return Err(StoreError::Conflict { task: task.unwrap_or_else(|| TaskId::number(0)) });
     }
@@ -159,7 +159,7 @@ fn write_entries(
     reach("journal: before");
     let transaction = journal.begin()?;
     reach("journal: open");
-    if journal.standing()? != txn.standing {
+    if !journal.stands_as(&txn.standing)? {
         // Somebody of ours had a turn since we read: ours was taken over.
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }

@@ -38,6 +38,8 @@ pub(in crate::store) struct Journal {
     pub(super) log: Option<File>,
     /// How many pages the log held after our last commit.
     pub(super) pages: Arc<AtomicI32>,
+    /// How large the pages are; 0 before somebody has asked.
+    pub(super) page_size: Cell<i64>,
     /// Whether this connection has begun a transaction yet, and whether SQLite was kept from flushing in the last one.
     pub(super) has_begun: Cell<bool>,
     pub(super) is_unflushed: Cell<bool>,
@@ -95,6 +97,7 @@ impl Journal {
             database,
             log: None,
             pages,
+            page_size: Cell::new(0),
             has_begun: Cell::new(false),
             is_unflushed: Cell::new(false),
             stamp: None,

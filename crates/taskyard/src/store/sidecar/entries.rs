@@ -16,7 +16,7 @@ use crate::store::{Signature, StoreError};
 pub(super) const ENTRY_BITS: u32 = 24;
 
 /// How the journal stands. It stands differently after every commit, and after a turn was taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct Standing {
     /// The newest revision.
     pub(in crate::store) newest: Revision,
@@ -26,6 +26,8 @@ pub(in crate::store) struct Standing {
     overtaken: i64,
     /// Whether there are leases.
     pub(in crate::store) has_leases: bool,
+    /// What is different after every commit of any connection, and may be different without one.
+    version: (i64, u64),
 }
 
 /// What is about to be written of one task.
@@ -76,6 +78,13 @@ impl Journal {
         Ok(self.last()?.map_or(Revision(0), |last| last.revision).max(Revision(self.begun.revision)))
     }
 
+    /// Returns the newest revision by the number of its entry alone, for whoever builds nothing on it.
+    pub(in crate::store) fn newest_told(&self) -> Result<Revision, StoreError> {
+        let last: Option<i64> = self.row("SELECT id FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
+        let last = last.map_or(0, |id| (id >> ENTRY_BITS).unsigned_abs());
+        Ok(Revision(last.max(self.begun.revision)))
+    }
+
     /// Returns the newest entry. It is read in full, and so checked, for everything that is written builds on it.
     fn last(&self) -> Result<Option<Entry>, StoreError> {
         let last = self.row(&entries_where("1 ORDER BY id DESC LIMIT 1"), [], |row| self.stored_entry(row))?;
@@ -110,9 +119,26 @@ impl Journal {
             highest_number: self.highest_number()?,
             overtaken: self.fact(OVERTAKEN)?.unwrap_or(0),
             has_leases: self.one("SELECT EXISTS (SELECT 1 FROM leases)", [], |row| row.get(0))?,
+            version: self.version()?,
         };
         drop(moment);
         Ok(standing)
+    }
+
+    /// Tells whether the journal stands as it did then.
+    pub(in crate::store) fn stands_as(&self, then: &Standing) -> Result<bool, StoreError> {
+        if self.version()? == then.version {
+            return Ok(true);
+        }
+        let (now, told) =
+            (self.standing()?, |it: &Standing| (it.newest, it.highest_number, it.overtaken, it.has_leases));
+        Ok(told(&now) == told(then))
+    }
+
+    /// Returns what SQLite tells of commits of other connections, and what this one has written.
+    fn version(&self) -> Result<(i64, u64), StoreError> {
+        let of_others = self.one("PRAGMA data_version", [], |row| row.get(0))?;
+        Ok((of_others, self.database.connection.total_changes()))
     }
 
     /// Writes one commit's entries.

@@ -88,7 +88,7 @@ impl Journal {
         if pages <= FEW_PAGES {
             return;
         }
-        let bytes = i64::from(pages) * self.one("PRAGMA page_size", [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        let bytes = i64::from(pages) * self.page_size();
         if bytes > LONGEST_LOG {
             let _ = self.database.batch("write", "PRAGMA wal_checkpoint(PASSIVE)");
         }
@@ -98,6 +98,13 @@ impl Journal {
             let _ = self.database.without_waiting(copy);
             self.pages.store(0, Ordering::Relaxed);
         }
+    }
+
+    fn page_size(&self) -> i64 {
+        if self.page_size.get() == 0 {
+            self.page_size.set(self.one("PRAGMA page_size", [], |row| row.get(0)).unwrap_or(0));
+        }
+        self.page_size.get()
     }
 
     /// Copies the whole log into the database, which then is complete without it.
