@@ -10,6 +10,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 use taskyard::Yard;
 use taskyard::core::dialect::native;
+use taskyard::core::rules::patching::Patch;
 use taskyard::core::rules::readiness::rank;
 use taskyard::core::{AgentName, ListId, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Claim, NewTask, UndoRange, Update};
@@ -303,4 +304,40 @@ fn a_change_by_another_program_costs_the_reading_of_one_file() {
         let opened = opens.take();
         assert!(opened <= idle + 2, "{opened} opens among {count} files, {idle} where nothing changed");
     }
+}
+
+#[test]
+fn a_commit_by_another_process_of_ours_costs_no_reading_and_a_write_after_it_costs_one() {
+    let watched = Watched::new();
+    let (id, elsewhere) = (TaskId::number(1), watched.elsewhere());
+    let subject = || {
+        let snapshot = watched.running.store().read(&list()).unwrap();
+        let live = snapshot.live().unwrap().expect("the list is kept in memory");
+        live.task(&id).unwrap().subject
+    };
+    subject();
+    let opens = OpensCounted::of(&watched.directory());
+    let opened_by_asking = |expected: &str| {
+        opens.take();
+        assert_eq!(subject(), expected);
+        opens.take()
+    };
+    let idle = opened_by_asking("made");
+    for round in 0..20 {
+        let ours = format!("ours {round}");
+        let patch = Patch { subject: Some(ours.clone()), ..Patch::default() };
+        elsewhere.update(&id, Update { patch, ..Update::default() }).unwrap().done().unwrap();
+        // The directory is opened once more, and no file.
+        assert_eq!(opened_by_asking(&ours), idle + 1, "round {round}");
+        let patch = Patch { subject: Some(format!("{ours}, at once changed")), ..Patch::default() };
+        elsewhere.update(&id, Update { patch, ..Update::default() }).unwrap().done().unwrap();
+        // In place, of the same length, and within the same tick of the clock.
+        let path = watched.directory().join("1.json");
+        let text = fs::read_to_string(&path).unwrap().replace("ours", "THEY");
+        fs::write(&path, text).unwrap();
+        assert!(opened_by_asking(&format!("THEY {round}, at once changed")) > idle + 1, "round {round}");
+        // What was written this instant is looked at until it can be recorded.
+        while opened_by_asking(&format!("THEY {round}, at once changed")) > idle {}
+    }
+    watched.assert_is_as_a_fresh_look_finds_it();
 }

@@ -1,6 +1,6 @@
 //! What somebody who watches a directory is told.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// What has happened in a directory.
@@ -9,9 +9,18 @@ pub(crate) enum Happened {
     /// Nothing.
     Nothing,
     /// Something was done to the files of these names.
-    To(BTreeSet<OsString>),
+    To(BTreeMap<OsString, Deed>),
     /// Nobody knows what; the directory is watched further.
     Anything,
     /// Nobody knows what, and nothing more will be told: the directory is no longer in its place.
     Gone,
+}
+
+/// What was done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Deed {
+    /// A file was renamed to its name, and nothing else was done to what stands there.
+    MovedThere,
+    /// Anything else.
+    Touched,
 }

@@ -3,7 +3,7 @@
 //! The kernel queues what a program does to a file before that program's call returns. So whoever asks after the call, in whatever
 //! process, is told.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::{Happened, waking};
+use super::{Deed, Happened, waking};
 
 /// Everything that can be done to the files of a directory, and to the directory itself. Looking at them is nothing.
 const ANYTHING: WatchFlags = WatchFlags::CREATE
@@ -37,6 +37,8 @@ static KERNEL: Mutex<Option<Arc<Kernel>>> = Mutex::new(None);
 
 /// Is called, in few instructions, whenever something has happened in a directory.
 pub(super) type Notify = Box<dyn Fn() + Send + Sync>;
+/// Tells whether a name is one whose file somebody wants to know of.
+pub(crate) type Wants = fn(&OsStr) -> bool;
 
 /// The instance, and who wants to know what.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ pub(super) struct Kernel {
 /// Somebody who wants to know what happens in one directory.
 struct Watcher {
     happened: Mutex<Happened>,
+    wants: Wants,
     /// None for somebody who asks.
     notify: Option<Notify>,
 }
@@ -60,16 +63,16 @@ pub(crate) struct DirectoryWatch {
     watcher: Arc<Watcher>,
 }
 
-/// Begins to watch a directory, for somebody who asks what has happened there.
-pub(crate) fn watch(path: &Path) -> io::Result<DirectoryWatch> {
-    Kernel::get()?.watch(path, None)
+/// Begins to watch a directory, for somebody who asks what has happened there to the files it wants to know of.
+pub(crate) fn watch(path: &Path, wants: Wants) -> io::Result<DirectoryWatch> {
+    Kernel::get()?.watch(path, wants, None)
 }
 
 /// Begins to watch a directory, and calls `notify` whenever something happens there.
 pub(super) fn watch_and_tell(path: &Path, notify: Notify) -> io::Result<DirectoryWatch> {
     let kernel = Kernel::get()?;
     waking::begin(&kernel)?;
-    kernel.watch(path, Some(notify))
+    kernel.watch(path, |_| true, Some(notify))
 }
 
 impl DirectoryWatch {
@@ -113,8 +116,8 @@ impl Kernel {
         Ok(made)
     }
 
-    fn watch(self: Arc<Self>, path: &Path, notify: Option<Notify>) -> io::Result<DirectoryWatch> {
-        let watcher = Arc::new(Watcher { happened: Mutex::new(Happened::Nothing), notify });
+    fn watch(self: Arc<Self>, path: &Path, wants: Wants, notify: Option<Notify>) -> io::Result<DirectoryWatch> {
+        let watcher = Arc::new(Watcher { happened: Mutex::new(Happened::Nothing), wants, notify });
         // What happens from here on is taken in by nobody before the watcher is known.
         let mut watchers = self.watchers();
         let descriptor = inotify::add_watch(&self.changes, path, ANYTHING)?;
@@ -139,8 +142,12 @@ impl Kernel {
                     }
                     let of_directory = watchers.get(&event.wd()).map(Vec::as_slice).unwrap_or_default();
                     for watcher in of_directory {
-                        let happened = if is_end { Happened::Gone } else { of_file(event.file_name()) };
-                        watcher.hear(happened, &mut to_notify);
+                        match event.file_name() {
+                            _ if is_end => watcher.hear(Happened::Gone, &mut to_notify),
+                            Some(name) => watcher.hear_of(name, deed(event.events()), &mut to_notify),
+                            // What happens to the directory itself is no news of any file.
+                            None => watcher.hear(Happened::Nothing, &mut to_notify),
+                        }
                     }
                     if is_end && event.events().contains(ReadFlags::IGNORED) {
                         watchers.remove(&event.wd());
@@ -182,6 +189,24 @@ impl Watcher {
         self.happened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Remembers what was done to a file, where somebody wants to know.
+    fn hear_of(self: &Arc<Self>, name: &CStr, deed: Deed, to_notify: &mut Vec<Arc<Self>>) {
+        let name = OsStr::from_bytes(name.to_bytes());
+        if self.notify.is_some() {
+            return self.hear(Happened::Nothing, to_notify);
+        }
+        if !(self.wants)(name) {
+            return;
+        }
+        if let Happened::To(names) = &mut *self.happened()
+            && let Some(known) = names.get_mut(name)
+        {
+            *known = deed.max(*known);
+            return;
+        }
+        self.hear(Happened::To(BTreeMap::from([(name.to_owned(), deed)])), to_notify);
+    }
+
     /// Remembers what has happened; somebody who is called is put among those to be called, once.
     fn hear(self: &Arc<Self>, news: Happened, to_notify: &mut Vec<Arc<Self>>) {
         if self.notify.is_some() {
@@ -214,22 +239,24 @@ impl fmt::Debug for Watcher {
     }
 }
 
-fn of_file(name: Option<&CStr>) -> Happened {
-    // What happens to the directory itself is no news of any file.
-    name.map_or(Happened::Nothing, |name| Happened::To(BTreeSet::from([OsStr::from_bytes(name.to_bytes()).to_owned()])))
+fn deed(events: ReadFlags) -> Deed {
+    if events == ReadFlags::MOVED_TO { Deed::MovedThere } else { Deed::Touched }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-    use std::ffi::OsString;
+    use std::ffi::OsStr;
     use std::fs;
     use std::path::Path;
 
-    use super::{Happened, MOST_NAMES, watch};
+    use super::{Deed, DirectoryWatch, Happened, MOST_NAMES};
 
-    fn to<const N: usize>(names: [&str; N]) -> Happened {
-        Happened::To(names.map(OsString::from).into_iter().collect::<BTreeSet<_>>())
+    fn watch(path: &Path) -> std::io::Result<DirectoryWatch> {
+        super::watch(path, |_| true)
+    }
+
+    fn to<const N: usize>(names: [(&str, Deed); N]) -> Happened {
+        Happened::To(names.into_iter().map(|(name, deed)| (name.into(), deed)).collect())
     }
 
     #[test]
@@ -239,12 +266,38 @@ mod tests {
         assert_eq!(one.take(), Happened::Nothing);
         fs::write(folder.path().join("1.json"), "{}").unwrap();
         fs::rename(folder.path().join("1.json"), folder.path().join("2.json")).unwrap();
-        assert_eq!(one.take(), to(["1.json", "2.json"]));
+        let told = to([("1.json", Deed::Touched), ("2.json", Deed::MovedThere)]);
+        assert_eq!(one.take(), told);
         assert_eq!(one.take(), Happened::Nothing);
         fs::read(folder.path().join("2.json")).unwrap();
         fs::remove_file(folder.path().join("2.json")).unwrap();
         drop(one);
-        assert_eq!(two.take(), to(["1.json", "2.json"]), "another watcher of the directory is told, too");
+        let told = to([("1.json", Deed::Touched), ("2.json", Deed::Touched)]);
+        assert_eq!(two.take(), told, "another watcher of the directory is told, too");
+    }
+
+    #[test]
+    fn a_file_that_was_written_to_after_it_was_moved_there_was_not_only_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, there) = (folder.path().join("new"), folder.path().join("1.json"));
+        let watched = super::watch(folder.path(), |name| name == OsStr::new("1.json")).unwrap();
+        let ways: [(fn(&Path), Deed); 5] = [
+            (|_| {}, Deed::MovedThere),
+            (|path| drop(fs::read(path).unwrap()), Deed::MovedThere),
+            (|path| fs::write(path, "{}").unwrap(), Deed::Touched),
+            (|path| fs::remove_file(path).unwrap(), Deed::Touched),
+            (|path| fs::rename(path, path.with_extension("away")).unwrap(), Deed::Touched),
+        ];
+        for (then, deed) in ways {
+            fs::write(&from, "{}").unwrap();
+            fs::rename(&from, &there).unwrap();
+            then(&there);
+            assert_eq!(watched.take(), to([("1.json", deed)]));
+        }
+        fs::write(&there, "{}").unwrap();
+        fs::write(&from, "{}").unwrap();
+        fs::rename(&from, &there).unwrap();
+        assert_eq!(watched.take(), to([("1.json", Deed::Touched)]), "whatever was done to it before that");
     }
 
     #[test]
@@ -274,7 +327,7 @@ mod tests {
         }
         assert_eq!(watched.take(), Happened::Anything);
         fs::write(folder.path().join("one"), "").unwrap();
-        assert_eq!(watched.take(), to(["one"]));
+        assert_eq!(watched.take(), to([("one", Deed::Touched)]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod places_watched;
 mod waking;
 mod watchers;
 
-pub(crate) use happened::Happened;
+pub(crate) use happened::{Deed, Happened};
 #[cfg(target_os = "linux")]
 pub(crate) use kernel::{DirectoryWatch, watch};
 pub(crate) use places_watched::PlacesWatched;

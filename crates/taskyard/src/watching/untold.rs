@@ -1,6 +1,7 @@
 //! Directories on a system that is not asked what happens in them.
 
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
@@ -18,6 +19,6 @@ impl DirectoryWatch {
 }
 
 /// Fails: look at the files instead.
-pub(crate) fn watch(_path: &Path) -> io::Result<DirectoryWatch> {
+pub(crate) fn watch(_path: &Path, _wants: fn(&OsStr) -> bool) -> io::Result<DirectoryWatch> {
     Err(io::ErrorKind::Unsupported.into())
 }

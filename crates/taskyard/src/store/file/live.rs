@@ -5,7 +5,7 @@
 //! that program's call returns, so whoever asks afterwards is told. Nothing is decided here for good: a commit reads again what it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -27,7 +27,7 @@ use super::scan::{self, Change, Scan};
 use super::state::State;
 use crate::store::sidecar::Journal;
 use crate::store::{LiveView, Problem, Sighting, StoreError};
-use crate::watching::{self, DirectoryWatch, Happened};
+use crate::watching::{self, Deed, DirectoryWatch, Happened};
 
 static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
 
@@ -136,7 +136,7 @@ impl Live {
         let (state, seen) = (state(), self.seen.as_mut()?);
         match happened {
             Happened::To(names) => match tasks_of(&names) {
-                Some(tasks) if tasks.is_empty() || !seen.has_hidden => seen.unsettled.extend(tasks),
+                Some(tasks) if tasks.is_empty() || !seen.has_hidden => seen.unsettled.extend(tasks.into_keys()),
                 _ => self.seen = None,
             },
             Happened::Anything | Happened::Gone => self.seen = None,
@@ -207,16 +207,16 @@ impl Live {
                     return self.take_in_all(handle, journal).map(Some);
                 }
             },
-            (Happened::Nothing, Some(_)) => BTreeSet::new(),
+            (Happened::Nothing, Some(_)) => BTreeMap::new(),
         };
         let Some(seen) = &mut self.seen else { return Ok(None) };
-        ids.append(&mut seen.unsettled);
+        ids.extend(std::mem::take(&mut seen.unsettled).into_iter().map(|id| (id, Deed::Touched)));
         let scan = if ids.is_empty() {
-            Scan { revision: journal.newest()?, ..Scan::default() }
+            Scan { revision: journal.newest_told()?, ..Scan::default() }
         } else {
             scan::scan_some(&handle.place, journal, &ids)?
         };
-        seen.apply(&ids, &scan);
+        seen.apply(ids.keys(), &scan);
         Ok(Some(scan))
     }
 
@@ -245,9 +245,9 @@ impl Live {
         if let Some(seen) = &mut self.seen
             && !seen.unsettled.is_empty()
         {
-            let ids = std::mem::take(&mut seen.unsettled);
+            let ids = std::mem::take(&mut seen.unsettled).into_iter().map(|id| (id, Deed::Touched)).collect();
             let some = scan::scan_some(&handle.place, journal, &ids)?;
-            seen.apply(&ids, &some);
+            seen.apply(ids.keys(), &some);
             seen.unsettled.extend(some.changes.into_iter().map(|change| change.task));
         }
         Ok(scan)
@@ -256,20 +256,21 @@ impl Live {
 
 impl Seen {
     /// Takes what a look at some tasks found in the place of what was known of them.
-    fn apply(&mut self, ids: &BTreeSet<TaskId>, scan: &Scan) {
+    fn apply<'a>(&mut self, ids: impl Iterator<Item = &'a TaskId>, scan: &Scan) {
         self.revision = scan.revision;
         for id in ids {
-            let image = scan.images.get(id);
+            let found = scan.images.get(id);
             let problem = scan.problems.iter().find(|problem| problem.task == *id);
-            let is_same = image == self.list.image(id) && problem.is_none() && !self.problems.contains_key(id);
+            let is_same_image = found.map(|(_, image)| image) == self.list.image(id);
+            let is_same = is_same_image && problem.is_none() && !self.problems.contains_key(id);
             if is_same {
                 continue;
             }
             self.sighting = new_sighting();
             self.problems.remove(id);
-            match image {
-                Some(image) if self.list.put(id, image.clone()).is_ok() => {}
-                _ => self.list.remove(id),
+            match found {
+                Some((task, image)) => self.list.put_read(task, image.clone()),
+                None => self.list.remove(id),
             }
         }
         for problem in &scan.problems {
@@ -279,9 +280,10 @@ impl Seen {
         }
     }
 
-    /// Records what other programs did. What cannot be recorded yet is looked at again.
+    /// Records what other programs did. What cannot be recorded yet is looked at again. That files look different which hold the same is
+    /// left to whoever looks at all of them: here they are not recognised by their looks.
     fn record(&mut self, handle: &Handle, journal: &Journal, scan: &Scan) -> Result<(), StoreError> {
-        if scan.changes.is_empty() && scan.reprints.is_empty() {
+        if scan.changes.is_empty() {
             return Ok(());
         }
         if handle.transactions.load(Ordering::Relaxed) == 0 {
@@ -341,14 +343,19 @@ fn new_sighting() -> Sighting {
     Sighting(SIGHTINGS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Returns the tasks whose files have these names; none where one of them is hidden from the client.
-fn tasks_of(names: &BTreeSet<OsString>) -> Option<BTreeSet<TaskId>> {
-    let names = names.iter().filter_map(|name| name.to_str());
-    let is_hidden = |name: &str| place::task_of(name).is_none() && hidden_task_of(name).is_some();
+/// Returns the tasks whose files have these names, and what was done to them; none where one of them is hidden from the client.
+fn tasks_of(names: &BTreeMap<OsString, Deed>) -> Option<BTreeMap<TaskId, Deed>> {
+    let names = names.iter().filter_map(|(name, deed)| Some((name.to_str()?, *deed)));
+    let is_hidden = |(name, _): (&str, Deed)| place::task_of(name).is_none() && hidden_task_of(name).is_some();
     if names.clone().any(is_hidden) {
         return None;
     }
-    Some(names.filter_map(place::task_of).collect())
+    Some(names.filter_map(|(name, deed)| Some((place::task_of(name)?, deed))).collect())
+}
+
+/// Tells whether a file may hold a task.
+fn may_hold_task(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(b".json")
 }
 
 fn inode_of(directory: BorrowedFd<'_>) -> Option<u64> {
@@ -359,7 +366,7 @@ fn watch(directory: BorrowedFd<'_>, path: &Path, inode: u64) -> io::Result<Watch
     if !tells_everything(directory) {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    let changes = watching::watch(path)?;
+    let changes = watching::watch(path, may_hold_task)?;
     // The path may have come to lead elsewhere in between.
     if rustix::fs::stat(path)?.st_ino != inode {
         return Err(io::ErrorKind::NotFound.into());

@@ -1,5 +1,6 @@
 //! The numbers a list has used, without reading its directory for every new task.
 
+use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -37,7 +38,7 @@ impl HighestFile {
         }
         // A process that adds one task and ends does not need to be told of the next.
         self.asked += 1;
-        let changes = if self.asked > 1 { watch(path).ok() } else { None };
+        let changes = if self.asked > 1 { watch(path, has_number).ok() } else { None };
         let highest = scan(directory, path)?;
         self.watched = changes.map(|changes| Watched { changes, inode, highest });
         Ok(highest)
@@ -72,6 +73,10 @@ pub(super) fn mark_file(path: &Path) -> Result<Vec<u8>, NotRead> {
     regular_file::read(&path.join(".highwatermark"), LARGEST_MARK)
 }
 
+fn has_number(name: &OsStr) -> bool {
+    name.to_str().and_then(number_of_any_file).is_some()
+}
+
 impl Watched {
     /// Takes in what was added since; returns whether the highest number is known all the same.
     fn catch_up(&mut self) -> bool {
@@ -80,7 +85,7 @@ impl Watched {
             Happened::To(names) => names,
             Happened::Anything | Happened::Gone => return false,
         };
-        let numbers = names.iter().filter_map(|name| number_of_any_file(name.to_str()?));
+        let numbers = names.keys().filter_map(|name| number_of_any_file(name.to_str()?));
         self.highest = numbers.fold(self.highest, f64::max);
         true
     }

@@ -1,6 +1,6 @@
 //! Looking at a whole list: every file by its fingerprint, and only what is new by its contents.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
@@ -16,6 +16,7 @@ use super::place::{self, Place, c_name};
 use crate::clock;
 use crate::store::sidecar::{Journal, Known, KnownTask, LOOK_IS_OLD};
 use crate::store::{Problem, StoreError};
+use crate::watching::Deed;
 
 /// Below this many files a second thread costs more than it saves.
 const WORTH_A_THREAD: usize = 500;
@@ -32,8 +33,8 @@ pub(super) struct Scan {
     pub(super) reprints: Vec<(TaskId, Look)>,
     /// Whether there are files that are hidden from the client.
     pub(super) has_hidden: bool,
-    /// The contents of the files that were read, by the task, where only some were looked at.
-    pub(super) images: HashMap<TaskId, Image>,
+    /// What the files hold that were looked at, where only some were.
+    pub(super) images: HashMap<TaskId, (Task, Image)>,
     /// The revision of the last known state.
     pub(super) revision: Revision,
     /// When the looking began.
@@ -106,11 +107,23 @@ pub(super) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, Sto
     Ok(scan)
 }
 
-/// Reads the files of some tasks.
-pub(super) fn scan_some(place: &Place, journal: &Journal, ids: &BTreeSet<TaskId>) -> Result<Scan, StoreError> {
+/// Looks at the files of some tasks. One that was moved there as it is, and looks as the one that our writers moved there, is theirs: others
+/// would have had to write to it.
+pub(super) fn scan_some(place: &Place, journal: &Journal, ids: &BTreeMap<TaskId, Deed>) -> Result<Scan, StoreError> {
     let (seen, directory) = (clock::wall(), place.open()?);
-    let mut scan = Scan { revision: journal.newest()?, seen, ..Scan::default() };
-    for id in ids {
+    // One moment: the revision and the states belong together.
+    let moment = journal.begin_to_read()?;
+    let mut scan = Scan { revision: journal.newest_told()?, seen, ..Scan::default() };
+    for (id, deed) in ids {
+        let known = journal.known(id)?;
+        if let (Deed::MovedThere, Some(known), Some(directory)) = (deed, &known, &directory)
+            && let Ok(Some(look)) = look_at(directory.as_fd(), &place::file_name(id))
+            && (known.print, known.mode) == (look.print, Some(look.mode))
+            && let Ok(task) = known.image.task(id)
+        {
+            scan.images.insert(id.clone(), (task, known.image.clone()));
+            continue;
+        }
         let contents = match &directory {
             Some(directory) => files::read(place, directory.as_fd(), id),
             None => Ok(Contents::Missing),
@@ -124,13 +137,12 @@ pub(super) fn scan_some(place: &Place, journal: &Journal, ids: &BTreeSet<TaskId>
         if is_out_of_sight.map_err(StoreError::io("cannot look at", place.task_file(id)))? {
             continue;
         }
-        if let Contents::Task(_, image, _) = &contents {
-            scan.images.insert(id.clone(), image.clone());
+        if let Contents::Task(task, image, _) = &contents {
+            scan.images.insert(id.clone(), ((**task).clone(), image.clone()));
         }
-        let known = journal.known(id)?;
-        let known = known.as_ref().map(|known| (known.image.clone(), known.mode));
-        scan.compare(place, id.clone(), contents, known);
+        scan.compare(place, id.clone(), contents, known.map(|known| (known.image, known.mode)));
     }
+    drop(moment);
     Ok(scan)
 }
 
