@@ -8,19 +8,27 @@ use taskyard_core::rules::leasing::{LeaseState, holds};
 use taskyard_core::{Holder, Lease, Moment, Revision, Task, TaskId};
 
 use super::claim_terms::{Claim, Resuming};
+use crate::store::{StoreError, Txn};
 use crate::{Error, Yard};
 
-/// Of a list in memory, so many of the best are looked at: others may be faster with some of them.
-const BEST: usize = 32;
+/// Of a list in memory, so many of the best are looked at. Where others were faster meanwhile, it is asked again.
+const BEST: usize = 4;
 
 /// What could be taken next, best first, and what else the agent's name holds, where nobody gave that name.
 pub(super) type Choice = (Vec<Candidate>, Vec<TaskId>);
 
 impl Yard {
-    /// Looks at the list, and returns what the agent could take next, with the revision that was seen.
+    /// Looks at the list, and returns what the agent could take next, with the revision that was seen. What leases hold that have ended
+    /// comes back before.
     pub(super) fn choose(&self, claim: &Claim) -> Result<(Result<Choice, ClaimRefusal>, Revision), Error> {
-        let (list, now) = (self.store().read(self.list_id())?, self.now()?);
-        let leases = list.leases()?;
+        let (mut list, now) = (self.store().read(self.list_id())?, self.now()?);
+        let mut leases = list.leases()?;
+        if !self.are_alive(&leases, &now) {
+            drop(list);
+            self.record_ended_leases()?;
+            list = self.store().read(self.list_id())?;
+            leases = list.leases()?;
+        }
         if let Some(live) = list.live()? {
             return Ok((self.candidates_in_memory(&live, &leases, claim, &now), live.revision()));
         }
@@ -28,6 +36,16 @@ impl Yard {
         let reading = self.look()?;
         let leases: Vec<Lease> = reading.leases.into_iter().map(|(lease, _)| lease).collect();
         Ok((self.candidates(&reading.tasks, &leases, claim, &now), reading.revision))
+    }
+
+    /// Returns what the agent could take next now that it is a writer's turn; none where the list is not in memory.
+    pub(super) fn choose_again(
+        &self,
+        txn: &dyn Txn,
+        claim: &Claim,
+    ) -> Result<Option<Result<Choice, ClaimRefusal>>, StoreError> {
+        let (leases, now) = (txn.leases()?, self.now()?);
+        Ok(txn.live()?.map(|live| self.candidates_in_memory(&live, &leases, claim, &now)))
     }
 
     /// Returns what the agent could take next of a list as it was read.

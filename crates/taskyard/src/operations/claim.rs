@@ -81,15 +81,21 @@ impl Yard {
         };
         let claim = claim.as_ref();
         for _ in 0..LOOKS {
-            self.return_ended_leases()?;
             let (chosen, seen) = self.choose(claim)?;
             let candidates = match chosen {
                 Ok(candidates) => candidates,
                 Err(refusal) => return Ok(ClaimOutcome::Refused { refusal, task: None }),
             };
             let outcome = self.transact(Op::Claim, |txn, _| {
-                let newer = if txn.revision() > seen { parents_since(self, seen)? } else { HashSet::new() };
-                Ok(self.attempt_first(txn, &candidates, &newer, claim)?)
+                if txn.revision() == seen {
+                    return Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?);
+                }
+                // Others were at work meanwhile, and may have taken what was best.
+                match self.choose_again(txn, claim)? {
+                    Some(Ok(candidates)) => Ok(self.attempt_first(txn, &candidates, &HashSet::new(), claim)?),
+                    Some(Err(refusal)) => Ok(Err((refusal, None))),
+                    None => Ok(self.attempt_first(txn, &candidates, &parents_since(self, seen)?, claim)?),
+                }
             })?;
             match self.confirmed(concluded(outcome))? {
                 // Others were faster with all of them, or with the one we had; there may be something new.

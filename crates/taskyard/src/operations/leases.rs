@@ -6,7 +6,7 @@ use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::departing::{Departure, departure_notice, given_back};
 use taskyard_core::rules::leasing::{holds, judge_write, renewed};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Lease, Op, Remark, Task, TaskId};
+use taskyard_core::{AgentName, Lease, Moment, Op, Remark, Task, TaskId};
 
 use super::halt::Halt;
 use crate::store::{Lookup, Signature, Snapshot, StoreError, Txn};
@@ -103,12 +103,16 @@ impl Yard {
     /// Records the return of what leases hold that have ended. Every writer does so anyway; this is for those who wait.
     pub fn return_ended_leases(&self) -> Result<(), Error> {
         let leases = self.store().read(self.list_id())?.leases()?;
-        let now = self.now()?;
-        if leases.iter().all(|lease| self.world().judge_at(lease, &now).is_alive()) {
-            return Ok(());
-        }
-        self.transact(Op::Expire, |_, _| Ok(()))?;
-        Ok(())
+        if self.are_alive(&leases, &self.now()?) { Ok(()) } else { self.record_ended_leases() }
+    }
+
+    pub(super) fn are_alive(&self, leases: &[Lease], now: &Moment) -> bool {
+        leases.iter().all(|lease| self.world().judge_at(lease, now).is_alive())
+    }
+
+    /// Has a writer's turn and does nothing else in it than every writer does first.
+    pub(super) fn record_ended_leases(&self) -> Result<(), Error> {
+        self.transact(Op::Expire, |_, _| Ok(())).map(drop)
     }
 
     /// Returns the leases that count, each with the task it is on.
