@@ -28,6 +28,7 @@ mod place;
 mod plan;
 mod power;
 mod queue;
+mod queue_waiters;
 mod repair;
 mod scan;
 mod sightings;

@@ -7,14 +7,14 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::lock::LIFE;
 use super::passing::{self, Passing};
+use super::queue_waiters;
 use super::state::{self, State};
 use crate::clock;
 use crate::lock_table::flock_holder;
@@ -91,17 +91,7 @@ pub(super) fn enter(path: &Path) -> Result<Queue, StoreError> {
         }
         Err(error) => return Err(error),
     };
-    let (sender, receiver) = channel();
-    // The kernel has no flock with a time limit, so a thread sleeps in it. When nobody takes what it sends any more, the file
-    // is dropped and with it the lock.
-    thread::Builder::new()
-        .name("taskyard-queue".to_owned())
-        .stack_size(64 * 1024)
-        .spawn(move || {
-            let entered = flock(&waiting, FlockOperation::LockExclusive);
-            let _ = sender.send(entered.map(|()| waiting));
-        })
-        .map_err(StoreError::io("cannot wait for", path))?;
+    let receiver = queue_waiters::lock(waiting).map_err(StoreError::io("cannot wait for", path))?;
     let glances = state::open(path).map_err(StoreError::io("cannot open", path))?;
     let mut ahead = Ahead::first_seen(&glances);
     loop {
