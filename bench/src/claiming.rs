@@ -25,27 +25,32 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
         many.add(options, place, PROCESSES, count, tasks)?;
         alone.add(options, place, 1, 4 * count, tasks)?;
     }
-    let latency = Samples::new(many.latencies);
+    let latency = Samples::new(std::mem::take(&mut many.latencies));
     let mut rows: Vec<Row> = Vec::new();
-    for (who, ours, bare, target) in [
-        (format!("claim --next and done, {PROCESSES} processes on one list"), many.ours, many.bare, MANY),
-        ("the same, one process".to_owned(), alone.ours, alone.bare, ALONE),
+    for (who, Tally { ours, bare, replacing, .. }, target) in [
+        (format!("claim --next and done, {PROCESSES} processes on one list"), many, MANY),
+        ("the same, one process".to_owned(), alone, ALONE),
     ] {
-        let (ours, bare) = (Samples::new(ours), Samples::new(bare));
+        let (ours, bare, replacing) = (Samples::new(ours), Samples::new(bare), Samples::new(replacing));
         let ratio = bare.median() / ours.median();
         let target = if place.durable {
             Target::AtMostTimesTheLimit { ratio, target }
         } else {
             Target::Information(format!("{ratio:.2} x limit"))
         };
-        rows.push(Row {
-            measure: who,
+        let row = |limit: &Samples, measure: String, target: Target| Row {
+            measure,
             place: place.name,
             ours: per_second(&ours),
-            limit: Some(per_second(&bare)),
+            limit: Some(per_second(limit)),
             node: None,
             target,
-        });
+        };
+        rows.push(row(&bare, who, target));
+        // A file system writes out what takes the place of another file, and waits for it.
+        let ratio = replacing.median() / ours.median();
+        let target = Target::Information(format!("{ratio:.2} x limit"));
+        rows.push(row(&replacing, "... against bare changes that replace files".to_owned(), target));
     }
     rows.push(Row {
         measure: format!("one claim among {PROCESSES} processes"),
@@ -65,6 +70,8 @@ struct Tally {
     ours: Vec<f64>,
     /// The same in bare system calls: two durable changes for each task.
     bare: Vec<f64>,
+    /// The same where each of the changes replaces a file, as a claim and a completion do.
+    replacing: Vec<f64>,
     /// How long each claim took, in microseconds.
     latencies: Vec<f64>,
 }
@@ -94,10 +101,15 @@ impl Tally {
         }
         self.ours.push(acknowledged as f64 / elapsed.as_secs_f64());
         self.latencies.extend(reports.into_iter().flat_map(|report| report.microseconds));
-        let (elapsed, reports) =
-            let_go(&place.fresh_home()?, processes, |home| program("bare-create", home, 2 * count))?;
-        let changes: usize = reports.iter().map(|report| report.acknowledged).sum();
-        self.bare.push(changes as f64 / 2.0 / elapsed.as_secs_f64());
+        let barely = |home: &Home| -> Result<f64, Failure> {
+            let (elapsed, reports) = let_go(home, processes, |home| program("bare-create", home, 2 * count))?;
+            let changes: usize = reports.iter().map(|report| report.acknowledged).sum();
+            Ok(changes as f64 / 2.0 / elapsed.as_secs_f64())
+        };
+        self.bare.push(barely(&place.fresh_home()?)?);
+        let full = place.fresh_home()?;
+        corpus::fill_with_new(&full.list(), 2 * processes * count)?;
+        self.replacing.push(barely(&full)?);
         Ok(())
     }
 }
