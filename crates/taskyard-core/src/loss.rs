@@ -24,6 +24,8 @@ pub enum TaskField {
     BlockedBy(TaskId),
     /// One key of its metadata.
     Metadata(String),
+    /// One of its notes, by the key it is known by.
+    Note(String),
     /// That it is not there any more.
     Deletion,
 }
@@ -39,6 +41,7 @@ impl fmt::Display for TaskField {
             Self::Blocks(id) => write!(formatter, "blocks.{id}"),
             Self::BlockedBy(id) => write!(formatter, "blockedBy.{id}"),
             Self::Metadata(key) => write!(formatter, "metadata.{key}"),
+            Self::Note(key) => write!(formatter, "notes.{key}"),
             Self::Deletion => formatter.write_str("deleted"),
         }
     }
@@ -52,6 +55,7 @@ impl FromStr for TaskField {
             (_, Some(("blocks", id))) => Ok(Self::Blocks(TaskId::stored(id))),
             (_, Some(("blockedBy", id))) => Ok(Self::BlockedBy(TaskId::stored(id))),
             (_, Some(("metadata", key))) => Ok(Self::Metadata(key.to_owned())),
+            (_, Some(("notes", key))) => Ok(Self::Note(key.to_owned())),
             ("subject", _) => Ok(Self::Subject),
             ("description", _) => Ok(Self::Description),
             ("activeForm", _) => Ok(Self::ActiveForm),
@@ -109,7 +113,7 @@ impl FromStr for Verdict {
 pub struct Loss {
     /// What it was a value of.
     pub field: TaskField,
-    /// The revision of ours that the value came with.
+    /// The revision of ours that the value came with; 0 for a note that came earlier than anybody looks back.
     pub revision: Revision,
     /// Whether the other program knew what it did.
     pub verdict: Verdict,
@@ -131,6 +135,7 @@ mod tests {
             TaskField::Blocks(TaskId::number(7)),
             TaskField::BlockedBy(TaskId::stored("a.b")),
             TaskField::Metadata("a.b c".into()),
+            TaskField::Note("00ff.2".into()),
             TaskField::Deletion,
         ] {
             assert_eq!(field.to_string().parse(), Ok(field));

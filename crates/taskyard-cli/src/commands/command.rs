@@ -27,6 +27,7 @@ use super::lists::Lists;
 use super::man::Man;
 use super::mcp::Mcp;
 use super::merge::Merge;
+use super::note::Note;
 use super::prime::Prime;
 use super::ready::Ready;
 use super::release::Release;
@@ -89,6 +90,7 @@ pub(crate) enum Command {
     Ready(Ready),
     Stats(Stats),
     Update(Box<Update>),
+    Note(Note),
     Start(Start),
     Done(Done),
     Cancel(Cancel),
@@ -167,6 +169,7 @@ impl Command {
             Self::Ready(command) => command.run(context, output),
             Self::Stats(command) => command.run(context, output),
             Self::Update(command) => command.run(context, output),
+            Self::Note(command) => command.run(context, output),
             Self::Start(command) => command.run(context, output),
             Self::Done(command) => command.run(context, output),
             Self::Cancel(command) => command.run(context, output),

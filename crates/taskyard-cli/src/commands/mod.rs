@@ -33,6 +33,7 @@ mod losses;
 mod man;
 mod mcp;
 mod merge;
+mod note;
 mod prime;
 mod ready;
 mod release;

@@ -44,6 +44,7 @@ mod merge;
 mod modes;
 #[cfg(unix)]
 mod nobody;
+mod note;
 mod numbers;
 mod other_lists;
 mod passwords;

@@ -19,6 +19,7 @@ mod messages;
 mod newer;
 mod notices;
 mod notifications;
+mod noting;
 mod passing_messages;
 #[path = "../../../taskyard/tests/conformance/recording.rs"]
 #[allow(dead_code, reason = "shared with the tests of the library, which read more of it")]

@@ -12,6 +12,7 @@
 mod claims;
 mod dialects;
 mod hot_lists;
+mod notes;
 mod recorded;
 mod replaced;
 mod single_writes;

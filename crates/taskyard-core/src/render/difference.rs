@@ -1,13 +1,19 @@
 //! What changed between two states of a task.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
+use crate::rules::notes::{NOTES, keyed, notes_of, read_note};
 use crate::{Image, Task, TaskId};
+
+/// The name of a change by which a note came or went.
+pub(super) const NOTE: &str = "note";
 
 /// One field that changed, both sides in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The field's name as in the file; a metadata value is `metadata.KEY`.
+    /// The field's name as in the file; a metadata value is `metadata.KEY`, and each note that came or went a `note`.
     pub field: String,
     /// What it was; none where it was not there.
     pub from: Option<String>,
@@ -47,7 +53,27 @@ fn between(before: &Task, after: &Task) -> Vec<Change> {
     let new = after.metadata.as_ref().unwrap_or(&empty);
     compare_maps("metadata.", old, new, &mut compare);
     compare_maps("", &before.extra, &after.extra, &mut compare);
+    changes.retain(|change| change.field != METADATA_NOTES);
+    changes.extend(notes(before, after));
     changes
+}
+
+/// The name that notes would have as one value.
+const METADATA_NOTES: &str = "metadata.notes";
+
+/// Returns the notes that went and those that came.
+fn notes(before: &Task, after: &Task) -> Vec<Change> {
+    if before.meta(NOTES) == after.meta(NOTES) {
+        return Vec::new();
+    }
+    let (old, new) = (keyed(notes_of(before)), keyed(notes_of(after)));
+    let keys = |notes: &[(String, &Value)]| notes.iter().map(|(key, _)| key.clone()).collect::<HashSet<_>>();
+    let (had, has) = (keys(&old), keys(&new));
+    let text = |note: &Value| Some(read_note(note).text.into_owned());
+    let change = |from, to| Change { field: NOTE.to_owned(), from, to };
+    let gone = old.iter().filter(|(key, _)| !has.contains(key)).map(|(_, note)| change(text(note), None));
+    let came = new.iter().filter(|(key, _)| !had.contains(key)).map(|(_, note)| change(None, text(note)));
+    gone.chain(came).collect()
 }
 
 fn compare_maps(

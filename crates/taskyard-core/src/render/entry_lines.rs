@@ -1,8 +1,8 @@
 //! The journal, for people.
 
-use crate::{Entry, Op, Revision, Verdict};
+use crate::{Entry, Loss, Op, Revision, TaskField, Verdict};
 
-use super::difference::{Change, difference};
+use super::difference::{Change, NOTE, difference};
 use super::line::cut_text;
 use super::{Line, Look, Tone};
 
@@ -11,26 +11,23 @@ const VALUE: usize = 60;
 
 /// Returns one entry: what happened on the first line, and each field that changed on a line of its own.
 pub fn entry_lines(entry: &Entry, look: &Look) -> Vec<Line> {
-    let mut lines = vec![headline(entry, look)];
-    if let (Some(before), Some(after)) = (&entry.before, &entry.after) {
-        let changes = difference(&entry.task, before, after);
-        let widest = changes.iter().map(|change| change.field.len()).max().unwrap_or(0);
-        lines.extend(changes.iter().map(|change| changed(change, widest, look)));
-    }
+    let changes = changes(entry);
+    let mut lines = vec![headline(entry, &changes, look)];
+    let widest = changes.iter().map(|change| change.field.len()).max().unwrap_or(0);
+    lines.extend(changes.iter().map(|change| changed(change, widest, look)));
     lines.extend(taken_from_us(entry).map(|words| Line::new().with(Tone::Warning, &format!("      {words}"))));
     lines
 }
 
 /// Returns one entry on one line, its changed fields behind it.
 pub fn entry_line(entry: &Entry, look: &Look) -> Line {
-    let mut line = headline(entry, look);
-    if let (Some(before), Some(after)) = (&entry.before, &entry.after) {
-        for (number, change) in difference(&entry.task, before, after).iter().enumerate() {
-            line.push(Tone::Dim, if number == 0 { ": " } else { "; " });
-            line.push(Tone::Plain, &change.field);
-            line.push(Tone::Plain, " ");
-            line.append(sides(change, VALUE, look));
-        }
+    let changes = changes(entry);
+    let mut line = headline(entry, &changes, look);
+    for (number, change) in changes.iter().enumerate() {
+        line.push(Tone::Dim, if number == 0 { ": " } else { "; " });
+        line.push(Tone::Plain, &change.field);
+        line.push(Tone::Plain, " ");
+        line.append(sides(change, VALUE, look));
     }
     if let Some(words) = taken_from_us(entry) {
         line.push(Tone::Warning, &format!(" ({words})"));
@@ -76,9 +73,23 @@ pub(super) fn heading(entry: &Entry, look: &Look) -> Line {
     line
 }
 
-fn headline(entry: &Entry, look: &Look) -> Line {
+/// Returns what an entry changed; nothing where its task came or went by it.
+fn changes(entry: &Entry) -> Vec<Change> {
+    match (&entry.before, &entry.after) {
+        (Some(before), Some(after)) => difference(&entry.task, before, after),
+        _ => Vec::new(),
+    }
+}
+
+/// Tells whether somebody noted something and changed nothing else.
+fn only_notes(entry: &Entry, changes: &[Change]) -> bool {
+    let is_new_note = |change: &Change| change.field == NOTE && change.from.is_none();
+    entry.op == Op::Update && !changes.is_empty() && changes.iter().all(is_new_note)
+}
+
+fn headline(entry: &Entry, changes: &[Change], look: &Look) -> Line {
     let mut line = heading(entry, look);
-    line.push(op_tone(entry), did(entry));
+    line.push(op_tone(entry), if only_notes(entry, changes) { "noted on" } else { did(entry) });
     line.push(Tone::Plain, " ");
     line.push(Tone::Id, &format!("#{}", entry.task));
     let image = entry.after.as_ref().or(entry.before.as_ref());
@@ -103,9 +114,7 @@ pub(super) fn taken_from_us(entry: &Entry) -> Option<String> {
     let losses = &entry.remark.taken_back;
     let named = |wanted: fn(Verdict) -> bool| {
         let fields = losses.iter().filter(|loss| wanted(loss.verdict));
-        let fields =
-            fields.map(|loss| format!("{} of r{}", super::escaping::one_line(&loss.field.to_string()), loss.revision));
-        fields.collect::<Vec<_>>().join(", ")
+        fields.map(lost_in_words).collect::<Vec<_>>().join(", ")
     };
     let taken = named(Verdict::is_accident);
     let meant = named(|verdict| verdict == Verdict::Meant);
@@ -117,6 +126,15 @@ pub(super) fn taken_from_us(entry: &Entry) -> Option<String> {
         .map(|(words, fields)| format!("{words} {fields}"))
         .collect();
     (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// Names what was lost and the revision it came with, where that is known.
+fn lost_in_words(loss: &Loss) -> String {
+    let field = match &loss.field {
+        TaskField::Note(_) => "a note".to_owned(),
+        field => super::escaping::one_line(&field.to_string()).into_owned(),
+    };
+    if loss.revision == Revision(0) { field } else { format!("{field} of r{}", loss.revision) }
 }
 
 /// Returns what this entry did to its task; beside a task that comes or goes stand others that only gain or lose an edge.
@@ -154,8 +172,10 @@ fn sides(change: &Change, room: usize, look: &Look) -> Line {
         Some(text) => line.push(tone, &cut_text(&super::escaping::one_line(text), room, look.ellipsis())),
     };
     let mut line = Line::new();
-    side(&change.from, Tone::Dim, &mut line);
-    line.push(Tone::Dim, &format!(" {} ", look.arrow()));
+    if change.field != NOTE || change.from.is_some() {
+        side(&change.from, Tone::Dim, &mut line);
+        line.push(Tone::Dim, &format!(" {} ", look.arrow()));
+    }
     side(&change.to, Tone::Strong, &mut line);
     line
 }
@@ -202,6 +222,20 @@ mod tests {
                 "      status  pending → in_progress",
             ]
         );
+    }
+
+    #[test]
+    fn a_note_is_told_by_its_text() {
+        let mut task = Task::new(TaskId::number(7), "Parser");
+        let before = native::write(None, &task, Rules::Strict).unwrap();
+        task.metadata = serde_json::json!({"notes": [{"author": "ana", "text": "slow\ndisk"}]}).as_object().cloned();
+        let after = native::write(Some(&before), &task, Rules::Strict).unwrap();
+        let noted = Entry { before: Some(before.clone()), after: Some(after.clone()), ..update() };
+        let told =
+            |entry: &Entry| entry_line(entry, &Look::PIPE).to_string().split_once("  ana ").unwrap().1.to_owned();
+        assert_eq!(told(&noted), "noted on #7 Parser: note slow\\ndisk");
+        let removed = Entry { before: Some(after), after: Some(before), ..noted };
+        assert_eq!(told(&removed), "updated #7 Parser: note slow\\ndisk → none");
     }
 
     #[test]

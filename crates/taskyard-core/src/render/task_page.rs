@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::dialect::macf::Block;
 use crate::rules::leasing::LeaseState;
+use crate::rules::notes::{notes_of, read_note};
 use crate::{Entry, Job, Lease, Task, Timestamp};
 
 use super::entry_lines::did;
@@ -199,28 +200,23 @@ fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
 
 /// Tells what was noted, each note with when and by whom where it says so.
 fn notes(task: &Task, look: &Look, lines: &mut Vec<Line>) {
-    let list = match task.meta("notes") {
-        None => return,
-        Some(Value::Array(notes)) => notes.as_slice(),
-        Some(other) => std::slice::from_ref(other),
-    };
+    let list = notes_of(task);
     if list.is_empty() {
         return;
     }
     lines.push(Line::new());
     lines.push(Line::new().with(Tone::Dim, "  Notes"));
     for note in list {
-        let text = |key: &str| note.get(key).and_then(Value::as_str);
-        let when = text("at").map(|at| Timestamp::parse(at).map_or_else(|| at.to_owned(), |at| look.time(at)));
-        let head: Vec<String> = when.into_iter().chain(text("author").map(str::to_owned)).collect();
+        let note = read_note(note);
+        let when = note.at.map(|at| Timestamp::parse(at).map_or_else(|| at.to_owned(), |at| look.time(at)));
+        let head: Vec<String> = when.into_iter().chain(note.author.map(str::to_owned)).collect();
         if !head.is_empty() {
             lines.push(fitted(
                 Line::new().with(Tone::Dim, &format!("    {}", escaping::one_line(&head.join(", ")))),
                 look,
             ));
         }
-        let body = text("text").map_or_else(|| value_in_words(note), str::to_owned);
-        for paragraph in escaping::many_lines(body.trim_end()).lines() {
+        for paragraph in escaping::many_lines(note.text.trim_end()).lines() {
             match look.width {
                 Some(width) => {
                     let columns = width.saturating_sub(8).clamp(20, 100);

@@ -26,6 +26,7 @@ pub mod making;
 pub mod membership;
 pub mod mending;
 pub mod merging;
+pub mod notes;
 pub mod notifying;
 pub mod numbering;
 pub mod ordering;

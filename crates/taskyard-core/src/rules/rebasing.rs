@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::notes::{NOTES, merge_notes, notes_of};
 use crate::{Op, Status, Task, TaskId};
 
-/// Does to `now` what the change from `before` to `after` did: fields it changed take the new value, edges and metadata keys
-/// it added or removed are added or removed, and everything else stays as it is.
+/// Does to `now` what the change from `before` to `after` did: fields it changed take the new value, edges, notes and metadata
+/// keys it added or removed are added or removed, and everything else stays as it is.
 pub fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
     Task {
         id: now.id.clone(),
@@ -52,7 +53,13 @@ fn metadata(before: &Task, after: &Task, now: &Task) -> Option<Map<String, Value
     }
     let empty = Map::new();
     let of = |task: &Task| task.metadata.clone().unwrap_or_else(|| empty.clone());
-    let merged = keys(&of(before), &of(after), &of(now));
+    let mut merged = keys(&of(before), &of(after), &of(now));
+    if before.meta(NOTES) != after.meta(NOTES) {
+        match merge_notes(notes_of(before), notes_of(after), notes_of(now)) {
+            Some(notes) => drop(merged.insert(NOTES.to_owned(), notes)),
+            None => drop(merged.shift_remove(NOTES)),
+        }
+    }
     (after.metadata.is_some() || !merged.is_empty()).then_some(merged)
 }
 
@@ -102,6 +109,17 @@ mod tests {
         let reworded = Task { subject: "theirs".into(), ..before.clone() };
         let claimed = rebase_by(Op::Claim, &before, &ours, &reworded);
         assert_eq!((claimed.owner(), claimed.subject.as_str()), (Some("ana"), "theirs"));
+    }
+
+    #[test]
+    fn notes_of_both_sides_hold() {
+        let noted = |notes: serde_json::Value| Task {
+            metadata: json!({ "notes": notes }).as_object().cloned(),
+            ..Task::new(TaskId::number(1), "s")
+        };
+        let (before, after, now) = (noted(json!(["a"])), noted(json!(["a", "ours"])), noted(json!(["a", "theirs"])));
+        assert_eq!(rebase(&before, &after, &now).meta("notes"), Some(&json!(["a", "theirs", "ours"])));
+        assert_eq!(rebase(&after, &before, &after).meta("notes"), Some(&json!(["a"])));
     }
 
     #[test]

@@ -64,6 +64,7 @@ pub fn offered(set: ToolSet, surface: Surface) -> impl Iterator<Item = &'static 
     let there = all().filter(move |tool| tool.set <= set && surface.has(tool));
     there.map(move |tool| match tool.name {
         "SendMessage" => send_message::tool(surface.rules),
+        "TaskUpdate" if tool.system == System::Tasks => task_update::tool(surface.rules),
         _ => tool,
     })
 }

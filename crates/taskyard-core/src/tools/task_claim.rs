@@ -11,6 +11,7 @@ use crate::dialect::native;
 use crate::render::{escaping, numbered};
 use crate::rules::claiming::ClaimRefusal;
 use crate::rules::gate::System;
+use crate::rules::notes::{notes_of, read_note};
 use crate::rules::refusal::as_its_parent;
 use crate::{AgentName, Assignee, Lease, Rules, Status, Task, TaskId};
 
@@ -125,14 +126,14 @@ pub fn held_by_name(agent: &AgentName, held: &[TaskId]) -> String {
 
 /// Returns what those who had the task before noted, the newest last.
 fn notes(task: &Task) -> Vec<String> {
-    let notes = task.meta("notes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let notes = notes_of(task);
     let newest = &notes[notes.len().saturating_sub(NOTES)..];
     let told = |note: &Value| {
-        let text = note.as_str().or_else(|| note.get("text")?.as_str())?;
-        let author = note.get("author").and_then(Value::as_str).map(|author| format!(" ({author})"));
-        Some(escaping::one_line(&format!("{text}{}", author.unwrap_or_default())).into_owned())
+        let note = read_note(note);
+        let author = note.author.map(|author| format!(" ({author})"));
+        escaping::one_line(&format!("{}{}", note.text, author.unwrap_or_default())).into_owned()
     };
-    newest.iter().filter_map(told).collect()
+    newest.iter().map(told).collect()
 }
 
 /// Returns the answer where it does not. That nothing is ready is an answer, everything else an error.

@@ -9,6 +9,7 @@ use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::numbered;
 use crate::rules::gate::System;
+use crate::rules::notes::{NoteRead, notes_of, read_note};
 use crate::rules::refusal::Refusal;
 use crate::{Rules, Task, TaskId};
 
@@ -23,6 +24,9 @@ pub const TOOL: Tool = Tool {
     system: System::Tasks,
 };
 
+/// So many notes are shown, the newest.
+const NOTES: usize = 50;
+
 /// Reads an input. Not even the newest client repairs this one.
 pub fn read(input: &Value, rules: Rules) -> Result<TaskId, InputError> {
     let mut fields = TOOL.check(input, None, rules)?;
@@ -31,7 +35,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskId, InputError> {
 
 /// Returns the answer where there is such a task.
 pub fn found(task: &Task, rules: Rules) -> Answer {
-    let structured = json!({ "task": {
+    let mut structured = json!({ "task": {
         "id": task.shown_id(),
         "subject": subject_told(task, rules),
         "description": task.description,
@@ -39,7 +43,30 @@ pub fn found(task: &Task, rules: Rules) -> Answer {
         "blocks": task.blocks.iter().map(TaskId::as_str).collect::<Vec<_>>(),
         "blockedBy": task.blocked_by.iter().map(TaskId::as_str).collect::<Vec<_>>(),
     }});
-    Answer::new(page(task, rules), structured)
+    let mut text = page(task, rules);
+    let notes = if rules.is_client() { &[] } else { notes_of(task) };
+    if !notes.is_empty() {
+        structured["task"]["notes"] = notes.into();
+        text.push_str(&noted(notes));
+    }
+    Answer::new(text, structured)
+}
+
+/// Tells the newest notes, each with when it was made and by whom, as far as it says so.
+fn noted(notes: &[Value]) -> String {
+    let mut text = "\nNotes:".to_owned();
+    let earlier = notes.len().saturating_sub(NOTES);
+    if earlier > 0 {
+        text.push_str(&format!("\n({earlier} earlier notes are not shown)"));
+    }
+    for note in &notes[earlier..] {
+        let NoteRead { at, author, text: said } = read_note(note);
+        let head: Vec<&str> = at.into_iter().chain(author).collect();
+        let colon = if head.is_empty() { "" } else { ": " };
+        let said = said.trim_end().replace('\n', "\n  ");
+        text.push_str(&format!("\n- {}{colon}{said}", head.join(" ")));
+    }
+    text
 }
 
 /// Returns a task as the client shows it.
@@ -65,5 +92,25 @@ pub fn refused(refusal: &Refusal, around: &Surroundings<'_>) -> Answer {
     match refusal {
         Refusal::NoSuchTask { .. } => Answer::new("Task not found", json!({ "task": null })),
         refusal => Answer::error(explain(refusal, around)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::found;
+    use crate::{ClientVersion, Rules, Task, TaskId};
+
+    #[test]
+    fn notes_are_shown_in_strict_rules_alone() {
+        let mut task = Task::new(TaskId::number(1), "s");
+        let notes = json!(["by hand", {"at": "2026-01-02T12:00:00.000Z", "author": "ana", "text": "one\ntwo"}]);
+        task.metadata = json!({ "notes": notes }).as_object().cloned();
+        let answer = found(&task, Rules::Strict);
+        let page = "Task #1: s\nStatus: pending\nDescription: ";
+        let told = "\nNotes:\n- by hand\n- 2026-01-02T12:00:00.000Z ana: one\n  two";
+        assert_eq!(answer.text, format!("{page}{told}"));
+        assert_eq!(found(&task, Rules::Client(ClientVersion::V2_1_325)).text, page);
     }
 }

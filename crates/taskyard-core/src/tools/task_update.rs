@@ -21,25 +21,57 @@ pub const TOOL: Tool = Tool {
         instead of setting owner. Read it with TaskGet first if it may have changed.",
     input: Object {
         fields: &[
-            Parameter::required("taskId", Shape::Text),
-            Parameter::optional("subject", Shape::Text),
-            Parameter::optional("description", Shape::Text),
-            Parameter::optional("activeForm", Shape::Text),
-            Parameter::optional(
-                "status",
-                Shape::AnyOf(&[Shape::Choice(&["pending", "in_progress", "completed"]), Shape::Word("deleted")]),
-            ),
-            Parameter::optional("addBlocks", Shape::List(&Shape::Text)).saying("Ids of tasks that wait for this one"),
-            Parameter::optional("addBlockedBy", Shape::List(&Shape::Text)).saying("Ids of tasks this one waits for"),
-            Parameter::optional("owner", Shape::Text),
-            Parameter::optional("metadata", Shape::Record).saying("Keys to merge; null removes one"),
+            TASK_ID,
+            SUBJECT,
+            DESCRIPTION,
+            ACTIVE_FORM,
+            STATUS,
+            ADD_BLOCKS,
+            ADD_BLOCKED_BY,
+            OWNER,
+            METADATA,
+            Parameter::optional("note", Shape::Text).saying("A dated remark to keep, told to its owner"),
         ],
         unknown: Unknown::Refused,
     },
-    annotations: Annotations::REPLACES,
+    // A note is one more with every call.
+    annotations: Annotations { idempotent: false, ..Annotations::REPLACES },
     set: ToolSet::Core,
     system: System::Tasks,
 };
+
+/// Changes a task, as the client has it: it knows no notes.
+const CLIENTS_TOOL: Tool = Tool {
+    input: Object {
+        fields: &[TASK_ID, SUBJECT, DESCRIPTION, ACTIVE_FORM, STATUS, ADD_BLOCKS, ADD_BLOCKED_BY, OWNER, METADATA],
+        unknown: Unknown::Refused,
+    },
+    annotations: Annotations::REPLACES,
+    ..TOOL
+};
+
+const TASK_ID: Parameter = Parameter::required("taskId", Shape::Text);
+const SUBJECT: Parameter = Parameter::optional("subject", Shape::Text);
+const DESCRIPTION: Parameter = Parameter::optional("description", Shape::Text);
+const ACTIVE_FORM: Parameter = Parameter::optional("activeForm", Shape::Text);
+const STATUS: Parameter = Parameter::optional(
+    "status",
+    Shape::AnyOf(&[Shape::Choice(&["pending", "in_progress", "completed"]), Shape::Word("deleted")]),
+);
+const ADD_BLOCKS: Parameter =
+    Parameter::optional("addBlocks", Shape::List(&Shape::Text)).saying("Ids of tasks that wait for this one");
+const ADD_BLOCKED_BY: Parameter =
+    Parameter::optional("addBlockedBy", Shape::List(&Shape::Text)).saying("Ids of tasks this one waits for");
+const OWNER: Parameter = Parameter::optional("owner", Shape::Text);
+const METADATA: Parameter = Parameter::optional("metadata", Shape::Record).saying("Keys to merge; null removes one");
+
+/// Returns the tool as it is in these rules.
+pub const fn tool(rules: Rules) -> &'static Tool {
+    match rules {
+        Rules::Strict => &TOOL,
+        Rules::Client(_) => &CLIENTS_TOOL,
+    }
+}
 
 /// What is to become of a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,11 +91,13 @@ pub enum TaskUpdate {
         add_blocks: Vec<TaskId>,
         /// Tasks it shall wait for.
         add_blocked_by: Vec<TaskId>,
+        /// A remark to add to it.
+        note: Option<String>,
     },
 }
 
 /// What a change did.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Changed<'a> {
     /// The fields that changed, in the order the client reports them.
     pub updated: &'a [Field],
@@ -77,10 +111,12 @@ pub struct Changed<'a> {
     pub dependents_started: &'a [TaskId],
     /// Whether a member of a team that does not lead it made the change.
     pub is_by_teammate: bool,
-    /// Why the new owner could not be told.
+    /// Why somebody it concerns, the new owner say, could not be told.
     pub not_told: Option<&'a str>,
     /// Why the block in its description was left as it is, where it was to be changed.
     pub block_left: Option<&'a str>,
+    /// Whether a note was added, and to whom it was sent.
+    pub noted: Option<&'a [String]>,
 }
 
 /// What the client says to a teammate that completed a task.
@@ -95,7 +131,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
     {
         rename(input, "active_form", "activeForm");
     }
-    let mut fields = TOOL.check(&input, None, rules)?;
+    let mut fields = tool(rules).check(&input, None, rules)?;
     let task = task_id(fields.required_text("taskId"), rules);
     let status = fields.text("status");
     if status.as_deref() == Some("deleted") {
@@ -109,6 +145,7 @@ pub fn read(input: &Value, rules: Rules) -> Result<TaskUpdate, InputError> {
         task,
         add_blocks: ids("addBlocks"),
         add_blocked_by: ids("addBlockedBy"),
+        note: fields.text("note").filter(|text| !text.trim().is_empty()),
         patch: Box::new(Patch {
             subject: fields.text("subject"),
             description: fields.text("description"),
@@ -128,6 +165,7 @@ fn owner_change(owner: String, rules: Rules) -> OwnerChange {
 /// Returns the answer where the task was changed, or was already as it should be.
 pub fn changed(id: &TaskId, changed: &Changed<'_>, rules: Rules) -> Answer {
     let fields: Vec<&str> = changed.updated.iter().copied().map(Field::as_str).collect();
+    let fields: Vec<&str> = fields.into_iter().chain(changed.noted.map(|_| "note")).collect();
     let mut structured = json!({ "success": true, "taskId": id.as_str(), "updatedFields": fields });
     if let Some((from, to)) = changed.status_change {
         structured["statusChange"] = json!({ "from": from.as_str(), "to": to.as_str() });
@@ -159,8 +197,13 @@ fn consequences(changed: &Changed<'_>) -> String {
     if is_completed && changed.is_by_teammate && ready.is_empty() {
         text.push_str("\nCall TaskClaim without taskId for your next task.");
     }
+    if let Some(told) = changed.noted.filter(|told| !told.is_empty()) {
+        text.push_str(&format!("\nThe note was sent to {}.", told.join(", ")));
+    }
     if let Some(why) = changed.not_told {
-        text.push_str(&format!("\nThe new owner could not be told: {why}."));
+        let whom = if changed.noted.is_some() { "Not everybody it concerns" } else { "The new owner" };
+        let could = if changed.noted.is_some() { "could" } else { "could not" };
+        text.push_str(&format!("\n{whom} {could} be told: {why}."));
     }
     if let Some(why) = changed.block_left {
         text.push_str(&format!("\nThe block in its description was left as it is: {why}."));
@@ -250,6 +293,19 @@ mod tests {
     }
 
     #[test]
+    fn a_note_is_taken_in_strict_rules_alone() {
+        let note = |rules| match read(&json!({ "taskId": "1", "note": "slow disk" }), rules) {
+            Ok(TaskUpdate::Change { note, .. }) => note,
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Some(error.to_string()),
+        };
+        assert_eq!(note(Rules::Strict).as_deref(), Some("slow disk"));
+        let unexpected = "InputValidationError: TaskUpdate failed due to the following issue:\n\
+                          An unexpected parameter `note` was provided";
+        assert_eq!((note(OLD).as_deref(), note(NEW).as_deref()), (Some(unexpected), Some(unexpected)));
+    }
+
+    #[test]
     fn an_empty_owner_is_stored_by_the_client_and_cleared_by_us() {
         let owner = |rules| match read(&json!({ "taskId": "1", "owner": "" }), rules) {
             Ok(TaskUpdate::Change { patch, .. }) => patch.owner,
@@ -271,6 +327,7 @@ mod tests {
             is_by_teammate: true,
             not_told: None,
             block_left: None,
+            noted: None,
         };
         let told = changed(&TaskId::number(7), &done, Rules::Strict).text;
         assert_eq!(

@@ -1,6 +1,7 @@
 //! `TaskCreate`, `TaskGet`, `TaskUpdate`, `TaskList`
 
 use serde_json::Value;
+use taskyard_core::TaskId;
 use taskyard_core::tools::task_create::TaskCreate;
 use taskyard_core::tools::task_update::{Changed, TaskUpdate};
 use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update};
@@ -8,7 +9,7 @@ use taskyard_core::tools::{Answer, task_create, task_get, task_list, task_update
 use super::Toolbox;
 use super::toolbox::NoAnswer;
 use crate::Outcome;
-use crate::operations::{Filter, NewTask, Told, Update};
+use crate::operations::{Field, Filter, NewTask, Told, Update};
 
 impl Toolbox {
     pub(super) fn create(&self, input: &Value) -> Result<Answer, NoAnswer> {
@@ -45,10 +46,25 @@ impl Toolbox {
                     None => self.explained(|around| task_update::refused(&task, &refusal, around)),
                 },
             },
-            TaskUpdate::Change { task, patch, add_blocks, add_blocked_by } => {
+            TaskUpdate::Change { task, patch, add_blocks, add_blocked_by, note } => {
                 let update = Update { patch: *patch, add_blocks, add_blocked_by, ..Update::default() };
-                match self.yard.update(&task, update)? {
-                    Outcome::Done(updated) => {
+                if let Some(text) = note.as_deref().filter(|_| update == Update::default()) {
+                    return self.note(&task, text);
+                }
+                let gives_metadata = update.patch.metadata.is_some();
+                let updated = match &note {
+                    Some(text) => self.yard.update_with_note(&task, &|_| update.clone(), Some(text))?,
+                    None => self.yard.update(&task, update)?,
+                };
+                match updated {
+                    Outcome::Done(mut updated) => {
+                        if note.is_some() && !gives_metadata {
+                            // That is the note, which is named by itself.
+                            updated.updated.retain(|field| *field != Field::Metadata);
+                        }
+                        let told = note.as_deref().map(|text| self.yard.tell_of_note(&updated.task, text));
+                        let noted: Option<Vec<String>> = told.as_deref().map(told_to);
+                        let not_told = updated.told.iter().chain(told.iter().flatten()).find_map(Told::failure);
                         let block_left = updated.block_left.as_ref().map(ToString::to_string);
                         let changed = Changed {
                             updated: &updated.updated,
@@ -57,8 +73,9 @@ impl Toolbox {
                             open_blockers: &updated.open_blockers,
                             dependents_started: &updated.dependents_started,
                             is_by_teammate: updated.is_by_teammate,
-                            not_told: updated.told.as_ref().and_then(Told::failure),
+                            not_told,
                             block_left: block_left.as_deref(),
+                            noted: noted.as_deref(),
                         };
                         Ok(task_update::changed(&task, &changed, self.yard.rules()))
                     }
@@ -71,6 +88,19 @@ impl Toolbox {
         }
     }
 
+    /// Adds a note and changes nothing else, whoever has the task.
+    fn note(&self, task: &TaskId, text: &str) -> Result<Answer, NoAnswer> {
+        match self.yard.note(task, text)? {
+            Outcome::Done(noted) => {
+                let not_told = noted.told.iter().find_map(Told::failure);
+                let told = told_to(&noted.told);
+                let changed = Changed { noted: Some(&told), not_told, ..Changed::default() };
+                Ok(task_update::changed(task, &changed, self.yard.rules()))
+            }
+            Outcome::Refused(refusal) => self.explained(|around| task_update::refused(task, &refusal, around)),
+        }
+    }
+
     pub(super) fn list(&self, input: &Value) -> Result<Answer, NoAnswer> {
         task_list::read(input, self.yard.rules())?;
         let everything = Filter { internal: true, ..Filter::default() };
@@ -80,4 +110,13 @@ impl Toolbox {
             Ok((task_list::listed(list, listing.tasks, gone, self.yard.rules()), listing.leases))
         })
     }
+}
+
+/// Names those who were told.
+fn told_to(told: &[Told]) -> Vec<String> {
+    let sent = |told: &Told| match told {
+        Told::Sent { to } => Some(to.clone()),
+        Told::Failed { .. } => None,
+    };
+    told.iter().filter_map(sent).collect()
 }

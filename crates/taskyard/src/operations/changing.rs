@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use taskyard_core::dialect::macf::{self, BadBlock, ChangedFacts, Kind};
 use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::notes::keep_notes;
 use taskyard_core::rules::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::transitions::{Transition, frees_from_owner, judge_transition, started_too_early};
@@ -80,7 +81,10 @@ fn change_one(
     update: &impl Fn(&Task) -> Update,
 ) -> Result<Changed, Halt> {
     let before = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
-    let update = update(&before);
+    let mut update = update(&before);
+    if let Some(metadata) = &mut update.patch.metadata {
+        keep_notes(metadata, &before);
+    }
     let (mut patch, left) = into_block(without_old_cancellation(update.patch, &before), &before);
     let is_freed = patch.status.is_some_and(|status| frees_from_owner(&before, status, yard.actor(), Rules::Strict));
     if is_freed && patch.owner.is_none() && update.lease_for_owner.is_none() {

@@ -146,7 +146,7 @@ fn tell_unsaid(format: ExportFormat, tasks: &[Task], losses: &mut Vec<Loss>) {
     }
     lose(losses, count(&|task| task.owner().is_some()), "the owner");
     lose(losses, count(&|task| task.active_form.is_some()), "the active form");
-    let shown: &[&str] = if format == ExportFormat::Markdown { &["parent", "cancelled"] } else { &[] };
+    let shown: &[&str] = if format == ExportFormat::Markdown { &["parent", "cancelled", "notes"] } else { &[] };
     let has_more = |task: &Task| task.metadata.iter().flatten().any(|(key, _)| !shown.contains(&key.as_str()));
     lose(losses, count(&has_more), "metadata");
     if format == ExportFormat::Mermaid {

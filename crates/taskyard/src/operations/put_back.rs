@@ -1,22 +1,27 @@
 //! Putting back what stale writes of other programs took back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::thread;
 use std::time::Duration;
 
 use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::taking_back::put_back;
-use taskyard_core::{Loss, Op, Task, TaskField, TaskId};
+use taskyard_core::rules::taking_back::{OpenLosses, put_back};
+use taskyard_core::{Entry, Loss, Op, Task, TaskField, TaskId, Verdict};
 
 use super::edges::refuse_circles;
 use super::halt::Halt;
 use super::workbench::Workbench;
-use crate::Yard;
 use crate::store::{HistoryQuery, Lookup, Signature, StaleWrite, StoreError, Txn};
+use crate::{Error, Yard};
 
 /// How often somebody who only looks tries to put something back, and how long it waits each time: a writer is done soon.
 const TRIES: u32 = 10;
+/// ... and where notes are lost, which nobody takes for a loss that was meant.
+const TRIES_FOR_NOTES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(3);
+
+/// So many of a task's newest revisions are looked at for notes that are still lost.
+const RECENT: usize = 32;
 
 /// The key that makes a task a part of another.
 const PARENT: &str = "parent";
@@ -41,7 +46,8 @@ impl Yard {
 
     fn try_to_put_back(&self, write: &StaleWrite) -> Result<bool, StoreError> {
         let signature = Signature::new(self.actor().clone(), Op::PutBack);
-        for _ in 0..TRIES {
+        let has_notes = write.losses.iter().any(|loss| matches!(loss.field, TaskField::Note(_)));
+        for _ in 0..if has_notes { TRIES_FOR_NOTES } else { TRIES } {
             match self.try_commit_alone(&signature, |txn| stage(txn, write)) {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) | Err(StoreError::Conflict { .. } | StoreError::Busy { .. }) => thread::sleep(PAUSE),
@@ -62,11 +68,53 @@ impl Yard {
         Ok(self.put_back_stale_writes())
     }
 
+    /// Puts back notes of a task that another program lost and that nobody put back: whoever recorded the loss died, or others kept
+    /// writing. Returns whether anything changed.
+    pub(super) fn put_back_lost_notes(&self, id: &TaskId) -> Result<bool, Error> {
+        match self.history(&recent(&TaskId::stored(id.file_stem()))) {
+            Ok(entries) => self.put_back_notes_lost_in(&entries),
+            // A journal that cannot be relied on tells of no loss.
+            Err(Error::Store(error)) if error.is_of_memory() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts back the notes that are still lost of those that recent entries of one task tell of, oldest first.
+    pub(super) fn put_back_notes_lost_in(&self, entries: &[Entry]) -> Result<bool, Error> {
+        let is_lost = |loss: &Loss| loss.verdict == Verdict::Certain && matches!(loss.field, TaskField::Note(_));
+        let Some(first) = entries.iter().position(|entry| entry.remark.taken_back.iter().any(is_lost)) else {
+            return Ok(false);
+        };
+        let id = &entries[first].task;
+        let Some(now) = self.store().read(self.list_id())?.find(id)?.task().filter(|_| self.puts_back()) else {
+            return Ok(false);
+        };
+        let mut open = OpenLosses::default();
+        entries[first..].iter().for_each(|entry| open.add(entry));
+        let mut has_changed = false;
+        for lost in open.standing(&HashMap::from([(id, &now)])) {
+            let losses: Vec<Loss> = lost.losses.into_iter().filter(is_lost).collect();
+            let (Some(found), Some(left)) = (lost.entry.before, lost.entry.after) else { continue };
+            if losses.is_empty() {
+                continue;
+            }
+            let write = StaleWrite { task: lost.task, revision: lost.entry.revision, losses, found, left };
+            let signature = Signature::new(self.actor().clone(), Op::PutBack);
+            has_changed |= self.commit_alone(&signature, |txn| stage(txn, &write))?;
+        }
+        Ok(has_changed)
+    }
+
     fn stale_writes_to_put_back(&self) -> Vec<StaleWrite> {
         let Some(care) = self.store().care() else { return Vec::new() };
         let stale = care.take_stale_writes(self.list_id());
         if self.puts_back() { stale } else { Vec::new() }
     }
+}
+
+/// Asks for the newest entries of a task, among which lost notes are looked for.
+pub(super) fn recent(task: &TaskId) -> HistoryQuery {
+    HistoryQuery { task: Some(task.clone()), newest: Some(RECENT), ..HistoryQuery::default() }
 }
 
 fn told<E: std::fmt::Display>(done: &Result<bool, E>) -> Result<bool, ()> {

@@ -5,6 +5,7 @@ use taskyard_core::rules::making::makes;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Lease, Op, Task, TaskId};
 
+use super::put_back::recent;
 use super::reading::Reading;
 use crate::store::{HistoryQuery, Problem};
 use crate::{Error, Outcome, Yard};
@@ -27,11 +28,11 @@ pub struct Shown {
 }
 
 impl Yard {
-    /// Returns the newest entry that is asked for; none where the journal cannot be relied on, for the task is shown all the same.
-    fn newest_entry(&self, query: &HistoryQuery) -> Result<Option<Entry>, Error> {
+    /// Returns the entries that are asked for; none where the journal cannot be relied on, for the task is shown all the same.
+    fn entries_if_known(&self, query: &HistoryQuery) -> Result<Vec<Entry>, Error> {
         match self.history(query) {
-            Err(Error::Store(error)) if error.is_of_memory() => Ok(None),
-            entries => Ok(entries?.pop()),
+            Err(Error::Store(error)) if error.is_of_memory() => Ok(Vec::new()),
+            entries => entries,
         }
     }
 
@@ -44,27 +45,39 @@ impl Yard {
             newest: Some(1),
             ..HistoryQuery::default()
         };
-        self.newest_entry(&query)
+        Ok(self.entries_if_known(&query)?.pop())
     }
 
     /// Returns one task in full.
     pub fn show(&self, id: &TaskId) -> Result<Outcome<Shown>, Error> {
+        let (shown, recent) = self.show_as_it_is(id)?;
+        // Notes that another program lost come back before anybody misses them.
+        let put_back = self.put_back_notes_lost_in(&recent).unwrap_or_else(|error| {
+            tracing::warn!(%error, "lost notes are not put back");
+            false
+        });
+        Ok(if put_back { self.show_as_it_is(id)?.0 } else { shown })
+    }
+
+    /// Returns one task in full and its newest entries, oldest first.
+    fn show_as_it_is(&self, id: &TaskId) -> Result<(Outcome<Shown>, Vec<Entry>), Error> {
         let Reading { tasks, problems, leases, .. } = self.look()?;
         let key = TaskId::stored(id.file_stem());
         let Some(task) = tasks.iter().find(|task| task.id == key).cloned() else {
             let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
             let absent = Refusal::NoSuchTask { task: id.clone() };
-            return Ok(Outcome::Refused(problem.map_or(absent, Problem::into_refusal)));
+            return Ok((Outcome::Refused(problem.map_or(absent, Problem::into_refusal)), Vec::new()));
         };
         let those = |wanted: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| wanted(task)).cloned().collect();
-        let query = HistoryQuery { task: Some(key.clone()), newest: Some(1), ..HistoryQuery::default() };
-        Ok(Outcome::Done(Shown {
+        let recent = self.entries_if_known(&recent(&key))?;
+        let shown = Shown {
             open_blockers: those(&|other| other.status.is_open() && task.blocked_by.contains(&other.id)),
             dependents: those(&|other| other.blocked_by.contains(&key) || task.blocks.contains(&other.id)),
             subtasks: those(&|other| other.parent().as_ref() == Some(&key)),
-            changed: self.newest_entry(&query)?,
+            changed: recent.last().cloned(),
             lease: leases.into_iter().find(|(lease, _)| holds(lease, &task)),
             task,
-        }))
+        };
+        Ok((Outcome::Done(shown), recent))
     }
 }

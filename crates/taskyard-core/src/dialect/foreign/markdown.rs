@@ -3,9 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use serde_json::{Map, Value};
+
 use super::imported::Imported;
 use super::objects::set;
-use crate::{Status, Task, TaskId};
+use crate::rules::notes::{NOTES, NoteRead, notes_of, read_note};
+use crate::{Status, Task, TaskId, Timestamp};
 
 /// Reads every item of every checklist. An item is known by the number before its text, or else by its text.
 pub fn read(text: &str) -> Imported {
@@ -63,6 +66,10 @@ pub fn read(text: &str) -> Imported {
     imported
 }
 
+/// What a note begins with, and what its other lines do.
+const NOTE: &str = "> note";
+const MORE: &str = ">   ";
+
 /// Writes tasks as a checklist, parts below what they are a part of.
 pub fn write(tasks: &[Task]) -> String {
     let mut parts: HashMap<Option<TaskId>, Vec<&Task>> = HashMap::new();
@@ -111,6 +118,53 @@ fn write_item(task: &Task, depth: usize, text: &mut String) {
             let _ = writeln!(text, "{indent}  {line}");
         }
     }
+    for note in notes_of(task) {
+        write_note(note, &indent, text);
+    }
+}
+
+/// Writes a note as a quotation below its task, its date and its author before it.
+fn write_note(note: &Value, indent: &str, text: &mut String) {
+    let NoteRead { at, author, text: said } = read_note(note);
+    let head: Vec<&str> = at.into_iter().chain(author).collect();
+    let _ = write!(text, "{indent}  {NOTE}");
+    if !head.is_empty() {
+        let _ = write!(text, " ({})", head.join(" "));
+    }
+    for (number, line) in said.lines().enumerate() {
+        let between = if number == 0 { ": ".to_owned() } else { format!("\n{indent}  {MORE}") };
+        let _ = write!(text, "{between}{line}");
+    }
+    text.push('\n');
+}
+
+/// Adds what a line says of a note to a task; false where it says nothing of one.
+fn take_note(task: &mut Task, line: &str) -> bool {
+    if let Some(more) = line.strip_prefix(MORE)
+        && let Some(Value::Array(notes)) = task.metadata.as_mut().and_then(|metadata| metadata.get_mut(NOTES))
+        && let Some(Value::String(said)) = notes.last_mut().and_then(|note| note.get_mut("text"))
+    {
+        said.push('\n');
+        said.push_str(more);
+        return true;
+    }
+    let Some((head, said)) = line.strip_prefix(NOTE).and_then(|rest| rest.split_once(": ")) else { return false };
+    let mut note = Map::new();
+    if let Some(head) = head.strip_prefix(" (").and_then(|head| head.strip_suffix(')')) {
+        let (at, author) = head.split_once(' ').map_or((Some(head), None), |(at, author)| (Some(at), Some(author)));
+        let at = at.filter(|at| Timestamp::parse(at).is_some());
+        let author = if at.is_some() { author } else { Some(head) };
+        note.extend(at.map(|at| ("at".to_owned(), at.into())));
+        note.extend(author.map(|author| ("author".to_owned(), author.into())));
+    } else if !head.is_empty() {
+        return false;
+    }
+    note.insert("text".to_owned(), said.into());
+    let notes = task.metadata.get_or_insert_default().entry(NOTES).or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(notes) = notes {
+        notes.push(Value::Object(note));
+    }
+    true
 }
 
 /// Returns a text that no earlier one has: the second of its kind gets a number.
@@ -187,6 +241,9 @@ fn take_mark(mark: char, task: &mut Task, imported: &mut Imported) {
 }
 
 fn add_line(task: &mut Task, line: &str, above: &[(usize, TaskId)]) {
+    if take_note(task, line.trim_start()) {
+        return;
+    }
     if !task.description.is_empty() {
         task.description.push('\n');
     }
@@ -228,6 +285,13 @@ mod tests {
         let one = Task {
             status: Status::Completed,
             description: "First\n\n- [ ] not a task\n    code".into(),
+            metadata: serde_json::json!({"notes": [
+                {"at": "2026-01-02T12:00:00.000Z", "author": "ana maria", "text": "one: two\n\nthree"},
+                {"author": "ben", "text": "four"},
+                {"text": "five"},
+            ]})
+            .as_object()
+            .cloned(),
             ..Task::new(TaskId::number(1), "Design")
         };
         let two = Task { blocked_by: vec![TaskId::number(1)], ..Task::new(TaskId::number(2), "Build (soon)") };

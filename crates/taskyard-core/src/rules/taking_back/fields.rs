@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::rules::notes::{NOTES, give_notes, keyed, notes_of};
 use crate::{Status, Task, TaskField, TaskId};
 
 /// What stands in a task, thing by thing; what is not there is absent.
@@ -19,7 +20,8 @@ pub fn fields(task: &Task) -> Fields {
     fields.extend(task.owner().map(|owner| (TaskField::Owner, owner.into())));
     fields.extend(task.blocks.iter().map(|id| (TaskField::Blocks(id.clone()), true.into())));
     fields.extend(task.blocked_by.iter().map(|id| (TaskField::BlockedBy(id.clone()), true.into())));
-    let metadata = task.metadata.iter().flatten();
+    fields.extend(keyed(notes_of(task)).into_iter().map(|(key, note)| (TaskField::Note(key), note.clone())));
+    let metadata = task.metadata.iter().flatten().filter(|(key, _)| *key != NOTES);
     fields.extend(metadata.map(|(key, value)| (TaskField::Metadata(key.clone()), value.clone())));
     fields
 }
@@ -33,8 +35,10 @@ pub(super) fn differing(one: &Fields, other: &Fields) -> Vec<TaskField> {
     differing
 }
 
-/// Gives fields of a task the values they have in others; absent there, they go.
-pub(super) fn give<'a>(task: &mut Task, given: impl Iterator<Item = &'a TaskField>, values: &Fields) {
+/// Gives fields of a task the values they have in another state of it; absent there, they go.
+pub(super) fn give<'a>(task: &mut Task, given: impl Iterator<Item = &'a TaskField>, from: &Task) {
+    let values = fields(from);
+    let (mut notes_given, mut notes_taken) = (HashSet::new(), HashSet::new());
     let mut blocks = EdgeChange::default();
     let mut blocked_by = EdgeChange::default();
     for field in given {
@@ -52,11 +56,18 @@ pub(super) fn give<'a>(task: &mut Task, given: impl Iterator<Item = &'a TaskFiel
                 Some(value) => drop(task.metadata.get_or_insert_default().insert(key.clone(), value.clone())),
                 None => drop(task.metadata.as_mut().and_then(|metadata| metadata.shift_remove(key))),
             },
+            TaskField::Note(key) => {
+                let notes = if value.is_some() { &mut notes_given } else { &mut notes_taken };
+                notes.insert(key.clone());
+            }
             TaskField::Deletion => {}
         }
     }
     blocks.make(&mut task.blocks);
     blocked_by.make(&mut task.blocked_by);
+    if !notes_given.is_empty() || !notes_taken.is_empty() {
+        give_notes(task, &notes_given, &notes_taken, notes_of(from));
+    }
 }
 
 /// Edges that come and go together: a task may have thousands of them.
@@ -104,15 +115,15 @@ mod tests {
             status: Status::Completed,
             blocks: vec![TaskId::number(2), TaskId::number(3)],
             blocked_by: vec![TaskId::number(4)],
-            metadata: json!({"a": {"b": [1]}, "c": null}).as_object().cloned(),
+            metadata: json!({"a": {"b": [1]}, "c": null, "notes": ["one", {"text": "two"}]}).as_object().cloned(),
             ..one.clone()
         };
         let changed = differing(&fields(&one), &fields(&other));
-        assert_eq!(changed.len(), 10);
+        assert_eq!(changed.len(), 12);
         let (mut there, mut back) = (one.clone(), other.clone());
-        give(&mut there, changed.iter(), &fields(&other));
+        give(&mut there, changed.iter(), &other);
         assert_eq!(there, other);
-        give(&mut back, changed.iter(), &fields(&one));
+        give(&mut back, changed.iter(), &one);
         assert_eq!(Task { metadata: None, ..back }, one);
     }
 

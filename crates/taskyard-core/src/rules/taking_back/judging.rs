@@ -37,6 +37,8 @@ pub struct Judged {
     taken_back: Vec<Taken>,
     /// Values of ours in whose place the write put others.
     replaced: Vec<(TaskField, Revision)>,
+    /// Notes that the write lost, each with the revision it came with, where that is known.
+    lost_notes: Vec<(TaskField, Revision)>,
     /// Whether the write did anything besides taking ours back.
     does_more: bool,
 }
@@ -78,9 +80,11 @@ fn losses(judged: Judged, does_more: bool) -> Vec<Loss> {
         let verdict = verdict(&taken);
         Loss { field: taken.field, revision: taken.revision, verdict }
     });
-    let replaced = judged.replaced.into_iter();
-    let mut losses: Vec<Loss> =
-        taken.chain(replaced.map(|(field, revision)| Loss { field, revision, verdict: Verdict::Replaced })).collect();
+    let by = |verdict: Verdict| move |(field, revision)| Loss { field, revision, verdict };
+    let replaced = judged.replaced.into_iter().map(by(Verdict::Replaced));
+    // No program knows of notes what it takes for one to go: the journal has them, and the file is their copy.
+    let notes = judged.lost_notes.into_iter().map(by(Verdict::Certain));
+    let mut losses: Vec<Loss> = taken.chain(replaced).chain(notes).collect();
     losses.sort_unstable_by(|one, other| one.field.cmp(&other.field));
     losses
 }
@@ -91,10 +95,19 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     };
     let Some(before) = write.before else { return look_at_return(write, past) };
     let Ok(before) = before.task(write.task) else { return Judged { does_more: true, ..Judged::default() } };
+    let is_another = is_another_task(&before, &after);
     let (before, after) = (fields(&before), fields(&after));
+    let is_lost_note = |field: &TaskField| matches!(field, TaskField::Note(_)) && !after.contains_key(field);
+    let (mut notes, others): (Vec<TaskField>, Vec<TaskField>) =
+        differing(&before, &after).into_iter().partition(is_lost_note);
+    if is_another {
+        // What was noted on the old task says nothing of the new one.
+        notes.clear();
+    }
     // Of each field that the write changed: the entry of ours that its last value came with, once that is found.
-    let mut open: HashMap<TaskField, Option<&Entry>> =
-        differing(&before, &after).into_iter().map(|field| (field, None)).collect();
+    let mut open: HashMap<TaskField, Option<&Entry>> = others.into_iter().map(|field| (field, None)).collect();
+    let mut lost_notes: HashMap<TaskField, Revision> = notes.into_iter().map(|field| (field, Revision(0))).collect();
+    let mut unknown = lost_notes.len();
     let mut judged = Judged { does_more: !open.is_empty(), ..Judged::default() };
     let mut newer: Option<(&Image, Fields)> = None;
     let mut theirs = 0;
@@ -132,11 +145,19 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
             judged.taken_back.push(Taken { field: field.clone(), revision: given_by.revision, is_fresh });
             false
         });
+        if unknown > 0 {
+            let came = |field: &TaskField| new_fields.contains_key(field) && !old_fields.contains_key(field);
+            for (_, revision) in lost_notes.iter_mut().filter(|(field, of)| **of == Revision(0) && came(field)) {
+                *revision = entry.revision;
+                unknown -= 1;
+            }
+        }
         newer = Some((old, old_fields));
-        if open.is_empty() {
+        if open.is_empty() && unknown == 0 {
             break;
         }
     }
+    judged.lost_notes = lost_notes.into_iter().collect();
     judged.does_more = theirs > 0 || !open.is_empty();
     let replaced = open.into_iter().filter_map(|(field, ours)| Some((field, ours?)));
     let fresh = replaced.filter(|(_, ours)| is_within(write.written, ours.at, CERTAIN_WITHIN));
@@ -170,7 +191,7 @@ fn look_at_return(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     }
     // Nothing is removed without asking: whoever wrote the task may be at work on it.
     let taken = Taken { field: TaskField::Deletion, revision: last.revision, is_fresh: false };
-    Judged { taken_back: vec![taken], replaced: Vec::new(), does_more: fields(&deleted) != fields(&there) }
+    Judged { taken_back: vec![taken], does_more: fields(&deleted) != fields(&there), ..Judged::default() }
 }
 
 /// Tells whether something was written after ours, and no longer than this after it. What looks older than ours was not written now:

@@ -107,7 +107,7 @@ pub fn put_back(now: &Task, losses: &[Loss], found: &Task, left: &Task) -> Optio
     let (present, left) = (fields(now), fields(left));
     let standing = losses.iter().filter(|loss| stands(loss, &present, &left)).map(|loss| &loss.field);
     let mut task = now.clone();
-    give(&mut task, standing, &fields(found));
+    give(&mut task, standing, found);
     (task != *now).then_some(task)
 }
 

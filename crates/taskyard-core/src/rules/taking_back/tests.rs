@@ -97,6 +97,54 @@ fn started(task: &mut Task) {
     task.owner = Some("ana".into());
 }
 
+/// Returns a task with notes.
+fn noted(notes: serde_json::Value) -> Task {
+    Task { metadata: json!({ "notes": notes }).as_object().cloned(), ..task() }
+}
+
+#[test]
+fn notes_that_another_program_lost_come_back_however_late_and_whatever_else_it_did() {
+    for (after, millis) in [(task(), 1), (noted(json!("theirs")), 3_600_000), (noted(json!(["b"])), 20_000)] {
+        let mut story = Story::begun();
+        story.by(Op::Update, Some(noted(json!(["a"])))).by(Op::Update, Some(noted(json!(["a", "b"]))));
+        let losses = story.written_after(millis, &after);
+        assert!(!losses.is_empty());
+        assert!(losses.iter().all(|loss| loss.verdict == Verdict::Certain), "{losses:?}");
+        let back = put_back(&after, &losses, &noted(json!(["a", "b"])), &after).unwrap();
+        let theirs: &[&str] = if millis == 3_600_000 { &["a", "b", "theirs"] } else { &["a", "b"] };
+        assert_eq!(back.meta("notes"), Some(&json!(theirs)));
+    }
+}
+
+#[test]
+fn a_note_of_another_program_is_taken_in_and_kept_like_ours() {
+    let mut story = Story::begun();
+    assert_eq!(story.written_after(1, &noted(json!(["theirs"]))), []);
+    let losses = story.written_after(1, &task());
+    assert_eq!(losses.len(), 1);
+    assert_eq!((losses[0].revision, losses[0].verdict), (Revision(2), Verdict::Certain));
+}
+
+#[test]
+fn a_note_that_we_took_away_stays_away() {
+    let mut story = Story::begun();
+    story.by(Op::Update, Some(noted(json!(["a"])))).by(Op::Undo, Some(task()));
+    assert_eq!(story.written_after(1, &Task { description: "theirs".into(), ..task() }), []);
+    // A stale write that brings it back did not know.
+    let stale = Task { description: "again".into(), ..noted(json!(["a"])) };
+    let losses = story.written_after(1, &stale);
+    assert_eq!(losses.len(), 1);
+    assert_eq!(put_back(&stale, &losses, &task(), &stale).unwrap().meta("notes"), None);
+}
+
+#[test]
+fn a_different_task_under_the_same_number_gets_no_notes_of_the_old_one() {
+    let mut story = Story::begun();
+    story.by(Op::Update, Some(Task { description: "parse it".into(), ..noted(json!(["a"])) }));
+    let other = Task { subject: "other".into(), description: "something else".into(), ..task() };
+    assert!(story.written_after(1, &other).iter().all(|loss| loss.verdict != Verdict::Certain));
+}
+
 #[test]
 fn a_stale_write_takes_back_what_was_acknowledged_since_it_read() {
     let mut story = Story::begun();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 use taskyard_core::rules::health::FindingCode;
+use taskyard_core::rules::notes::read_note;
 use taskyard_core::rules::restoring::Removed;
 use taskyard_core::rules::taking_back::{LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back};
 use taskyard_core::{Image, Loss, Task, TaskField, TaskId};
@@ -68,8 +69,11 @@ impl Finding {
 
 /// Says in words what putting back would do.
 pub(super) fn describe(lost: &StillLost) -> String {
-    let fields: Vec<String> =
-        lost.losses.iter().map(|loss| loss.field.to_string().escape_debug().to_string()).collect();
+    let name = |loss: &Loss| match &loss.field {
+        TaskField::Note(_) => "a note".to_owned(),
+        field => field.to_string().escape_debug().to_string(),
+    };
+    let fields: Vec<String> = lost.losses.iter().map(name).collect();
     match &lost.losses[..] {
         [Loss { field: TaskField::Deletion, .. }, ..] => format!("delete task {} again", lost.task),
         _ => format!("put {} of task {} back", fields.join(", "), lost.task),
@@ -123,6 +127,9 @@ fn in_words(value: &LostValue) -> String {
         Some(value) => cut(&value.to_string()),
     };
     let LostValue { loss, lost, now } = value;
+    if let (TaskField::Note(_), Some(note)) = (&loss.field, lost) {
+        return format!("the note {:?}", cut(&read_note(note).text));
+    }
     let field = loss.field.to_string();
     format!("{} {} of revision {} (it says {} now)", field.escape_debug(), shown(lost), loss.revision, shown(now))
 }

@@ -1,0 +1,80 @@
+//! `taskyard note`
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskyard::core::TaskId;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone};
+use taskyard::operations::Told;
+
+use super::answers::did;
+use super::create::description;
+use crate::arguments::parse_id;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// Add a dated, signed remark to a task
+///
+/// Notes are kept in the order in which they were made and never overwritten; `taskyard show` shows them. Whoever has the task may go on
+/// undisturbed: a note needs no claim. Members of the list's team who own the task, made it or noted something on it get the note as a message.
+#[derive(Debug, Args)]
+pub(crate) struct Note {
+    /// The task
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    id: TaskId,
+
+    /// What you note; `-` reads it from stdin
+    #[arg(value_name = "TEXT", required = true, num_args = 1..)]
+    text: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    task: Shape<'a>,
+    note: Value,
+    told: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+}
+
+impl Note {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let text = match &self.text[..] {
+            [one] => description(one.clone())?,
+            words => words.join(" "),
+        };
+        if text.trim().is_empty() {
+            return Err(Problem::usage("nothing_given", format!("nothing was given to note on task {}", self.id)));
+        }
+        let yard = context.yard()?;
+        let noted = yard.note(&self.id, &text)?.done()?;
+        let sent = |told: &'_ Told| match told {
+            Told::Sent { to } => Some(to.clone()),
+            Told::Failed { .. } => None,
+        };
+        let told: Vec<String> = noted.told.iter().filter_map(sent).collect();
+        for told in &noted.told {
+            if let Told::Failed { to, why } = told {
+                output.warn(&format!("{to} could not be told of it: {why}"))?;
+            }
+        }
+        if output.is_json() {
+            let note = &noted.note;
+            output.document(Answer {
+                task: Shape(&noted.task),
+                note: json!({"at": note.at.to_string(), "author": note.author.as_str(), "text": note.text}),
+                told: told.iter().map(String::as_str).collect(),
+                revision: noted.revision.map(|revision| revision.0),
+            })?;
+            return Ok(Exit::Done);
+        }
+        output.say(&did("Noted on", &noted.task))?;
+        if !told.is_empty() {
+            output.say(&Line::new().with(Tone::Dim, "  told ").with(Tone::Owner, &told.join(", ")))?;
+        }
+        Ok(Exit::Done)
+    }
+}
