@@ -58,6 +58,8 @@ pub(crate) const TERM: &str = "TERM";
 pub(crate) const COLUMNS: &str = "COLUMNS";
 /// The character set, in the order in which they count: `LC_ALL`, `LC_CTYPE`, `LANG`.
 pub(crate) const CHARACTER_SET: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
+/// The user's editor, in the order in which they count: `VISUAL`, `EDITOR`.
+pub(crate) const EDITORS: [&str; 2] = ["VISUAL", "EDITOR"];
 /// The user's home directory.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 /// The name of the user, where nobody said who acts.
@@ -96,6 +98,7 @@ pub(crate) struct Environment {
     pub(crate) terminal: Option<String>,
     pub(crate) columns: Option<usize>,
     pub(crate) character_set: Option<String>,
+    pub(crate) editor: Option<String>,
     pub(crate) home: Option<PathBuf>,
     pub(crate) user: Option<String>,
     pub(crate) xdg_data: Option<PathBuf>,
@@ -133,6 +136,7 @@ impl Environment {
             terminal: text(TERM),
             columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),
             character_set: CHARACTER_SET.into_iter().find_map(text),
+            editor: EDITORS.into_iter().find_map(text),
             home: path(HOME),
             user: USER.into_iter().find_map(text),
             xdg_data: path(XDG_DATA_HOME),

@@ -8,6 +8,7 @@ mod client_environment_file;
 mod commands;
 mod context;
 mod database_problem;
+mod editor;
 mod ended_members;
 mod environment;
 mod exit;

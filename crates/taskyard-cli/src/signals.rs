@@ -33,6 +33,19 @@ pub(crate) fn hear_of_children() {
 #[cfg(not(unix))]
 pub(crate) fn hear_of_children() {}
 
+/// Leaves what the user types to interrupt to a program of the user's that has the terminal, an editor say: it decides what that means.
+#[cfg(unix)]
+pub(crate) fn leave_interrupts_to_others() {
+    // A handler that does nothing, and not to ignore the signals: that would be passed on to the other program.
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
+    }
+}
+
+/// Leaves what the user types to interrupt to others; other systems know no such signals.
+#[cfg(not(unix))]
+pub(crate) fn leave_interrupts_to_others() {}
+
 /// Gives every lock back and ends with 128 plus the signal's number when the process is asked to stop.
 ///
 /// Where somebody attends to the cancellation (hooks run, say), it is cancelled first and gets the time to leave nothing

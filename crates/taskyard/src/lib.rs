@@ -75,6 +75,7 @@ pub mod backup;
 pub mod blocking;
 pub mod calls;
 pub mod config;
+pub mod edits;
 pub mod hooks;
 pub mod interchange;
 pub mod jobs;

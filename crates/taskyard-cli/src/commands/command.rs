@@ -14,6 +14,7 @@ use super::demo::Demo;
 use super::depend::Depend;
 use super::doctor::Doctor;
 use super::done::Done;
+use super::edit::Edit;
 use super::export::Export;
 use super::gc::Gc;
 use super::graph::Graph;
@@ -90,6 +91,7 @@ pub(crate) enum Command {
     Ready(Ready),
     Stats(Stats),
     Update(Box<Update>),
+    Edit(Edit),
     Note(Note),
     Start(Start),
     Done(Done),
@@ -154,9 +156,9 @@ impl Command {
         matches!(self, Self::Mcp(_) | Self::Serve(_) | Self::Hook(_))
     }
 
-    /// Tells whether the command listens to signals itself, because it has programs to stop.
+    /// Tells whether the command listens to signals itself, because it has programs to stop or an editor to wait for.
     pub(crate) fn stops_itself(&self) -> bool {
-        matches!(self, Self::Work(_))
+        matches!(self, Self::Work(_) | Self::Edit(_))
     }
 
     /// Does what was asked.
@@ -169,6 +171,7 @@ impl Command {
             Self::Ready(command) => command.run(context, output),
             Self::Stats(command) => command.run(context, output),
             Self::Update(command) => command.run(context, output),
+            Self::Edit(command) => command.run(context, output),
             Self::Note(command) => command.run(context, output),
             Self::Start(command) => command.run(context, output),
             Self::Done(command) => command.run(context, output),

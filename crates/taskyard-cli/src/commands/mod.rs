@@ -16,6 +16,7 @@ mod departure_words;
 mod depend;
 mod doctor;
 mod done;
+mod edit;
 mod export;
 mod gc;
 mod graph;

@@ -21,6 +21,8 @@ mod depend;
 mod dialects;
 mod doctor;
 mod done;
+#[cfg(unix)]
+mod edit;
 mod export;
 mod gc;
 mod graph;

@@ -11,6 +11,7 @@ pub mod claiming;
 pub mod departing;
 pub mod dependencies;
 pub mod edges_lost;
+pub mod editing;
 pub mod fate;
 pub mod gate;
 pub mod health;

@@ -1,0 +1,276 @@
+//! `taskyard edit`
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+use taskyard::Yard;
+use taskyard::core::dialect::edit_form::{self, EditFormError};
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone};
+use taskyard::core::rules::editing::MergedDraft;
+use taskyard::core::{Metadata, Task, TaskId};
+use taskyard::edits::{Desk, Sheet};
+use taskyard::operations::{Draft, Edited, NewTask, Updated};
+
+use super::answers::{self, did};
+use crate::arguments::{LeaseFlags, parse_id};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+use crate::{editor, places, signals};
+
+/// Edit tasks in $VISUAL or $EDITOR, or write a new one
+///
+/// The fields stand on top and the description below. What others change meanwhile is merged when you save; where both changed the same,
+/// the editor opens again with both. Nothing you typed is lost: where it cannot be saved, the answer says where it is kept, and
+/// --resume goes on with it. Without an ID it is a new task. Several tasks are edited one after the other.
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// The tasks
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    ids: Vec<TaskId>,
+
+    /// Go on with a text that could not be saved
+    #[arg(long)]
+    resume: bool,
+
+    #[command(flatten)]
+    lease: LeaseFlags,
+}
+
+/// What came of one edit.
+enum Ended {
+    Saved(Box<Updated>),
+    Unchanged(Box<Task>),
+}
+
+/// What an edit works with.
+struct Place<'a> {
+    yard: &'a Yard,
+    context: &'a Context,
+    desk: Desk,
+    /// Go on with what was left.
+    resume: bool,
+}
+
+impl Edit {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let yard = self.lease.on(context.yard()?);
+        let desk = Desk::in_data(&places::data(context.environment())?);
+        let place = Place { yard: &yard, context, desk, resume: self.resume };
+        if self.ids.is_empty() {
+            return place.write_new(output);
+        }
+        let mut saved = Vec::new();
+        for id in &self.ids {
+            match place.edit(id, output)? {
+                Ended::Saved(updated) if output.is_json() => saved.push(*updated),
+                Ended::Saved(updated) => answers::updated("Updated", &updated, &yard, output)?,
+                Ended::Unchanged(task) if output.is_json() => {
+                    let unchanged = yard.update(&task.id, taskyard::operations::Update::default())?.done()?;
+                    saved.push(unchanged);
+                }
+                Ended::Unchanged(task) => output.say(&did("Nothing was changed in", &task))?,
+            }
+        }
+        if output.is_json() {
+            answers::updated_all("Updated", &saved, &yard, output)?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Place<'_> {
+    /// Lets the user edit one task, and saves what comes of it.
+    fn edit(&self, id: &TaskId, output: &mut Output) -> Result<Ended, Problem> {
+        let task = self.yard.show(id)?.done()?.task;
+        let name = format!("{}-{}", self.yard.list_id().directory(), id.file_stem());
+        let heading = format!("Task #{id} in {}", self.yard.list_id());
+        let mut base = Draft::of(&task);
+        let (sheet, mut written) = self.sheet(&name, &edit_form::print(&base, &heading, &[]), output)?;
+        if self.resume {
+            let began =
+                sheet.base().map_err(|error| kept(Problem::io("cannot read what it began as", &error), id, &sheet))?;
+            base = edit_form::read(&began, &base).unwrap_or(base);
+        }
+        let keeping = |problem: Problem| kept(problem, id, &sheet);
+        let mut is_first = !self.resume;
+        let mut has_seen_both = false;
+        loop {
+            let text = match self.typed(&sheet, output) {
+                Ok(text) => text,
+                Err(NotTyped { problem, text, was_killed })
+                    if is_first && !was_killed && text.as_ref() == Some(&written) =>
+                {
+                    sheet.put_away();
+                    return Err(problem);
+                }
+                Err(NotTyped { problem, .. }) => return Err(keeping(problem)),
+            };
+            if is_first && (text.trim().is_empty() || text == written) {
+                sheet.put_away();
+                return Ok(Ended::Unchanged(Box::new(task)));
+            }
+            let mine = read(&text, &base).map_err(keeping)?;
+            // Whoever closes the editor on two texts without a word has not chosen.
+            if mine.is_undecided() || (text == written && has_seen_both) {
+                return Err(keeping(undecided(id)));
+            }
+            let (now, merged) = match self.yard.save_draft(id, &base, &mine).map_err(Problem::from) {
+                Ok(outcome) => match outcome.done().map_err(Problem::from).map_err(keeping)? {
+                    Edited::Saved(updated) => {
+                        sheet.put_away();
+                        return Ok(Ended::Saved(updated));
+                    }
+                    Edited::AtOdds { now, merged } => (now, merged),
+                },
+                Err(problem) => return Err(keeping(problem)),
+            };
+            let MergedDraft { draft, conflicts } = *merged;
+            written = edit_form::print(&draft, &heading, &conflicts);
+            let began = edit_form::print(&now, &heading, &[]);
+            let failed = |error| Problem::io("cannot write down what others changed meanwhile", &error);
+            sheet.replace(&written, &began).map_err(failed).map_err(keeping)?;
+            base = *now;
+            is_first = false;
+            has_seen_both = true;
+            output
+                .warn(&format!("#{id} was changed meanwhile in the same places; both texts are in the editor now"))?;
+        }
+    }
+
+    /// Lets the user write a new task.
+    fn write_new(&self, output: &mut Output) -> Result<Exit, Problem> {
+        let name = format!("{}-new", self.yard.list_id().directory());
+        let template = edit_form::print_new(&format!("A new task in {}", self.yard.list_id()));
+        let (sheet, written) = self.sheet(&name, &template, output)?;
+        let keeping = |problem: Problem| kept_new(problem, sheet.path());
+        let text = match self.typed(&sheet, output) {
+            Ok(text) => text,
+            Err(NotTyped { problem, text, was_killed })
+                if !self.resume && !was_killed && text.as_ref() == Some(&written) =>
+            {
+                sheet.put_away();
+                return Err(problem);
+            }
+            Err(NotTyped { problem, .. }) => return Err(keeping(problem)),
+        };
+        if text.trim().is_empty() || (text == written && !self.resume) {
+            sheet.put_away();
+            match output.is_json() {
+                true => output.document(json!({ "task": null }))?,
+                false => output.say(&Line::plain("Nothing was made"))?,
+            }
+            return Ok(Exit::Done);
+        }
+        let draft = read(&text, &Draft::default()).map_err(keeping)?;
+        let no_subject = || Problem::usage("no_subject", "a task needs a subject");
+        if draft.subject.trim().is_empty() {
+            return Err(keeping(no_subject()));
+        }
+        let created = self.yard.create(new_task(draft)).map_err(Problem::from).map_err(keeping)?;
+        let created = created.done().map_err(Problem::from).map_err(keeping)?;
+        sheet.put_away();
+        if output.is_json() {
+            output.document(json!({ "task": Shape(&created.task), "revision": created.revision.0 }))?;
+        } else {
+            let mut line = did("Created", &created.task);
+            line.push(Tone::Dim, &format!(" in {}", self.yard.list_id()));
+            output.say(&line)?;
+            output.consider_list_named();
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Lays out what is to be edited, or takes up what was left, and returns it with the text that counts as unchanged.
+    fn sheet(&self, name: &str, text: &str, output: &mut Output) -> Result<(Sheet, String), Problem> {
+        let failed = |error| Problem::io("cannot lay out the text to edit", &error);
+        if self.resume {
+            let sheet = self.desk.take_up(name).map_err(failed)?;
+            let sheet = sheet.ok_or_else(|| {
+                Problem::new(Exit::NotFound, "nothing_kept", "no text was kept of an earlier edit of it")
+            })?;
+            let text = sheet.read().map_err(failed)?;
+            return Ok((sheet, text));
+        }
+        if let Some(path) = self.desk.left(name) {
+            output.warn(&format!(
+                "the text of an earlier edit that was not saved is in `{}`; --resume goes on with it",
+                path.display()
+            ))?;
+        }
+        let sheet = self.desk.lay_out(name, text, text).map_err(failed)?;
+        Ok((sheet, text.to_owned()))
+    }
+
+    /// Lets the user type, and returns what is there then.
+    fn typed(&self, sheet: &Sheet, output: &mut Output) -> Result<String, NotTyped> {
+        // Where it cannot be shown what was said before, the editor is opened all the same.
+        let _ = output.flush();
+        let edited = editor::edit(sheet.path(), self.context.environment(), output.is_json());
+        // From here on we may hold locks, which a signal must give back.
+        signals::end_in_order_when_stopped(self.context.cancel().clone());
+        match (edited, sheet.read()) {
+            (Ok(()), Ok(text)) => Ok(text),
+            (Ok(()), Err(error)) => {
+                let problem = Problem::io("cannot read what was typed", &error);
+                Err(NotTyped { problem, text: None, was_killed: false })
+            }
+            (Err(failed), text) => {
+                Err(NotTyped { problem: failed.problem, text: text.ok(), was_killed: failed.was_killed })
+            }
+        }
+    }
+}
+
+/// Why what was typed does not count.
+struct NotTyped {
+    problem: Problem,
+    /// What is there, as far as it can be read.
+    text: Option<String>,
+    /// Whether a signal ended the editor.
+    was_killed: bool,
+}
+
+fn read(text: &str, base: &Draft) -> Result<Draft, Problem> {
+    edit_form::read(text, base).map_err(|error: EditFormError| Problem::usage("bad_form", error.to_string()))
+}
+
+fn undecided(id: &TaskId) -> Problem {
+    let message =
+        format!("nothing was saved: in the description of task {id} two texts stand of which one is to be chosen");
+    Problem::new(Exit::Refused, "undecided", message)
+}
+
+/// Says where what was typed is kept.
+fn kept(problem: Problem, id: &TaskId, sheet: &Sheet) -> Problem {
+    tell_kept(problem, sheet.path(), &format!("taskyard edit {id} --resume"))
+}
+
+fn kept_new(problem: Problem, path: &Path) -> Problem {
+    tell_kept(problem, path, "taskyard edit --resume")
+}
+
+fn tell_kept(problem: Problem, path: &Path, way: &str) -> Problem {
+    let said = problem.report().hint.as_ref().map(|hint| format!("{hint}\n")).unwrap_or_default();
+    let hint = format!("{said}your text is kept in `{}`; go on with it by `{way}`", path.display());
+    let path = path.display().to_string();
+    problem.hint(hint).detail("kept", path)
+}
+
+fn new_task(draft: Draft) -> NewTask {
+    let changes = draft.changes_from(&Draft::default());
+    let metadata: Option<Metadata> = changes.patch.metadata;
+    NewTask {
+        subject: draft.subject,
+        description: draft.description,
+        active_form: draft.active_form,
+        owner: draft.owner,
+        blocks: draft.blocks,
+        blocked_by: draft.blocked_by,
+        metadata,
+        ..NewTask::default()
+    }
+}

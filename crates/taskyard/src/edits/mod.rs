@@ -1,0 +1,9 @@
+//! What people have in their editors: the text of each edit is a file until it is saved, so that nothing that was typed is lost.
+//!
+//! Nothing here knows what stands in the files.
+
+mod desk;
+mod sheet;
+
+pub use desk::Desk;
+pub use sheet::Sheet;
