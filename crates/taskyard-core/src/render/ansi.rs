@@ -34,6 +34,8 @@ const fn sequence(tone: Tone) -> &'static str {
         Tone::Warning => "33",
         Tone::Error => "1;31",
         Tone::Hint => "36",
+        Tone::Emphasis => "3",
+        Tone::Link => "4",
         Tone::Member(place) => MEMBERS[place % MEMBERS.len()],
     }
 }

@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::rules::notes::{NOTES, keyed, notes_of, read_note};
 use crate::{Image, Task, TaskId};
 
+/// The name of the field that may have many lines.
+pub(super) const DESCRIPTION: &str = "description";
+
 /// The name of a change by which a note came or went.
 pub(super) const NOTE: &str = "note";
 
@@ -42,7 +45,7 @@ fn between(before: &Task, after: &Task) -> Vec<Change> {
     compare("id", before.stated_id.clone(), after.stated_id.clone());
     let subject = |task: &Task| Some(task.shown_subject().into_owned());
     compare("subject", subject(before), subject(after));
-    compare("description", Some(before.description.clone()), Some(after.description.clone()));
+    compare(DESCRIPTION, Some(before.description.clone()), Some(after.description.clone()));
     compare("activeForm", before.active_form.clone(), after.active_form.clone());
     compare("owner", before.owner.clone(), after.owner.clone());
     compare("status", Some(before.status.to_string()), Some(after.status.to_string()));

@@ -2,8 +2,9 @@
 
 use crate::{Entry, Loss, Op, Revision, TaskField, Verdict};
 
-use super::difference::{Change, NOTE, difference};
+use super::difference::{Change, DESCRIPTION, NOTE, difference};
 use super::line::cut_text;
+use super::text_difference::text_difference;
 use super::{Line, Look, Tone};
 
 /// How much of a value is shown on each side of a change where the display has no width of its own.
@@ -14,7 +15,7 @@ pub fn entry_lines(entry: &Entry, look: &Look) -> Vec<Line> {
     let changes = changes(entry);
     let mut lines = vec![headline(entry, &changes, look)];
     let widest = changes.iter().map(|change| change.field.len()).max().unwrap_or(0);
-    lines.extend(changes.iter().map(|change| changed(change, widest, look)));
+    lines.extend(changes.iter().flat_map(|change| changed(change, widest, look)));
     lines.extend(taken_from_us(entry).map(|words| Line::new().with(Tone::Warning, &format!("      {words}"))));
     lines
 }
@@ -155,7 +156,23 @@ pub(super) fn op_tone(entry: &Entry) -> Tone {
     }
 }
 
-fn changed(change: &Change, widest: usize, look: &Look) -> Line {
+/// A description that has several lines, or one so long, is shown as what changed in it.
+const LONG: usize = 60;
+
+fn changed(change: &Change, widest: usize, look: &Look) -> Vec<Line> {
+    if let (DESCRIPTION, Some(from), Some(to)) = (change.field.as_str(), &change.from, &change.to)
+        && !from.is_empty()
+        && !to.is_empty()
+        && [from, to].iter().any(|text| text.contains('\n') || text.chars().count() > LONG)
+    {
+        let mut lines = vec![Line::new().with(Tone::Dim, &format!("      {DESCRIPTION}"))];
+        lines.extend(text_difference(from, to, 8, look));
+        return lines;
+    }
+    vec![changed_in_line(change, widest, look)]
+}
+
+fn changed_in_line(change: &Change, widest: usize, look: &Look) -> Line {
     let mut line = Line::new().with(Tone::Dim, &format!("      {:widest$}  ", change.field));
     let room = look.width.map_or(VALUE, |width| (width.saturating_sub(widest + 12) / 2).max(8));
     line.append(sides(change, room, look));

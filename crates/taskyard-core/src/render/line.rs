@@ -34,6 +34,10 @@ pub enum Tone {
     Error,
     /// What to type next.
     Hint,
+    /// What is said with more weight.
+    Emphasis,
+    /// What leads somewhere else.
+    Link,
     /// A member of a team in its own colour, by its place among [`crate::COLOURS`].
     Member(usize),
 }

@@ -11,6 +11,7 @@ use crate::{Entry, Job, Lease, Task, Timestamp};
 
 use super::entry_lines::did;
 use super::job_line::job_line;
+use super::markdown::markdown_lines;
 use super::task_line::task_line;
 use super::wrapping::wrapped;
 use super::{Line, Look, Span, Tone, escaping, state_in_words};
@@ -172,20 +173,21 @@ fn description(task: &Task, look: &Look, lines: &mut Vec<Line>) {
         let (before, after) = block.around();
         format!("{}{after}", before.trim_end())
     });
-    let text = escaping::many_lines(prose.as_deref().unwrap_or(&task.description).trim_end());
+    let text = prose.as_deref().unwrap_or(&task.description).trim_end();
     if text.is_empty() {
         return;
     }
     lines.push(Line::new());
-    for paragraph in text.lines() {
-        match look.width {
-            Some(width) => {
-                let columns = width.saturating_sub(4).clamp(20, 100);
-                lines.extend(wrapped(paragraph, columns).iter().map(|line| Line::plain(&format!("  {line}"))));
-            }
-            None => lines.push(Line::plain(&format!("  {paragraph}"))),
-        }
+    lines.extend(written(text, 2, look));
+}
+
+/// Returns a text that people wrote: as Markdown on a terminal, as it is in a pipe.
+fn written(text: &str, indent: usize, look: &Look) -> Vec<Line> {
+    if look.width.is_some() {
+        return markdown_lines(text, indent, look);
     }
+    let spaces = " ".repeat(indent);
+    escaping::many_lines(text).lines().map(|line| Line::plain(&format!("{spaces}{line}"))).collect()
 }
 
 fn section(name: &str, tasks: &[Task], look: &Look, lines: &mut Vec<Line>) {
@@ -216,15 +218,7 @@ fn notes(task: &Task, look: &Look, lines: &mut Vec<Line>) {
                 look,
             ));
         }
-        for paragraph in escaping::many_lines(note.text.trim_end()).lines() {
-            match look.width {
-                Some(width) => {
-                    let columns = width.saturating_sub(8).clamp(20, 100);
-                    lines.extend(wrapped(paragraph, columns).iter().map(|line| Line::plain(&format!("      {line}"))));
-                }
-                None => lines.push(Line::plain(&format!("      {paragraph}"))),
-            }
-        }
+        lines.extend(written(note.text.trim_end(), 6, look));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthChar as _;
 
 use crate::render::escaping::one_line;
 use crate::render::{cut_text, state_in_words};
@@ -11,8 +11,8 @@ use crate::{Priority, Status, Task};
 use super::layout::{BOX_HEIGHT, BOX_WIDTH, layout};
 use super::network::{Edge, Network};
 
-/// How many columns of text fit into a box.
-const COLUMNS: usize = 27;
+/// How far a title may reach, in tenths of the size of its letters.
+const TITLE_ROOM: usize = (BOX_WIDTH as usize - 34) * 10 / 14;
 
 /// The colours, by day and by night. What a viewer does not understand of this it ignores: the attributes of the elements
 /// say the same for a light page.
@@ -109,7 +109,7 @@ fn curve(text: &mut String, from: (i64, i64), to: (i64, i64)) {
 fn card(text: &mut String, task: &Task, (x, y): (i64, i64)) {
     let class = if task.is_cancelled() { "cancelled" } else { task.status.as_str() };
     let subject = one_line(&task.subject);
-    let title = cut_text(&subject, COLUMNS, "…");
+    let title = cut_to_room(&subject, task.status == Status::InProgress);
     let id = xml(task.id.as_str());
     let (mark, tone) = mark(task);
     let _ = write!(
@@ -131,12 +131,40 @@ fn card(text: &mut String, task: &Task, (x, y): (i64, i64)) {
             xml(&note)
         );
     }
-    let squeeze = if title.width() > COLUMNS - 3 {
-        format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 34)
-    } else {
-        String::new()
+    // Titles in bold say so themselves too: not every viewer understands style sheets.
+    let weight = if task.status == Status::InProgress { " font-weight=\"600\"" } else { "" };
+    let _ = writeln!(text, "<text class=\"title\" x=\"22\" y=\"41\"{weight}>{}</text></g>", xml(&title));
+}
+
+/// Returns a title that fits into its box, whatever the font: it is cut as if the letters were those of a wide one.
+fn cut_to_room(title: &str, is_bold: bool) -> String {
+    let breadth = |character: char| {
+        let tenths = match character {
+            'i' | 'j' | 'l' | 'I' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' => 4,
+            ' ' | 'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 5,
+            'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 11,
+            'A'..='Z' | '0'..='9' => 8,
+            character => match character.width().unwrap_or(0) {
+                0 => 0,
+                1 => 7,
+                _ => 11,
+            },
+        };
+        // A bold letter is a little wider.
+        if is_bold && tenths > 0 { tenths + 1 } else { tenths }
     };
-    let _ = writeln!(text, "<text class=\"title\" x=\"22\" y=\"41\"{squeeze}>{}</text></g>", xml(&title));
+    let ends_with = breadth('…');
+    let (mut used, mut kept) = (0, 0);
+    for (at, character) in title.char_indices() {
+        if used + ends_with <= TITLE_ROOM {
+            kept = at;
+        }
+        used += breadth(character);
+        if used > TITLE_ROOM {
+            return format!("{}…", title[..kept].trim_end());
+        }
+    }
+    title.to_owned()
 }
 
 /// Returns the mark of a task's state, and its colour on a light page.
@@ -198,6 +226,20 @@ mod tests {
         assert_eq!(picture.matches("class=\"task ").count(), 3);
         assert_eq!(picture.matches("<path class=\"edge").count(), 1);
         assert!(picture.contains("class=\"task completed\" data-id=\"1\""));
+    }
+
+    #[test]
+    fn a_title_in_bold_is_cut_earlier_and_short_ones_are_whole() {
+        let shown = |title: &str, status| {
+            let task = Task { status, ..Task::new(TaskId::number(1), title) };
+            let picture = svg(&[task]);
+            let text = picture.split_once("y=\"41\"").unwrap().1.split_once('>').unwrap().1;
+            text.split_once('<').unwrap().0.chars().count()
+        };
+        let long = "Write the chapter on connections and transactions";
+        assert!(shown(long, Status::InProgress) < shown(long, Status::Pending));
+        assert!(shown(&"W".repeat(40), Status::InProgress) < shown(&"i".repeat(40), Status::InProgress));
+        assert_eq!(shown("Write the parser", Status::InProgress), 16);
     }
 
     #[test]
