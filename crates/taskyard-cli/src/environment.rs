@@ -24,6 +24,8 @@ pub(crate) const TASKYARD_CLIENT_VERSION: &str = "TASKYARD_CLIENT_VERSION";
 pub(crate) const TASKYARD_LOG: &str = "TASKYARD_LOG";
 /// A plan for the fail points of test builds; other builds refuse every plan.
 pub(crate) const TASKYARD_FAILPOINTS: &str = "TASKYARD_FAILPOINTS";
+/// The shell that asks what could stand at the cursor; the script of `taskyard completions` sets it.
+pub(crate) const TASKYARD_COMPLETE: &str = "TASKYARD_COMPLETE";
 /// The client's directory, `~/.claude` where it is not set.
 pub(crate) const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// The directory of Codex, `~/.codex` where it is not set.
@@ -81,6 +83,7 @@ pub(crate) struct Environment {
     pub(crate) client_version: Option<String>,
     pub(crate) log: Option<String>,
     pub(crate) failpoints: Option<String>,
+    pub(crate) complete: Option<String>,
     pub(crate) client_config: Option<PathBuf>,
     pub(crate) codex_home: Option<PathBuf>,
     pub(crate) copilot_home: Option<PathBuf>,
@@ -119,6 +122,7 @@ impl Environment {
             client_version: text(TASKYARD_CLIENT_VERSION),
             log: text(TASKYARD_LOG),
             failpoints: text(TASKYARD_FAILPOINTS),
+            complete: text(TASKYARD_COMPLETE),
             client_config: path(CLAUDE_CONFIG_DIR),
             codex_home: path(CODEX_HOME),
             copilot_home: path(COPILOT_HOME),

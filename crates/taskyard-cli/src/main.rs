@@ -6,6 +6,7 @@ mod arguments;
 mod candidates;
 mod client_environment_file;
 mod commands;
+mod completion;
 mod context;
 mod database_problem;
 mod editor;

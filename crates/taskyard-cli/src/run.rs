@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use clap::Parser as _;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, FromArgMatches as _};
 use serde_json::json;
 use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
@@ -15,7 +15,7 @@ use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 use taskyard::tidying::{Household, tidy_a_little};
 
-use crate::commands::{Arguments, background, with_the_way_back};
+use crate::commands::{Arguments, background, grouped, meant_by, with_the_way_back};
 use crate::context::Context;
 use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, Terminal};
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks;
-use crate::{answer_end, logging, signals};
+use crate::{answer_end, completion, logging, signals};
 
 /// For how long a command tidies after its answer, once a day.
 const TIDYING: Duration = Duration::from_millis(50);
@@ -41,7 +41,12 @@ pub(crate) fn run() -> ExitCode {
     if let Some(code) = background(&typed, &environment) {
         return code;
     }
-    match Arguments::try_parse_from(&typed) {
+    if completion::is_asked(&environment) {
+        // A shell has no use for what went wrong.
+        let _ = completion::answer(&typed, &environment);
+        return ExitCode::SUCCESS;
+    }
+    match parse(&typed) {
         Ok(arguments) => {
             let (exit, output, context) = execute(arguments, environment);
             let household = if exit == Exit::Stopped { None } else { to_tidy(&context) };
@@ -59,6 +64,13 @@ pub(crate) fn run() -> ExitCode {
             finish(exit, output)
         }
     }
+}
+
+/// Reads the command line.
+fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
+    let mut command = grouped(Arguments::command());
+    let mut matches = command.try_get_matches_from_mut(typed)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Returns what may be tidied once the answer is written, by a command that wrote.
@@ -125,14 +137,40 @@ fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) ->
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand if json => {
             Ok(output.problem(&Problem::usage("usage", "no command was given").hint("see `taskyard help`")))
         }
-        _ if json => Ok(output.problem(&usage_problem(&hide_passwords(&error.render().to_string())))),
+        _ if json => Ok(output.problem(&usage_problem(&hide_passwords(&in_words(error))))),
         _ => {
-            let text = error.render().to_string();
+            let text = in_words(error);
             output.usage_error(&escaping::many_lines(&hide_passwords(&text))).map(|()| Exit::Usage)
         }
     };
     let exit = written.unwrap_or_else(|error| output.problem(&Problem::from(error)));
     (exit, output)
+}
+
+/// Returns what clap says of a command line, and what was meant by a word that is no command.
+fn in_words(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return text };
+    let similar = match error.get(ContextKind::SuggestedSubcommand) {
+        // The best comes last.
+        Some(ContextValue::Strings(similar)) => similar.last().cloned(),
+        Some(ContextValue::String(similar)) => Some(similar.clone()),
+        _ => None,
+    };
+    let Some(meant) = meant_by(word).map(str::to_owned).or(similar) else { return text };
+    let mut lines: Vec<String> = Vec::new();
+    let mut is_told = false;
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("tip: ")) {
+        if !is_told && line.starts_with("Usage:") {
+            lines.extend([format!("  tip: did you mean `taskyard {meant}`?"), String::new()]);
+            is_told = true;
+        }
+        // The tip that went left an empty line.
+        if !(line.is_empty() && lines.last().is_some_and(String::is_empty)) {
+            lines.push(line.to_owned());
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Takes clap's text apart: the sentence, and the advice below it.

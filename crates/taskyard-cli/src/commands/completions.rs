@@ -1,17 +1,23 @@
 //! `taskyard completions`
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 use serde_json::json;
 
-use super::Arguments;
+use crate::completion::script;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Print the completions of a shell
+/// Print the script that completes words in a shell
 ///
-/// For bash: `taskyard completions bash > ~/.local/share/bash-completion/completions/taskyard`
+/// It asks taskyard itself, which knows tasks with their titles, lists, agents, tags, jobs, teams and the values of every option.
+///
+/// bash: eval "$(taskyard completions bash)" in ~/.bashrc
+///
+/// zsh: eval "$(taskyard completions zsh)" in ~/.zshrc, after compinit
+///
+/// fish: taskyard completions fish > ~/.config/fish/completions/taskyard.fish
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// The shell
@@ -20,9 +26,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), "taskyard", &mut script);
-        let script = String::from_utf8_lossy(&script);
+        let script = script(self.shell);
         if output.is_json() {
             output.document(json!({ "script": script }))?;
         } else {

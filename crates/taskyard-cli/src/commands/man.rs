@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory as _, ValueEnum};
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
 
-use super::Arguments;
+use super::{Arguments, grouped};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -72,7 +72,7 @@ fn write_pages(directory: &Path) -> Result<(), Problem> {
 
 /// Returns the reference of every command, as Markdown.
 fn reference() -> String {
-    let mut command = Arguments::command().term_width(100);
+    let mut command = grouped(Arguments::command()).term_width(100);
     command.build();
     let mut page = String::from(
         "# The command line\n\nWritten by `taskyard man --format markdown`; a test keeps it true.\n\n## taskyard\n\n",

@@ -20,6 +20,7 @@ mod edit;
 mod export;
 mod gc;
 mod graph;
+mod groups;
 mod history;
 mod hook;
 mod hook_event;
@@ -67,5 +68,6 @@ mod work_display;
 
 pub(crate) use command::Arguments;
 pub(crate) use departure_words::taken_out;
+pub(crate) use groups::{grouped, meant_by};
 pub(crate) use job::background;
 pub(crate) use losses::with_the_way_back;
