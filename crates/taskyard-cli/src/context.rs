@@ -30,6 +30,7 @@ use taskyard::{WrittenLists, Yard};
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};
 use crate::exit::Exit;
+use crate::output::Pager;
 use crate::problem::Problem;
 use crate::{candidates, places};
 
@@ -276,6 +277,11 @@ impl Context {
         };
         let yard = if self.config()?.put_back() == Some(false) { yard.without_putting_back() } else { yard };
         Ok(yard.with_limit(self.claim_limit()?).with_hooks(Arc::clone(self.hooks()?)))
+    }
+
+    /// Returns the user's pager; a configuration that cannot be read names none.
+    pub(crate) fn pager(&self) -> Option<Pager> {
+        Pager::wanted(&self.environment, self.config().ok().and_then(Config::pager))
     }
 
     /// Returns the jobs of this machine.

@@ -58,10 +58,16 @@ pub(crate) const NO_COLOR: &str = "NO_COLOR";
 pub(crate) const TERM: &str = "TERM";
 /// The width of the display, where the terminal does not tell.
 pub(crate) const COLUMNS: &str = "COLUMNS";
+/// The height of the display, where the terminal does not tell.
+pub(crate) const LINES: &str = "LINES";
+/// What the user tells `less`; where it is set, we tell it nothing.
+pub(crate) const LESS: &str = "LESS";
 /// The character set, in the order in which they count: `LC_ALL`, `LC_CTYPE`, `LANG`.
 pub(crate) const CHARACTER_SET: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 /// The user's editor, in the order in which they count: `VISUAL`, `EDITOR`.
 pub(crate) const EDITORS: [&str; 2] = ["VISUAL", "EDITOR"];
+/// The program that shows long texts a screen at a time.
+pub(crate) const PAGER: &str = "PAGER";
 /// The user's home directory.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 /// The name of the user, where nobody said who acts.
@@ -100,8 +106,11 @@ pub(crate) struct Environment {
     pub(crate) no_color: bool,
     pub(crate) terminal: Option<String>,
     pub(crate) columns: Option<usize>,
+    pub(crate) rows: Option<usize>,
+    pub(crate) has_less_options: bool,
     pub(crate) character_set: Option<String>,
     pub(crate) editor: Option<String>,
+    pub(crate) pager: Option<String>,
     pub(crate) home: Option<PathBuf>,
     pub(crate) user: Option<String>,
     pub(crate) xdg_data: Option<PathBuf>,
@@ -139,8 +148,11 @@ impl Environment {
             no_color: value(NO_COLOR).is_some(),
             terminal: text(TERM),
             columns: text(COLUMNS).and_then(|columns| columns.trim().parse().ok()),
+            rows: text(LINES).and_then(|rows| rows.trim().parse().ok()),
+            has_less_options: value(LESS).is_some(),
             character_set: CHARACTER_SET.into_iter().find_map(text),
             editor: EDITORS.into_iter().find_map(text),
+            pager: text(PAGER),
             home: path(HOME),
             user: USER.into_iter().find_map(text),
             xdg_data: path(XDG_DATA_HOME),

@@ -1,6 +1,7 @@
 //! From the command line to an exit code.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,12 +16,12 @@ use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 use taskyard::tidying::{Household, tidy_a_little};
 
-use crate::commands::{Arguments, background, grouped, meant_by, with_the_way_back};
+use crate::commands::{Arguments, Command, background, grouped, meant_by, overview, with_the_way_back};
 use crate::context::Context;
 use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;
-use crate::output::{ColorChoice, Output, Terminal};
+use crate::output::{ColorChoice, Output, Pager, Terminal};
 use crate::problem::Problem;
 use crate::reopening::reopen_tasks;
 use crate::{answer_end, completion, logging, signals};
@@ -48,6 +49,12 @@ pub(crate) fn run() -> ExitCode {
     }
     match parse(&typed) {
         Ok(arguments) => {
+            let is_terminal = std::io::stdout().is_terminal() && !arguments.globals.json;
+            if arguments.command.is_none() && !is_terminal {
+                let error = grouped(Arguments::command()).error(ErrorKind::MissingSubcommand, "no command was given");
+                let (exit, output) = refuse(&error, &typed, &environment);
+                return finish(exit, output);
+            }
             let (exit, output, context) = execute(arguments, environment);
             let household = if exit == Exit::Stopped { None } else { to_tidy(&context) };
             let code = finish(exit, output);
@@ -83,28 +90,36 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     logging::start(environment.log.as_deref());
     signals::survive_file_size_limits();
     let cancel = Cancel::new();
-    if command.may_hold_locks() {
+    let may_hold_locks = command.as_ref().is_none_or(Command::may_hold_locks);
+    if may_hold_locks {
         signals::hear_of_children();
     }
-    if command.may_hold_locks() && !command.stops_itself() {
+    if may_hold_locks && !command.as_ref().is_some_and(Command::stops_itself) {
         signals::end_in_order_when_stopped(cancel.clone());
     }
     let terminal = Terminal::detect(globals.color, &environment, now());
     let mut output = Output::new(terminal, globals.json, globals.quiet);
     let armed = arm_failpoints(&environment);
+    let is_paged = command.as_ref().is_some_and(Command::is_paged) && !globals.no_pager;
     let context = Rc::new(Context::new(globals, environment, cancel));
-    if command.may_hold_locks() && armed.is_ok() {
+    if is_paged && output.is_terminal() {
+        output.page(context.pager());
+    }
+    if may_hold_locks && armed.is_ok() {
         reopen_tasks(&context);
         take_out_ended_members(&context, &mut output);
         // Whatever the end of jobs and members meant for tasks is not what this command does.
         context.forget_writes();
     }
-    let is_short = !command.speaks_a_protocol();
+    let is_short = !command.as_ref().is_some_and(Command::speaks_a_protocol);
     if is_short {
         let context = Rc::clone(&context);
         output.name_other_lists(move || context.other_lists_written());
     }
-    let result = armed.and_then(|()| command.run(&context, &mut output));
+    let result = armed.and_then(|()| match command {
+        Some(command) => command.run(&context, &mut output),
+        None => overview(&context, &mut output),
+    });
     let result = result.and_then(|exit| output.tell_of_other_lists().map(|()| exit).map_err(Problem::from));
     let warned = context.tell_notices(&mut output).map_err(Problem::from);
     // A command that failed because of it has told of it.
@@ -133,7 +148,12 @@ fn refuse(error: &clap::Error, typed: &[OsString], environment: &Environment) ->
         ErrorKind::DisplayVersion if json => {
             output.document(json!({"version": env!("CARGO_PKG_VERSION")})).map(|()| Exit::Done)
         }
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => output.help(error).map(|()| Exit::Done),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            if !typed.iter().any(|word| word == "--no-pager") {
+                output.page(Pager::wanted(environment, None));
+            }
+            output.help(error).map(|()| Exit::Done)
+        }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand if json => {
             Ok(output.problem(&Problem::usage("usage", "no command was given").hint("see `taskyard help`")))
         }
@@ -200,7 +220,7 @@ fn version(environment: &Environment) -> ExitCode {
 }
 
 fn finish(exit: Exit, mut output: Output) -> ExitCode {
-    let exit = output.flush().map_or_else(|error| output.problem(&Problem::from(error)), |()| exit);
+    let exit = output.end().map_or_else(|error| output.problem(&Problem::from(error)), |()| exit);
     // What is left in the buffer after a failed write would only be tried again on drop.
     std::mem::forget(output);
     let code = if exit == Exit::Stopped { signals::exit_code() } else { None };

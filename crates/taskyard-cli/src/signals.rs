@@ -1,12 +1,15 @@
 //! Ending in order when the system asks us to.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use taskyard::process::{Cancel, Stop};
 
 /// The signal that asked us to stop; zero where none did.
 static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
+
+/// Whether a pager has the screen.
+static IS_PAGED: AtomicBool = AtomicBool::new(false);
 
 /// How long whoever attends to a cancellation has to bring things in order.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,6 +49,12 @@ pub(crate) fn leave_interrupts_to_others() {
 #[cfg(not(unix))]
 pub(crate) fn leave_interrupts_to_others() {}
 
+/// Leaves what the user types to interrupt to the pager from now on.
+pub(crate) fn leave_interrupts_to_pager() {
+    IS_PAGED.store(true, Ordering::SeqCst);
+    leave_interrupts_to_others();
+}
+
 /// Gives every lock back and ends with 128 plus the signal's number when the process is asked to stop.
 ///
 /// Where somebody attends to the cancellation (hooks run, say), it is cancelled first and gets the time to leave nothing
@@ -57,7 +66,9 @@ pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     let listening = thread("signals", move || {
         let mut signals = signals.forever();
-        let Some(signal) = signals.next() else { return };
+        // What the user interrupts is the pager, as long as it has the screen.
+        let is_ours = |signal: &i32| *signal != SIGINT || !IS_PAGED.load(Ordering::SeqCst);
+        let Some(signal) = signals.find(is_ours) else { return };
         STOPPED_BY.store(signal, Ordering::SeqCst);
         let is_attended = cancel.is_attended();
         cancel.cancel();

@@ -35,6 +35,10 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
     pub(crate) color: ColorChoice,
 
+    /// Do not send output that is longer than the screen to $PAGER
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+
     /// The rules in force [env: TASKYARD_RULES]
     #[arg(long, global = true, value_name = "RULES")]
     pub(crate) rules: Option<RulesFlag>,

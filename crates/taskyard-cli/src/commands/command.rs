@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     pub(crate) globals: Globals,
 
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 const AFTER_HELP: &str = "\
@@ -151,6 +151,24 @@ impl Command {
         )
     }
 
+    /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.
+    pub(crate) fn is_paged(&self) -> bool {
+        matches!(
+            self,
+            Self::List(_)
+                | Self::Show(_)
+                | Self::Search(_)
+                | Self::Ready(_)
+                | Self::Stats(_)
+                | Self::Graph(_)
+                | Self::History(_)
+                | Self::Lists(_)
+                | Self::Export(_)
+                | Self::Prime(_)
+                | Self::Man(_)
+        )
+    }
+
     /// Tells whether what the command writes to stdout has a form that others chose: nothing may be added to it.
     pub(crate) fn speaks_a_protocol(&self) -> bool {
         matches!(self, Self::Mcp(_) | Self::Serve(_) | Self::Hook(_))
@@ -213,7 +231,7 @@ impl Command {
             Self::Serve(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
-            Self::Man(command) => command.run(output),
+            Self::Man(command) => command.run(context, output),
         }
     }
 }

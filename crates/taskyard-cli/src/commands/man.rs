@@ -1,29 +1,39 @@
 //! `taskyard man`
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
 
 use super::{Arguments, grouped};
+use crate::context::Context;
+use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
+use crate::signals;
 
-/// Print the manual
+/// Show the manual
 ///
-/// `taskyard man | man -l -` shows it; `--directory` writes one page for every command.
+/// On a terminal it is a page of `man`, of the whole program or of one command; a pipe gets the page's source. `--out` writes the pages of all
+/// commands.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
+    /// The command; the whole program where none is named
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+
     /// The form it is printed in
     #[arg(long, value_name = "FORMAT", default_value = "roff")]
     format: Format,
 
     /// Write a page for every command into this directory instead
-    #[arg(long, value_name = "DIRECTORY", conflicts_with = "format")]
-    directory: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", alias = "directory", conflicts_with_all = ["format", "command"])]
+    out: Option<PathBuf>,
 }
 
 /// The forms of the manual.
@@ -36,8 +46,8 @@ pub(crate) enum Format {
 }
 
 impl Man {
-    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Problem> {
-        if let Some(directory) = self.directory {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if let Some(directory) = self.out {
             write_pages(&directory)?;
             if output.is_json() {
                 output.document(json!({"directory": directory.display().to_string()}))?;
@@ -49,12 +59,17 @@ impl Man {
         }
         let page = match self.format {
             Format::Markdown => reference(),
-            Format::Roff => {
-                let mut page = Vec::new();
-                clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
-                String::from_utf8_lossy(&page).into_owned()
-            }
+            Format::Roff => roff(&page_of(self.command.as_deref())?)?,
         };
+        if self.format == Format::Roff && output.is_terminal() && shown_by_man(&page, context.environment()) {
+            return Ok(Exit::Done);
+        }
+        if self.format == Format::Roff && output.is_terminal() {
+            // Without `man` the help says the same.
+            let mut command = page_of(self.command.as_deref())?;
+            output.text(&format!("{}\n", trimmed(&command.render_long_help().to_string())))?;
+            return Ok(Exit::Done);
+        }
         if output.is_json() {
             output.document(json!({ "page": page }))?;
         } else {
@@ -62,6 +77,40 @@ impl Man {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Returns what a page is about.
+fn page_of(name: Option<&str>) -> Result<clap::Command, Problem> {
+    let mut all = grouped(Arguments::command());
+    all.build();
+    let Some(name) = name else { return Ok(all) };
+    let unknown = || {
+        Problem::usage("usage", format!("there is no command `{}`", name.escape_debug())).hint("see `taskyard help`")
+    };
+    all.get_subcommands().find(|inner| inner.get_name() == name).cloned().ok_or_else(unknown)
+}
+
+fn roff(command: &clap::Command) -> Result<String, Problem> {
+    let mut page = Vec::new();
+    let title = match command.get_name() {
+        "taskyard" => "taskyard".to_owned(),
+        name => format!("taskyard-{name}"),
+    };
+    clap_mangen::Man::new(command.clone()).title(title).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Has `man` show a page, and tells whether it did.
+fn shown_by_man(page: &str, environment: &Environment) -> bool {
+    signals::leave_interrupts_to_others();
+    let mut command = Command::new("man");
+    command.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null()).envs(environment.for_children());
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut stdin) = child.stdin.take() {
+        // Whoever has seen enough ends it early.
+        let _ = stdin.write_all(page.as_bytes());
+    }
+    child.wait().is_ok_and(|status| status.success())
 }
 
 fn write_pages(directory: &Path) -> Result<(), Problem> {

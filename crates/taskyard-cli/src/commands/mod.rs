@@ -36,6 +36,7 @@ mod man;
 mod mcp;
 mod merge;
 mod note;
+mod overview;
 mod prime;
 mod ready;
 mod release;
@@ -66,8 +67,9 @@ mod where_is;
 mod work;
 mod work_display;
 
-pub(crate) use command::Arguments;
+pub(crate) use command::{Arguments, Command};
 pub(crate) use departure_words::taken_out;
 pub(crate) use groups::{grouped, meant_by};
 pub(crate) use job::background;
 pub(crate) use losses::with_the_way_back;
+pub(crate) use overview::overview;

@@ -1,6 +1,6 @@
 //! Writing what commands have to say: for people, plainly, or as JSON.
 
-use std::io::{self, BufRead as _, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 use serde_json::{Serializer, json};
@@ -9,6 +9,7 @@ use taskyard::core::render::{Line, Look, Tone, ansi};
 use super::careful::Careful;
 use super::json::Document;
 use super::other_lists::{LookForOtherLists, OtherLists, quoted};
+use super::pager::{Pager, Sink};
 use super::terminal::Terminal;
 use crate::exit::Exit;
 use crate::problem::{Problem, Report};
@@ -19,7 +20,9 @@ const MOST_LINES: usize = 40;
 /// Where everything a command says goes through.
 #[derive(Debug)]
 pub(crate) struct Output {
-    stdout: BufWriter<Stdout>,
+    stdout: Sink,
+    /// What there is to say on stderr once the pager has ended.
+    held: Vec<String>,
     terminal: Terminal,
     json: bool,
     quiet: bool,
@@ -29,7 +32,23 @@ pub(crate) struct Output {
 impl Output {
     /// Opens the door.
     pub(crate) fn new(terminal: Terminal, json: bool, quiet: bool) -> Self {
-        Self { stdout: BufWriter::with_capacity(64 * 1024, io::stdout()), terminal, json, quiet, other_lists: None }
+        Self { stdout: Sink::direct(), held: Vec::new(), terminal, json, quiet, other_lists: None }
+    }
+
+    /// Has the answer go to a pager where it is longer than the screen; only a terminal has one.
+    pub(crate) fn page(&mut self, pager: Option<Pager>) {
+        if let (true, Some(pager), Some(screen)) = (self.is_terminal(), pager, self.terminal.screen) {
+            self.stdout = Sink::paged(pager, screen);
+        }
+    }
+
+    /// Ends the answer: whoever reads it in a pager is waited for, and told then what else there is to say.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        let ended = self.stdout.end();
+        for text in std::mem::take(&mut self.held) {
+            writeln!(io::stderr().lock(), "{text}")?;
+        }
+        ended
     }
 
     /// Names the lists in the answer that the command wrote to besides that of the directory, from now on.
@@ -86,6 +105,11 @@ impl Output {
     pub(crate) fn line(&mut self, line: &Line) -> io::Result<()> {
         let text = self.painted(line);
         writeln!(self.stdout, "{text}")
+    }
+
+    /// Returns how many rows the screen has.
+    pub(crate) fn rows(&self) -> usize {
+        self.terminal.screen.map_or(24, |screen| screen.rows)
     }
 
     /// Writes a line beside the answer, on stderr.
@@ -211,7 +235,7 @@ impl Output {
 
     fn problem_in_words(&mut self, problem: &Report) -> io::Result<()> {
         // What was said before comes first; where it cannot be written, that may be the very problem.
-        let _ = self.stdout.flush();
+        let _ = self.end();
         let mut line = Line::new().with(Tone::Error, "error: ");
         line.append(with_commands(&problem.message, Tone::Plain));
         self.error_line(line, "error: ".len())?;
@@ -228,14 +252,18 @@ impl Output {
     }
 
     /// Writes a line to stderr, on a terminal in as many lines as it needs, below its label.
-    fn error_line(&self, line: Line, label: usize) -> io::Result<()> {
+    fn error_line(&mut self, line: Line, label: usize) -> io::Result<()> {
         let lines = match self.terminal.error_width {
             Some(width) => line.wrapped(width, label),
             None => vec![line],
         };
         for line in &lines {
             let text = if self.terminal.error_color { ansi(line) } else { line.to_string() };
-            writeln!(io::stderr().lock(), "{text}")?;
+            if self.stdout.has_pager() {
+                self.held.push(text);
+            } else {
+                writeln!(io::stderr().lock(), "{text}")?;
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use taskyard::core::Timestamp;
 use taskyard::core::render::Look;
 
+use super::pager::Screen;
 use crate::environment::Environment;
 
 /// When colours are used.
@@ -32,6 +33,8 @@ pub(crate) struct Terminal {
     pub(crate) error_width: Option<usize>,
     /// The look of stdout.
     pub(crate) look: Look,
+    /// How large the screen is, where stdout is one.
+    pub(crate) screen: Option<Screen>,
 }
 
 impl Terminal {
@@ -57,6 +60,7 @@ impl Terminal {
             error_color: wanted(error_terminal),
             error_width: error_terminal.then(|| width(columns_of(std::io::stderr()), environment)),
             look,
+            screen: is_terminal.then(|| Screen { rows: rows(environment), columns: look.width.unwrap_or(80) }),
         }
     }
 }
@@ -74,6 +78,24 @@ fn is_utf8(environment: &Environment) -> bool {
 
 fn width(told: Option<usize>, environment: &Environment) -> usize {
     told.or(environment.columns).filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// Returns how many rows the screen has, 24 where nobody says.
+fn rows(environment: &Environment) -> usize {
+    rows_of(std::io::stdout()).or(environment.rows).filter(|rows| *rows > 0).unwrap_or(24)
+}
+
+/// Asks a terminal for its height.
+#[cfg(unix)]
+fn rows_of(terminal: impl rustix::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    (size.ws_row > 0).then_some(usize::from(size.ws_row))
+}
+
+/// Asks a terminal for its height; elsewhere it does not tell.
+#[cfg(not(unix))]
+fn rows_of(_terminal: impl std::io::Write) -> Option<usize> {
+    None
 }
 
 /// Asks a terminal for its width.

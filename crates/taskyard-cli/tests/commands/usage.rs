@@ -82,3 +82,13 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "0\n", "{arguments}");
     }
 }
+
+#[test]
+fn words_of_other_programs_are_told_what_they_mean_here() {
+    Test::new().run("close 1").run("rm 1 --json").run("finish").run("lst").snapshot();
+}
+
+#[test]
+fn help_groups_the_commands() {
+    Test::new().run("help").run("").snapshot();
+}

@@ -136,7 +136,7 @@ pub fn counts_in_words([pending, in_progress, completed]: [usize; 3], look: &Loo
     line
 }
 
-fn bar([pending, in_progress, completed]: [usize; 3], look: &Look) -> Line {
+pub(super) fn bar([pending, in_progress, completed]: [usize; 3], look: &Look) -> Line {
     let total = pending + in_progress + completed;
     let part = |count: usize| (count * BAR).checked_div(total).unwrap_or(0);
     let done = part(completed);

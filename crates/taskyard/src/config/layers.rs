@@ -194,6 +194,11 @@ impl Config {
         self.strongest(|settings| settings.display.style.as_deref())
     }
 
+    /// Returns the command that shows what is longer than the screen.
+    pub fn pager(&self) -> Option<&str> {
+        self.strongest(|settings| settings.display.pager.as_deref()).map(|(pager, _)| pager)
+    }
+
     /// Returns the hooks of an event, the user's before the project's, each with whose it is.
     pub fn hooks(&self, event: &str) -> impl Iterator<Item = (Origin, &Hook)> {
         self.layers.iter().flat_map(move |layer| {

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use taskyard_core::rules::list_choice::SESSION;
 use taskyard_core::rules::own_list::is_own_list;
 
-use super::{Claims, Gc, Jobs, Journal, Merge, Settings};
+use super::{Claims, Display, Gc, Jobs, Journal, Merge, Settings};
 use crate::machine::MachineError;
 use crate::opening::WrittenAddress;
 
@@ -24,25 +24,14 @@ impl Project<'_> {
     /// Returns the keys of a file that count only where the project is trusted.
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
         // Every field is named here, so that none can be added without deciding what it is.
-        let Settings {
-            store,
-            list,
-            rules,
-            client_version,
-            claims,
-            checks,
-            hooks,
-            jobs,
-            journal,
-            gc,
-            merge,
-            display: _,
-        } = settings;
+        let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, journal, gc, merge, display } =
+            settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
         let Journal { keep: kept_history, max_size } = journal;
         let Gc { auto } = gc;
         let Merge { put_back } = merge;
+        let Display { completed_after: _, style: _, pager } = display;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
             // A session's list is none of the project's own, whatever the project is called.
@@ -64,6 +53,8 @@ impl Project<'_> {
             ("journal.max_size", max_size.is_some()),
             ("gc.auto", auto.is_some()),
             ("merge.put_back", put_back.is_some()),
+            // It is run.
+            ("display.pager", pager.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }
@@ -77,7 +68,7 @@ impl Project<'_> {
             list: list.filter(|_| !keys.contains(&"list")),
             checks,
             hooks,
-            display,
+            display: Display { pager: None, ..display },
             ..Settings::default()
         }
     }

@@ -35,7 +35,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("journal", &["keep", "max_size"]),
     ("gc", &["auto"]),
     ("merge", &["put_back"]),
-    ("display", &["completed_after", "style"]),
+    ("display", &["completed_after", "style", "pager"]),
 ];
 
 /// The keys of one hook.

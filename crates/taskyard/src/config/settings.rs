@@ -159,6 +159,8 @@ pub struct Display {
     pub completed_after: Option<usize>,
     /// The style of `list`.
     pub style: Option<String>,
+    /// The command that shows what is longer than the screen.
+    pub pager: Option<String>,
 }
 
 fn command_type() -> String {

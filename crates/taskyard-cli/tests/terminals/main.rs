@@ -1,0 +1,9 @@
+//! What people see and type in a real terminal (tmux) and in the real shells.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod completion;
+mod manual;
+mod overview;
+mod paging;
+mod terminal;

@@ -1,0 +1,141 @@
+//! A terminal of its own, with a home of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long something is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks at the screen.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A home directory with a project `rocket` in it.
+pub(crate) struct Home {
+    place: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let place = TempDir::new().unwrap();
+        std::fs::create_dir_all(place.path().join("rocket")).unwrap();
+        Self { place }
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.place.path().join(below)
+    }
+
+    /// Returns a command in the project, with a clean environment in which `taskyard` is ours.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let ours = Path::new(env!("CARGO_BIN_EXE_taskyard")).parent().unwrap();
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.path("rocket"));
+        command.env("HOME", self.place.path()).env("TASKYARD_HOME", self.path("data")).env("USER", "tester");
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", ours.display()));
+        command.env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
+        command
+    }
+
+    /// Runs a command of ours that must succeed.
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        let output = self.command(env!("CARGO_BIN_EXE_taskyard")).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        output
+    }
+}
+
+/// A terminal in which a program runs.
+pub(crate) struct Terminal<'a> {
+    home: &'a Home,
+    socket: PathBuf,
+    /// How many commands were run in it.
+    ran: AtomicU32,
+}
+
+impl<'a> Terminal<'a> {
+    /// Starts a program in a terminal of that size.
+    pub(crate) fn start(home: &'a Home, columns: u16, rows: u16, program: &[&str]) -> Self {
+        // Another server may still be on its way out.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let socket = home.path(&format!("tmux-{}", STARTED.fetch_add(1, Ordering::Relaxed)));
+        let terminal = Self { home, socket, ran: AtomicU32::new(0) };
+        let mut command = terminal.tmux(&["-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &rows.to_string()]);
+        command.args(program);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        terminal
+    }
+
+    /// Types keys, as tmux names them.
+    pub(crate) fn keys(&self, keys: &[&str]) -> &Self {
+        assert!(self.tmux(&["send-keys"]).args(keys).status().unwrap().success());
+        self
+    }
+
+    /// Types a text.
+    pub(crate) fn text(&self, text: &str) -> &Self {
+        assert!(self.tmux(&["send-keys", "-l", text]).status().unwrap().success());
+        self
+    }
+
+    /// Runs a command in the shell of the terminal, on an empty screen, and returns the mark by which its end is told.
+    pub(crate) fn begin(&self, command: &str) -> String {
+        // What an earlier command left may still be there, so each has a mark of its own.
+        let number = self.ran.fetch_add(1, Ordering::Relaxed);
+        self.text(&format!("clear; {command}; echo en''d-{number}")).keys(&["Enter"]);
+        format!("end-{number}")
+    }
+
+    /// Runs a command in the shell of the terminal, and returns the screen when it has ended.
+    pub(crate) fn run(&self, command: &str) -> String {
+        let end = self.begin(command);
+        self.wait_for_line(&end)
+    }
+
+    /// Returns what is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        let output = self.tmux(&["capture-pane", "-p"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Waits until the screen shows something, and returns it.
+    pub(crate) fn wait_until(&self, what: &str, shows: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if shows(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what} never came; there is\n{screen}");
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until a text is on the screen.
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        self.wait_until(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until a line that says this and nothing else is on the screen.
+    pub(crate) fn wait_for_line(&self, text: &str) -> String {
+        self.wait_until(text, |screen| screen.lines().any(|line| line.trim_end() == text))
+    }
+
+    fn tmux(&self, words: &[&str]) -> Command {
+        let mut command = self.home.command("tmux");
+        command.arg("-S").arg(&self.socket).args(words);
+        command
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let _ = self.tmux(&["kill-server"]).output();
+    }
+}
