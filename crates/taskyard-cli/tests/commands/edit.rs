@@ -1,7 +1,8 @@
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Output;
+use std::time::{Duration, SystemTime};
 
 use crate::test::Test;
 
@@ -157,6 +158,7 @@ fn a_refusal_loses_nothing() {
     for (script, code) in [
         (typed("s/^priority: .*/priority: urgent/"), 2),
         (typed("s/^subject: /subjet: /"), 2),
+        (typed("s/^subject: .*/subject:/"), 2),
         (typed("s/^---$//"), 2),
         (typed("s/^status: .*/status: in_progress/"), 3),
         (typed("s/^blocks:.*/blocks: 1/"), 3),
@@ -224,4 +226,19 @@ fn an_interrupt_is_for_the_editor() {
     let script = "trap : INT; ours=$(sed -n 's/^PPid:\\s*//p' /proc/$PPID/status); kill -INT $ours $PPID $$; echo typed >> \"$1\"";
     let mut test = with_editor(parser(), script).quietly("edit 2");
     assert_eq!(test.json("show 2 --json")["task"]["description"], "one\ntwo\nthree\ntyped");
+}
+
+#[test]
+fn what_was_left_for_a_year_goes_with_gc_and_nothing_younger() {
+    let mut test = with_editor(parser(), "echo typed >> \"$1\"; exit 1");
+    let _ = (test.output_of("edit 1"), test.output_of("edit 2"));
+    let long_ago = SystemTime::now() - Duration::from_secs(400 * 24 * 60 * 60);
+    for name in ["project-1.md", "project-1.md.base"] {
+        let file = File::options().append(true).open(test.path("data/edits").join(name)).unwrap();
+        file.set_modified(long_ago).unwrap();
+    }
+    let mut test = test.run("gc --dry-run");
+    assert_eq!(test.json("gc --json")["edits"].as_array().unwrap().len(), 2);
+    assert!(kept(&test).0.ends_with("project-2.md"));
+    test.snapshot();
 }

@@ -3,7 +3,9 @@
 //! Nothing here knows what stands in the files.
 
 mod desk;
+mod old_texts;
 mod sheet;
 
 pub use desk::Desk;
+pub use old_texts::{OldText, old_texts};
 pub use sheet::Sheet;

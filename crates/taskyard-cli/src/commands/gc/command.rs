@@ -19,8 +19,8 @@ use crate::problem::Problem;
 /// History older than `journal.keep` in taskyard.toml (a year) is thinned out to how each task began and what it was at the end of
 /// that time, and earlier where a journal is larger than `journal.max_size`. The last state of a removed task stays until it was gone
 /// for that long; that of an open task which nobody deleted on purpose stays until it is named with --forget. Lists of which nothing was
-/// heard for that long are archived. Jobs that ended long ago, notices that were heard, messages that were acknowledged and the todo
-/// lists of sessions that are over go, too.
+/// heard for that long are archived. Jobs that ended long ago, notices that were heard, messages that were acknowledged, the todo
+/// lists of sessions that are over and what was left of edits for that long go, too.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Show what would be removed and how many bytes that gives, and remove nothing
@@ -65,6 +65,7 @@ impl Gc {
                 "notices": swept.notices,
                 "messages": swept.messages,
                 "todos": swept.todos.iter().map(|todo| todo.path.display().to_string()).collect::<Vec<_>>(),
+                "edits": swept.edits.iter().map(|text| text.path.display().to_string()).collect::<Vec<_>>(),
                 "bytes": bytes,
                 "dryRun": self.dry_run,
             }))?;
@@ -73,11 +74,13 @@ impl Gc {
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
         let mut lines: Vec<Line> = removed.iter().filter_map(|(list, found)| litter::line(list, found, verb)).collect();
         lines.extend(journals.iter().map(|(tidied, done)| telling::line(tidied, done, self.dry_run)));
+        let texts = swept.edits.iter().filter(|text| text.path.extension().is_some_and(|end| end == "md")).count();
         for (count, one, many) in [
             (swept.jobs.len(), "job that ended", "jobs that ended"),
             (swept.notices, "notice that was heard", "notices that were heard"),
             (swept.messages, "message that was acknowledged", "messages that were acknowledged"),
             (swept.todos.len(), "todo list of a session that is over", "todo lists of sessions that are over"),
+            (texts, "text of an edit that nobody went on with", "texts of edits that nobody went on with"),
         ] {
             if count > 0 {
                 lines.push(Line::plain(&format!("{verb} {}", telling::counted(count as u64, one, many))));

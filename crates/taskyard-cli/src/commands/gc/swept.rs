@@ -1,8 +1,9 @@
-//! What is tidied away besides journals: jobs, notices, messages, todo lists.
+//! What is tidied away besides journals: jobs, notices, messages, todo lists, texts of edits.
 
 use std::fs;
 
 use taskyard::core::Job;
+use taskyard::edits::{OldText, old_texts};
 use taskyard::machine::Machine;
 use taskyard::teams::{count_old_letters, forget_old_letters};
 use taskyard::tidying::{DeadTodo, Household, dead_todos};
@@ -22,7 +23,9 @@ pub(super) struct Swept {
     pub(super) messages: usize,
     /// The todo lists of sessions that are over.
     pub(super) todos: Vec<DeadTodo>,
-    /// How many bytes the output of the jobs and the todo lists had.
+    /// The files of edits that nobody went on with.
+    pub(super) edits: Vec<OldText>,
+    /// How many bytes the output of the jobs, the todo lists and the texts had.
     pub(super) bytes: u64,
 }
 
@@ -54,6 +57,12 @@ pub(super) fn sweep(context: &Context, household: &Household, is_dry: bool) -> R
         if is_dry || todo.remove().is_ok() {
             swept.bytes += todo.bytes;
             swept.todos.push(todo);
+        }
+    }
+    for text in old_texts(&household.data, old) {
+        if is_dry || text.remove().is_ok() {
+            swept.bytes += text.bytes;
+            swept.edits.push(text);
         }
     }
     Ok(swept)
