@@ -16,7 +16,8 @@ use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 use taskyard::tidying::{Household, tidy_a_little};
 
-use crate::commands::{Arguments, Command, background, grouped, meant_by, overview, with_the_way_back};
+use crate::arguments::Globals;
+use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview, with_the_way_back};
 use crate::context::Context;
 use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
@@ -75,6 +76,10 @@ pub(crate) fn run() -> ExitCode {
 
 /// Reads the command line.
 fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
+    if matches!(typed, [_, only] if only == "statusline") {
+        // The client asks for it several times a second: do not build the whole tree of commands for it.
+        return Ok(Arguments { globals: Globals::default(), command: Some(Command::StatusLine(StatusLine {})) });
+    }
     let mut command = grouped(Arguments::command());
     let mut matches = command.try_get_matches_from_mut(typed)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
@@ -105,7 +110,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
     if is_paged && output.is_terminal() {
         output.page(context.pager());
     }
-    if may_hold_locks && armed.is_ok() {
+    let only_glances = command.as_ref().is_some_and(Command::only_glances);
+    if may_hold_locks && !only_glances && armed.is_ok() {
         reopen_tasks(&context);
         take_out_ended_members(&context, &mut output);
         // Whatever the end of jobs and members meant for tasks is not what this command does.

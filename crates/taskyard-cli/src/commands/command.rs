@@ -42,6 +42,7 @@ use super::setup::Setup;
 use super::show::Show;
 use super::start::Start;
 use super::stats::Stats;
+use super::statusline::StatusLine;
 use super::team::Team;
 use super::todo::Todo;
 use super::trust::Trust;
@@ -128,6 +129,8 @@ pub(crate) enum Command {
     Setup(Setup),
     Prime(Prime),
     Hook(Hook),
+    #[command(name = "statusline")]
+    StatusLine(StatusLine),
     Trust(Trust),
     Mcp(Mcp),
     Serve(Serve),
@@ -149,6 +152,11 @@ impl Command {
                 | Self::Completions(_)
                 | Self::Man(_)
         )
+    }
+
+    /// Tells whether the command only glances at a list, so often that it leaves to others what is to be done besides.
+    pub(crate) fn only_glances(&self) -> bool {
+        matches!(self, Self::StatusLine(_))
     }
 
     /// Tells whether the answer may be longer than a screen and is read at leisure: then it goes to a pager.
@@ -225,6 +233,7 @@ impl Command {
             Self::Backup(command) => command.run(context, output),
             Self::Setup(command) => command.run(context, output),
             Self::Prime(command) => command.run(context, output),
+            Self::StatusLine(command) => command.run(context, output),
             Self::Hook(command) => command.run(context, output),
             Self::Trust(command) => command.run(context, output),
             Self::Mcp(command) => command.run(context, output),

@@ -82,7 +82,7 @@ fn needs(context: &Context, yard: &Yard, listing: &Listing, now: Timestamp) -> V
 }
 
 /// Returns how many messages wait for whoever looks.
-fn unread(context: &Context, yard: &Yard) -> usize {
+pub(super) fn unread(context: &Context, yard: &Yard) -> usize {
     let count = || -> Result<usize, Problem> {
         let teams = context.teams()?;
         if !teams.are_any() {

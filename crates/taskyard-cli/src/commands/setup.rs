@@ -55,6 +55,10 @@ pub(crate) struct Setup {
     #[arg(long)]
     allow_tools: bool,
 
+    /// Have Claude Code show `taskyard statusline`; a status line that is there stays
+    #[arg(long = "statusline", conflicts_with = "remove")]
+    status_line: bool,
+
     /// Do not ask; only a terminal is asked
     #[arg(long, short)]
     yes: bool,
@@ -85,6 +89,10 @@ impl Setup {
         if let Some(agent) = self.which.filter(|agent| self.allow_tools && *agent != Agent::Claude) {
             let message = format!("--allow-tools is for Claude Code; {} asks in its own way", agent.name());
             return Err(Problem::usage("usage", message).hint("leave --allow-tools out"));
+        }
+        if let Some(agent) = self.which.filter(|agent| self.status_line && *agent != Agent::Claude) {
+            let message = format!("--statusline is for Claude Code; {} has none that we know", agent.name());
+            return Err(Problem::usage("usage", message).hint("leave --statusline out"));
         }
         let data = places::data(context.environment())?;
         let exit = match self.which {
@@ -227,6 +235,7 @@ impl Setup {
                 ScopeWord::Project => list_of_project(context, root)?,
                 ScopeWord::User => None,
             },
+            status_line: self.status_line,
             programs: environment.programs.clone(),
         })
     }

@@ -107,6 +107,12 @@ impl Output {
         writeln!(self.stdout, "{text}")
     }
 
+    /// Writes a line that a client shows on a terminal of its own: in colours though nobody sits at the other end, unless they are off.
+    pub(crate) fn client_line(&mut self, line: &Line) -> io::Result<()> {
+        let text = if self.terminal.client_color { ansi(line) } else { line.to_string() };
+        writeln!(self.stdout, "{text}")
+    }
+
     /// Returns how many rows the screen has.
     pub(crate) fn rows(&self) -> usize {
         self.terminal.screen.map_or(24, |screen| screen.rows)

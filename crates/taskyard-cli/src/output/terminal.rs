@@ -27,6 +27,8 @@ pub(crate) struct Terminal {
     pub(crate) is_terminal: bool,
     /// Whether stdout gets colours.
     pub(crate) color: bool,
+    /// Whether a client gets colours that shows our line on a terminal of its own.
+    pub(crate) client_color: bool,
     /// Whether stderr gets colours.
     pub(crate) error_color: bool,
     /// The width of stderr, where it is a terminal.
@@ -57,6 +59,7 @@ impl Terminal {
         Self {
             is_terminal,
             color: wanted(is_terminal),
+            client_color: wanted(true),
             error_color: wanted(error_terminal),
             error_width: error_terminal.then(|| width(columns_of(std::io::stderr()), environment)),
             look,

@@ -69,6 +69,7 @@ mod show;
 mod signals;
 mod start;
 mod stats;
+mod statusline;
 mod surrogates;
 mod team;
 #[cfg(unix)]

@@ -203,3 +203,23 @@ fn for_a_user_everywhere_no_list_is_set_and_it_is_said_how_a_project_gets_one() 
     assert!(test.json("setup claude --json")["stillNeeded"].as_str().unwrap().contains("--scope project"));
     test.run("setup claude").snapshot();
 }
+
+#[test]
+fn the_status_line_is_added_where_asked_for_and_one_that_is_there_stays() {
+    let own = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"mine\"}\n}\n";
+    let test = installed()
+        .quietly("setup claude --statusline")
+        .run("setup claude --statusline")
+        .run("setup codex --statusline");
+    let settings = std::fs::read_to_string(test.path("home/.claude/settings.json")).unwrap();
+    let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
+    assert_eq!(settings["statusLine"], serde_json::json!({"type": "command", "command": "taskyard statusline"}));
+    let test = test.quietly("setup claude --remove");
+    assert!(
+        !std::fs::read_to_string(test.path("home/.claude/settings.json")).unwrap_or_default().contains("statusLine")
+    );
+    let test =
+        test.file("home/.claude/settings.json", own).run("setup claude --statusline").quietly("setup claude --remove");
+    assert_eq!(std::fs::read_to_string(test.path("home/.claude/settings.json")).unwrap(), own);
+    test.snapshot();
+}

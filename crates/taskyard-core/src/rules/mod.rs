@@ -49,7 +49,9 @@ pub mod retention;
 pub mod returning;
 pub mod searching;
 pub mod statistics;
+pub mod summarizing;
 pub mod taking_back;
+
 pub mod team_choice;
 pub mod todos;
 pub mod transitions;

@@ -1,6 +1,7 @@
 //! Claude Code: the server, the hooks, a skill, in a project the list that its own tools are to use, and where it is wished for,
-//! permission for our tools.
+//! permission for our tools and our status line.
 
+use serde_json::json;
 use taskyard_core::config_edit::Entry;
 
 use super::places::SetupPlaces;
@@ -17,6 +18,9 @@ const HOOKS: [(&str, &str, u32); 2] =
 
 /// What unites the client's own tools, our server and the shell on one list: the variable, as the client sets it for all of them.
 const LIST_SETTING: [&str; 2] = ["env", "CLAUDE_CODE_TASK_LIST_ID"];
+
+/// What prints the client's status line.
+const STATUS_LINE: &str = "taskyard statusline";
 
 pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
     let moved = places.claude_config.as_deref();
@@ -35,6 +39,10 @@ pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<
     // A list for one project must not be everybody's in all of them.
     if scope == Scope::Project && (wish == Wish::Remove || places.project_list.is_some()) {
         settings.push(Entry::setting(&LIST_SETTING, places.project_list.clone().into()));
+    }
+    // One that is there stays, and is told of.
+    if wish == Wish::Remove || places.status_line {
+        settings.push(Entry::setting(&["statusLine"], json!({ "type": "command", "command": STATUS_LINE })));
     }
     Ok(vec![
         Target { path: servers, ours: Ours::Json(vec![Entry::member(&["mcpServers", NAME], stdio_server())]) },

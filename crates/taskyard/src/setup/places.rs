@@ -1,4 +1,4 @@
-//! Where the configuration of agents is found.
+//! Where the configuration of agents is found, and what of it is wished for.
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,8 @@ pub struct SetupPlaces {
     pub project: PathBuf,
     /// The list that people work on in the project, where there is one for all of them.
     pub project_list: Option<String>,
+    /// Whether the client is to show our status line.
+    pub status_line: bool,
     /// The directories in which programs are looked for.
     pub programs: Vec<PathBuf>,
 }

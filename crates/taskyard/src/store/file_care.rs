@@ -20,6 +20,12 @@ pub trait FileCare: Debug + Send + Sync {
     /// through many lists.
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError>;
 
+    /// Returns the outlines of a list's tasks ([`taskyard_core::rules::summarizing::outline`]), by rising number, where the store finds them in less
+    /// time than it takes to read the list; nothing of the look is recorded.
+    fn outlines(&self, _list: &ListId) -> Option<Vec<Task>> {
+        None
+    }
+
     /// Tells what was last seen of a list from what will be seen later, where the store knows that without looking; it takes a few
     /// microseconds and waits for nobody. Two equal sightings mean that nobody has changed a task in between.
     fn sighting(&self, _list: &ListId) -> Option<Sighting> {

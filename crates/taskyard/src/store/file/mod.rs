@@ -22,6 +22,7 @@ mod lock;
 mod mending;
 mod numbers;
 mod observe;
+mod outlines;
 mod pair;
 mod passing;
 mod place;

@@ -172,7 +172,7 @@ pub(super) struct Looks {
     pub(super) tasks: HashMap<TaskId, Look>,
     /// Hidden files of tasks that have another one, which counts.
     shadowed: Vec<(TaskId, String)>,
-    has_hidden: bool,
+    pub(super) has_hidden: bool,
 }
 
 /// What is looked at, and what is known of it.
@@ -276,7 +276,7 @@ fn known_before(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Known>,
     Ok(journal.map(|journal| journal.known(id)).transpose()?.flatten())
 }
 
-fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreError> {
+pub(super) fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreError> {
     let names = place::names(directory, &place.directory)?;
     let look = |name: &str| {
         look_at(directory, &c_name(name)).map_err(StoreError::io("cannot look at", place.directory.join(name)))

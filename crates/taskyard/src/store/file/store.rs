@@ -12,7 +12,7 @@ use super::pair::FilePair;
 use super::place::Place;
 use super::snapshot::FileSnapshot;
 use super::txn::FileTxn;
-use super::{copying, flush, litter, mending, scan};
+use super::{copying, flush, litter, mending, outlines, scan};
 use crate::store::directories::{changed, list_directories, named};
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
@@ -212,6 +212,10 @@ impl FileCare for FileStore {
         must_not_be_foreign([&*directory]).map_err(StoreError::io("cannot use", &directory))?;
         let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
         Ok(scan::scan(&place, None)?.tasks)
+    }
+
+    fn outlines(&self, list: &ListId) -> Option<Vec<Task>> {
+        outlines::outlines(&self.handle(list))
     }
 
     fn sighting(&self, list: &ListId) -> Option<Sighting> {
