@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod completion;
+mod demo;
 mod manual;
 mod overview;
 mod paging;
