@@ -53,6 +53,7 @@ pub mod summarizing;
 pub mod taking_back;
 
 pub mod team_choice;
+pub mod timing;
 pub mod todos;
 pub mod transitions;
 pub mod undoing;
