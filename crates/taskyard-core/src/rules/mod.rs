@@ -50,6 +50,7 @@ pub mod returning;
 pub mod searching;
 pub mod statistics;
 pub mod summarizing;
+pub mod tagging;
 pub mod taking_back;
 
 pub mod team_choice;
