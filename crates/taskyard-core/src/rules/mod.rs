@@ -37,6 +37,7 @@ pub mod parts;
 pub mod patching;
 pub mod plan_approval;
 pub mod presence;
+pub mod query;
 pub mod readiness;
 pub mod rebasing;
 pub mod reconnecting;

@@ -1,0 +1,176 @@
+//! What a query says.
+
+use std::time::Duration;
+
+use super::texts::Needle;
+use crate::{Priority, Status, TaskId};
+
+/// What tasks are asked for. The empty query is true of every task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    pub(super) root: Condition,
+}
+
+/// A statement about a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// All of these are true; of nothing, all is true.
+    All(Vec<Condition>),
+    /// One of these is true.
+    Any(Vec<Condition>),
+    /// This is not true.
+    Not(Box<Condition>),
+    /// The task is like this.
+    Is(Term),
+}
+
+impl Default for Condition {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+/// The smallest statement about a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// It is in this state.
+    State(StateTerm),
+    /// Its priority is this one, or compares like this.
+    Priority(Comparison, Priority),
+    /// It has this tag.
+    Tag(String),
+    /// This agent owns it.
+    Owner(String),
+    /// It is a part of this task.
+    Parent(TaskId),
+    /// It has one of these numbers, both ends counted, or this name.
+    Id(TaskId, TaskId),
+    /// It is of this kind.
+    Kind(String),
+    /// It can start now.
+    Ready,
+    /// It is open and waits for others.
+    Blocked,
+    /// It is open, and its due date has passed.
+    Overdue,
+    /// It is open, and is not to start yet.
+    Deferred,
+    /// It was made this long ago.
+    Age(Comparison, Duration),
+    /// It last changed this long ago.
+    Changed(Comparison, Duration),
+    /// It is due in this long; one that is overdue is due in less than any span.
+    Due(Comparison, Duration),
+    /// It is expected to take this long.
+    Estimate(Comparison, Duration),
+    /// This text occurs in one of its fields, in any case.
+    Text(Needle),
+}
+
+/// A state that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateTerm {
+    /// Its status.
+    Is(Status),
+    /// Pending or in progress.
+    Open,
+    /// Open, and waiting for others.
+    Blocked,
+    /// Completed without having been done.
+    Cancelled,
+}
+
+/// How two quantities compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The task's is less.
+    Less,
+    /// The task's is less, or the same.
+    AtMost,
+    /// They are the same.
+    Same,
+    /// The task's is more, or the same.
+    AtLeast,
+    /// The task's is more.
+    More,
+}
+
+impl Comparison {
+    /// Compares what a task has with what was asked for.
+    pub(super) fn holds<T: Ord>(self, has: &T, asked: &T) -> bool {
+        match self {
+            Self::Less => has < asked,
+            Self::AtMost => has <= asked,
+            Self::Same => has == asked,
+            Self::AtLeast => has >= asked,
+            Self::More => has > asked,
+        }
+    }
+}
+
+impl Query {
+    /// Returns what the query says.
+    pub fn condition(&self) -> &Condition {
+        &self.root
+    }
+
+    /// Tells whether the query is true of every task.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.root, Condition::All(conditions) if conditions.is_empty())
+    }
+
+    /// Returns the query that is true where both are.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            (false, false) => Self { root: Condition::All(vec![self.root, other.root]) },
+        }
+    }
+
+    /// Returns the query that says one thing.
+    pub fn term(term: Term) -> Self {
+        Self { root: Condition::Is(term) }
+    }
+
+    /// Returns the texts that are to occur, each once; what is not to occur is left out.
+    pub fn texts(&self) -> Vec<&Needle> {
+        let mut found = Vec::new();
+        self.root.gather_texts(&mut found);
+        found
+    }
+
+    /// Tells whether the answer depends on when tasks were made or changed, which only the journal knows.
+    pub fn asks_for_times(&self) -> bool {
+        self.root.any_term(&|term| matches!(term, Term::Age(..) | Term::Changed(..)))
+    }
+
+    /// Tells whether the answer depends on the rest of the list.
+    pub fn asks_for_others(&self) -> bool {
+        let asks = |term: &Term| matches!(term, Term::Ready | Term::Blocked | Term::State(StateTerm::Blocked));
+        self.root.any_term(&asks)
+    }
+}
+
+impl Condition {
+    fn gather_texts<'a>(&'a self, found: &mut Vec<&'a Needle>) {
+        match self {
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().for_each(|condition| condition.gather_texts(found));
+            }
+            Self::Is(Term::Text(needle)) if !found.contains(&needle) => found.push(needle),
+            Self::Not(_) | Self::Is(_) => {}
+        }
+    }
+
+    fn any_term(&self, is_wanted: &impl Fn(&Term) -> bool) -> bool {
+        match self {
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().any(|condition| condition.any_term(is_wanted))
+            }
+            Self::Not(condition) => condition.any_term(is_wanted),
+            Self::Is(term) => is_wanted(term),
+        }
+    }
+}

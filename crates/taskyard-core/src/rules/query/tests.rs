@@ -1,0 +1,115 @@
+//! What queries mean, one thing at a time.
+
+use std::time::Duration;
+
+use super::{Comparison, Condition, Needle, Query, StateTerm, Term};
+use crate::{Priority, Status, TaskId};
+
+fn said(text: &str) -> Condition {
+    Query::parse(text).unwrap_or_else(|mistake| panic!("{text}: {mistake:?}")).condition().clone()
+}
+
+fn text(word: &str) -> Condition {
+    Condition::Is(Term::Text(Needle::new(word)))
+}
+
+fn tag(word: &str) -> Condition {
+    Condition::Is(Term::Tag(word.to_owned()))
+}
+
+#[test]
+fn words_side_by_side_mean_all_of_them_and_or_binds_less() {
+    assert_eq!(said("tag:a b"), Condition::All(vec![tag("a"), text("b")]));
+    assert_eq!(said("tag:a b or c"), Condition::Any(vec![Condition::All(vec![tag("a"), text("b")]), text("c")]));
+    assert_eq!(said("a and b"), Condition::All(vec![text("a"), text("b")]));
+    assert_eq!(said("not tag:a b"), Condition::All(vec![Condition::Not(Box::new(tag("a"))), text("b")]));
+    assert_eq!(said("-tag:a"), said("not tag:a"));
+    assert_eq!(said("-(tag:a or b)"), Condition::Not(Box::new(Condition::Any(vec![tag("a"), text("b")]))));
+    assert_eq!(said("(tag:a)"), tag("a"));
+    assert!(Query::parse("  ").unwrap().is_empty());
+}
+
+#[test]
+fn every_field_is_understood() {
+    let day = Duration::from_secs(86_400);
+    for (written, term) in [
+        ("status:In-Progress", Term::State(StateTerm::Is(Status::InProgress))),
+        ("status:open", Term::State(StateTerm::Open)),
+        ("Priority:HIGH", Term::Priority(Comparison::Same, Priority::High)),
+        ("priority>=medium", Term::Priority(Comparison::AtLeast, Priority::Medium)),
+        ("tag:\"two words\"", Term::Tag("two words".into())),
+        ("owner:ana@team", Term::Owner("ana@team".into())),
+        ("parent:#3", Term::Parent(TaskId::number(3))),
+        ("id:3-7", Term::Id(TaskId::number(3), TaskId::number(7))),
+        ("older:1d", Term::Age(Comparison::More, day)),
+        ("age>1d", Term::Age(Comparison::More, day)),
+        ("age<=1d", Term::Age(Comparison::AtMost, day)),
+        ("changed:1d", Term::Changed(Comparison::AtMost, day)),
+        ("changed<1d", Term::Changed(Comparison::Less, day)),
+        ("estimate>1d", Term::Estimate(Comparison::More, day)),
+        ("OVERDUE", Term::Overdue),
+    ] {
+        assert_eq!(said(written), Condition::Is(term), "{written}");
+    }
+    assert_eq!(said("tag:a,b"), Condition::Any(vec![tag("a"), tag("b")]));
+}
+
+#[test]
+fn quotes_keep_words_from_meaning_anything() {
+    assert_eq!(said("\"ready or not\""), text("ready or not"));
+    assert_eq!(said(r#""a \"b\" \c""#), text(r#"a "b" \c"#));
+    assert_eq!(said("f(x) Vec<u8> 1<2"), Condition::All(vec![text("f(x)"), text("Vec<u8>"), text("1<2")]));
+}
+
+#[test]
+fn arguments_may_be_one_query_or_many_pieces_and_what_a_shell_unquoted_is_a_text() {
+    let of = |arguments: &[&str]| Query::of_arguments(arguments).unwrap().condition().clone();
+    assert_eq!(of(&["tag:a", "or", "b"]), said("tag:a or b"));
+    assert_eq!(of(&["tag:a or b"]), said("tag:a or b"));
+    assert_eq!(of(&["tag:a", "exact words"]), said("tag:a \"exact words\""));
+    assert_eq!(of(&["not", "exact words"]), said("not \"exact words\""));
+    assert_eq!(of(&["ready now"]), said("ready now"));
+    let of_words = Query::of_words(&["exact words"]).unwrap();
+    assert_eq!(*of_words.condition(), said("exact words"));
+}
+
+#[test]
+fn a_mistake_is_marked_and_says_what_was_meant() {
+    for (written, marks, what) in [
+        ("tag:a prio:high", "      ^^^^ did you mean `priority`?", "`prio` is no field of a query"),
+        ("status:pendign b", "       ^^^^^^^ did you mean `pending`?", "`pendign` is no status"),
+        ("status:pending,x", "               ^", "`x` is no status"),
+        ("priority:hihg", "         ^^^^ did you mean `high`?", "`hihg` is no priority"),
+        ("older:2", "      ^ did you mean `2d`?", "`2` is no span of time; write 90s, 30m, 2h, 3d or 1w"),
+        ("is:ready", "^^^^^^^^ did you mean `ready`?", "`ready` needs no field before it"),
+        ("status:ready", "^^^^^^^^^^^^ did you mean `ready`?", "`ready` needs no field before it"),
+        ("age:2d", "^^^^^^ did you mean `older:2d`?", "an age is compared"),
+        ("tag: db", "^^^^", "`tag:` stands without what it is to be"),
+        ("a or", "  ^^", "there is nothing after this `or`"),
+        ("or a", "^^", "there is nothing before this `or`"),
+        ("a or or b", "  ^^", "there is nothing after this `or`"),
+        ("a not", "  ^^^", "there is nothing after this `not`"),
+        ("(a or b", "^", "this bracket is never closed"),
+        ("(a or b", "^", "this bracket is never closed"),
+        ("a )", "  ^", "this bracket closes nothing"),
+        ("a ()", "  ^^", "there is nothing between these brackets"),
+        ("a \"b", "  ^", "this quote is never closed"),
+        ("and a", "^^^", "`and` stands between two statements"),
+        ("id:7-3", "   ^^^ did you mean `3-7`?", "the range runs backwards"),
+        ("parent:../x", "       ^^^^", "`../x` is no task id: it may hold letters, digits, `_` and `-` only"),
+    ] {
+        let mistake = Query::parse(written).expect_err(written);
+        let [line, found] = mistake.marked();
+        assert_eq!((line.as_str(), found.as_str(), mistake.what.as_str()), (written, marks, what));
+        if let Some(mended) = mistake.mended() {
+            Query::parse(&mended).unwrap_or_else(|mistake| panic!("{mended}: {mistake}"));
+        }
+    }
+}
+
+#[test]
+fn nothing_that_is_nested_deeply_overflows_the_stack() {
+    for deep in ["(".repeat(100_000), "-".repeat(100_000) + "a", "not ".repeat(100_000) + "a"] {
+        assert!(Query::parse(&deep).is_err());
+    }
+}
