@@ -19,6 +19,7 @@ mod open_files;
 mod output;
 mod places;
 mod problem;
+mod query_problem;
 mod reopening;
 mod response_end;
 mod run;

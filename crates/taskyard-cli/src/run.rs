@@ -16,7 +16,7 @@ use taskyard::process::Cancel;
 use taskyard::store::failpoint;
 use taskyard::tidying::{Household, tidy_a_little};
 
-use crate::arguments::Globals;
+use crate::arguments::{Globals, with_negations};
 use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview, with_the_way_back};
 use crate::context::Context;
 use crate::ended_members::take_out_ended_members;
@@ -48,6 +48,7 @@ pub(crate) fn run() -> ExitCode {
         let _ = completion::answer(&typed, &environment);
         return ExitCode::SUCCESS;
     }
+    let typed = with_negations(typed);
     match parse(&typed) {
         Ok(arguments) => {
             let is_terminal = std::io::stdout().is_terminal() && !arguments.globals.json;

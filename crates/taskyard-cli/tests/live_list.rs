@@ -12,7 +12,7 @@ use taskyard::Yard;
 use taskyard::core::dialect::native;
 use taskyard::core::rules::patching::Patch;
 use taskyard::core::rules::readiness::rank;
-use taskyard::core::{AgentName, ListId, Revision, Rules, Status, Task, TaskId};
+use taskyard::core::{AgentName, ListId, Revision, Rules, Status, Task, TaskId, Timestamp};
 use taskyard::operations::{Claim, NewTask, UndoRange, Update};
 use taskyard::store::HistoryQuery;
 use taskyard::stream::{self as followed, Cursor, Stream};
@@ -110,7 +110,7 @@ impl Watched {
         assert_eq!(live.tasks(), expected);
         let ready: Vec<TaskId> = live.ready().map(|ready| ready.id).collect();
         let ranked: Vec<TaskId> =
-            rank(&expected, None, Rules::Strict).into_iter().map(|ranked| ranked.task.id).collect();
+            rank(&expected, None, Timestamp(0), Rules::Strict).into_iter().map(|ranked| ranked.task.id).collect();
         assert_eq!(ready, ranked);
     }
 

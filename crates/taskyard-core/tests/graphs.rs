@@ -9,7 +9,7 @@ use taskyard_core::rules::chains::Chains;
 use taskyard_core::rules::dependencies::is_freed;
 use taskyard_core::rules::listing::OpenTasks;
 use taskyard_core::rules::readiness::rank;
-use taskyard_core::{Rules, Status, Task, TaskId};
+use taskyard_core::{Rules, Status, Task, TaskId, Timestamp};
 
 const TASKS: usize = 9;
 
@@ -81,7 +81,7 @@ proptest! {
 
     #[test]
     fn what_is_ranked_is_exactly_what_can_start_and_is_nobodys(tasks in lists()) {
-        let mut ranked: Vec<Task> = rank(&tasks, None, Rules::Strict).into_iter().map(|ranked| ranked.task).collect();
+        let mut ranked: Vec<Task> = rank(&tasks, None, Timestamp(0), Rules::Strict).into_iter().map(|ranked| ranked.task).collect();
         ranked.sort_by_key(|task| task.id.as_number());
         let free = |task: &&Task| can_start(&tasks, task) && task.owner().is_none();
         prop_assert_eq!(ranked, tasks.iter().filter(free).cloned().collect::<Vec<_>>());

@@ -57,7 +57,7 @@
 //!             _ => {}
 //!         }
 //!     }
-//!     view.judge();
+//!     view.judge(yard.store().now()?.wall);
 //!     Ok(view.ready().map(|ready| ready.id).collect())
 //! };
 //! assert_eq!(catch_up(&mut stream)?, [schema.clone()]);

@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::json_text;
-use taskyard::core::{Metadata, Priority, TaskId};
+use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, Priority, TaskId};
 
+use super::times::{parse_defer, parse_due, parse_estimate};
 use super::values::parse_id;
 
 /// The flags that end up in a task's metadata.
@@ -15,7 +16,7 @@ pub(crate) struct MetadataFlags {
     pub(crate) priority: Option<Priority>,
 
     /// A tag; may be given several times
-    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
+    #[arg(id = "tag", long = "tag", value_name = "TAG", value_delimiter = ',')]
     pub(crate) tags: Vec<String>,
 
     /// The task it is a part of
@@ -26,6 +27,18 @@ pub(crate) struct MetadataFlags {
     /// the title
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
+
+    /// When it is due: `tomorrow`, `fri 17:00`, `2h`, `2026-11-20` (its end); `none` takes it away
+    #[arg(long, value_name = "TIME", value_parser = parse_due)]
+    pub(crate) due: Option<Value>,
+
+    /// When it may start, which it is not ready before: `mon`, `2h`, `2026-11-20` (its beginning); `none` takes it away
+    #[arg(long, value_name = "TIME", value_parser = parse_defer)]
+    pub(crate) defer: Option<Value>,
+
+    /// How long it should take: `30m`, `2h`, `1d`; `none` takes it away
+    #[arg(long, value_name = "DURATION", value_parser = parse_estimate)]
+    pub(crate) estimate: Option<Value>,
 
     /// Anything else to keep with it; the value is JSON, so text needs quotes of its own: 'note="soon"'
     #[arg(long = "meta", value_name = "KEY=JSON", value_parser = parse_meta)]
@@ -47,6 +60,9 @@ impl MetadataFlags {
         }
         if let Some(kind) = self.kind {
             metadata.insert("kind".into(), json!(kind));
+        }
+        for (key, value) in [(DUE, self.due), (DEFER, self.defer), (ESTIMATE, self.estimate)] {
+            metadata.extend(value.map(|value| (key.to_owned(), value)));
         }
         metadata.extend(self.meta);
         (!metadata.is_empty()).then_some(metadata)

@@ -3,15 +3,16 @@
 use std::io;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::render::{Line, Tone, numbered};
+use taskyard::core::render::{Line, Tone, changes_in_words, numbered};
 use taskyard::core::rules::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId};
-use taskyard::operations::{Field, Told, Updated, now_ready};
+use taskyard::operations::{Field, Possible, Told, Updated, now_ready};
 use taskyard::store::Problem as Defect;
 
+use super::several::{refused_as_json, tell_refused};
 use crate::output::{Ids, Output, expires_at};
 use crate::problem::Problem;
 
@@ -21,6 +22,7 @@ use crate::problem::Problem;
 struct UpdatedShape<'a> {
     task: Shape<'a>,
     updated: Vec<&'static str>,
+    changes: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     status_change: Option<Value>,
     now_ready: Ids<'a>,
@@ -43,11 +45,12 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     if output.is_json() {
         return Ok(output.document(shape(updated))?);
     }
-    let nothing = updated.revision.is_none();
+    // One of several may be what the others became.
+    let nothing = updated.revision.is_none() || (updated.before == updated.task && updated.lease.is_none());
     let mut line = did(if nothing { "Nothing to change in" } else { verb }, &updated.task);
     if !nothing && verb == "Updated" {
-        let fields: Vec<&str> = updated.updated.iter().map(|field| field.as_str()).collect();
-        line.push(Tone::Dim, &format!(" ({})", fields.join(", ")));
+        let changes = changes_in_words(&updated.before, &updated.task, &output.look());
+        line.push(Tone::Dim, &format!(" ({})", changes.join("; ")));
     }
     output.say(&line)?;
     if let Some(lease) = &updated.lease {
@@ -83,21 +86,47 @@ pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
 #[serde(rename_all = "camelCase")]
 struct AllUpdatedShape<'a> {
     tasks: Vec<Shape<'a>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    changes: Map<String, Value>,
     now_ready: Ids<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
 }
 
+/// Tells what became of tasks of which those were changed with which it could be done, and of the others.
+pub(super) fn updated_some(
+    verb: &str,
+    possible: &Possible<Updated>,
+    yard: &Yard,
+    output: &mut Output,
+) -> Result<(), Problem> {
+    told_together(verb, &possible.done, refused_as_json(&possible.refused), yard, output)?;
+    if output.is_json() { Ok(()) } else { tell_refused(&possible.refused, output) }
+}
+
 /// Tells what became of tasks that changed together, beginning each with the verb.
 pub(super) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut Output) -> Result<(), Problem> {
-    if let [one] = all {
-        return updated(verb, one, yard, output);
-    }
+    told_together(verb, all, None, yard, output)
+}
+
+fn told_together(
+    verb: &str,
+    all: &[Updated],
+    refused: Option<Value>,
+    yard: &Yard,
+    output: &mut Output,
+) -> Result<(), Problem> {
     let ready = now_ready(all);
     if output.is_json() {
+        let changes =
+            |updated: &Updated| (updated.task.id.as_str().to_owned(), changes_as_json(&updated.before, &updated.task));
         return Ok(output.document(AllUpdatedShape {
             tasks: all.iter().map(|updated| Shape(&updated.task)).collect(),
+            changes: all.iter().filter(|updated| updated.before != updated.task).map(changes).collect(),
             now_ready: Ids(&ready),
+            refused,
             revision: all.iter().find_map(|updated| updated.revision).map(|revision| revision.0),
         })?);
     }
@@ -110,11 +139,36 @@ pub(super) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut
     Ok(())
 }
 
+/// Returns what changed about a task, from what to what, for programs.
+fn changes_as_json(before: &Task, after: &Task) -> Value {
+    let object = |task: &Task| serde_json::to_value(Shape(task)).ok().and_then(|shape| shape.as_object().cloned());
+    let (before, after) = (object(before).unwrap_or_default(), object(after).unwrap_or_default());
+    let mut changes = Vec::new();
+    let mut compare = |field: String, from: Option<&Value>, to: Option<&Value>| {
+        if from != to {
+            changes.push(json!({"field": field, "from": from, "to": to}));
+        }
+    };
+    let keys = |one: &Map<String, Value>, two: &Map<String, Value>| -> Vec<String> {
+        one.keys().chain(two.keys().filter(|key| !one.contains_key(*key))).cloned().collect()
+    };
+    for key in keys(&before, &after).into_iter().filter(|key| key != "metadata") {
+        compare(key.clone(), before.get(&key), after.get(&key));
+    }
+    let metadata = |task: &Map<String, Value>| task.get("metadata").and_then(Value::as_object).cloned();
+    let (before, after) = (metadata(&before).unwrap_or_default(), metadata(&after).unwrap_or_default());
+    for key in keys(&before, &after) {
+        compare(format!("metadata.{key}"), before.get(&key), after.get(&key));
+    }
+    Value::Array(changes)
+}
+
 fn shape(updated: &Updated) -> UpdatedShape<'_> {
     let some = |ids: &'_ Vec<TaskId>| !ids.is_empty();
     UpdatedShape {
         task: Shape(&updated.task),
         updated: updated.updated.iter().copied().map(Field::as_str).collect(),
+        changes: changes_as_json(&updated.before, &updated.task),
         status_change: updated.status_change.map(|(from, to)| json!({"from": from.as_str(), "to": to.as_str()})),
         now_ready: Ids(&updated.now_ready),
         open_blockers: some(&updated.open_blockers).then_some(Ids(&updated.open_blockers)),

@@ -1,10 +1,10 @@
 //! `taskyard cancel`
 
 use clap::Args;
-use taskyard::core::TaskId;
+use taskyard::operations::Move;
 
-use super::answers;
-use crate::arguments::{LeaseFlags, parse_id};
+use super::several::move_these;
+use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -12,12 +12,12 @@ use crate::problem::Problem;
 
 /// Give tasks up: they no longer hold anything up
 ///
-/// A task with open parts is given up together with them (--with-parts). It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
+/// All of them in one revision, or none. A task with open parts is given up together with them (--with-parts). It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Cancel {
-    /// The tasks; all of them in one revision, or none
-    #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',', required = true)]
-    ids: Vec<TaskId>,
+    #[command(flatten)]
+    which: WhichTasks,
 
     /// Their open parts with them
     #[arg(long)]
@@ -30,12 +30,10 @@ pub(crate) struct Cancel {
 impl Cancel {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let outcome = match self.with_parts {
-            true => yard.cancel_with_parts(&self.ids)?,
-            false => yard.cancel_together(&self.ids)?,
-        };
-        let updated = outcome.done()?;
-        answers::updated_all("Cancelled", &updated, &yard, output)?;
-        Ok(Exit::Done)
+        let mut ids = self.which.ids(&yard)?;
+        if self.with_parts {
+            ids = yard.with_open_parts(&ids)?;
+        }
+        move_these("Cancelled", &Move::Cancel, (&self.which, &ids), &yard, output)
     }
 }

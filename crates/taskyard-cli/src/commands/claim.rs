@@ -14,30 +14,33 @@ use taskyard::liveness::mark_of;
 use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone, Resuming};
 
 use super::answers::did;
-use crate::arguments::{parse_id, parse_pause};
+use super::claim_several::claim_several;
+use crate::arguments::{WhichTasks, parse_pause};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Ids, Output, expires_at};
 use crate::problem::Problem;
 
-/// Take a task: nobody else gets it while the lease lives
+/// Take tasks: nobody else gets them while the lease lives
+///
+/// Several are taken in one revision, all of them or none.
 ///
 /// The lease lives for its time (an hour, begun anew by whatever the agent does), or with --pid as long as that process runs.
 /// Then the task goes back. The token proves the lease: give it to `done`, `update` or `release` with --token, and a write that
 /// comes too late is refused.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("which").required(true))]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
 pub(crate) struct Claim {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id, group = "which")]
-    id: Option<TaskId>,
+    #[command(flatten)]
+    which: WhichTasks,
 
-    /// What comes next: your own unfinished task, where you have a name of your own (--as), else the best one that is ready
-    #[arg(long, group = "which")]
+    /// What comes next: your own unfinished task, where you have a name of your own (--as), else the best one that is ready; with
+    /// --where only of those of which the query is true
+    #[arg(long, group = "which", conflicts_with = "ids")]
     next: bool,
 
     /// Sleep until there is something to take
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long, requires = "next", conflicts_with = "ids")]
     wait: bool,
 
     /// Sleep no longer than this (`90s`, `10m`)
@@ -86,7 +89,7 @@ struct Won<'a> {
 /// The answer to a claim that was not.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Lost<'a> {
+pub(super) struct Lost<'a> {
     claimed: bool,
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +107,8 @@ struct Lost<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     for_others: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    next_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     task: Option<Shape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     also_held: Option<Ids<'a>>,
@@ -115,7 +120,11 @@ impl Claim {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
         let claim = self.terms(context)?;
-        let outcome = match &self.id {
+        let only = self.which.only_one().filter(|_| !self.which.keep_going);
+        if !self.next && only.is_none() {
+            return claim_several(&self.which, &claim, &yard, context, output);
+        }
+        let outcome = match only {
             Some(id) => yard.claim(id, &claim)?,
             None if self.wait => {
                 let until = self.timeout.map(|timeout| Instant::now() + timeout);
@@ -137,7 +146,7 @@ impl Claim {
                 if !held.is_empty() && !output.is_json() {
                     output.warn(&held_already(yard.actor(), &held))?;
                 }
-                lost(self.id.as_ref(), &refusal, (task.as_deref(), gone, &held), output)
+                lost(only, &refusal, (task.as_deref(), gone, &held), output)
             }
         }
     }
@@ -157,6 +166,7 @@ impl Claim {
             ttl,
             holder,
             resuming: context.resuming(),
+            query: self.which.query()?.filter(|_| self.next).unwrap_or_default(),
             ..operations::Claim::default()
         })
     }
@@ -215,7 +225,7 @@ fn held_already(agent: &AgentName, held: &[TaskId]) -> String {
     )
 }
 
-fn lost(
+pub(super) fn lost(
     id: Option<&TaskId>,
     refusal: &ClaimRefusal,
     (task, gone, held): (Option<&Task>, Option<(Gone, &ListId)>, &[TaskId]),
@@ -235,8 +245,11 @@ fn lost(
         }
         (Some(id), refusal) => format!("task {id} cannot be claimed: {refusal}"),
         (None, ClaimRefusal::AgentBusy { with }) => format!("you are not finished with {}", numbered(with)),
-        (None, ClaimRefusal::NothingReady { for_others: others @ 1.. }) => {
+        (None, ClaimRefusal::NothingReady { for_others: others @ 1.., .. }) => {
             format!("nothing is ready for you: {others} ready for others")
+        }
+        (None, ClaimRefusal::NothingReady { next_at: Some(at), .. }) => {
+            format!("nothing is ready; what is deferred can start {}", output.look().until(*at))
         }
         (None, refusal) => refusal.to_string(),
     };
@@ -253,7 +266,7 @@ fn code(refusal: &ClaimRefusal) -> &'static str {
     refusal.as_str()
 }
 
-fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
+pub(super) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
     let mut lost = Lost {
         claimed: false,
         reason: refusal.as_str(),
@@ -264,6 +277,7 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         busy_with: None,
         assignable_to: None,
         for_others: None,
+        next_at: None,
         task: task.map(Shape),
         also_held: None,
         gone: None,
@@ -281,7 +295,10 @@ fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
         ClaimRefusal::NotAllowed { only_for } => {
             lost.assignable_to = Some(only_for.iter().map(Assignee::to_string).collect());
         }
-        ClaimRefusal::NothingReady { for_others } => lost.for_others = Some(*for_others),
+        ClaimRefusal::NothingReady { for_others, next_at } => {
+            lost.for_others = Some(*for_others);
+            lost.next_at = next_at.map(|at| at.to_string());
+        }
         ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => {}
     }
     lost

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use taskyard::core::dialect::macf::{BadBlock, Block, Kind, stated_parent, take_facts_of_making};
 use taskyard::core::dialect::native::{LARGEST, Shape};
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::{Metadata, TaskId};
+use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, TaskId};
 use taskyard::operations::NewTask;
 
 use super::answers::did;
@@ -79,6 +79,10 @@ impl Create {
                 .hint("add `--kind mission`, or keep them with `--meta repo='\"NAME\"'`"));
         }
         let mut metadata = self.metadata.metadata();
+        if let Some(metadata) = metadata.as_mut() {
+            // A new task has no time that could be taken away.
+            metadata.retain(|key, value| !value.is_null() || ![DUE, DEFER, ESTIMATE].contains(&key.as_str()));
+        }
         let mut block_left = None;
         if kind.is_some() {
             let is_given = Block::find(&description).is_some();

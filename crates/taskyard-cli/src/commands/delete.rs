@@ -2,11 +2,13 @@
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone, numbered};
 
 use super::answers::{did, way_back};
-use crate::arguments::{LeaseFlags, parse_id};
+use super::several::{exit_of, none_is_like_that, refused_as_json, tell_refused};
+use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Ids, Output, Shapes};
@@ -17,10 +19,10 @@ use crate::problem::Problem;
 /// All of them in one revision; `taskyard undo` or `taskyard restore --deleted` brings them back, edges and numbers included. A task that is
 /// missing, because another program removed it, counts as deleted on purpose from then on.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Delete {
-    /// The tasks
-    #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',', required = true)]
-    ids: Vec<TaskId>,
+    #[command(flatten)]
+    which: WhichTasks,
 
     /// Their parts with them; otherwise those become parts of whatever the deleted task was a part of
     #[arg(long)]
@@ -37,26 +39,41 @@ struct Answer<'a> {
     missing: Option<Ids<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lifted: Option<Ids<'a>>,
-    revision: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
 }
 
 impl Delete {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let outcome = match self.with_parts {
-            true => yard.delete_with_parts(&self.ids)?,
-            false => yard.delete(&self.ids)?,
-        };
-        let deleted = outcome.done()?;
-        if output.is_json() {
-            output.document(Answer {
-                tasks: Shapes(&deleted.tasks),
-                missing: (!deleted.missing.is_empty()).then_some(Ids(&deleted.missing)),
-                lifted: (!deleted.lifted.is_empty()).then_some(Ids(&deleted.lifted)),
-                revision: deleted.revision.0,
-            })?;
-            return Ok(Exit::Done);
+        let ids = self.which.ids(&yard)?;
+        if ids.is_empty() {
+            return none_is_like_that(output);
         }
+        let (deleted, refused) = match (self.which.keep_going, self.with_parts) {
+            (false, true) => (Some(yard.delete_with_parts(&ids)?.done()?), Vec::new()),
+            (false, false) => (Some(yard.delete(&ids)?.done()?), Vec::new()),
+            (true, true) => yard.delete_possible_with_parts(&ids)?,
+            (true, false) => yard.delete_possible(&ids)?,
+        };
+        if output.is_json() {
+            let some = |ids: &'_ Vec<TaskId>| !ids.is_empty();
+            let deleted = deleted.as_ref();
+            output.document(Answer {
+                tasks: Shapes(deleted.map_or(&[], |deleted| &deleted.tasks)),
+                missing: deleted.filter(|deleted| some(&deleted.missing)).map(|deleted| Ids(&deleted.missing)),
+                lifted: deleted.filter(|deleted| some(&deleted.lifted)).map(|deleted| Ids(&deleted.lifted)),
+                refused: refused_as_json(&refused),
+                revision: deleted.map(|deleted| deleted.revision.0),
+            })?;
+            return Ok(exit_of(&refused));
+        }
+        let Some(deleted) = deleted else {
+            tell_refused(&refused, output)?;
+            return Ok(exit_of(&refused));
+        };
         for task in &deleted.tasks {
             let mut line = did("Deleted", task);
             if deleted.missing.contains(&task.id) {
@@ -69,6 +86,7 @@ impl Delete {
             output.say(&Line::new().with(Tone::Dim, &format!("  its parts now stand where it stood: {parts}")))?;
         }
         way_back(deleted.revision, output)?;
-        Ok(Exit::Done)
+        tell_refused(&refused, output)?;
+        Ok(exit_of(&refused))
     }
 }

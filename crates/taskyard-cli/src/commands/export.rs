@@ -1,15 +1,17 @@
 //! `taskyard export`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use taskyard::core::dialect::foreign::ExportFormat;
 use taskyard::core::render::{Line, Tone, escaping};
+use taskyard::core::rules::query::FIELDS;
 use taskyard::interchange::{Written, save};
 
 use super::import::{losses_as_json, tasks, warn_of_losses};
+use crate::arguments::query_of;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -25,6 +27,10 @@ pub(crate) struct Export {
     /// The file, or the folder for native, teaching and macf
     path: Option<PathBuf>,
 
+    /// Only tasks of which this is true (see `taskyard list --help`)
+    #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
+    query: Option<String>,
+
     /// What to write
     #[arg(long, value_name = "DIALECT", value_parser = formats())]
     to: ExportFormat,
@@ -35,13 +41,28 @@ fn formats() -> impl TypedValueParser<Value = ExportFormat> {
     words.try_map(|word| word.parse::<ExportFormat>().map_err(|()| format!("`{word}` is no format")))
 }
 
+/// Tells whether what was given for a path was meant for a query: it names a field, no directory, and nothing that is there.
+fn is_query(path: &str, context: &Context) -> bool {
+    let names_field = path.split_once(':').is_some_and(|(field, _)| FIELDS.contains(&field.trim_start_matches('-')));
+    let is_there = || context.directory().is_ok_and(|directory| directory.join(path).exists());
+    names_field && !path.contains('/') && !is_there()
+}
+
 impl Export {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if self.path.is_none() && self.to.is_folder() {
             return Err(Problem::usage("no_path", format!("{} is a folder, which cannot be printed", self.to))
                 .hint(format!("say where: `taskyard export --to {} FOLDER`", self.to)));
         }
-        let exported = context.yard()?.export(self.to)?;
+        if let Some(path) = self.path.as_deref().and_then(Path::to_str).filter(|path| is_query(path, context)) {
+            return Err(Problem::usage(
+                "no_path",
+                format!("`{}` is a query, and here a path is meant", path.escape_debug()),
+            )
+            .hint(format!("choose tasks with `--where {path}`; write ./{path} for a file of that name")));
+        }
+        let query = query_of(self.query.as_slice())?;
+        let exported = context.yard()?.export(self.to, &query)?;
         let path = match &self.path {
             Some(path) => Some(context.directory()?.join(path)),
             None => None,

@@ -4,14 +4,16 @@ use clap::{Args, ValueEnum as _};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use taskyard::Yard;
-use taskyard::core::render::{Board, Line, Tone, client_line, gone_shape, historic_line, historic_mark_line};
+use taskyard::core::render::{
+    Board, Line, Template, Tone, client_line, escaping, gone_shape, historic_line, historic_mark_line,
+};
 use taskyard::core::rules::parts::Progress;
-use taskyard::core::{Status, Task};
-use taskyard::operations::{Filter, Listing};
+use taskyard::core::{Priority, Status, Task, TaskId};
+use taskyard::operations::{Filter, Listing, SortOrder};
 
 use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
 use super::losses::{tell_of_clearing, tell_of_loss};
-use crate::arguments::{ListedState, parse_listed_state};
+use crate::arguments::{ListedState, parse_id, parse_listed_state, query_of};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{LeaseShape, Output, Shapes};
@@ -23,8 +25,16 @@ const COMPLETED_SHOWN: usize = 5;
 /// Show the list: what is in progress, what is pending, what is done
 ///
 /// On a terminal it is a tree of tasks and their parts; in a pipe it is the client's own line for each task.
+///
+/// A query chooses: `status:pending priority:high tag:db not tag:old owner:ana parent:3 ready blocked overdue older:2d changed:1h
+/// "exact words"`, with `or` between alternatives; side by side means all of it. Inside one quoted argument also `-tag:old`, `age>2d`
+/// and brackets.
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// Only tasks of which this is true
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+
     /// Only tasks in this state: pending, in_progress, completed, or blocked (waiting for others); may be given several times
     #[arg(long = "status", value_name = "STATUS", value_parser = parse_listed_state, value_delimiter = ',')]
     states: Vec<ListedState>,
@@ -48,6 +58,26 @@ pub(crate) struct List {
     /// Only tasks with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
+
+    /// Only tasks of this priority: low, medium or high
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<Priority>,
+
+    /// Only the parts of this task
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    parent: Option<TaskId>,
+
+    /// In this order: id, priority, status, subject, owner, due, defer, estimate, age or changed; a `-` before it turns it round
+    #[arg(long, value_name = "KEY", value_delimiter = ',', allow_hyphen_values = true)]
+    sort: Vec<SortOrder>,
+
+    /// No more than so many
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+
+    /// A line of one's own for each task: `{id} {subject} {owner}`
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "style")]
+    format: Option<String>,
 
     /// Everything: internal tasks, and every completed one
     #[arg(long)]
@@ -103,6 +133,8 @@ impl List {
 
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         context.do_without_newer();
+        let template: Option<Template> = self.format.as_deref().map(str::parse).transpose()?;
+        let query = query_of(&self.query)?;
         let yard = context.yard()?;
         let filter = Filter {
             statuses: self.statuses(),
@@ -111,6 +143,12 @@ impl List {
             ready: self.ready,
             blocked: self.blocked,
             tag: self.tag.clone(),
+            priority: self.priority,
+            parent: self.parent.clone(),
+            query,
+            sort: self.sort.clone(),
+            limit: self.limit,
+            with_times: template.as_ref().is_some_and(Template::asks_for_times),
             internal: self.all,
         };
         let listing = yard.list(&filter)?;
@@ -130,6 +168,11 @@ impl List {
             return Ok(Exit::Done);
         }
         if tell_of_loss(listing.gone.as_ref(), &yard, output)? {
+            return Ok(Exit::Done);
+        }
+        if let Some(template) = &template {
+            fill(template, &yard, &listing, output)?;
+            warn_of_defects(&listing.problems, output)?;
             return Ok(Exit::Done);
         }
         let style = self.style(context, output)?;
@@ -157,6 +200,9 @@ impl List {
             if let Some(progress) = listing.progress.get(&task.id) {
                 line.push_str(&format!(" [{progress}]"));
             }
+            if !yard.rules().is_client() && task.is_overdue(listing.now) {
+                line.push_str(" [overdue]");
+            }
             output.line(&Line::plain(&line))?;
         }
         Ok(())
@@ -164,7 +210,8 @@ impl List {
 
     /// Returns how many completed tasks are shown before the others become `+N completed`; none where all were asked for.
     fn completed_after(&self, context: &Context) -> Result<Option<usize>, Problem> {
-        let asked_for_completed = self.all || self.states == [ListedState::Is(Status::Completed)];
+        let is_chosen = !self.sort.is_empty() || self.limit.is_some();
+        let asked_for_completed = self.all || is_chosen || self.states == [ListedState::Is(Status::Completed)];
         let completed_after = context.config()?.completed_after().unwrap_or(COMPLETED_SHOWN);
         Ok((!asked_for_completed).then_some(completed_after))
     }
@@ -239,12 +286,29 @@ impl List {
         if !output.is_terminal() {
             return Ok(Style::Client);
         }
+        // A tree has an order of its own.
+        if !self.sort.is_empty() {
+            return Ok(Style::Flat);
+        }
         let Some((word, layer)) = context.config()?.style() else { return Ok(Style::Tree) };
         Style::from_str(word, true).map_err(|_| {
             Problem::usage("config", format!("`{}`: `{word}` is no style of lists", layer.path.display()))
                 .hint("use tree, flat or client under [display] style")
         })
     }
+}
+
+/// Writes a line of one's own for each task.
+fn fill(template: &Template, yard: &Yard, listing: &Listing, output: &mut Output) -> Result<(), Problem> {
+    for task in &listing.tasks {
+        let text = template.filled(task, yard.list_id().as_str(), listing.times.get(&task.id)) + "\n";
+        // A terminal is not steered by what a title holds; for a program not a byte is changed.
+        match output.is_terminal() {
+            true => output.text(&escaping::many_lines(&text))?,
+            false => output.bytes(text.as_bytes())?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns how far the parts of the tasks shown are, for programs; none where no task shown has parts.

@@ -2,36 +2,36 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use taskyard::core::AgentName;
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::{AgentName, TaskId};
-use taskyard::operations::{Departed, Departure};
+use taskyard::operations::{Departed, Departure, Possible};
 
 use super::answers::did;
 use super::departure_words::{given_back, unassigned_as_json};
-use crate::arguments::{LeaseFlags, parse_agent, parse_id};
+use super::several::{exit_of, none_is_like_that, refused_as_json, tell_refused};
+use crate::arguments::{LeaseFlags, WhichTasks, parse_agent};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Give a task back, or everything an agent has
+/// Give tasks back, or everything an agent has
 ///
-/// It is pending again, and nobody's. With --agent, all that agent's unfinished tasks go back in one revision; `bob` and
+/// They are pending again, and nobody's; all of them in one revision, or none. With --agent, all that agent's unfinished tasks go back in one revision; `bob` and
 /// `bob@team` are one agent.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Release {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id, group = "which")]
-    id: Option<TaskId>,
+    #[command(flatten)]
+    which: WhichTasks,
 
     /// The agent that is gone
     #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent, group = "which")]
     departed: Option<AgentName>,
 
     /// Why it is gone
-    #[arg(long, value_name = "REASON", requires = "departed", conflicts_with = "id", default_value = "shutdown")]
+    #[arg(long, value_name = "REASON", requires = "departed", conflicts_with = "ids", default_value = "shutdown")]
     reason: Reason,
 
     #[command(flatten)]
@@ -54,6 +54,15 @@ struct Answer<'a> {
     revision: Option<u64>,
 }
 
+#[derive(Serialize)]
+struct Answers<'a> {
+    tasks: Vec<Shape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+}
+
 impl Release {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
@@ -64,15 +73,31 @@ impl Release {
             };
             return departed(agent, &yard.depart(agent, departure)?, output);
         }
-        let id = self.id.ok_or_else(|| Problem::usage("usage", "name a task or an agent"))?;
-        let released = yard.release(&id)?.done()?;
+        let ids = self.which.ids(&yard)?;
+        if ids.is_empty() {
+            return none_is_like_that(output);
+        }
+        let Possible { done: released, refused } = match self.which.keep_going {
+            true => yard.release_possible(&ids)?,
+            false => Possible { done: yard.release_together(&ids)?.done()?, refused: Vec::new() },
+        };
         if output.is_json() {
-            let revision = released.revision.map(|revision| revision.0);
-            output.document(Answer { task: Shape(&released.task), revision })?;
-        } else {
+            let revision = released.iter().find_map(|released| released.revision).map(|revision| revision.0);
+            match (self.which.only_one(), released.as_slice()) {
+                (Some(_), [one]) => output.document(Answer { task: Shape(&one.task), revision })?,
+                _ => output.document(Answers {
+                    tasks: released.iter().map(|released| Shape(&released.task)).collect(),
+                    refused: refused_as_json(&refused),
+                    revision,
+                })?,
+            }
+            return Ok(exit_of(&refused));
+        }
+        for released in &released {
             output.say(&did(if released.revision.is_some() { "Released" } else { "Nobody had" }, &released.task))?;
         }
-        Ok(Exit::Done)
+        tell_refused(&refused, output)?;
+        Ok(exit_of(&refused))
     }
 }
 

@@ -1,24 +1,23 @@
 //! `taskyard reopen`
 
 use clap::Args;
-use taskyard::core::TaskId;
-use taskyard::operations::DEFAULT_LEASE;
+use taskyard::operations::{DEFAULT_LEASE, Move};
 
-use super::answers;
-use crate::arguments::{LeaseFlags, parse_id};
+use super::several::make_move;
+use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Put a completed or cancelled task back to pending
+/// Put completed or cancelled tasks back to pending
 ///
-/// Nobody owns it then, so that whoever comes can take it. With --keep-owner its owner goes on, under a new lease.
+/// All of them in one revision, or none. Nobody owns it then, so that whoever comes can take it. With --keep-owner its owner goes on, under a new lease.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Reopen {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    #[command(flatten)]
+    which: WhichTasks,
 
     /// Leave it to its owner, who gets a lease on it
     #[arg(long)]
@@ -31,13 +30,10 @@ pub(crate) struct Reopen {
 impl Reopen {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let outcome = if self.keep_owner {
-            yard.reopen_for_owner(&self.id, context.config()?.lease().unwrap_or(DEFAULT_LEASE))?
-        } else {
-            yard.reopen(&self.id)?
+        let wanted = match self.keep_owner {
+            true => Move::ReopenForOwner(context.config()?.lease().unwrap_or(DEFAULT_LEASE)),
+            false => Move::Reopen,
         };
-        let updated = outcome.done()?;
-        answers::updated("Reopened", &updated, &yard, output)?;
-        Ok(Exit::Done)
+        make_move("Reopened", &wanted, &self.which, &yard, output)
     }
 }

@@ -3,11 +3,13 @@
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use taskyard::core::ListId;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, client_line, cut_text, escaping, task_line};
 use taskyard::operations::{Field, Hit};
 
 use super::losses::{loss_as_json, tell_of_loss};
+use crate::arguments::query_of_words;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -15,12 +17,18 @@ use crate::problem::Problem;
 
 /// Find tasks by words in any of their fields
 ///
-/// Every word must occur somewhere in the task, in any field and any case. The best answers come first.
+/// Every word must occur somewhere in the task, in any field and any case; a word that occurs in no task counts as mistyped, and finds what
+/// is spelt nearly so. What stands in quotes of its own is an exact text, and the rest of the query language narrows the answer:
+/// `taskyard search parser tag:db not status:completed`. The best answers come first.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// The words
-    #[arg(value_name = "WORDS", required = true)]
-    words: Vec<String>,
+    /// The words, and what else is to be true of the tasks
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+
+    /// In all lists of the store
+    #[arg(long)]
+    everywhere: bool,
 
     /// Internal tasks too
     #[arg(long)]
@@ -37,6 +45,8 @@ struct Answer<'a> {
 
 #[derive(Serialize)]
 struct HitShape<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<&'a str>,
     task: &'a str,
     field: &'static str,
     excerpt: &'a str,
@@ -44,16 +54,21 @@ struct HitShape<'a> {
 
 impl Search {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let words = self.words.join(" ");
-        if words.trim().is_empty() {
+        let query = query_of_words(&self.query)?;
+        if query.is_empty() {
             return Err(Problem::usage("no_words", "there are no words to search for"));
         }
         let yard = context.yard()?;
-        let hits = yard.search(&words, self.all)?;
-        let gone = if hits.is_empty() { yard.gone()? } else { None };
+        let hits: Vec<(Option<ListId>, Hit)> = match self.everywhere {
+            true => {
+                yard.search_everywhere(&query, self.all)?.into_iter().map(|(list, hit)| (Some(list), hit)).collect()
+            }
+            false => yard.search(&query, self.all)?.into_iter().map(|hit| (None, hit)).collect(),
+        };
+        let gone = if hits.is_empty() && !self.everywhere { yard.gone()? } else { None };
         if output.is_json() {
             output.document(Answer {
-                tasks: hits.iter().map(|hit| Shape(&hit.task)).collect(),
+                tasks: hits.iter().map(|(_, hit)| Shape(&hit.task)).collect(),
                 hits: hits.iter().map(shape).collect(),
                 gone: loss_as_json(gone.as_ref()),
             })?;
@@ -66,15 +81,19 @@ impl Search {
             output.say(&Line::plain("No tasks found"))?;
         }
         if !output.is_terminal() {
-            let lines: Vec<Line> =
-                hits.iter().map(|hit| Line::plain(&client_line(hit.task.id.as_str(), &hit.task, &[]))).collect();
-            output.lines(&lines)?;
+            for (list, hit) in &hits {
+                let list = list.as_ref().map(|list| format!("{list}: ")).unwrap_or_default();
+                output.line(&Line::plain(&format!("{list}{}", client_line(hit.task.id.as_str(), &hit.task, &[]))))?;
+            }
             return Ok(Exit::Done);
         }
         let look = output.look();
-        let width = hits.iter().map(|hit| hit.task.id.as_str().len() + 1).max().unwrap_or(0);
-        for hit in &hits {
+        let width = hits.iter().map(|(_, hit)| hit.task.id.as_str().len() + 1).max().unwrap_or(0);
+        for (list, hit) in &hits {
             output.line(&task_line("  ", width, &hit.task, &[], &look))?;
+            if let Some(list) = list {
+                output.line(&Line::new().with(Tone::Dim, &format!("      in {list}")))?;
+            }
             if hit.field != Field::Subject {
                 let room = look.width.map_or(120, |columns| columns.saturating_sub(20).max(20));
                 let excerpt = cut_text(&escaping::one_line(&hit.excerpt), room, look.ellipsis());
@@ -85,6 +104,11 @@ impl Search {
     }
 }
 
-fn shape(hit: &Hit) -> HitShape<'_> {
-    HitShape { task: hit.task.id.as_str(), field: hit.field.as_str(), excerpt: &hit.excerpt }
+fn shape((list, hit): &(Option<ListId>, Hit)) -> HitShape<'_> {
+    HitShape {
+        list: list.as_ref().map(ListId::as_str),
+        task: hit.task.id.as_str(),
+        field: hit.field.as_str(),
+        excerpt: &hit.excerpt,
+    }
 }

@@ -1,23 +1,23 @@
 //! `taskyard start`
 
 use clap::Args;
-use taskyard::core::TaskId;
+use taskyard::operations::Move;
 
-use super::answers;
-use crate::arguments::{LeaseFlags, parse_id};
+use super::several::make_move;
+use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Put a task in progress
+/// Put tasks in progress
 ///
-/// Refused while it waits for open tasks; the refusal names them.
+/// All of them in one revision, or none. Refused while one waits for open tasks; the refusal names them.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Start {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    #[command(flatten)]
+    which: WhichTasks,
 
     #[command(flatten)]
     lease: LeaseFlags,
@@ -26,8 +26,6 @@ pub(crate) struct Start {
 impl Start {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
-        let updated = yard.start(&self.id)?.done()?;
-        answers::updated("Started", &updated, &yard, output)?;
-        Ok(Exit::Done)
+        make_move("Started", &Move::Start, &self.which, &yard, output)
     }
 }

@@ -4,6 +4,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::{Board, Line, Tone};
+use taskyard::core::rules::statistics::Estimate;
+use taskyard::core::rules::timing::span_in_words;
 use taskyard::operations;
 
 use super::answers::counts_as_json;
@@ -51,7 +53,13 @@ impl Stats {
         fact("ready", stats.ready.to_string());
         fact("blocked", stats.blocked.to_string());
         fact("cancelled", stats.cancelled.to_string());
+        for (name, count) in
+            [("overdue", stats.overdue), ("deferred", stats.deferred)].into_iter().filter(|(_, count)| *count > 0)
+        {
+            fact(name, count.to_string());
+        }
         fact("edges", stats.edges.to_string());
+        estimates_in_words(&stats.estimates).into_iter().for_each(|(name, value)| fact(name, value));
         if stats.longest_chain.len() > 1 {
             fact("longest chain", chain(&stats.longest_chain, look.arrow()));
         }
@@ -70,6 +78,43 @@ impl Stats {
         output.lines(&lines)?;
         Ok(Exit::Done)
     }
+}
+
+/// So many tasks that took longer than expected are named.
+const NAMED: usize = 8;
+
+/// Compares estimates with the time in progress: of what is completed, of what is open, and which took longer.
+fn estimates_in_words(estimates: &[Estimate]) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    for (name, is_completed) in [("estimated", true), ("estimated", false)] {
+        let of: Vec<&Estimate> = estimates.iter().filter(|estimate| estimate.is_completed == is_completed).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let expected = span_in_words(of.iter().map(|estimate| estimate.expected).sum());
+        let in_progress = span_in_words(of.iter().map(|estimate| estimate.in_progress).sum());
+        let state = if is_completed { "completed" } else { "open" };
+        facts.push((name, format!("{} {state}: {expected} expected, {in_progress} in progress", of.len())));
+    }
+    let over: Vec<&Estimate> = estimates.iter().filter(|estimate| estimate.in_progress > estimate.expected).collect();
+    for Estimate { task, expected, in_progress, .. } in over.iter().take(NAMED) {
+        let (expected, in_progress) = (span_in_words(*expected), span_in_words(*in_progress));
+        facts.push(("took longer", format!("#{task}: {expected} expected, {in_progress} in progress")));
+    }
+    if let more @ 1.. = over.len().saturating_sub(NAMED) {
+        facts.push(("took longer", format!("and {more} more")));
+    }
+    facts
+}
+
+fn estimate_as_json(estimate: &Estimate) -> Value {
+    let Estimate { task, is_completed, expected, in_progress } = estimate;
+    json!({
+        "task": task.as_str(),
+        "completed": is_completed,
+        "estimate": expected.as_secs(),
+        "inProgress": in_progress.as_secs(),
+    })
 }
 
 fn chain(tasks: &[TaskId], arrow: &str) -> String {
@@ -94,6 +139,9 @@ fn shape(stats: &operations::Stats) -> Value {
         "ready": stats.ready,
         "blocked": stats.blocked,
         "cancelled": stats.cancelled,
+        "overdue": stats.overdue,
+        "deferred": stats.deferred,
+        "estimates": stats.estimates.iter().map(estimate_as_json).collect::<Vec<_>>(),
         "unreadable": stats.unreadable,
         "edges": stats.edges,
         "longestChain": stats.longest_chain.iter().map(TaskId::as_str).collect::<Vec<_>>(),

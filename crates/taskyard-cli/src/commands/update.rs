@@ -3,25 +3,25 @@
 use clap::Args;
 use taskyard::core::dialect::macf::Kind;
 use taskyard::core::{Status, TaskId};
-use taskyard::operations::{self, OwnerChange, Patch};
+use taskyard::operations::{self, Move, OwnerChange, Patch, TagChange};
 
-use super::answers;
 use super::create::description;
-use crate::arguments::{LeaseFlags, MetadataFlags, parse_id, parse_status};
+use super::several::make_move;
+use crate::arguments::{LeaseFlags, MetadataFlags, WhichTasks, parse_id, parse_status};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Change any field of a task
+/// Change any field of tasks
 ///
-/// What is not given stays as it is. `--tag` replaces all tags; `--meta KEY=null` takes a key away (`--meta tags=null`,
-/// `--meta parent=null`).
+/// All of them in one revision, or none. What is not given stays as it is; the answer says what changed, from what to what. `--tag` adds,
+/// `--untag` takes away, `--tags` sets; `--meta KEY=null` takes a key away (`--meta parent=null`).
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Update {
-    /// The task
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    #[command(flatten)]
+    which: WhichTasks,
 
     /// The title
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -63,6 +63,14 @@ pub(crate) struct Update {
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     remove_blocked_by: Vec<TaskId>,
 
+    /// A tag it shall no longer have; may be given several times
+    #[arg(long, value_name = "TAG", value_delimiter = ',')]
+    untag: Vec<String>,
+
+    /// The tags it shall have, in place of those it has; none of them with an empty text
+    #[arg(long, value_name = "TAGS", value_delimiter = ',')]
+    tags: Option<Vec<String>>,
+
     #[command(flatten)]
     metadata: MetadataFlags,
 
@@ -71,8 +79,13 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    pub(crate) fn run(mut self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let owner = if self.no_owner { Some(OwnerChange::Clear) } else { self.owner.map(OwnerChange::Set) };
+        let tags = TagChange {
+            set: self.tags.map(|tags| tags.into_iter().filter(|tag| !tag.is_empty()).collect()),
+            add: std::mem::take(&mut self.metadata.tags),
+            remove: self.untag,
+        };
         let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
         let update = operations::Update {
             patch: Patch {
@@ -88,15 +101,15 @@ impl Update {
             remove_blocks: self.remove_blocks,
             remove_blocked_by: self.remove_blocked_by,
             kind,
+            tags,
             lease_for_owner: None,
         };
         if update == operations::Update::default() {
-            return Err(Problem::usage("nothing_given", format!("nothing was given to change in task {}", self.id))
+            let what = self.which.only_one().map_or_else(|| "the tasks".to_owned(), |id| format!("task {id}"));
+            return Err(Problem::usage("nothing_given", format!("nothing was given to change in {what}"))
                 .hint("`taskyard update --help` shows what can be changed"));
         }
         let yard = self.lease.on(context.yard()?);
-        let updated = yard.update(&self.id, update)?.done()?;
-        answers::updated("Updated", &updated, &yard, output)?;
-        Ok(Exit::Done)
+        make_move("Updated", &Move::Update(Box::new(update)), &self.which, &yard, output)
     }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 use taskyard::core::render::{Line, Look, Tone, entry_line, job_line};
-use taskyard::core::{Event, Revision, TaskId, Timestamp};
+use taskyard::core::{Entry, Revision, TaskId, Timestamp};
 use taskyard::leases::Warden;
 use taskyard::notices::Notice;
 use taskyard::stream::{Cursor, Happening, Interest};
 
-use crate::arguments::parse_revision;
+use crate::arguments::{parse_revision, query_of};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{EntryShape, JobShape, Output, when_reader_leaves};
@@ -21,8 +21,15 @@ use crate::problem::Problem;
 /// In a pipe and with --json every line is a JSON object. Changes by other programs are shown too. Who was interrupted goes on
 /// with --since and the last revision of which the line with "last":true has come. That a job of the list has ended is a line of
 /// its own; with --since those come again that nobody has acknowledged.
+///
+/// With a query only changes of tasks are shown of which it is true after the change, or was true of the task that went
+/// (see `taskyard list --help`).
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
+    /// Only changes of tasks of which this is true
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+
     /// Begin with what happened after this revision; with what happens from now on where none is given
     #[arg(long, value_name = "REV", value_parser = parse_revision)]
     since: Option<Revision>,
@@ -48,6 +55,7 @@ struct Notified<'a> {
 
 impl Watch {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let query = query_of(&self.query)?;
         let yard = context.yard()?;
         let since = match self.since {
             Some(revision) => revision,
@@ -80,7 +88,7 @@ impl Watch {
         when_reader_leaves(move || control.stop());
         for happening in stream {
             match happening? {
-                Happening::Commit(event) => tell(&event, output)?,
+                Happening::Commit(event) => tell(&yard.entries_about(&event, &query)?, output)?,
                 Happening::JobEnded(notice) => tell_of_end(&notice, output)?,
                 _ => {}
             }
@@ -89,13 +97,13 @@ impl Watch {
     }
 }
 
-fn tell(event: &Event, output: &mut Output) -> Result<(), Problem> {
-    for (number, entry) in event.entries.iter().enumerate() {
+fn tell(entries: &[Entry], output: &mut Output) -> Result<(), Problem> {
+    for (number, entry) in entries.iter().enumerate() {
         if output.is_terminal() {
             let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
             output.line(&entry_line(entry, &Look { now, ..output.look() }))?;
         } else {
-            output.document(Told { entry: EntryShape(entry), last: number + 1 == event.entries.len() })?;
+            output.document(Told { entry: EntryShape(entry), last: number + 1 == entries.len() })?;
         }
     }
     Ok(output.flush()?)

@@ -21,7 +21,7 @@ use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Work
 use super::departure_words::taken_out;
 use super::losses::{loss_as_json, tell_of_loss};
 use super::work_display::{WorkDisplay, summary};
-use crate::arguments::parse_pause;
+use crate::arguments::{parse_pause, query_of};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
@@ -64,6 +64,10 @@ pub(crate) struct Work {
     /// nothing is ready, until asked to end
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
+
+    /// Only tasks of which this is true (see `taskyard list --help`)
+    #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
+    query: Option<String>,
 
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD", num_args = 1..)]
@@ -177,6 +181,7 @@ impl Work {
             workers,
             limit: config.claim_limit(),
             resuming: context.resuming(),
+            query: query_of(self.query.as_slice())?,
             ttl,
             retries: self.retries,
             waits: self.wait,

@@ -10,3 +10,15 @@ fn a_cancelled_task_no_longer_blocks() {
         .run("show 1 --json")
         .snapshot();
 }
+
+#[test]
+fn several_tasks_are_given_up_and_opened_again_by_range_and_query() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending; 4 in_progress (ana)")
+        .run("cancel 1-2,3")
+        .run("reopen --where status:cancelled")
+        .run("cancel 2 7 --keep-going --json")
+        .run("reopen 2 3")
+        .run("reopen 2-4 9 --keep-going --keep-owner")
+        .snapshot();
+}

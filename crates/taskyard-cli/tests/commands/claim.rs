@@ -244,3 +244,42 @@ fn a_task_with_open_parts_is_no_work_and_its_parts_wait_with_it() {
         .run("claim --next --as ben")
         .snapshot();
 }
+
+#[test]
+fn several_tasks_are_claimed_in_one_revision_or_none_is() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending <- 2; 4 pending (ben); 5 pending")
+        .quietly("update 5 --tag db")
+        .run("claim 1-3 --as ana")
+        .run("claim 1-4 --as ana --json")
+        .run("list")
+        .run("claim 1-4 9 --as ana --keep-going")
+        .run("claim --where tag:db --as ana --json")
+        .run("claim 3 9 --as ana --keep-going --json")
+        .run("claim --where tag:none --as ana")
+        .snapshot();
+}
+
+#[test]
+fn the_next_task_can_be_chosen_from_those_of_a_query() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending")
+        .quietly("update 2 --tag db")
+        .run("claim --next --where tag:db --as ana --quiet")
+        .run("claim --next --where tag:db --as ben")
+        .run("claim --next --where 'tag:' --as ben")
+        .run("claim 1 --next --as ben")
+        .snapshot();
+}
+
+#[test]
+fn whoever_waits_is_woken_at_the_moment_to_which_a_task_is_deferred() {
+    let started = std::time::Instant::now();
+    let mut test = Test::new().quietly("create later --defer 2s");
+    let refused = test.json("claim --next --as ben --json");
+    assert_eq!((&refused["reason"], refused["nextAt"].is_string()), (&"nothing_ready".into(), true));
+    let claimed = test.json("claim --next --wait --timeout 60s --as ana --json");
+    assert_eq!(claimed["task"]["id"], "1", "{claimed}");
+    let waited = started.elapsed();
+    assert!((2..20).contains(&waited.as_secs()), "woken after {waited:?}");
+}

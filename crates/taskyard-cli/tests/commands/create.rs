@@ -73,3 +73,17 @@ fn control_characters_are_shown_and_never_sent() {
         .run("list --store '\u{1b}[31mred'")
         .snapshot();
 }
+
+#[test]
+fn times_are_said_in_the_writers_zone_and_kept_in_utc() {
+    Test::new()
+        .env("TZ", "AAA-2")
+        .quietly("create one --due 2026-11-20 --defer 2026-11-18 --estimate 1h30m")
+        .quietly("create two --due '2026-11-20 17:00' --estimate 2d")
+        .run("show 1 --json")
+        .run("update 2 --due 2026-11-21 --defer none --estimate none")
+        .run("update 2 --due none --json")
+        .run("create three --due soon")
+        .run("create three --estimate 5")
+        .snapshot();
+}

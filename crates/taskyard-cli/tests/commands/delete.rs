@@ -45,3 +45,15 @@ fn parts_stand_where_the_deleted_task_stood_or_go_with_it() {
         .run("list --style tree")
         .snapshot();
 }
+
+#[test]
+fn several_tasks_are_deleted_by_range_and_query() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending; 4 pending; 5 completed")
+        .run("delete 1-2 9")
+        .run("delete 1-2 9 --keep-going")
+        .run("delete 9 --keep-going --json")
+        .run("delete --where status:completed --json")
+        .run("list")
+        .snapshot();
+}

@@ -51,3 +51,44 @@ fn a_task_with_open_parts_is_finished_with_them_or_by_force() {
         .run("done 1 --force")
         .snapshot();
 }
+
+#[test]
+fn several_tasks_are_completed_in_one_revision_or_none_is() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending; 4 pending <- 1,2; 5 pending; 6 pending")
+        .run("done 1-2 --json")
+        .run("done 3 9")
+        .run("done 3 9 5 --keep-going")
+        .run("done 3 9 6 --keep-going --json")
+        .run("undo")
+        .run("done --where 'status:pending not id:4'")
+        .run("done --where status:pending --json")
+        .run("done 9-7")
+        .snapshot();
+}
+
+#[test]
+fn whoever_keeps_going_finishes_parts_before_what_they_are_parts_of() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending; 4 pending; 5 pending (ana)")
+        .quietly("update 2 3 --parent 1")
+        .quietly("update 4 5 --parent 3")
+        .quietly("claim 5 --as ana")
+        .run("done 1 2 3 4 5 --keep-going --as ben")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn what_hooks_forbid_is_left_by_whoever_keeps_going() {
+    Test::new()
+        .file(
+            "home/.config/taskyard/taskyard.toml",
+            "[[hooks.TaskCompleted]]\ncommand = \"grep -q forbidden && exit 2 || exit 0\"\n",
+        )
+        .list("1 pending one; 2 pending forbidden; 3 pending three")
+        .run("done 1-3")
+        .run("done 1-3 --keep-going")
+        .run("list")
+        .snapshot();
+}

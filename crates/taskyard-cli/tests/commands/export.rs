@@ -77,3 +77,15 @@ fn ids_that_cannot_name_a_file_are_told_and_no_task_is_lost() {
     let imported = test.json("import out --from native --json");
     assert_eq!((&imported["counts"]["created"], &imported["lost"]), (&serde_json::json!(3), &serde_json::json!([])));
 }
+
+#[test]
+fn only_what_a_query_chooses_is_written() {
+    Test::new()
+        .list("1 pending one; 2 completed two; 3 pending three")
+        .run("export --to markdown --where status:pending")
+        .run("export --to csv --where 'not status:pending' --json")
+        .run("export --to csv --where 'sttus:pending'")
+        .run("export --to csv tag:db")
+        .run("export --to csv ./tag:db")
+        .snapshot();
+}

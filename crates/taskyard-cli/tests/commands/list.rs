@@ -90,3 +90,68 @@ fn a_parent_shows_how_far_its_parts_are() {
         .run("list --status pending --json")
         .snapshot();
 }
+
+#[test]
+fn a_query_chooses_tasks_from_one_argument_or_several() {
+    Test::new()
+        .list(TASKS)
+        .quietly("update 3 --priority high --tag db,old")
+        .quietly("update 10 --parent 4 --tag db")
+        .run("list status:pending owner:ana")
+        .run("list tag:db not tag:old")
+        .run("list 'tag:db -tag:old'")
+        .run("list -tag:old status:open")
+        .run("list priority:high or owner:ben")
+        .run("list '(tag:old or owner:ana) status:pending'")
+        .run("list parent:4")
+        .run("list --parent 4")
+        .run("list --priority high")
+        .run("list ready")
+        .run("list blocked")
+        .run("list 'Write docs'")
+        .run("list docs Write")
+        .run("list id:2-4 --json")
+        .snapshot();
+}
+
+#[test]
+fn a_query_knows_when_tasks_were_made_and_changed() {
+    Test::new()
+        .list("1 pending; 2 pending")
+        .quietly("update 2 --subject Later")
+        .run("list changed:1h")
+        .run("list older:1h")
+        .run("list 'age<1h'")
+        .run("list 'not changed<1h'")
+        .snapshot();
+}
+
+#[test]
+fn a_mistake_in_a_query_is_marked_with_what_was_meant() {
+    Test::new()
+        .list("1 pending")
+        .run("list status:pending prio:high")
+        .run("list status:pendign --json")
+        .run("list '(tag:a or'")
+        .run("list older:soon")
+        .run("list https://example.org")
+        .run("list --stauts pending")
+        .run("list -x")
+        .run("list --sort prority")
+        .run("list --format '{id} {sbject}'")
+        .snapshot();
+}
+
+#[test]
+fn a_list_can_be_sorted_cut_and_written_by_a_template() {
+    Test::new()
+        .list("1 pending Zebra; 2 pending Ant (ana); 3 completed Bee; 4 in_progress Cat")
+        .quietly("update 3 --priority high")
+        .run("list --sort subject")
+        .run("list --sort -id --limit 2")
+        .run("list --sort priority,-subject -n 3 --json")
+        .run(r"list --format '{id}\t{subject} ({owner}) {priority} {status}' --sort id")
+        .run("list --format '{list}/{id} {metadata.priority}' status:completed")
+        .run("list --sort subject --style flat")
+        .snapshot();
+}

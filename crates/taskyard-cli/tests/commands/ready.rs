@@ -15,3 +15,20 @@ fn the_best_comes_first_with_the_reason() {
 fn nothing_ready_is_said() {
     Test::new().list("1 completed").run("ready").run("ready --json").snapshot();
 }
+
+#[test]
+fn deferred_tasks_are_not_ready_and_overdue_ones_come_first_within_their_priority() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending; 4 pending")
+        .quietly("update 1 --defer 2199-01-01")
+        .quietly("update 3 --due 2001-01-01")
+        .quietly("update 4 --priority high")
+        .run("ready")
+        .run("list --ready")
+        .run("list overdue")
+        .run("list deferred")
+        .run("list --sort due")
+        .run("claim 1 --as ana --quiet")
+        .run("list 'due<1d' --rules client")
+        .snapshot();
+}

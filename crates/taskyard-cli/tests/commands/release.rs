@@ -41,3 +41,15 @@ fn people_are_told_in_their_words_what_came_back() {
         .on_terminal(40, "release --agent eve", "")
         .snapshot();
 }
+
+#[test]
+fn several_tasks_are_given_back_in_one_revision_or_none_is() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 completed; 4 pending")
+        .quietly("claim 1 2 --as ana")
+        .run("release 1 3 --as ana")
+        .run("release 1-3 --keep-going --as ana")
+        .run("release --where owner:ana --json")
+        .run("release 1 4 --json")
+        .snapshot();
+}

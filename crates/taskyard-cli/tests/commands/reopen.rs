@@ -58,3 +58,8 @@ fn reopening_frees_a_task_in_client_rules_and_other_stores_too() {
         }
     }
 }
+
+#[test]
+fn of_several_one_that_is_open_already_is_left_as_it_is() {
+    Test::new().list("1 completed; 2 pending").run("reopen 1 2").run("reopen --where ''").snapshot();
+}

@@ -13,3 +13,32 @@ fn every_word_must_occur_somewhere() {
         .run("search ' '")
         .snapshot();
 }
+
+#[test]
+fn mistyped_words_find_what_was_meant_and_the_query_language_narrows_it() {
+    Test::new()
+        .quietly("create 'Deploy the website' --tag ops")
+        .quietly("create 'Write the parser' -d 'A parser for deployments'")
+        .run("search deplyo websiet")
+        .run("search deploy")
+        .run("search deploy tag:ops")
+        .run("search deploy not tag:ops")
+        .run("search 'the parser'")
+        .run(r#"search '"the parser"'"#)
+        .run("search tag:ops --json")
+        .run("search deploy tga:ops")
+        .snapshot();
+}
+
+#[test]
+fn all_lists_can_be_searched() {
+    Test::new()
+        .quietly("create 'Deploy here'")
+        .quietly("create 'Deploy there' --list other")
+        .quietly("create 'Test there' --list other")
+        .run("search deploy --everywhere")
+        .run("search depolyed --everywhere")
+        .run("search deplyo --everywhere --json")
+        .run("search deplyo")
+        .snapshot();
+}

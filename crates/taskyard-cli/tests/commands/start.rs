@@ -19,3 +19,15 @@ fn a_blocked_task_is_refused_and_the_blockers_are_named() {
 fn in_the_clients_rules_a_blocked_task_starts() {
     Test::new().list("1 pending; 2 pending <- 1").run("start 2 --rules client").snapshot();
 }
+
+#[test]
+fn several_tasks_start_in_one_revision_or_none_does() {
+    Test::new()
+        .list("1 pending; 2 pending <- 1; 3 pending; 4 pending <- 3; 5 completed")
+        .run("start 1 2 3")
+        .run("list")
+        .run("start 1-4 --keep-going")
+        .run("start --where ready")
+        .run("history --json --since 1")
+        .snapshot();
+}

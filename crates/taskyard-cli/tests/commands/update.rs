@@ -57,3 +57,33 @@ fn a_parent_is_another_task_that_is_there_and_closes_no_circle() {
         .run("update 1 --meta parent='\"1\"' --rules client")
         .snapshot();
 }
+
+#[test]
+fn tags_are_added_taken_away_and_set_and_the_answer_says_from_what_to_what() {
+    Test::new()
+        .list("1 pending; 2 pending")
+        .run("update 1 --tag a --tag b")
+        .run("update 1 --tag c --untag a")
+        .run("update 1 --tag c")
+        .run("update 1 --tags x,y --json")
+        .run("update 1 --tags ''")
+        .run("update 1 --priority high --owner ana --subject 'A new title' --add-blocked-by 2")
+        .run("update 1 --priority low --no-owner --json")
+        .snapshot();
+}
+
+#[test]
+fn several_tasks_change_in_one_revision_or_none_does() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 completed; 4 pending")
+        .run("update 1-2 4 --priority high --tag db")
+        .run("history --json --since 1")
+        .run("update 1 9 --tag late")
+        .run("update 1 9 2 --tag late --keep-going")
+        .run("update --where 'tag:late -id:1' --untag late --json")
+        .run("update --where tag:nothing --tag x")
+        .run("update --where 'tag:' --tag x")
+        .run("update 1 --where ready --tag x")
+        .run("update --tag x")
+        .snapshot();
+}

@@ -43,3 +43,24 @@ fn a_reader_that_goes_away_ends_it() {
     drop(lines);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn only_changes_of_what_a_query_chooses_are_shown() {
+    let test = Test::new().quietly("create one --tag db").quietly("create two").quietly("done 1-2");
+    for (query, expected) in [
+        (&["tag:db"][..], &[("1", "create"), ("1", "update")][..]),
+        (&["status:completed two"], &[("2", "update")]),
+        (&["not", "tag:db", "ready"], &[]),
+    ] {
+        let arguments: Vec<&str> = ["--since", "0"].iter().chain(query).copied().collect();
+        let (mut child, mut lines) = watching(&test, &arguments);
+        for (task, op) in expected {
+            let line = lines.next().unwrap();
+            assert_eq!((line["task"].as_str(), line["op"].as_str()), (Some(*task), Some(*op)), "{query:?}");
+            assert_eq!(line["last"], true);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(lines.next().is_none(), "{query:?}");
+    }
+}

@@ -60,3 +60,28 @@ fn tasks_for_others_are_left_to_them() {
         .run("work --quiet --role review -- true")
         .snapshot();
 }
+
+#[test]
+fn only_what_a_query_chooses_is_worked_on() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending")
+        .quietly("update 1 3 --tag db")
+        .run("work --where tag:db --json -- true")
+        .run("list")
+        .run("work --where tga:db -- true")
+        .snapshot();
+}
+
+#[test]
+fn work_that_waits_begins_a_deferred_task_at_its_moment() {
+    let test = Test::new().quietly("create later --defer 2s");
+    let started = std::time::Instant::now();
+    // The command ends the worker that runs it, whose process this shell becomes.
+    let line = "exec \"$0\" work --wait --quiet -- kill -INT $$";
+    let ended = test.command("/bin/sh").args(["-c", line, env!("CARGO_BIN_EXE_taskyard")]).output().unwrap();
+    let waited = started.elapsed();
+    assert!(waited.as_secs() < 30, "woken after {waited:?}: {ended:?}");
+    let mut test = test;
+    let entries = test.json("history 1 --json");
+    assert_eq!(entries["entries"][1]["op"], "claim", "{entries}");
+}

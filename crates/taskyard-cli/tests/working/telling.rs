@@ -6,7 +6,7 @@ use std::time::Duration;
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId};
 use taskyard::jobs::{JobPlace, JobSettings, Jobs};
-use taskyard::operations::Resuming;
+use taskyard::operations::{Query, Resuming};
 use taskyard::process::Stop;
 use taskyard::store::MemoryStore;
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
@@ -44,6 +44,7 @@ fn order(line: &str) -> Order {
         workers: vec![Worker { name: AgentName::new("bob").unwrap(), roles: Vec::new() }],
         limit: None,
         resuming: Resuming::All,
+        query: Query::default(),
         ttl: Duration::from_secs(60),
         retries: 1,
         waits: false,

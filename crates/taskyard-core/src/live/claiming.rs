@@ -40,10 +40,15 @@ impl LiveList {
             if ready.is_for_some && !may_take(&task, &claimant.agent, &claimant.roles) {
                 for_others += 1;
             } else if !is_passed_over(&task) {
-                let why = why(&task, ready.chain, ready.unblocks);
+                let why = why(&task, ready.chain, ready.unblocks, self.now);
                 candidates.push(Candidate { task: ready.id, why, is_resumed: false });
             }
         }
-        if candidates.is_empty() { Err(ClaimRefusal::NothingReady { for_others }) } else { Ok(candidates) }
+        if candidates.is_empty() {
+            let may_take = |task: &Task| may_take(task, &claimant.agent, &claimant.roles);
+            let next_at = self.next_start(|task| may_take(task) && !is_passed_over(task));
+            return Err(ClaimRefusal::NothingReady { for_others, next_at });
+        }
+        Ok(candidates)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::record::{Facts, Key, Record, Slot};
 use crate::dialect::native::Unreadable;
-use crate::{Event, Image, Rules, Status, Task, TaskId};
+use crate::{Event, Image, Rules, Status, Task, TaskId, Timestamp};
 
 /// A list in memory.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ pub struct LiveList {
     counts: [usize; 3],
     /// What can start, best first.
     pub(super) ready: BTreeSet<super::readiness::Rank>,
+    /// The moments at which tasks are judged otherwise than before.
+    pub(super) moments: BTreeSet<(Timestamp, Slot)>,
+    /// The moment at which it was last judged.
+    pub(super) now: Timestamp,
     /// What has to be judged again before anybody asks.
     pub(super) unjudged: Unjudged,
     /// Whether open tasks wait for each other in a circle.
@@ -46,6 +50,8 @@ impl LiveList {
             length: 0,
             counts: [0; 3],
             ready: BTreeSet::new(),
+            moments: BTreeSet::new(),
+            now: Timestamp(i64::MIN),
             unjudged: Unjudged { all: true, ..Unjudged::default() },
             has_circle: false,
         }
@@ -79,7 +85,7 @@ impl LiveList {
             }
         }
         let parent = if self.rules.is_client() { None } else { task.parent().map(|id| self.slot(Key::of(&id))) };
-        self.replace(slot, Some(Facts::of(task, image, blocked_by, parent)));
+        self.replace(slot, Some(Facts::of(task, image, blocked_by, parent, self.rules)));
     }
 
     /// Takes in a commit: what it left of each task it changed. What cannot be read any more is as if it were not there.
@@ -225,6 +231,10 @@ impl LiveList {
         self.note_unjudged(slot, facts.as_ref());
         let before = std::mem::replace(&mut self.records[slot as usize].facts, facts);
         let after = self.records[slot as usize].facts.as_ref();
+        for moment in before.iter().flat_map(Facts::moments) {
+            self.moments.remove(&(moment, slot));
+        }
+        self.moments.extend(after.iter().flat_map(|facts| facts.moments()).map(|moment| (moment, slot)));
         let counted =
             |facts: Option<&Facts>| facts.filter(|facts| !facts.is_internal).map(|facts| facts.status as usize);
         let owner =

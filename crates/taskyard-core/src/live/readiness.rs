@@ -2,17 +2,25 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::ops::Bound;
 
 use super::list::LiveList;
 use super::record::{Facts, Key, Slot};
-use crate::{Priority, Status, TaskId};
+use crate::{Priority, Status, Task, TaskId, Timestamp};
 
-/// Where a task stands among those that can start: by priority, then by the longest chain behind it, then by number.
+/// Where a task stands among those that can start: by priority, what is overdue first, then by the longest chain behind it, then by number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     priority: Reverse<Priority>,
+    is_overdue: Reverse<bool>,
     chain: Reverse<u32>,
     key: Key,
+}
+
+impl Rank {
+    fn of((priority, is_overdue, chain): (Priority, bool, u32), key: Key) -> Self {
+        Self { priority: Reverse(priority), is_overdue: Reverse(is_overdue), chain: Reverse(chain), key }
+    }
 }
 
 /// A task that can start.
@@ -29,14 +37,52 @@ pub struct ReadyTask {
 }
 
 impl LiveList {
-    /// Judges again whatever may have changed since this was last called. Until then readiness and chains are as they were.
-    pub fn judge(&mut self) {
+    /// Judges again whatever may have changed since this was last called, given the present moment. Until then readiness and chains are as
+    /// they were.
+    pub fn judge(&mut self, now: Timestamp) {
         let mut again: HashSet<Slot> = self.judge_chains().into_iter().collect();
         again.extend(std::mem::take(&mut self.unjudged.readiness));
+        again.extend(self.pass_moments(now));
         self.unjudged.all = false;
         for slot in again {
             self.judge_readiness(slot);
         }
+    }
+
+    /// Moves the present on, or back where a clock was set, and returns the tasks that are judged otherwise because of it. Parts are deferred with
+    /// what they are parts of.
+    fn pass_moments(&mut self, now: Timestamp) -> HashSet<Slot> {
+        let before = std::mem::replace(&mut self.now, now);
+        let (from, to) = (before.min(now), before.max(now));
+        let passed = (Bound::Excluded((from, Slot::MAX)), Bound::Included((to, Slot::MAX)));
+        let mut pending: Vec<Slot> = self.moments.range(passed).map(|(_, slot)| *slot).collect();
+        let mut again = HashSet::new();
+        while let Some(slot) = pending.pop() {
+            if again.insert(slot) {
+                pending.extend(&self.records[slot as usize].parts);
+            }
+        }
+        again
+    }
+
+    /// Returns the first moment after the present at which a task can start that waits for that alone and is wanted.
+    pub(super) fn next_start(&self, is_wanted: impl Fn(&Task) -> bool) -> Option<Timestamp> {
+        let later = (Bound::Excluded((self.now, Slot::MAX)), Bound::Unbounded);
+        self.moments.range(later).find_map(|(moment, slot)| {
+            let mut pending = vec![*slot];
+            let mut met = HashSet::new();
+            while let Some(next) = pending.pop() {
+                if !met.insert(next) {
+                    continue;
+                }
+                let starts_then = self.deferred(next) == Some(*moment) && self.waits_for_time_alone(next);
+                if starts_then && self.task(&self.id(next)).is_some_and(|task| is_wanted(&task)) {
+                    return Some(*moment);
+                }
+                pending.extend(&self.records[next as usize].parts);
+            }
+            None
+        })
     }
 
     /// Returns what can start, best first, as it was last judged.
@@ -75,27 +121,40 @@ impl LiveList {
     /// Takes a task out of those that can start.
     pub(super) fn unready(&mut self, slot: Slot) {
         let record = &mut self.records[slot as usize];
-        if let Some((priority, chain)) = record.ranked.take() {
-            self.ready.remove(&Rank { priority: Reverse(priority), chain: Reverse(chain), key: record.key.clone() });
+        if let Some(ranked) = record.ranked.take() {
+            self.ready.remove(&Rank::of(ranked, record.key.clone()));
         }
     }
 
     fn judge_readiness(&mut self, slot: Slot) {
         let can_start = self.can_start(slot);
         let record = &self.records[slot as usize];
-        let ranked = record.facts.as_ref().filter(|_| can_start).map(|facts| (facts.priority, record.chain));
+        let is_overdue = |facts: &Facts| facts.due.is_some_and(|due| due < self.now);
+        let ranked = record.facts.as_ref().filter(|_| can_start);
+        let ranked = ranked.map(|facts| (facts.priority, is_overdue(facts), record.chain));
         if record.ranked == ranked {
             return;
         }
         self.unready(slot);
         let record = &mut self.records[slot as usize];
         record.ranked = ranked;
-        if let Some((priority, chain)) = ranked {
-            self.ready.insert(Rank { priority: Reverse(priority), chain: Reverse(chain), key: record.key.clone() });
+        if let Some(ranked) = ranked {
+            self.ready.insert(Rank::of(ranked, record.key.clone()));
         }
     }
 
     fn can_start(&self, slot: Slot) -> bool {
+        self.waits_for_time_alone(slot) && self.deferred(slot).is_none_or(|defer| defer <= self.now)
+    }
+
+    /// Returns the moment to which a task, or an open one that it is a part of, is deferred.
+    fn deferred(&self, slot: Slot) -> Option<Timestamp> {
+        let above = self.ancestors(slot);
+        let all = std::iter::once(&slot).chain(&above);
+        all.filter_map(|slot| self.records[*slot as usize].facts.as_ref()?.defer).max()
+    }
+
+    fn waits_for_time_alone(&self, slot: Slot) -> bool {
         let is_free = |facts: &Facts| facts.status == Status::Pending && facts.owner.is_none() && !facts.is_internal;
         self.records[slot as usize].facts.as_ref().is_some_and(is_free)
             && self.blockers(slot).next().is_none()
@@ -172,14 +231,15 @@ mod tests {
     use crate::dialect::native;
     use crate::rules::listing::{OpenTasks, count};
     use crate::rules::readiness::rank;
-    use crate::{Rules, Status, Task, TaskId};
+    use crate::{Rules, Status, Task, TaskId, Timestamp};
 
     /// One change of a list of a dozen tasks.
     #[derive(Clone, Debug)]
     enum Change {
         Put(Box<Task>),
         Remove(TaskId),
-        Judge,
+        /// Time passes, or is set back, by so many milliseconds.
+        Judge(i64),
     }
 
     fn id() -> impl Strategy<Value = TaskId> {
@@ -192,8 +252,10 @@ mod tests {
         let priority = prop_oneof![Just("low"), Just("medium"), Just("high")];
         let owner = prop::option::weighted(0.2, prop_oneof![Just("ana"), Just("ben@team"), Just("")]);
         let parent = prop::option::weighted(0.3, id());
-        (id(), status, priority, owner, prop::collection::vec(id(), 0..3), parent, prop::bool::weighted(0.1)).prop_map(
-            |(id, status, priority, owner, blocked_by, parent, is_internal)| {
+        let moment = || prop::option::weighted(0.3, 0..100_i64);
+        let times = (moment(), moment());
+        (id(), status, priority, owner, prop::collection::vec(id(), 0..3), parent, prop::bool::weighted(0.1), times)
+            .prop_map(|(id, status, priority, owner, blocked_by, parent, is_internal, (due, defer))| {
                 let mut metadata = json!({ "priority": priority });
                 if let Some(parent) = parent {
                     metadata["parent"] = json!(parent.as_str());
@@ -201,29 +263,35 @@ mod tests {
                 if is_internal {
                     metadata["_internal"] = json!(true);
                 }
+                for (key, moment) in [("due", due), ("defer", defer)] {
+                    if let Some(moment) = moment {
+                        metadata[key] = json!(Timestamp(moment).to_string());
+                    }
+                }
                 let (owner, metadata) = (owner.map(str::to_owned), metadata.as_object().cloned());
                 Task { status, owner, blocked_by, metadata, ..Task::new(id, "x") }
-            },
-        )
+            })
     }
 
     fn change() -> impl Strategy<Value = Change> {
         prop_oneof![
             6 => task().prop_map(|task| Change::Put(Box::new(task))),
             2 => id().prop_map(Change::Remove),
-            3 => Just(Change::Judge),
+            3 => (-10..30_i64).prop_map(Change::Judge),
         ]
     }
 
-    fn assert_as_ruled(live: &LiveList, tasks: &[Task], rules: Rules) {
+    fn assert_as_ruled(live: &LiveList, tasks: &[Task], now: Timestamp, rules: Rules) {
         assert_eq!(live.tasks(), tasks);
         assert_eq!((live.len(), live.counts()), (tasks.len(), count(tasks)));
-        let ranked = rank(tasks, None, rules);
+        let ranked = rank(tasks, None, now, rules);
         let expected: Vec<_> = ranked.iter().map(|task| (&task.task.id, task.chain, task.unblocks.len())).collect();
         let found: Vec<_> = live.ready().collect();
         let found: Vec<_> = found.iter().map(|task| (&task.id, task.chain, task.unblocks)).collect();
         assert_eq!(found, expected);
         let open = OpenTasks::of(tasks, rules);
+        let next = tasks.iter().filter_map(|task| open.starts_at(task, now)).min();
+        assert_eq!(live.next_start(|_| true), next);
         for task in tasks {
             let sorted = |mut ids: Vec<TaskId>| {
                 ids.sort();
@@ -246,7 +314,8 @@ mod tests {
     fn play(changes: Vec<Change>, rules: Rules) {
         let mut live = LiveList::new(rules);
         let mut tasks: Vec<Task> = Vec::new();
-        for change in changes.into_iter().chain([Change::Judge]) {
+        let mut now = Timestamp(0);
+        for change in changes.into_iter().chain([Change::Judge(0)]) {
             match change {
                 Change::Put(task) => {
                     tasks.retain(|other| other.id != task.id);
@@ -258,9 +327,10 @@ mod tests {
                     tasks.retain(|other| other.id != id);
                     live.remove(&id);
                 }
-                Change::Judge => {
-                    live.judge();
-                    assert_as_ruled(&live, &tasks, rules);
+                Change::Judge(passed) => {
+                    now = Timestamp((now.0 + passed).max(0));
+                    live.judge(now);
+                    assert_as_ruled(&live, &tasks, now, rules);
                 }
             }
         }

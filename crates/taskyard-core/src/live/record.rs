@@ -1,6 +1,6 @@
 //! What is remembered of one task.
 
-use crate::{Image, Priority, Status, Task, TaskId};
+use crate::{Image, Priority, Rules, Status, Task, TaskId, Timestamp};
 
 /// Where a task stands in the memory of its list.
 pub(super) type Slot = u32;
@@ -37,7 +37,7 @@ pub(super) struct Record {
     /// How many open tasks stand in the longest chain behind it.
     pub(super) chain: u32,
     /// What it is ranked by among those that can start; none where it cannot.
-    pub(super) ranked: Option<(Priority, u32)>,
+    pub(super) ranked: Option<(Priority, bool, u32)>,
 }
 
 /// What decides where a task stands.
@@ -50,6 +50,9 @@ pub(super) struct Facts {
     /// Whether it says who may take it.
     pub(super) is_for_some: bool,
     pub(super) owner: Option<Box<str>>,
+    /// When it is due, and the moment to which it is deferred; to the client there is neither.
+    pub(super) due: Option<Timestamp>,
+    pub(super) defer: Option<Timestamp>,
     /// The tasks this one waits for, each once.
     pub(super) blocked_by: Box<[Slot]>,
     pub(super) parent: Option<Slot>,
@@ -85,8 +88,14 @@ impl Record {
 }
 
 impl Facts {
+    /// Returns the moments at which it is judged otherwise than before: it may start, or is overdue.
+    pub(super) fn moments(&self) -> impl Iterator<Item = Timestamp> {
+        self.defer.into_iter().chain(self.due.map(|due| Timestamp(due.0.saturating_add(1))))
+    }
+
     /// Takes the facts from a task, its neighbours being in these slots.
-    pub(super) fn of(task: &Task, image: Image, blocked_by: Vec<Slot>, parent: Option<Slot>) -> Self {
+    pub(super) fn of(task: &Task, image: Image, blocked_by: Vec<Slot>, parent: Option<Slot>, rules: Rules) -> Self {
+        let times = !rules.is_client() && task.status.is_open();
         Self {
             image,
             status: task.status,
@@ -94,6 +103,8 @@ impl Facts {
             is_internal: task.is_internal(),
             is_for_some: !task.assignable_to().is_empty(),
             owner: task.owner().map(Into::into),
+            due: times.then(|| task.due()).flatten(),
+            defer: times.then(|| task.defer()).flatten(),
             blocked_by: blocked_by.into_boxed_slice(),
             parent,
         }

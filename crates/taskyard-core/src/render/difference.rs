@@ -35,7 +35,8 @@ pub fn difference(id: &TaskId, before: &Image, after: &Image) -> Vec<Change> {
     }
 }
 
-fn between(before: &Task, after: &Task) -> Vec<Change> {
+/// Returns what changed between two states of one task, field by field.
+pub(super) fn between(before: &Task, after: &Task) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut compare = |field: &str, from: Option<String>, to: Option<String>| {
         if from != to {

@@ -140,6 +140,7 @@ fn remarks(task: &Task, waits: &str, look: &Look) -> Line {
     if let Some(owner) = task.owner() {
         line.push(Tone::Owner, &format!(" ({owner})"));
     }
+    line.append(times(task, look));
     if task.is_cancelled() {
         line.push(Tone::Dim, " cancelled");
     }
@@ -149,6 +150,21 @@ fn remarks(task: &Task, waits: &str, look: &Look) -> Line {
     if !waits.is_empty() {
         line.push(Tone::Dim, look.either(" ‹ ", " < "));
         line.push(Tone::Blocked, waits);
+    }
+    line
+}
+
+/// Returns when an open task is due and when it may start, where the present is known.
+fn times(task: &Task, look: &Look) -> Line {
+    let mut line = Line::new();
+    let Some(now) = look.now.filter(|_| task.status.is_open()) else { return line };
+    match task.due() {
+        Some(due) if due < now => line.push(Tone::Error, &format!(" overdue {}", look.time(due))),
+        Some(due) => line.push(Tone::Dim, &format!(" due {}", look.until(due))),
+        None => {}
+    }
+    if let Some(defer) = task.defer().filter(|_| task.is_deferred(now)) {
+        line.push(Tone::Dim, &format!(" deferred, ready {}", look.until(defer)));
     }
     line
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::dialect::macf::Block;
 use crate::rules::leasing::LeaseState;
 use crate::rules::notes::{notes_of, read_note};
-use crate::{Entry, Job, Lease, Task, Timestamp};
+use crate::rules::timing::span_in_words;
+use crate::{ESTIMATE, Entry, Job, Lease, Task, Timestamp};
 
 use super::entry_lines::did;
 use super::job_line::job_line;
@@ -69,7 +70,9 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
         facts.push(("id".into(), Line::new().with(Tone::Warning, &text)));
     }
     for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
-        facts.push((key.as_str().into(), Line::plain(&value_in_words(value))));
+        let estimate = task.estimate().filter(|_| key == ESTIMATE).map(span_in_words);
+        let words = estimate.unwrap_or_else(|| value_in_words(value));
+        facts.push((key.as_str().into(), Line::plain(&words)));
     }
     facts.extend(facts_of_block(task).map(|(key, line)| (key.into(), line)));
     for (key, value) in &task.extra {

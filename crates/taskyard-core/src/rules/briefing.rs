@@ -3,7 +3,7 @@
 use super::listing::{OpenTasks, count, is_blocked};
 use super::readiness::{Ranked, rank};
 use super::vanishing::Gone;
-use crate::{Rules, Status, Task};
+use crate::{Rules, Status, Task, Timestamp};
 
 /// How many tasks that can start are named.
 const BEST: usize = 3;
@@ -33,14 +33,14 @@ impl Brief {
 }
 
 /// Sums a list up.
-pub fn brief(tasks: &[Task], rules: Rules) -> Brief {
+pub fn brief(tasks: &[Task], now: Timestamp, rules: Rules) -> Brief {
     let open = OpenTasks::of(tasks, rules);
     let visible = || tasks.iter().filter(|task| !task.is_internal());
     Brief {
         counts: count(tasks),
         in_progress: visible().filter(|task| task.status == Status::InProgress).cloned().collect(),
-        best: rank(tasks, Some(BEST), rules),
-        ready: visible().filter(|task| open.can_start(task, &open.blockers(task))).count(),
+        best: rank(tasks, Some(BEST), now, rules),
+        ready: visible().filter(|task| open.is_ready(task, now)).count(),
         blocked: visible().filter(|task| is_blocked(task, &open.blockers(task))).count(),
         gone: None,
     }
@@ -49,7 +49,7 @@ pub fn brief(tasks: &[Task], rules: Rules) -> Brief {
 #[cfg(test)]
 mod tests {
     use super::brief;
-    use crate::{Rules, Status, Task, TaskId};
+    use crate::{Rules, Status, Task, TaskId, Timestamp};
 
     #[test]
     fn a_list_is_summed_up() {
@@ -66,7 +66,7 @@ mod tests {
         ];
         tasks.extend((5..10).map(|number| task(number, Status::Pending, &[])));
         tasks[3].metadata = serde_json::json!({"_internal": true}).as_object().cloned();
-        let brief = brief(&tasks, Rules::Strict);
+        let brief = brief(&tasks, Timestamp(0), Rules::Strict);
         assert_eq!((brief.counts, brief.open(), brief.ready, brief.blocked), ([6, 1, 1], 7, 5, 1));
         assert_eq!(brief.in_progress.len(), 1);
         let best: Vec<&str> = brief.best.iter().map(|ranked| ranked.task.id.as_str()).collect();

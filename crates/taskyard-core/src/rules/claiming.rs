@@ -93,6 +93,8 @@ pub enum ClaimRefusal {
     NothingReady {
         /// How many tasks could start but are for others.
         for_others: usize,
+        /// When the first of those can start that wait for their moment alone.
+        next_at: Option<Timestamp>,
     },
 }
 
@@ -212,6 +214,7 @@ pub fn candidates(
     tasks: &[Task],
     claimant: &Claimant,
     passed_over: &HashSet<TaskId>,
+    now: Timestamp,
     rules: Rules,
 ) -> Result<Vec<Candidate>, ClaimRefusal> {
     let open = OpenTasks::of(tasks, rules);
@@ -223,13 +226,16 @@ pub fn candidates(
             && open.parts(task).is_empty()
     };
     let mut candidates = resumed_first(held(tasks, &claimant.agent, rules).filter(is_resumed).collect());
-    let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) = rank(tasks, None, rules)
+    let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) = rank(tasks, None, now, rules)
         .into_iter()
         .partition(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
     let wanted = fitting.into_iter().filter(|ranked| !passed_over.contains(&ranked.task.id));
     candidates.extend(wanted.map(|ranked| Candidate { task: ranked.task.id, why: ranked.why, is_resumed: false }));
     if candidates.is_empty() {
-        return Err(ClaimRefusal::NothingReady { for_others: for_others.len() });
+        let may_take = |task: &&Task| may_take(task, &claimant.agent, &claimant.roles);
+        let is_wanted = |task: &&Task| !passed_over.contains(&task.id) && may_take(task);
+        let next_at = tasks.iter().filter(is_wanted).filter_map(|task| open.starts_at(task, now)).min();
+        return Err(ClaimRefusal::NothingReady { for_others: for_others.len(), next_at });
     }
     Ok(candidates)
 }
@@ -258,7 +264,7 @@ mod tests {
 
     use super::{ClaimRefusal, Claimant, Resumes, candidates, judge_claim, judge_load, judge_start};
     use crate::rules::refusal::Refusal;
-    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
+    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId, Timestamp};
 
     const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
 
@@ -344,20 +350,22 @@ mod tests {
         ];
         let order = |passed_over: &[u64]| {
             let passed_over: HashSet<TaskId> = passed_over.iter().copied().map(TaskId::number).collect();
-            let found = candidates(&tasks, &ana(), &passed_over, Rules::Strict).unwrap();
+            let found = candidates(&tasks, &ana(), &passed_over, Timestamp(0), Rules::Strict).unwrap();
             found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
         };
         assert_eq!(order(&[]), [3, 2, 1, 5]);
         assert_eq!(order(&[3]), [2, 1, 5]);
         let unnamed = |tasks_left: &[u64]| {
             let resumes = Resumes::Only(tasks_left.iter().copied().map(TaskId::number).collect());
-            let found = candidates(&tasks, &Claimant { resumes, ..ana() }, &HashSet::new(), Rules::Strict).unwrap();
+            let found =
+                candidates(&tasks, &Claimant { resumes, ..ana() }, &HashSet::new(), Timestamp(0), Rules::Strict)
+                    .unwrap();
             found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
         };
         assert_eq!(unnamed(&[]), [1, 5], "a name nobody gave is no reason to go on with anything");
         assert_eq!(unnamed(&[3]), [3, 1, 5]);
-        let nothing = candidates(&tasks[3..4], &ana(), &HashSet::new(), Rules::Strict);
-        assert_eq!(nothing, Err(ClaimRefusal::NothingReady { for_others: 1 }));
+        let nothing = candidates(&tasks[3..4], &ana(), &HashSet::new(), Timestamp(0), Rules::Strict);
+        assert_eq!(nothing, Err(ClaimRefusal::NothingReady { for_others: 1, next_at: None }));
     }
 
     #[test]
@@ -369,7 +377,7 @@ mod tests {
             with(task(4, "ben", Status::InProgress), json!({ "parent": "3" })),
         ];
         let order = |tasks: &[Task], rules| {
-            let found = candidates(tasks, &ana(), &HashSet::new(), rules).unwrap();
+            let found = candidates(tasks, &ana(), &HashSet::new(), Timestamp(0), rules).unwrap();
             found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
         };
         assert_eq!(order(&tasks, Rules::Strict), [2]);

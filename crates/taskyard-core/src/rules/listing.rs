@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::ordering::{sort_as_the_client, sort_for_display};
 use super::parts::{OpenParts, Progress, progress};
 use super::places::Places;
-use crate::{ClientVersion, Rules, Status, Task, TaskId};
+use super::query::{ListSurroundings, Query, SortOrder, Surroundings as _, Times};
+use crate::{ClientVersion, Priority, Rules, Status, Task, TaskId, Timestamp};
 
 /// Which tasks are wanted; everything visible where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,18 @@ pub struct Filter {
     pub blocked: bool,
     /// Only tasks with this tag.
     pub tag: Option<String>,
+    /// Only tasks of this priority; those that state none are of medium priority.
+    pub priority: Option<Priority>,
+    /// Only parts of this task.
+    pub parent: Option<TaskId>,
+    /// Only tasks of which this is true.
+    pub query: Query,
+    /// In this order; in display order where nothing is said.
+    pub sort: Vec<SortOrder>,
+    /// No more than so many, the first of them.
+    pub limit: Option<usize>,
+    /// With when they were made and last changed.
+    pub with_times: bool,
     /// Internal tasks too.
     pub internal: bool,
 }
@@ -37,24 +50,32 @@ pub struct Selection {
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
     /// How far the parts are of each task of the whole list that has some.
     pub progress: HashMap<TaskId, Progress>,
+    /// When chosen tasks were made and last changed, where that was asked for and is known.
+    pub times: HashMap<TaskId, Times>,
 }
 
-/// Chooses from the tasks of a list.
-pub fn select(mut tasks: Vec<Task>, filter: &Filter, rules: Rules) -> Selection {
+impl Filter {
+    /// Tells whether the answer depends on when tasks were made or changed, which only the journal knows.
+    pub fn asks_for_times(&self) -> bool {
+        self.with_times || self.query.asks_for_times() || self.sort.iter().any(|order| order.key.asks_for_times())
+    }
+}
+
+/// Chooses from the tasks of a list, given that list as queries see it.
+pub fn select(mut tasks: Vec<Task>, filter: &Filter, around: &ListSurroundings, rules: Rules) -> Selection {
     let counts = count(&tasks);
-    let open = OpenTasks::of(&tasks, rules);
     let progress = progress(&tasks, rules);
-    let mut blockers = HashMap::new();
-    tasks.retain(|task| {
-        let waits_for = open.blockers(task);
-        let wanted = is_wanted(task, filter, &waits_for, &open);
-        if wanted && !waits_for.is_empty() {
-            blockers.insert(task.id.clone(), waits_for);
-        }
-        wanted
-    });
+    tasks.retain(|task| is_wanted(task, filter, around));
     sort_for_display(&mut tasks);
-    Selection { tasks, counts, blockers, progress }
+    if !filter.sort.is_empty() {
+        SortOrder::sort(&filter.sort, &mut tasks, around);
+    }
+    tasks.truncate(filter.limit.unwrap_or(usize::MAX));
+    let waits_for = |task: &Task| Some((task.id.clone(), around.blockers(task))).filter(|(_, ids)| !ids.is_empty());
+    let blockers = tasks.iter().filter_map(waits_for).collect();
+    let times = tasks.iter().filter(|_| filter.with_times);
+    let times = times.filter_map(|task| Some((task.id.clone(), around.times(task)?))).collect();
+    Selection { tasks, counts, blockers, progress, times }
 }
 
 /// Returns how many tasks are pending, in progress and completed, internal ones left out.
@@ -72,6 +93,8 @@ pub struct OpenTasks {
     places: Places,
     /// What parts mean; none where no task is a part of another, and to the client, which knows no parts.
     parts: Option<OpenParts>,
+    /// Whether tasks can be deferred; to the client they start at any time.
+    minds_time: bool,
 }
 
 impl OpenTasks {
@@ -79,7 +102,7 @@ impl OpenTasks {
     pub fn of(tasks: &[Task], rules: Rules) -> Self {
         let places = Places::of(tasks, |task| task.status.is_open());
         let parts = if rules.is_client() { None } else { OpenParts::of(tasks, &places) };
-        Self { places, parts }
+        Self { places, parts, minds_time: !rules.is_client() }
     }
 
     /// Returns the open tasks that a task waits for, and those that hold it up because the task it is a part of waits for them. One
@@ -94,18 +117,50 @@ impl OpenTasks {
         blockers
     }
 
+    /// Tells whether a task waits for others, without naming them.
+    pub fn has_blockers(&self, task: &Task) -> bool {
+        task.blocked_by.iter().any(|id| self.places.contains(id))
+            || !self.of_parts(task, OpenParts::blockers).is_empty()
+    }
+
     /// Returns the open parts of an open task.
     pub fn parts(&self, task: &Task) -> &[TaskId] {
         self.of_parts(task, OpenParts::parts)
     }
 
-    /// Tells whether a task can start now: pending, nobody's, not internal, nothing open before it, and no part of it open.
-    pub fn can_start(&self, task: &Task, open_blockers: &[TaskId]) -> bool {
+    /// Tells whether a task can start now: pending, nobody's, not internal, nothing open before it, no part of it open, and not
+    /// deferred.
+    pub fn can_start(&self, task: &Task, open_blockers: &[TaskId], now: Timestamp) -> bool {
+        open_blockers.is_empty() && self.is_ready(task, now)
+    }
+
+    /// Tells whether a task can start now, whose blockers nobody has looked for yet.
+    pub fn is_ready(&self, task: &Task, now: Timestamp) -> bool {
+        self.waits_for_time_alone(task) && self.deferred(task).is_none_or(|defer| defer <= now)
+    }
+
+    /// Returns when a task can start that only waits for that moment; none for one that can start now or waits for something else.
+    pub fn starts_at(&self, task: &Task, now: Timestamp) -> Option<Timestamp> {
+        let later = self.deferred(task).filter(|defer| *defer > now)?;
+        self.waits_for_time_alone(task).then_some(later)
+    }
+
+    fn waits_for_time_alone(&self, task: &Task) -> bool {
         task.status == Status::Pending
             && task.owner().is_none()
             && !task.is_internal()
-            && open_blockers.is_empty()
+            && !self.has_blockers(task)
             && self.parts(task).is_empty()
+    }
+
+    /// Returns the moment to which a task, or one that it is a part of, is deferred.
+    fn deferred(&self, task: &Task) -> Option<Timestamp> {
+        if !self.minds_time {
+            return None;
+        }
+        let parts = self.parts.as_ref();
+        let above = parts.and_then(|parts| parts.deferred(self.places.get(&task.id)?));
+        task.defer().max(above)
     }
 
     fn of_parts(&self, task: &Task, wanted: fn(&OpenParts, usize) -> &[TaskId]) -> &[TaskId] {
@@ -152,26 +207,30 @@ pub fn as_the_client_lists(tasks: Vec<Task>, version: ClientVersion) -> Vec<Clie
     visible.into_iter().map(line).collect()
 }
 
-fn has_wanted_state(task: &Task, filter: &Filter, open_blockers: &[TaskId]) -> bool {
+fn has_wanted_state(task: &Task, filter: &Filter, around: &ListSurroundings) -> bool {
     let is_any_wanted = filter.statuses.is_empty() && !filter.or_blocked;
-    is_any_wanted || filter.statuses.contains(&task.status) || (filter.or_blocked && is_blocked(task, open_blockers))
+    is_any_wanted || filter.statuses.contains(&task.status) || (filter.or_blocked && around.is_blocked(task))
 }
 
-fn is_wanted(task: &Task, filter: &Filter, open_blockers: &[TaskId], open: &OpenTasks) -> bool {
+fn is_wanted(task: &Task, filter: &Filter, around: &ListSurroundings) -> bool {
     (filter.internal || !task.is_internal())
-        && has_wanted_state(task, filter, open_blockers)
+        && has_wanted_state(task, filter, around)
         && filter.owner.as_deref().is_none_or(|owner| task.owner() == Some(owner))
         && filter.tag.as_deref().is_none_or(|wanted| task.tags().any(|tag| tag == wanted))
-        && (!filter.ready || open.can_start(task, open_blockers))
-        && (!filter.blocked || is_blocked(task, open_blockers))
+        && filter.priority.is_none_or(|priority| task.priority() == priority)
+        && filter.parent.as_ref().is_none_or(|parent| task.parent().is_some_and(|other| other == *parent))
+        && (!filter.ready || around.is_ready(task))
+        && (!filter.blocked || around.is_blocked(task))
+        && filter.query.is_true_of(task, around)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Filter, as_the_client_lists, select};
-    use crate::{ClientVersion, Rules, Status, Task, TaskId};
+    use super::{Filter, Selection, as_the_client_lists, select};
+    use crate::rules::query::ListSurroundings;
+    use crate::{ClientVersion, Rules, Status, Task, TaskId, Timestamp};
 
     fn id(number: u64) -> TaskId {
         TaskId::number(number)
@@ -197,13 +256,18 @@ mod tests {
         ]
     }
 
+    fn chosen_of(filter: &Filter) -> Selection {
+        let around = ListSurroundings::of(&list(), Timestamp(0), Rules::Strict);
+        select(list(), filter, &around, Rules::Strict)
+    }
+
     fn chosen(filter: &Filter) -> Vec<u64> {
-        select(list(), filter, Rules::Strict).tasks.iter().filter_map(|task| task.id.as_number()).collect()
+        chosen_of(filter).tasks.iter().filter_map(|task| task.id.as_number()).collect()
     }
 
     #[test]
     fn everything_visible_is_shown_in_display_order() {
-        let selection = select(list(), &Filter::default(), Rules::Strict);
+        let selection = chosen_of(&Filter::default());
         assert_eq!(selection.tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["2", "3", "4", "1", "6"]);
         assert_eq!(selection.counts, [2, 1, 2]);
         assert_eq!(selection.blockers[&id(4)], [id(2)]);
@@ -220,6 +284,8 @@ mod tests {
         assert_eq!(chosen(&Filter { or_blocked: true, ..none() }), [4]);
         assert_eq!(chosen(&Filter { statuses: vec![Status::Completed], or_blocked: true, ..none() }), [4, 1, 6]);
         assert_eq!(chosen(&Filter { tag: Some("late".into()), ..none() }), [6]);
+        assert_eq!(chosen(&Filter { query: "tag:late or owner:ana".parse().unwrap(), ..none() }), [2, 6]);
+        assert_eq!(chosen(&Filter { sort: vec!["-id".parse().unwrap()], limit: Some(3), ..none() }), [6, 4, 3]);
         assert_eq!(chosen(&Filter { internal: true, ..none() }), [2, 3, 4, 5, 1, 6]);
         assert_eq!(chosen(&Filter { internal: true, ready: true, ..none() }), [3]);
         assert_eq!(chosen(&Filter { ready: true, blocked: true, ..none() }), [0; 0]);
@@ -227,7 +293,7 @@ mod tests {
 
     #[test]
     fn blockers_are_told_only_of_tasks_that_are_shown() {
-        let selection = select(list(), &Filter { ready: true, ..Filter::default() }, Rules::Strict);
+        let selection = chosen_of(&Filter { ready: true, ..Filter::default() });
         assert!(selection.blockers.is_empty());
     }
 

@@ -63,7 +63,9 @@ pub mod unfinished;
 pub mod vanishing;
 pub mod verifying;
 
+mod deferring;
 mod import_circles;
+mod near_words;
 mod places;
 
 #[cfg(test)]

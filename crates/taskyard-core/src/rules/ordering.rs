@@ -29,13 +29,16 @@ const fn rank(status: Status) -> u8 {
 /// Where an id stands among others: numbers rise, and other names come after them in the order they are given in, which is the store's.
 /// So it is only for sorts that keep the order of equals.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub enum Place {
+    /// A number.
     Number(u64),
+    /// Another name.
     Name,
 }
 
 impl Place {
-    pub(super) fn of(id: &TaskId) -> Self {
+    /// Returns the place of an id.
+    pub fn of(id: &TaskId) -> Self {
         id.as_number().map_or(Self::Name, Self::Number)
     }
 }

@@ -5,9 +5,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use super::deferring::deferred_above;
 use super::places::Places;
 use crate::dialect::macf::{set_parent, with_marks};
-use crate::{Rules, Task, TaskId};
+use crate::{Rules, Task, TaskId, Timestamp};
 
 /// Which task each task of a list is a part of, by their places.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ pub(super) struct OpenParts {
     parts: Vec<Vec<TaskId>>,
     /// For each task, the open tasks that those wait for which it is a part of.
     blockers: Vec<Vec<TaskId>>,
+    /// For each task, the last moment to which open tasks are deferred that it is a part of.
+    deferred: Vec<Option<Timestamp>>,
 }
 
 impl OpenParts {
@@ -95,8 +98,8 @@ impl OpenParts {
                 parts[above].push(task.id.clone());
             }
         }
-        let blockers = inherited(tasks, &tree, open);
-        Some(Self { parts, blockers })
+        let (blockers, deferred) = (inherited(tasks, &tree, open), deferred_above(tasks, &tree));
+        Some(Self { parts, blockers, deferred })
     }
 
     /// Returns the open parts of the task at this place.
@@ -107,6 +110,11 @@ impl OpenParts {
     /// Returns the open tasks that those wait for which the task at this place is a part of.
     pub(super) fn blockers(&self, place: usize) -> &[TaskId] {
         &self.blockers[place]
+    }
+
+    /// Returns the last moment to which those are deferred which the task at this place is a part of.
+    pub(super) fn deferred(&self, place: usize) -> Option<Timestamp> {
+        self.deferred[place]
     }
 }
 

@@ -216,6 +216,33 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// Returns the task with which it was not done, where it is about one.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Self::NoSuchTask { task }
+            | Self::TaskExists { task }
+            | Self::Unreadable { task, .. }
+            | Self::EdgeToItself { task }
+            | Self::PartOfItself { task }
+            | Self::Blocked { task, .. }
+            | Self::OpenParts { task, .. }
+            | Self::Leased { task, .. }
+            | Self::StaleToken { task, .. }
+            | Self::AlreadyCompleted { task }
+            | Self::ChangedSince { task, .. }
+            | Self::NotRemoved { task }
+            | Self::NotMissing { task, .. }
+            | Self::AgentBusy { task, .. }
+            | Self::HookBlocked { task, .. }
+            | Self::CheckFailed { task, .. }
+            | Self::NoSuchCheck { task, .. }
+            | Self::UntrustedCheck { task, .. } => Some(task),
+            _ => None,
+        }
+    }
+}
+
 fn hook_forbids(event: HookEvent, task: &TaskId) -> String {
     match event {
         event @ HookEvent::TaskCreated => format!("a {event} hook blocks this task; it would have been {task}"),

@@ -1,11 +1,15 @@
-//! Which tasks answer to words, and how well.
+//! Which tasks answer to a query, and how well.
+//!
+//! A word that occurs in no task was mistyped: whatever is spelt nearly so is found in its place.
 
 use std::cmp::Reverse;
 
 use serde_json::Value;
 
+use super::near_words::NearWords;
 use super::ordering::Place;
 use super::patching::Field;
+use super::query::{Needle, Query, Surroundings};
 use crate::dialect::macf::plain;
 use crate::{Task, TaskId};
 
@@ -15,7 +19,7 @@ const EXCERPT: usize = 80;
 /// How many of them stand before the word that was found.
 const BEFORE: usize = 24;
 
-/// A task in which every word was found.
+/// A task in which everything was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The task.
@@ -24,45 +28,107 @@ pub struct Hit {
     pub field: Field,
     /// The part of that field around the first word found in it.
     pub excerpt: String,
+    /// How well the task answers; more is better.
+    pub score: u32,
 }
 
-/// Returns the tasks in which every word occurs somewhere, in any case, best first: by where the words are, then by number.
-pub fn search(tasks: Vec<Task>, words: &str) -> Vec<Hit> {
-    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    if words.is_empty() {
-        return Vec::new();
+/// A search: what is asked for, and which of its words nobody wrote, so that they may be mistyped.
+#[derive(Debug)]
+pub struct Search<'a> {
+    query: &'a Query,
+    words: Vec<Word<'a>>,
+}
+
+/// A word that is searched for.
+#[derive(Debug)]
+struct Word<'a> {
+    needle: &'a Needle,
+    /// Whether it occurs in a task that was looked at.
+    occurs: bool,
+    /// What finds words that it may have been meant for.
+    near: Option<NearWords>,
+}
+
+impl<'a> Search<'a> {
+    /// Begins a search.
+    pub fn new(query: &'a Query) -> Self {
+        let word = |needle: &'a Needle| Word { needle, occurs: false, near: None };
+        Self { query, words: query.texts().into_iter().map(word).collect() }
     }
-    let found = tasks.into_iter().filter_map(|task| {
-        let (score, field, excerpt) = answer(&task, &words)?;
-        Some(((Reverse(score), Place::of(&task.id)), Hit { task, field, excerpt }))
-    });
-    let mut found: Vec<_> = found.collect();
-    found.sort_by(|(one, _), (two, _)| one.cmp(two));
-    found.into_iter().map(|(_, hit)| hit).collect()
-}
 
-/// Weighs a task; none where a word is nowhere in it.
-fn answer(task: &Task, words: &[String]) -> Option<(u32, Field, String)> {
-    let fields = texts(task);
-    let lowered: Vec<String> = fields.iter().map(|(_, text)| text.to_lowercase()).collect();
-    let mut scores = vec![0; fields.len()];
-    let mut total = 0;
-    for word in words {
-        let mut best = if names(&task.id, word) { 100 } else { 0 };
-        for (place, (field, _)) in fields.iter().enumerate() {
-            let score = weight(*field) * closeness(&lowered[place], word);
-            scores[place] += score;
-            best = best.max(score);
+    /// Looks which words occur in tasks. Those that occur in none of all that are shown to it count as mistyped.
+    pub fn look_at(&mut self, tasks: &[Task]) {
+        for word in self.words.iter_mut().filter(|word| !word.occurs) {
+            word.occurs = tasks.iter().any(|task| word.needle.is_in_task(task));
         }
-        if best == 0 {
+    }
+
+    /// Returns the tasks that answer, the best first: by where the words are, then by number.
+    pub fn hits(&mut self, tasks: Vec<Task>, around: &impl Surroundings) -> Vec<Hit> {
+        for word in self.words.iter_mut().filter(|word| !word.occurs && word.near.is_none()) {
+            word.near = NearWords::to(word.needle.as_str());
+        }
+        let mut hits: Vec<Hit> = tasks.into_iter().filter_map(|task| self.hit(task, around)).collect();
+        hits.sort_by_cached_key(|hit| (Reverse(hit.score), Place::of(&hit.task.id)));
+        hits
+    }
+
+    fn hit(&mut self, task: Task, around: &impl Surroundings) -> Option<Hit> {
+        let fields = texts(&task);
+        let lowered: Vec<String> = fields.iter().map(|(_, text)| text.to_lowercase()).collect();
+        let mut scores = vec![0; fields.len()];
+        let mut found: Vec<(&Needle, String)> = Vec::new();
+        let mut total = 0;
+        for word in &mut self.words {
+            let needle = word.needle.as_str();
+            let mut best = if names(&task.id, needle) { (100 * EXACT, needle.to_owned()) } else { (0, String::new()) };
+            for (place, (field, _)) in fields.iter().enumerate() {
+                let (closeness, as_written) = word.closeness(&lowered[place]);
+                let score = weight(*field) * closeness;
+                scores[place] += score;
+                if score > best.0 {
+                    best = (score, as_written);
+                }
+            }
+            if best.0 > 0 {
+                found.push((word.needle, best.1));
+                total += best.0;
+            }
+        }
+        let finds = |needle: &Needle| found.iter().any(|(other, _)| *other == needle);
+        // A word that must not occur is never taken for another.
+        let mut finds = |needle: &Needle| finds(needle) || needle.is_in_task(&task);
+        if !self.query.is_true_with(&task, around, &mut finds) {
             return None;
         }
-        total += best;
+        let best = (0..fields.len()).max_by_key(|place| (scores[*place], Reverse(*place)))?;
+        let (field, text) = &fields[best];
+        let first = found.iter().map(|(_, word)| word.as_str()).find(|word| lowered[best].contains(word)).unwrap_or("");
+        let excerpt = excerpt(text, first);
+        Some(Hit { field: *field, excerpt, score: total, task })
     }
-    let best = (0..fields.len()).max_by_key(|place| (scores[*place], Reverse(*place)))?;
-    let (field, text) = &fields[best];
-    let first = words.iter().find(|word| lowered[best].contains(word.as_str())).map_or("", String::as_str);
-    Some((total, *field, excerpt(text, first)))
+}
+
+/// What a word that occurs counts more than one that was mistyped.
+const EXACT: u32 = 4;
+
+impl Word<'_> {
+    /// Weighs how a lowered text answers, and returns the word it answers with.
+    fn closeness(&mut self, text: &str) -> (u32, String) {
+        let word = self.needle.as_str();
+        match (closeness(text, word), &mut self.near) {
+            (exact @ 1.., _) => (exact * EXACT, word.to_owned()),
+            (0, Some(near)) => near.best_in(text).unwrap_or_default(),
+            (0, None) => (0, String::new()),
+        }
+    }
+}
+
+/// Returns the tasks that answer to a query, the best first.
+pub fn search(tasks: Vec<Task>, query: &Query, around: &impl Surroundings) -> Vec<Hit> {
+    let mut search = Search::new(query);
+    search.look_at(&tasks);
+    search.hits(tasks, around)
 }
 
 /// Returns everything there is to find in a task, field by field, the subject first.
@@ -178,16 +244,22 @@ fn find_in_any_case(line: &[char], word: &str) -> Option<usize> {
 mod tests {
     use serde_json::json;
 
-    use super::search;
+    use super::{Hit, search};
     use crate::rules::patching::Field;
-    use crate::{Task, TaskId};
+    use crate::rules::query::ListSurroundings;
+    use crate::{Rules, Task, TaskId, Timestamp};
 
     fn task(number: u64, subject: &str, description: &str) -> Task {
         Task { description: description.to_owned(), ..Task::new(TaskId::number(number), subject) }
     }
 
+    fn hits(tasks: &[Task], words: &str) -> Vec<Hit> {
+        let around = ListSurroundings::of(tasks, Timestamp(0), Rules::Strict);
+        search(tasks.to_vec(), &words.parse().unwrap(), &around)
+    }
+
     fn found(tasks: &[Task], words: &str) -> Vec<String> {
-        search(tasks.to_vec(), words).iter().map(|hit| hit.task.id.to_string()).collect()
+        hits(tasks, words).iter().map(|hit| hit.task.id.to_string()).collect()
     }
 
     #[test]
@@ -196,7 +268,8 @@ mod tests {
         assert_eq!(found(&tasks, "write json"), ["1"]);
         assert_eq!(found(&tasks, "WRITE"), ["1", "2"]);
         assert_eq!(found(&tasks, "write yaml"), [""; 0]);
-        assert_eq!(found(&tasks, "  "), [""; 0]);
+        assert_eq!(found(&tasks, "write -json"), ["2"]);
+        assert_eq!(found(&tasks, "yaml or docs"), ["2"]);
     }
 
     #[test]
@@ -212,7 +285,7 @@ mod tests {
         tasks[1].metadata =
             json!({ "tags": ["urgent"], "deep": { "note": "Überfällig", "n": 4.5 } }).as_object().cloned();
         assert_eq!(found(&tasks, "ana"), ["1"]);
-        let hits = search(tasks.to_vec(), "überfällig");
+        let hits = hits(&tasks, "überfällig");
         assert_eq!(
             (hits[0].field, hits[0].excerpt.as_str()),
             (Field::Metadata, "tags urgent deep note: Überfällig n: 4.5")
@@ -223,9 +296,28 @@ mod tests {
     #[test]
     fn the_excerpt_is_cut_around_the_word() {
         let long = format!("{} needle {}", "hay ".repeat(40), "straw ".repeat(40));
-        let hits = search(vec![task(1, "x", &long)], "NEEDLE");
+        let hits = hits(&[task(1, "x", &long)], "NEEDLE");
         assert!(hits[0].excerpt.starts_with('…') && hits[0].excerpt.ends_with('…'));
         assert!(hits[0].excerpt.contains("needle"));
         assert_eq!(hits[0].excerpt.chars().count(), 82);
+    }
+
+    #[test]
+    fn a_word_that_nobody_wrote_finds_what_is_spelt_nearly_so() {
+        let tasks = [task(1, "Deploy the website", ""), task(2, "Write", "a parser for JSON"), task(3, "Employ", "")];
+        for typed in ["deplyo", "deply", "dploy", "deeploy", "deploi", "Websiet"] {
+            assert_eq!(found(&tasks, typed), ["1"], "{typed}");
+        }
+        assert_eq!(found(&tasks, "prser jsno"), ["2"]);
+        assert_eq!(hits(&tasks, "prser")[0].excerpt, "a parser for JSON");
+        assert_eq!(found(&tasks, "xyzzy"), [""; 0]);
+        assert_eq!(found(&tasks, "-deplyo"), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn a_word_that_somebody_wrote_is_taken_for_no_other() {
+        let tasks = [task(1, "Fill in the form", ""), task(2, "Read from disk", "")];
+        assert_eq!(found(&tasks, "form"), ["1"]);
+        assert_eq!(found(&tasks[1..], "form"), ["2"]);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::chains::Chains;
 use super::listing::{OpenTasks, count, is_blocked};
 use super::vanishing::Gone;
-use crate::{Priority, Revision, Rules, Task, TaskId};
+use crate::{Priority, Revision, Rules, Task, TaskId, Timestamp};
 
 /// A list in numbers. Internal tasks are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,12 @@ pub struct Stats {
     pub counts: [usize; 3],
     /// How many can start now.
     pub ready: usize,
+    /// How many open tasks are overdue.
+    pub overdue: usize,
+    /// How many open tasks are deferred.
+    pub deferred: usize,
+    /// What tasks were expected to take, and how long they have been in progress, by number.
+    pub estimates: Vec<Estimate>,
     /// How many open tasks wait for others.
     pub blocked: usize,
     /// How many of the completed were cancelled.
@@ -37,8 +44,21 @@ pub struct Stats {
     pub gone: Option<Gone>,
 }
 
+/// How long a task was expected to take, and how long it has been in progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The task.
+    pub task: TaskId,
+    /// Whether it is completed.
+    pub is_completed: bool,
+    /// How long it was expected to take.
+    pub expected: Duration,
+    /// How long it has been in progress, by what the journal knows.
+    pub in_progress: Duration,
+}
+
 /// Counts the tasks of a list.
-pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision, rules: Rules) -> Stats {
+pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision, now: Timestamp, rules: Rules) -> Stats {
     let open = OpenTasks::of(tasks, rules);
     let mut stats = Stats { counts: count(tasks), unreadable, revision, ..Stats::default() };
     let mut owners: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
@@ -46,8 +66,10 @@ pub fn tally(tasks: &[Task], unreadable: usize, revision: Revision, rules: Rules
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
     for task in tasks.iter().filter(|task| !task.is_internal()) {
         let waits_for = open.blockers(task);
-        stats.ready += usize::from(open.can_start(task, &waits_for));
+        stats.ready += usize::from(open.can_start(task, &waits_for, now));
         stats.blocked += usize::from(is_blocked(task, &waits_for));
+        stats.overdue += usize::from(task.is_overdue(now));
+        stats.deferred += usize::from(task.is_deferred(now));
         stats.cancelled += usize::from(task.is_cancelled());
         stats.edges += task.blocked_by.len();
         if let Some(owner) = task.owner() {
@@ -73,7 +95,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::tally;
-    use crate::{Revision, Rules, Status, Task, TaskId};
+    use crate::{Revision, Rules, Status, Task, TaskId, Timestamp};
 
     fn task(number: u64, status: Status, blocked_by: &[u64], metadata: &Value) -> Task {
         Task {
@@ -94,7 +116,7 @@ mod tests {
             task(5, Status::Pending, &[], &json!({ "_internal": 1, "tags": ["b"] })),
         ];
         tasks[3].owner = Some("ana".into());
-        let stats = tally(&tasks, 2, Revision(7), Rules::Strict);
+        let stats = tally(&tasks, 2, Revision(7), Timestamp(0), Rules::Strict);
         assert_eq!((stats.counts, stats.ready, stats.blocked, stats.cancelled), ([2, 1, 1], 1, 2, 1));
         assert_eq!(stats.owners, [("ana".to_owned(), [0, 1, 0])]);
         assert_eq!(stats.priorities, [("high".to_owned(), 1), ("low".to_owned(), 1)]);

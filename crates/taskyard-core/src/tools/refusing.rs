@@ -6,7 +6,7 @@ use crate::rules::gate::System;
 use crate::rules::hooking::HookEvent;
 use crate::rules::readiness::rank;
 use crate::rules::refusal::{Refusal, as_its_parent};
-use crate::{AgentName, Rules, Status, Task, TaskId};
+use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
 
 /// What a refusal is explained with.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,8 @@ pub struct Surroundings<'a> {
     pub agent: &'a AgentName,
     /// What the agent declares itself to be.
     pub roles: &'a [String],
+    /// The present moment.
+    pub now: Timestamp,
     /// The rules in force.
     pub rules: Rules,
     /// What the tools that are offered are called.
@@ -66,7 +68,7 @@ const LONGEST_CIRCLE: usize = 12;
 impl Surroundings<'_> {
     /// Returns a sentence that names what this agent could take, best first.
     pub(super) fn instead(&self) -> String {
-        let ready = rank(self.tasks, None, self.rules).into_iter().map(|ranked| ranked.task);
+        let ready = rank(self.tasks, None, self.now, self.rules).into_iter().map(|ranked| ranked.task);
         let offered: Vec<String> = ready
             .filter(|task| may_take(task, self.agent, self.roles))
             .take(OFFERED)
@@ -232,6 +234,7 @@ mod tests {
                 tasks: &tasks,
                 agent: &agent,
                 roles: &[],
+                now: Timestamp(0),
                 rules: Rules::Strict,
                 words: Words::of(System::Tasks),
             },

@@ -165,7 +165,7 @@ pub fn lost(id: Option<&TaskId>, refusal: &ClaimRefusal, task: Option<&Task>, ar
             "Not claimed: your plan has to be approved first. Send it with SendMessage (to \"{lead}\", message \
              {{\"type\":\"plan_approval_request\",\"plan\":\"...\"}}) and wait for the answer in your inbox."
         ),
-        ClaimRefusal::NothingReady { for_others } => nothing_ready(*for_others, around),
+        ClaimRefusal::NothingReady { for_others, .. } => nothing_ready(*for_others, around),
     };
     let structured = structured(refusal, task);
     match refusal {
@@ -204,7 +204,7 @@ fn structured(refusal: &ClaimRefusal, task: Option<&Task>) -> Value {
         ClaimRefusal::NotAllowed { only_for } => {
             Some(("assignableTo", only_for.iter().map(Assignee::to_string).collect()))
         }
-        ClaimRefusal::NothingReady { for_others } => Some(("forOthers", json!(for_others))),
+        ClaimRefusal::NothingReady { for_others, .. } => Some(("forOthers", json!(for_others))),
         ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => None,
     };
     told.extend(more.map(|(key, value)| (key.to_owned(), value)));
@@ -237,8 +237,14 @@ mod tests {
 
     fn refused(id: Option<u64>, refusal: &ClaimRefusal, tasks: &[Task]) -> super::Answer {
         let agent = AgentName::new("ana").unwrap();
-        let around =
-            Surroundings { tasks, agent: &agent, roles: &[], rules: Rules::Strict, words: Words::of(System::Tasks) };
+        let around = Surroundings {
+            tasks,
+            agent: &agent,
+            roles: &[],
+            now: Timestamp(0),
+            rules: Rules::Strict,
+            words: Words::of(System::Tasks),
+        };
         lost(id.map(TaskId::number).as_ref(), refusal, None, &around)
     }
 
@@ -302,7 +308,7 @@ mod tests {
 
     #[test]
     fn that_nothing_is_ready_is_no_error_and_says_whether_to_wait() {
-        let nothing = ClaimRefusal::NothingReady { for_others: 1 };
+        let nothing = ClaimRefusal::NothingReady { for_others: 1, next_at: None };
         let waiting = [Task { owner: Some("ben".into()), ..Task::new(TaskId::number(7), "Write") }];
         let answer = refused(None, &nothing, &waiting);
         assert!(!answer.is_error);

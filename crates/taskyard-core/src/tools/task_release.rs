@@ -64,7 +64,7 @@ mod tests {
     use crate::rules::gate::System;
     use crate::rules::refusal::Refusal;
     use crate::tools::{Surroundings, Words};
-    use crate::{AgentName, Rules, Task, TaskId};
+    use crate::{AgentName, Rules, Task, TaskId, Timestamp};
 
     #[test]
     fn a_blank_reason_is_none() {
@@ -83,6 +83,7 @@ mod tests {
             tasks: &[task],
             agent: &agent,
             roles: &[],
+            now: Timestamp(0),
             rules: Rules::Strict,
             words: Words::of(System::Tasks),
         };

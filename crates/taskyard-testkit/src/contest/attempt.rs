@@ -76,7 +76,7 @@ impl From<&ClaimOutcome> for Answer {
             ClaimRefusal::Blocked { by, .. } => (ids(by), 0),
             ClaimRefusal::AgentBusy { with } => (ids(with), 0),
             ClaimRefusal::NotAllowed { only_for } => (only_for.iter().map(ToString::to_string).collect(), 0),
-            ClaimRefusal::NothingReady { for_others } => (Vec::new(), *for_others),
+            ClaimRefusal::NothingReady { for_others, .. } => (Vec::new(), *for_others),
             ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => {
                 (Vec::new(), 0)
             }

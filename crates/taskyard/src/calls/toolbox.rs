@@ -137,6 +137,7 @@ impl Toolbox {
             tasks: &tasks,
             agent: self.yard.actor(),
             roles: &self.claim.roles,
+            now: self.yard.store().now().map_err(Error::from)?.wall,
             rules: self.yard.rules(),
             words: Words::of(self.system),
         }))

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use taskyard_core::rules::leasing::{CLOCK_MARGIN, LeaseState};
-use taskyard_core::{Lease, Moment, ProcessMark};
+use taskyard_core::{Lease, Moment, ProcessMark, Timestamp};
 
 use super::bell::{Bell, Sleeper, Waker};
 use crate::store::StoreError;
@@ -77,6 +77,16 @@ impl Alarm {
 
     /// Sleeps until the list changes, a lease may have ended, or the time is over.
     pub fn wait(&mut self, yard: &Yard, until: Option<Instant>) -> Result<Woken, Error> {
+        self.wait_at_most(yard, until, None)
+    }
+
+    /// Sleeps until the list changes, a lease may have ended, the moment comes to which tasks are deferred, or the time is over.
+    pub fn wait_at_most(
+        &mut self,
+        yard: &Yard,
+        until: Option<Instant>,
+        deferred_to: Option<Timestamp>,
+    ) -> Result<Woken, Error> {
         loop {
             let has_happened = self.has_happened()?;
             if self.sleeper.bell().is_stopped() {
@@ -89,9 +99,10 @@ impl Alarm {
             let now = yard.now()?;
             let longest = if self.stream.is_some() { LONGEST_SLEEP } else { UNTOLD };
             let (running, of_leases) = foreseen(yard, &leases, &now, longest);
+            let foreseen = deferred_to.map_or(of_leases, |moment| of_leases.min(until_moment(moment, &now)));
             let left = |until: Option<Instant>| until.map(|until| until.saturating_duration_since(Instant::now()));
             let of_stream = left(self.stream.as_ref().and_then(Stream::due));
-            let pause = [of_stream, left(until)].into_iter().flatten().fold(of_leases, Duration::min);
+            let pause = [of_stream, left(until)].into_iter().flatten().fold(foreseen, Duration::min);
             let waker = self.sleeper.sleep(running.into_iter(), pause).map_err(failed)?;
             let was_asked = self.sleeper.bell().was_asked();
             match waker {
@@ -99,7 +110,7 @@ impl Alarm {
                 // What moved, or is looked at now and then because nobody tells of it, may be nothing that happened.
                 Waker::Bell if !was_asked => {}
                 Waker::Clock if until.is_some_and(|until| Instant::now() >= until) => return Ok(Woken::TimedOut),
-                Waker::Clock if of_stream.is_some_and(|of_stream| of_stream < of_leases) => {}
+                Waker::Clock if of_stream.is_some_and(|of_stream| of_stream < foreseen) => {}
                 Waker::Bell | Waker::Process | Waker::Clock => return Ok(Woken::LookAgain),
             }
         }
@@ -134,6 +145,11 @@ fn foreseen<'a>(yard: &Yard, leases: &'a [Lease], now: &Moment, longest: Duratio
             .fold(pause, |pause, end| pause.min(left(end, now)));
     }
     (running, pause)
+}
+
+/// Returns how long it is until people's clocks show a moment, a little more rather than less, so that whoever sleeps is woken once.
+fn until_moment(moment: Timestamp, now: &Moment) -> Duration {
+    Duration::from_millis(u64::try_from(moment.0.saturating_sub(now.wall.0)).unwrap_or(0).saturating_add(1))
 }
 
 /// Returns how long it is until a moment.

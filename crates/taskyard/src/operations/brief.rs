@@ -9,6 +9,6 @@ impl Yard {
     /// Returns what somebody who begins to work needs to know of the list.
     pub fn brief(&self) -> Result<Brief, Error> {
         let Reading { tasks, gone, .. } = self.look()?;
-        Ok(Brief { gone, ..brief(&tasks, self.rules()) })
+        Ok(Brief { gone, ..brief(&tasks, self.now()?.wall, self.rules()) })
     }
 }

@@ -16,13 +16,15 @@ use super::edges::{
 use super::freeing::{dependents, freed, freed_as_the_client, refuse_open_parts};
 use super::halt::Halt;
 use super::leases::lease_on;
+use super::possible::RefusedTask;
 use super::update::{Update, Updated, without_old_cancellation};
 use super::workbench::Workbench;
 use crate::Yard;
 use crate::store::{NewLease, StoreError, Txn};
 use crate::teams::Seat;
 
-/// Changes tasks and what they are tied to; they are judged together, as they are when all changes are made.
+/// Changes tasks and what they are tied to; they are judged together, as they are when all changes are made. Where one is refused, nothing
+/// is staged.
 pub(super) fn change_strictly(
     yard: &Yard,
     txn: &mut dyn Txn,
@@ -30,29 +32,44 @@ pub(super) fn change_strictly(
     update: &impl Fn(&Task) -> Update,
     seat: Option<&Seat>,
 ) -> Result<Vec<Updated>, Halt> {
+    match change_or_tell(yard, txn, ids, update, seat)? {
+        Ok(updated) => Ok(updated),
+        Err(mut refused) => Err(refused.remove(0).1.into()),
+    }
+}
+
+/// Changes tasks as [`change_strictly`] does; where some are refused, nothing is staged, and all of those are told, in their order.
+pub(super) fn change_or_tell(
+    yard: &Yard,
+    txn: &mut dyn Txn,
+    ids: &[TaskId],
+    update: &impl Fn(&Task) -> Update,
+    seat: Option<&Seat>,
+) -> Result<Result<Vec<Updated>, Vec<RefusedTask>>, Halt> {
+    let mut refused = Vec::new();
     for id in ids {
         if let Some(task) = txn.find(id)?.task() {
-            yard.respect_lease(txn, &task)?;
+            unless_refused(yard.respect_lease(txn, &task), id, &mut refused)?;
         }
+    }
+    if !refused.is_empty() {
+        return Ok(Err(refused));
     }
     let mut bench = Workbench::on(txn);
     let mut changes = Vec::with_capacity(ids.len());
     for id in ids {
-        changes.push(change_one(yard, &mut bench, id, update)?);
+        changes.extend(unless_refused(change_one(yard, &mut bench, id, update), id, &mut refused)?);
+    }
+    if !refused.is_empty() {
+        return Ok(Err(refused));
     }
     let mut all = Vec::with_capacity(ids.len());
-    for Changed { before, patched, left } in &changes {
-        let id = &before.id;
-        let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
-        if yard.minds_parts() && before.status.is_open() && after.status == Status::Completed {
-            refuse_open_parts(&mut bench, id)?;
-        }
-        let consequences = consequences(&mut bench, before, &after, Rules::Strict)?;
-        let mut updated = patched.updated.clone();
-        updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
-        updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
-        let (status_change, block_left) = (patched.status_change, left.clone());
-        all.push(Updated { task: after, updated, status_change, block_left, ..consequences });
+    for change in &changes {
+        let judged = judged(yard, &mut bench, change);
+        all.extend(unless_refused(judged, &change.before.id, &mut refused)?);
+    }
+    if !refused.is_empty() {
+        return Ok(Err(refused));
     }
     bench.stage()?;
     for (updated, Changed { before, .. }) in all.iter_mut().zip(&changes) {
@@ -62,7 +79,39 @@ pub(super) fn change_strictly(
         yard.respect_limit(txn, before, &updated.task, seat, ids)?;
         updated.lease = lease_for_owner(txn, &updated.task, update(before).lease_for_owner)?;
     }
-    Ok(all)
+    Ok(Ok(all))
+}
+
+/// Judges one of several changes that are on the bench.
+fn judged(yard: &Yard, bench: &mut Workbench<'_>, change: &Changed) -> Result<Updated, Halt> {
+    let Changed { before, patched, left } = change;
+    let id = &before.id;
+    let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
+    if yard.minds_parts() && before.status.is_open() && after.status == Status::Completed {
+        refuse_open_parts(bench, id)?;
+    }
+    let consequences = consequences(bench, before, &after, Rules::Strict)?;
+    let mut updated = patched.updated.clone();
+    updated.extend((before.blocks != after.blocks).then_some(Field::Blocks));
+    updated.extend((before.blocked_by != after.blocked_by).then_some(Field::BlockedBy));
+    let (status_change, block_left) = (patched.status_change, left.clone());
+    Ok(Updated { task: after, updated, status_change, block_left, ..consequences })
+}
+
+/// Returns what was done, and notes a refusal.
+fn unless_refused<T>(
+    result: Result<T, Halt>,
+    id: &TaskId,
+    refused: &mut Vec<RefusedTask>,
+) -> Result<Option<T>, StoreError> {
+    match result {
+        Ok(done) => Ok(Some(done)),
+        Err(Halt::Refused(refusal)) => {
+            refused.push((id.clone(), refusal));
+            Ok(None)
+        }
+        Err(Halt::Failed(error)) => Err(error),
+    }
 }
 
 /// One task that was changed.
@@ -159,6 +208,7 @@ pub(super) fn consequences(
     rules: Rules,
 ) -> Result<Updated, Halt> {
     let mut updated = Updated {
+        before: before.clone(),
         task: after.clone(),
         updated: Vec::new(),
         status_change: None,

@@ -66,11 +66,16 @@ impl Yard {
         let held_elsewhere = leases.iter().filter(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now));
         passed_over.extend(held_elsewhere.filter(stands).map(|lease| lease.task.clone()));
         passed_over.extend(tasks.iter().filter(|task| claim.gives_up(task)).map(|task| task.id.clone()));
+        if !claim.query.is_empty() {
+            let times = self.times_for(&claim.query);
+            let is_unwanted = |task: &&Task| claim.passes_over(task, times.get(&task.id).copied(), now.wall);
+            passed_over.extend(tasks.iter().filter(is_unwanted).map(|task| task.id.clone()));
+        }
         let also_held = match claim.resuming {
             Resuming::All => Vec::new(),
             Resuming::FromEndedServer | Resuming::Nothing => self.held_in(tasks),
         };
-        Ok((candidates(tasks, &claimant, &passed_over, self.rules())?, also_held))
+        Ok((candidates(tasks, &claimant, &passed_over, now.wall, self.rules())?, also_held))
     }
 
     fn candidates_in_memory(
@@ -89,10 +94,13 @@ impl Yard {
             let on_it = leases.iter().filter(|lease| lease.task == task.id && holds(lease, task));
             on_it.into_iter().any(|lease| self.is_held_by_another(lease, claim.holder.as_ref(), now))
         };
+        let times = self.times_for(&claim.query);
         let is_passed_over = |task: &Task| {
             // Nobody holds what nobody has.
             let is_held = task.owner().is_some() && is_held_elsewhere(task);
-            claim.passed_over.contains(&task.id) || claim.gives_up(task) || is_held
+            let is_unwanted =
+                || !claim.query.is_empty() && claim.passes_over(task, times.get(&task.id).copied(), now.wall);
+            claim.passed_over.contains(&task.id) || claim.gives_up(task) || is_held || is_unwanted()
         };
         let also_held = match claim.resuming {
             Resuming::All => Vec::new(),

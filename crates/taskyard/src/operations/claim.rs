@@ -54,9 +54,9 @@ pub struct Claimed {
 }
 
 /// Why not, and which task it was about.
-type Refused = (ClaimRefusal, Option<Box<Task>>);
+pub(super) type Refused = (ClaimRefusal, Option<Box<Task>>);
 /// What one attempt came to.
-type Attempt = Result<Claimed, Refused>;
+pub(super) type Attempt = Result<Claimed, Refused>;
 
 impl Yard {
     /// Takes a task by its id.
@@ -132,10 +132,10 @@ impl Yard {
             let yard = self.for_one_call();
             yard.take_out_ended_meanwhile();
             let answer = yard.claim_next(claim)?;
-            let ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { .. }, .. } = answer else {
+            let ClaimOutcome::Refused { refusal: ClaimRefusal::NothingReady { next_at, .. }, .. } = answer else {
                 return Ok(answer);
             };
-            match alarm.wait(self, until)? {
+            match alarm.wait_at_most(self, until, next_at)? {
                 Woken::LookAgain => {}
                 Woken::TimedOut | Woken::Stopped => return Ok(answer),
             }
@@ -144,7 +144,7 @@ impl Yard {
 
     /// Looks whether what was won is ours. A process that slept past the life of its locks between its commit and the file has
     /// lost to whoever took the task meanwhile: that one was told so first, and the file is theirs.
-    fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
+    pub(super) fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
         let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
         let Lookup::Found(task, _) = self.store().read(self.list_id())?.find(&claimed.task.id)? else {
             return Ok(outcome);
@@ -227,8 +227,10 @@ impl Yard {
         claim: &Claim,
     ) -> Result<Attempt, StoreError> {
         for candidate in candidates.iter().filter(|candidate| !parents.contains(&candidate.task)) {
-            // It may have failed once more since we looked.
-            if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task)) {
+            // It may have failed once more since we looked, or have become something else than is wanted.
+            let now = self.now()?.wall;
+            let is_unwanted = |task: &Task| !claim.query.asks_for_times() && claim.passes_over(task, None, now);
+            if txn.find(&candidate.task)?.task().is_some_and(|task| claim.gives_up(&task) || is_unwanted(&task)) {
                 continue;
             }
             match self.attempt(txn, &candidate.task, claim)? {
@@ -240,11 +242,11 @@ impl Yard {
                 Err(_) => {}
             }
         }
-        Ok(Err((ClaimRefusal::NothingReady { for_others: 0 }, None)))
+        Ok(Err((ClaimRefusal::NothingReady { for_others: 0, next_at: None }, None)))
     }
 
     /// Judges a claim on what is there, and stages it.
-    fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
+    pub(super) fn attempt(&self, txn: &mut dyn Txn, id: &TaskId, claim: &Claim) -> Result<Attempt, StoreError> {
         if claim.only_when_idle {
             // The client decides this under the list's lock, too.
             txn.lock_list()?;

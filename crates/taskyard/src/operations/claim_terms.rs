@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use taskyard_core::rules::attempts::is_given_up;
 pub use taskyard_core::rules::leasing::DEFAULT_LEASE;
-use taskyard_core::{Holder, Task, TaskId};
+use taskyard_core::rules::query::{Query, Surroundings, Times};
+use taskyard_core::{Holder, Task, TaskId, Timestamp};
 
 /// How a task is to be taken.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct Claim {
     pub retries: Option<u64>,
     /// Which of the tasks it has the agent is given again when it asks for the next one.
     pub resuming: Resuming,
+    /// What is to be true of a task that comes next.
+    pub query: Query,
 }
 
 /// Which of the tasks it has an agent is given again when it asks for the next one.
@@ -43,6 +46,11 @@ pub enum Resuming {
 }
 
 impl Claim {
+    /// Tells whether a task that could come next is not what is wanted.
+    pub(super) fn passes_over(&self, task: &Task, times: Option<Times>, now: Timestamp) -> bool {
+        !self.query.is_true_of(task, &Candidacy { times, now })
+    }
+
     /// Tells whether a task failed too often to come next.
     pub(super) fn gives_up(&self, task: &Task) -> bool {
         self.retries.is_some_and(|retries| is_given_up(task, retries))
@@ -61,6 +69,7 @@ impl Default for Claim {
             passed_over: HashSet::new(),
             retries: None,
             resuming: Resuming::All,
+            query: Query::default(),
         }
     }
 }
@@ -69,5 +78,30 @@ impl Claim {
     /// Tells whether what else the agent has to do may be a reason against it.
     pub(super) fn depends_on_load(&self) -> bool {
         self.only_when_idle || self.limit.is_some()
+    }
+}
+
+/// A task that could come next, as a query sees it.
+struct Candidacy {
+    times: Option<Times>,
+    now: Timestamp,
+}
+
+impl Surroundings for Candidacy {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn is_ready(&self, _: &Task) -> bool {
+        // Nothing else is given out, save what the agent has begun already.
+        true
+    }
+
+    fn is_blocked(&self, _: &Task) -> bool {
+        false
+    }
+
+    fn times(&self, _: &Task) -> Option<Times> {
+        self.times
     }
 }

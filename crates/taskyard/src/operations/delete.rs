@@ -6,6 +6,8 @@ use taskyard_core::rules::parts::{lifted, with_all_parts};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Rules, Task, TaskId};
 
+use super::RefusedTask;
+use super::moves::once;
 use crate::store::{Lookup, StoreError, Txn};
 use crate::{Error, Outcome, Yard};
 
@@ -41,6 +43,46 @@ impl Yard {
     /// Removes tasks with all their parts, in one commit.
     pub fn delete_with_parts(&self, ids: &[TaskId]) -> Result<Outcome<Deleted>, Error> {
         self.remove_all(ids, Parts::Removed)
+    }
+
+    /// Removes those of several tasks that can be removed, as [`Yard::delete`] does, and tells of the others.
+    pub fn delete_possible(&self, ids: &[TaskId]) -> Result<(Option<Deleted>, Vec<RefusedTask>), Error> {
+        self.remove_possible(ids, Parts::Lifted)
+    }
+
+    /// Removes those of several tasks that can be removed, with all their parts, and tells of the others.
+    pub fn delete_possible_with_parts(&self, ids: &[TaskId]) -> Result<(Option<Deleted>, Vec<RefusedTask>), Error> {
+        self.remove_possible(ids, Parts::Removed)
+    }
+
+    fn remove_possible(&self, named: &[TaskId], parts: Parts) -> Result<(Option<Deleted>, Vec<RefusedTask>), Error> {
+        let (mut left, mut refused) = (Vec::new(), Vec::new());
+        let list = self.store().read(self.list_id())?;
+        for id in once(named) {
+            let refusal = match list.find(&id)? {
+                Lookup::Found(task, _) => self.forbidden_by_lease(&*list, &task)?,
+                Lookup::Missing if self.missing_to_delete(&id)?.is_some() => None,
+                Lookup::Unreadable(problem) if !self.rules().is_client() => Some(problem.into_refusal()),
+                Lookup::Missing | Lookup::Unreadable(_) => Some(Refusal::NoSuchTask { task: id.clone() }),
+            };
+            match refusal {
+                Some(refusal) => refused.push((id, refusal)),
+                None => left.push(id),
+            }
+        }
+        drop(list);
+        // What was refused since we looked is set aside one by one; that is rare.
+        while !left.is_empty() {
+            match self.remove_all(&left, parts)? {
+                Outcome::Done(deleted) => return Ok((Some(deleted), refused)),
+                Outcome::Refused(refusal) => {
+                    let task = refusal.task().filter(|task| left.contains(task)).or(left.first()).cloned();
+                    left.retain(|other| Some(other) != task.as_ref());
+                    refused.extend(task.map(|task| (task, refusal)));
+                }
+            }
+        }
+        Ok((None, refused))
     }
 
     fn remove_all(&self, named: &[TaskId], parts: Parts) -> Result<Outcome<Deleted>, Error> {

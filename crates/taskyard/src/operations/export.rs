@@ -7,6 +7,7 @@ use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
 use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::render::graph;
+use taskyard_core::rules::query::Query;
 use taskyard_core::rules::returning::{sent_back, with_file_names};
 use taskyard_core::{Image, Rules, Task, TaskId};
 
@@ -28,9 +29,14 @@ pub struct Exported {
 }
 
 impl Yard {
-    /// Writes the list down in a format. Nothing is saved yet.
-    pub fn export(&self, format: ExportFormat) -> Result<Exported, Error> {
-        let reading = self.look()?;
+    /// Writes the tasks of the list down of which a query is true, in a format. Nothing is saved yet.
+    pub fn export(&self, format: ExportFormat, query: &Query) -> Result<Exported, Error> {
+        let mut reading = self.look()?;
+        if !query.is_empty() {
+            let missing = std::mem::take(&mut reading.missing);
+            let around = self.surroundings(&reading.tasks, query)?.with_missing(missing);
+            reading.tasks.retain(|task| query.is_true_of(task, &around));
+        }
         let mut losses: Vec<Loss> = Vec::new();
         for problem in &reading.problems {
             let of = problem.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use taskyard_core::dialect::document;
 use taskyard_core::dialect::hook_input::Times;
 use taskyard_core::rules::importing::came_from;
+use taskyard_core::rules::query::Query;
 use taskyard_core::{Task, TaskId, Timestamp};
 
 use crate::store::{HistoryQuery, LastEntry, StoreError};
@@ -19,6 +20,17 @@ impl Yard {
             Err(error) if error.is_of_memory() => Ok(HashMap::new()),
             times => Ok(times?),
         }
+    }
+
+    /// Returns when each task was made and last changed, where a query asks for that; what cannot be found out is not known.
+    pub(super) fn times_for(&self, query: &Query) -> HashMap<TaskId, Times> {
+        if !query.asks_for_times() {
+            return HashMap::new();
+        }
+        self.known_times().unwrap_or_else(|error| {
+            tracing::warn!(%error, "nobody knows when tasks were made or changed");
+            HashMap::new()
+        })
     }
 
     fn times_in_journal(&self) -> Result<HashMap<TaskId, Times>, StoreError> {
@@ -39,7 +51,7 @@ impl Yard {
     }
 
     /// Returns when the journal first tells of a task whose making it does not know.
-    fn first_told_of(&self, task: &TaskId) -> Result<Option<Timestamp>, StoreError> {
+    pub(super) fn first_told_of(&self, task: &TaskId) -> Result<Option<Timestamp>, StoreError> {
         let first = HistoryQuery { task: Some(task.clone()), oldest: Some(1), ..HistoryQuery::default() };
         Ok(self.store().history(self.list_id(), &first)?.first().map(|first| first.at))
     }

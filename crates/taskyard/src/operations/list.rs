@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::rules::listing::{Filter, Selection, select};
 use taskyard_core::rules::parts::Progress;
+use taskyard_core::rules::query::{ListSurroundings, Times};
 use taskyard_core::rules::vanishing::Gone;
-use taskyard_core::{Lease, Revision, Task, TaskId};
+use taskyard_core::{Lease, Revision, Task, TaskId, Timestamp};
 
 use super::reading::Reading;
 use crate::store::Problem;
@@ -23,6 +24,8 @@ pub struct Listing {
     pub blockers: HashMap<TaskId, Vec<TaskId>>,
     /// How far the parts are of each task of the whole list that has some.
     pub progress: HashMap<TaskId, Progress>,
+    /// When the tasks were made and last changed, where that was asked for and is known.
+    pub times: HashMap<TaskId, Times>,
     /// What lies among the tasks and is none. Where its last state is known, that is among the tasks.
     pub problems: Vec<Problem>,
     /// The leases on tasks of the list, each with what it is now; those that have ended and not yet been recorded are among them.
@@ -31,6 +34,8 @@ pub struct Listing {
     pub revision: Revision,
     /// Whether the list exists.
     pub exists: bool,
+    /// The moment at which it was read.
+    pub now: Timestamp,
     /// What is gone, where no task file is left though nobody deleted the tasks.
     pub gone: Option<Gone>,
 }
@@ -39,13 +44,10 @@ impl Yard {
     /// Returns the tasks a filter lets through, and what there is to know of the whole list.
     pub fn list(&self, filter: &Filter) -> Result<Listing, Error> {
         let Reading { tasks, problems, leases, revision, exists, gone, missing } = self.look()?;
-        let Selection { mut tasks, counts, mut blockers, progress } = select(tasks, filter, self.rules());
-        if !missing.is_empty() {
-            tasks.retain(|task| !filter.ready || !missing.contains_key(&task.id));
-            for (task, missing) in missing {
-                blockers.entry(task).or_default().extend(missing);
-            }
-        }
-        Ok(Listing { tasks, counts, blockers, progress, problems, leases, revision, exists, gone })
+        let now = self.now()?.wall;
+        let around = ListSurroundings::of(&tasks, now, self.rules()).with_missing(missing);
+        let around = if filter.asks_for_times() { around.with_times(self.known_times()?) } else { around };
+        let Selection { tasks, counts, blockers, progress, times } = select(tasks, filter, &around, self.rules());
+        Ok(Listing { tasks, counts, blockers, progress, times, problems, leases, revision, exists, now, gone })
     }
 }

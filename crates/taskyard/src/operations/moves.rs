@@ -8,10 +8,53 @@ use taskyard_core::rules::parts::with_open_parts;
 use taskyard_core::rules::patching::{OwnerChange, Patch};
 use taskyard_core::{Metadata, Status, Task, TaskId};
 
-use super::{Update, Updated};
+use super::{Possible, Update, Updated};
 use crate::{Error, Outcome, Yard};
 
+/// A move that can be made with several tasks at once.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// Their status becomes in_progress.
+    Start,
+    /// They are completed.
+    Done,
+    /// They are completed without having been done.
+    Cancel,
+    /// They are pending again, and nobody's.
+    Reopen,
+    /// They are pending again; their owners keep them, with a lease for a time.
+    ReopenForOwner(Duration),
+    /// Their fields and edges change.
+    Update(Box<Update>),
+}
+
+impl Move {
+    /// Returns what the move changes about a task.
+    fn of(&self, task: &Task) -> Update {
+        match self {
+            Self::Start => to(Status::InProgress, no_longer_cancelled(task)),
+            Self::Done => to(Status::Completed, no_longer_cancelled(task)),
+            Self::Cancel => to(Status::Completed, Some(cancelled(Value::Bool(true)))),
+            Self::Reopen => reopening(task),
+            Self::ReopenForOwner(ttl) => {
+                Update { lease_for_owner: Some(*ttl), ..to(Status::Pending, no_longer_cancelled(task)) }
+            }
+            Self::Update(update) => update.as_ref().clone().for_task(task),
+        }
+    }
+}
+
 impl Yard {
+    /// Makes a move with tasks, with all of them in one commit or with none. They are judged together.
+    pub fn move_together(&self, ids: &[TaskId], wanted: &Move) -> Result<Outcome<Vec<Updated>>, Error> {
+        self.change_all(&once(ids), |task| wanted.of(task))
+    }
+
+    /// Makes a move with those of several tasks with which it can be made, and tells of the others.
+    pub fn move_possible(&self, ids: &[TaskId], wanted: &Move) -> Result<Possible<Updated>, Error> {
+        self.change_possible(&once(ids), |task| wanted.of(task))
+    }
+
     /// Starts a task: its status becomes in_progress.
     pub fn start(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
         self.change(id, |task| to(Status::InProgress, no_longer_cancelled(task)))
@@ -31,6 +74,12 @@ impl Yard {
     pub fn cancel_with_parts(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Updated>>, Error> {
         let tasks = self.store().read(self.list_id())?.tasks()?;
         self.cancel_together(&with_open_parts(ids, &tasks))
+    }
+
+    /// Returns tasks with all their open parts.
+    pub fn with_open_parts(&self, ids: &[TaskId]) -> Result<Vec<TaskId>, Error> {
+        let tasks = self.store().read(self.list_id())?.tasks()?;
+        Ok(with_open_parts(ids, &tasks))
     }
 
     /// Completes a task; one that was cancelled counts as done from now on.
@@ -63,7 +112,7 @@ pub(super) fn reopening(task: &Task) -> Update {
 }
 
 /// Returns each id once: a task that is named twice changes once.
-fn once(ids: &[TaskId]) -> Vec<TaskId> {
+pub(super) fn once(ids: &[TaskId]) -> Vec<TaskId> {
     let mut seen = HashSet::new();
     ids.iter().map(|id| TaskId::stored(id.file_stem())).filter(|id| seen.insert(id.clone())).collect()
 }

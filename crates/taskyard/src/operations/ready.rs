@@ -9,7 +9,7 @@ use crate::{Error, Yard};
 /// What can start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The tasks, best first: by priority, then by the chain behind each, then by number.
+    /// The tasks, best first: by priority, what is overdue first, then by the chain behind each, then by number.
     pub ranked: Vec<Ranked>,
     /// What is gone, where no task file is left though nobody deleted the tasks.
     pub gone: Option<Gone>,
@@ -19,10 +19,11 @@ impl Yard {
     /// Returns what can start now.
     pub fn ready(&self, limit: Option<usize>) -> Result<Ready, Error> {
         let Reading { tasks, missing, gone, .. } = self.look()?;
+        let now = self.now()?.wall;
         if missing.is_empty() {
-            return Ok(Ready { ranked: rank(&tasks, limit, self.rules()), gone });
+            return Ok(Ready { ranked: rank(&tasks, limit, now, self.rules()), gone });
         }
-        let mut ranked = rank(&tasks, None, self.rules());
+        let mut ranked = rank(&tasks, None, now, self.rules());
         ranked.retain(|ranked| !missing.contains_key(&ranked.task.id));
         ranked.truncate(limit.unwrap_or(usize::MAX));
         Ok(Ready { ranked, gone })

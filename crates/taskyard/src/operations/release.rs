@@ -5,9 +5,14 @@ use std::time::Duration;
 use taskyard_core::rules::departing::{Departure, departure_notice, given_back, left_behind};
 use taskyard_core::rules::leasing::{DEFAULT_LEASE, LeaseState, stale};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{AgentName, Lease, Op, Revision, Status, Task, TaskId, Token};
+use taskyard_core::{AgentName, Event, Lease, Op, Revision, Status, Task, TaskId, Token};
 
+use super::Possible;
+use super::halt::Halt;
 use super::leases::lease_on;
+use super::moves::once;
+use super::possible::each;
+use crate::store::Txn;
 use crate::{Error, Outcome, Yard};
 
 /// A task that was given back.
@@ -60,25 +65,59 @@ impl Yard {
         self.release_changed(id, |_| {})
     }
 
+    /// Gives tasks back, all of them in one commit or none.
+    pub fn release_together(&self, ids: &[TaskId]) -> Result<Outcome<Vec<Released>>, Error> {
+        if let (Some(task), false) = (ids.first(), self.store().read(self.list_id())?.exists()) {
+            return Ok(Outcome::Refused(Refusal::NoSuchTask { task: task.clone() }));
+        }
+        let ids = once(ids);
+        let outcome = self.transact(Op::Release, |txn, _| {
+            ids.iter().map(|id| self.stage_release(txn, id, &|_| {})).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(outcome.map(|(tasks, event)| released(tasks, event.as_ref())))
+    }
+
+    /// Gives back those of several tasks that can be given back, in one commit, and tells of the others.
+    pub fn release_possible(&self, ids: &[TaskId]) -> Result<Possible<Released>, Error> {
+        let ids = once(ids);
+        if !self.store().read(self.list_id())?.exists() {
+            let missing = |task: TaskId| (task.clone(), Refusal::NoSuchTask { task });
+            return Ok(Possible { done: Vec::new(), refused: ids.into_iter().map(missing).collect() });
+        }
+        let outcome =
+            self.transact(Op::Release, |txn, _| Ok(each(&ids, |id| self.stage_release(txn, id, &|_| {}))?))?;
+        Ok(match outcome {
+            Outcome::Done(((tasks, refused), event)) => Possible { done: released(tasks, event.as_ref()), refused },
+            Outcome::Refused(refusal) => {
+                let refused = ids.into_iter().map(|task| (task, refusal.clone())).collect();
+                Possible { done: Vec::new(), refused }
+            }
+        })
+    }
+
     /// Gives a task back and changes it in the same commit.
     pub(super) fn release_changed(&self, id: &TaskId, change: impl Fn(&mut Task)) -> Result<Outcome<Released>, Error> {
         if !self.store().read(self.list_id())?.exists() {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
         }
-        let outcome = self.transact(Op::Release, |txn, _| {
-            let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
-            self.respect_lease(txn, &task)?;
-            if task.status == Status::Completed {
-                return Err(Refusal::AlreadyCompleted { task: id.clone() }.into());
-            }
-            let mut after = given_back(&task);
-            change(&mut after);
-            if after != task {
-                txn.put(after)?;
-            }
-            Ok(txn.find(id)?.task().unwrap_or(task))
-        })?;
-        Ok(outcome.map(|(task, event)| Released { task, revision: event.map(|event| event.revision) }))
+        let outcome = self.transact(Op::Release, |txn, _| self.stage_release(txn, id, &change))?;
+        Ok(outcome.map(|((task, _), event)| Released { task, revision: event.map(|event| event.revision) }))
+    }
+
+    /// Stages that a task is given back, and returns it with whether anybody had it.
+    fn stage_release(&self, txn: &mut dyn Txn, id: &TaskId, change: &dyn Fn(&mut Task)) -> Result<(Task, bool), Halt> {
+        let task = txn.find(id)?.task().ok_or_else(|| Refusal::NoSuchTask { task: id.clone() })?;
+        self.respect_lease(txn, &task)?;
+        if task.status == Status::Completed {
+            return Err(Refusal::AlreadyCompleted { task: id.clone() }.into());
+        }
+        let mut after = given_back(&task);
+        change(&mut after);
+        let is_changed = after != task;
+        if is_changed {
+            txn.put(after)?;
+        }
+        Ok((txn.find(id)?.task().unwrap_or(task), is_changed))
     }
 
     /// Gives back everything an agent has, in one commit, and tells those who remain in the team whose list this is, except whoever acts.
@@ -120,4 +159,10 @@ impl Yard {
             Outcome::Refused(_) => nothing(),
         })
     }
+}
+
+/// Adds the commit to those tasks that somebody had.
+fn released(tasks: Vec<(Task, bool)>, event: Option<&Event>) -> Vec<Released> {
+    let revision = event.map(|event| event.revision);
+    tasks.into_iter().map(|(task, had)| Released { task, revision: revision.filter(|_| had) }).collect()
 }

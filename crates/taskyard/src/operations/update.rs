@@ -8,13 +8,14 @@ use taskyard_core::dialect::macf::{BadBlock, Kind};
 use taskyard_core::rules::parts::open_parts;
 use taskyard_core::rules::patching::{Field, Patch};
 use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::rules::tagging::TagChange;
 use taskyard_core::rules::transitions::outdates_cancellation;
-use taskyard_core::{Lease, Op, Proof, Revision, Rules, Status, Task, TaskId};
+use taskyard_core::{Event, Lease, Op, Proof, Revision, Rules, Status, Task, TaskId};
 
 use super::changing::{change_as_the_client, change_strictly};
 use super::consulting::{Consultation, Consulted};
 use super::team::{Told, with_owner};
-use crate::store::{Snapshot, StoreError};
+use crate::store::{Signature, Snapshot, StoreError};
 use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
 
@@ -36,6 +37,8 @@ pub struct Update {
     pub remove_blocked_by: Vec<TaskId>,
     /// The kind whose marks its title gets; none: those it has.
     pub kind: Option<Kind>,
+    /// What becomes of its tags.
+    pub tags: TagChange,
     /// How long the lease lives that its owner gets, who keeps it though it is opened again; none: it is opened for everybody.
     pub lease_for_owner: Option<Duration>,
 }
@@ -43,6 +46,8 @@ pub struct Update {
 /// A task that was changed, or was already as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
+    /// The task as it was before.
+    pub before: Task,
     /// The task as it is now.
     pub task: Task,
     /// The fields that changed, in the order the client reports them.
@@ -67,10 +72,21 @@ pub struct Updated {
     pub block_left: Option<BadBlock>,
 }
 
+impl Update {
+    /// Returns what is to change about this task, whose tags count.
+    #[must_use]
+    pub(super) fn for_task(mut self, task: &Task) -> Self {
+        if let Some(tags) = self.tags.applied_to(task) {
+            self.patch.metadata.get_or_insert_default().insert("tags".to_owned(), tags);
+        }
+        self
+    }
+}
+
 impl Yard {
     /// Changes fields and edges of a task, in one commit.
     pub fn update(&self, id: &TaskId, update: Update) -> Result<Outcome<Updated>, Error> {
-        self.change(id, |_| update.clone())
+        self.change(id, |task| update.clone().for_task(task))
     }
 
     /// Changes a task as `update` says once it has seen it.
@@ -218,20 +234,26 @@ impl Yard {
                     ids.iter().map(change).collect::<Result<_, _>>()?
                 }
             };
-            signature.remark.now_ready = now_ready(&updated);
-            let reopens =
-                |updated: &Updated| updated.status_change.is_some_and(|(before, _)| before == Status::Completed);
-            if updated.iter().any(reopens) {
-                signature.op = Op::Reopen;
-            }
+            sign(&updated, signature);
             Ok(Some(updated))
         })?;
-        Ok(outcome.map(|(updated, event)| {
-            let revision = event.map(|event| event.revision);
-            let with_revision = |updated: Updated| Updated { revision, ..updated };
-            updated.map(|updated| updated.into_iter().map(with_revision).collect())
-        }))
+        Ok(outcome.map(|(updated, event)| updated.map(|updated| with_revision(updated, event))))
     }
+}
+
+/// Says of a commit which tasks can start because of it, and whether it opened any again.
+pub(super) fn sign(updated: &[Updated], signature: &mut Signature) {
+    signature.remark.now_ready = now_ready(updated);
+    let reopens = |updated: &Updated| updated.status_change.is_some_and(|(before, _)| before == Status::Completed);
+    if updated.iter().any(reopens) {
+        signature.op = Op::Reopen;
+    }
+}
+
+/// Adds the commit to what it changed.
+pub(super) fn with_revision(updated: Vec<Updated>, event: Option<Event>) -> Vec<Updated> {
+    let revision = event.map(|event| event.revision);
+    updated.into_iter().map(|updated| Updated { revision, ..updated }).collect()
 }
 
 /// Returns the tasks that can start now because of changes that were made together.

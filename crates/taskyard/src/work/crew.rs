@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use taskyard_core::rules::attempts::is_given_up;
-use taskyard_core::{AgentName, MessageKey, TaskId};
+use taskyard_core::{AgentName, MessageKey, TaskId, Timestamp};
 
 use super::assignment::Assignment;
 use super::attempt::Outcome;
@@ -19,7 +19,7 @@ use super::site::Site;
 use super::{Order, WorkEvent, WorkListener, WorkReport, Worker};
 use crate::hooks::Teammate;
 use crate::leases::{Alarm, Bell};
-use crate::operations::{Claim, ClaimOutcome, IdleAnswer};
+use crate::operations::{Claim, ClaimOutcome, ClaimRefusal, IdleAnswer};
 use crate::process::Stop;
 use crate::stream::Interest;
 use crate::{Error, Yard};
@@ -86,6 +86,8 @@ struct Member {
     looks: u32,
     /// How often a command failed that was run for a message.
     failed_errands: HashMap<MessageKey, u64>,
+    /// When the first task can start that waits for its moment alone.
+    deferred_to: Option<Timestamp>,
 }
 
 enum State {
@@ -127,6 +129,7 @@ impl Member {
             is_idle: false,
             looks: 0,
             failed_errands: HashMap::new(),
+            deferred_to: None,
         }
     }
 
@@ -185,7 +188,8 @@ impl Crew {
 
     /// Sleeps until something happens, and looks whether everybody still has what they work on.
     fn sleep(&self, alarm: &mut Alarm) -> Result<(), Error> {
-        alarm.wait(&self.site.yard, None)?;
+        let deferred_to = self.members.iter().filter_map(|member| member.deferred_to).min();
+        alarm.wait_at_most(&self.site.yard, None, deferred_to)?;
         if let Err(error) = self.site.yard.return_ended_leases() {
             tracing::warn!(%error, "leases that have ended are not recorded");
         }
@@ -227,11 +231,17 @@ impl Crew {
         let before = yard.store().read(yard.list_id()).map_err(Error::from)?.revision();
         let claimed = match yard.claim_next(&member.terms)? {
             ClaimOutcome::Claimed(claimed) => *claimed,
-            ClaimOutcome::Refused { .. } => return self.employ_otherwise(number, mail),
+            ClaimOutcome::Refused { refusal, .. } => {
+                member.deferred_to = match refusal {
+                    ClaimRefusal::NothingReady { next_at, .. } => next_at,
+                    _ => None,
+                };
+                return self.employ_otherwise(number, mail);
+            }
         };
         let assignment = Assignment::new(&self.site, &member.worker, claimed, before).with_mail(mail);
         member.state = State::Busy(Box::new(assignment.nudge()), assignment.task().clone());
-        (member.is_idle, member.looks) = (false, 0);
+        (member.is_idle, member.looks, member.deferred_to) = (false, 0, None);
         let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));
         // Without a thread nobody will report; the lease ends with us.
         commissioned.inspect_err(|_| self.members[number].state = State::Free)

@@ -7,7 +7,7 @@ use taskyard_core::{AgentName, Holder};
 
 use crate::jobs::Jobs;
 use crate::liveness::own_mark;
-use crate::operations::{Claim, Resuming};
+use crate::operations::{Claim, Query, Resuming};
 
 /// What is to be run for every task, by whom, and under which terms.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Order {
     pub limit: Option<usize>,
     /// Which of the tasks it has each of them goes on with.
     pub resuming: Resuming,
+    /// What is to be true of the tasks that are worked on.
+    pub query: Query,
     /// How long a lease lives when we show no sign of life.
     pub ttl: Duration,
     /// How many more attempts a task gets that failed the first time.
@@ -57,6 +59,7 @@ impl Order {
             holder: Some(Holder::Process(own_mark())),
             retries: Some(self.retries),
             resuming: self.resuming,
+            query: self.query.clone(),
             ..Claim::default()
         }
     }

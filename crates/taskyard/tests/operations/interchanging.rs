@@ -8,7 +8,7 @@ use taskyard::Yard;
 use taskyard::core::dialect::foreign::{ExportFormat, ImportFormat, Imported};
 use taskyard::core::{Op, Status, Task, TaskId};
 use taskyard::interchange::{read_source, save};
-use taskyard::operations::Source;
+use taskyard::operations::{Query, Source};
 use taskyard::store::HistoryQuery;
 
 use crate::{done, elsewhere, id, task, yard};
@@ -32,7 +32,7 @@ proptest! {
             let into = yard("");
             let place = tempfile::tempdir().unwrap();
             let path = place.path().join("out");
-            save(&from.export(to).unwrap().written, &path).unwrap();
+            save(&from.export(to, &Query::default()).unwrap().written, &path).unwrap();
             let imported = read_source(&path, back, &mut |_, _| {}).unwrap();
             let source = Source { format: back, name: "out".to_owned() };
             let report = done(into.import(&imported, &source));

@@ -56,14 +56,14 @@ fn what_cannot_be_read_is_told_and_does_not_hide_the_rest() {
 #[test]
 fn a_search_finds_words_in_every_field() {
     let yard = yard(LIST);
-    let found = |words| {
-        let hits = yard.search(words, false).unwrap();
+    let found = |words: &str| {
+        let hits = yard.search(&words.parse().unwrap(), false).unwrap();
         hits.into_iter().map(|hit| (hit.task.id.to_string(), hit.field)).collect::<Vec<_>>()
     };
     assert_eq!(found("parser"), [("2".to_owned(), Field::Subject), ("3".to_owned(), Field::Subject)]);
     assert_eq!(found("core ana"), [("2".to_owned(), Field::Owner)]);
     assert_eq!(found("_internal"), []);
-    assert_eq!(yard.search("_internal", true).unwrap().len(), 1);
+    assert_eq!(yard.search(&"_internal".parse().unwrap(), true).unwrap().len(), 1);
 }
 
 #[test]

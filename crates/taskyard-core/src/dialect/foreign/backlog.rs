@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::front_matter::{Field, divide};
 use super::imported::Imported;
 use super::objects::{Rest, set, set_priority};
-use crate::{Priority, Status, Task, TaskId};
+use crate::{DUE, Priority, Status, Task, TaskId};
 
 const FORMAT: &str = "backlog";
 
@@ -58,6 +58,9 @@ fn take(fields: Vec<(String, Field)>, body: &str, name: &str, imported: &mut Imp
             Err(_) => drop(rest.0.insert("priority".to_owned(), word.into())),
         }
     }
+    let mut times = Rest(rest.0.clone());
+    times.moment("due_date", &mut task, DUE, true);
+    times.moment("due", &mut task, DUE, true);
     rest.0.retain(|_, value| value.as_str() != Some("") && value.as_array().is_none_or(|items| !items.is_empty()));
     rest.carry(&mut task, FORMAT);
     imported.tasks.push(task);
@@ -111,5 +114,13 @@ mod tests {
         assert_eq!(first.meta("backlog"), Some(&carried));
         assert_eq!(second.meta("backlog").unwrap()["status"], "In Review");
         assert_eq!(imported.losses[0].of, "readme.md");
+    }
+
+    #[test]
+    fn a_due_date_is_taken_at_the_end_of_its_day() {
+        let file = "---\nid: task-1\ntitle: t\nstatus: To Do\ndue_date: '2026-11-20'\n---\n";
+        let task = read([("task-1.md", file)]).tasks.remove(0);
+        assert_eq!(task.meta("due").unwrap(), "2026-11-20T23:59:59.999Z");
+        assert_eq!(task.meta("backlog").unwrap()["due_date"], "2026-11-20");
     }
 }

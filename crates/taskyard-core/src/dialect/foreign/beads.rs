@@ -8,7 +8,7 @@ use super::imported::{BadSource, Imported};
 use super::markdown::numbered_apart;
 use super::objects::{Rest, add_part, set, set_priority};
 use crate::json_text;
-use crate::{Priority, Status, Task, TaskId};
+use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId};
 
 const FORMAT: &str = "beads";
 
@@ -66,6 +66,12 @@ fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, importe
     let labels = issue.array("labels");
     if !labels.is_empty() {
         set(&mut task, "tags", labels);
+    }
+    let mut times = Rest(issue.0.clone());
+    times.moment("due_at", &mut task, DUE, true);
+    times.moment("defer_until", &mut task, DEFER, false);
+    if let Some(minutes) = issue.0.get("estimated_minutes").and_then(Value::as_u64) {
+        set(&mut task, ESTIMATE, minutes.saturating_mul(60));
     }
     take_dependencies(&mut issue, &mut task, imported);
     let notes: Vec<Value> = issue.array("comments").into_iter().map(note).collect();
@@ -139,6 +145,15 @@ mod tests {
         assert_eq!((&carried["issue_type"], &carried["priority"]), (&json!("feature"), &json!(4)));
         assert_eq!(carried["dependencies"][0]["type"], "discovered-from");
         assert_eq!(imported.tasks[1].meta("beads").unwrap()["close_reason"], "Completed");
+    }
+
+    #[test]
+    fn times_are_taken_and_go_back_as_they_came() {
+        let issue = r#"{"id":"a","title":"t","due_at":"2026-11-20T17:00:00+01:00","defer_until":"2026-11-18","estimated_minutes":90}"#;
+        let task = read(issue).unwrap().tasks.remove(0);
+        let times = ["due", "defer", "estimate"].map(|key| task.meta(key).cloned().unwrap_or_default());
+        assert_eq!(times, [json!("2026-11-20T16:00:00.000Z"), json!("2026-11-18T00:00:00.000Z"), json!(5400)]);
+        assert_eq!(task.meta("beads").unwrap()["due_at"], "2026-11-20T17:00:00+01:00");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Priority, Task};
+use crate::{Priority, Task, Timestamp};
 
 /// The keys of an object that were not taken yet.
 pub(super) struct Rest(pub(super) Map<String, Value>);
@@ -42,6 +42,15 @@ impl Rest {
         }
     }
 
+    /// Sets a moment from a text that is one; what is none stays among what is left.
+    pub(super) fn moment(&mut self, key: &str, task: &mut Task, name: &str, end_of_day: bool) {
+        let Some(text) = self.0.get(key).and_then(Value::as_str) else { return };
+        if let Some(moment) = moment(text, end_of_day) {
+            set(task, name, moment.to_string());
+            self.0.shift_remove(key);
+        }
+    }
+
     /// Puts what is left into the task's metadata, under the name of the format. Nothing is dropped but nulls.
     pub(super) fn carry(mut self, task: &mut Task, format: &str) {
         self.0.retain(|_, value| !value.is_null());
@@ -49,6 +58,16 @@ impl Rest {
             set(task, format, Value::Object(self.0));
         }
     }
+}
+
+/// Reads a moment as other programs write it: in full, in the short form of ISO 8601, or a bare date, of which the end or the beginning
+/// is meant.
+fn moment(text: &str, end_of_day: bool) -> Option<Timestamp> {
+    let part = if end_of_day { "T23:59:59.999Z" } else { "T00:00:00Z" };
+    let spaced = text.trim().replacen(' ', "T", 1);
+    [text.to_owned(), format!("{spaced}Z"), format!("{spaced}:00Z"), format!("{spaced}{part}")]
+        .iter()
+        .find_map(|text| Timestamp::parse(text))
 }
 
 /// Sets a metadata value.

@@ -8,7 +8,8 @@ use super::imported::{BadSource, Imported};
 use super::markdown::numbered_apart;
 use super::objects::{Rest, set, set_priority};
 use crate::json_text;
-use crate::{Priority, Status, Task, TaskId, Timestamp};
+use crate::rules::timing::parse_span;
+use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
 
 const FORMAT: &str = "taskwarrior";
 
@@ -64,7 +65,7 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     match word.as_str() {
         "deleted" => set(&mut task, "cancelled", true),
         "pending" | "completed" => {}
-        // Waiting and recurring tasks say of themselves when they come up, which nothing here does.
+        // Of a waiting task the moment is taken at which it comes up; that it waits is carried, as is how one recurs.
         _ => drop(object.0.insert("status".to_owned(), word.clone().into())),
     }
     if word == "recurring" {
@@ -94,6 +95,14 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
         task.blocked_by = text.split(',').map(|uuid| TaskId::stored(uuid.trim())).collect();
     }
     task.blocked_by.extend(object.array("depends").iter().filter_map(Value::as_str).map(TaskId::stored));
+    // A due date goes back exactly as it came, so that it is also carried.
+    let mut times = Rest(object.0.clone());
+    times.moment("due", &mut task, DUE, true);
+    times.moment("scheduled", &mut task, DEFER, false);
+    times.moment("wait", &mut task, DEFER, false);
+    if let Some(seconds) = object.0.get(ESTIMATE).and_then(Value::as_str).and_then(seconds_of) {
+        set(&mut task, ESTIMATE, seconds);
+    }
     let notes: Vec<Value> = object.array("annotations").into_iter().map(note).collect();
     if !notes.is_empty() {
         set(&mut task, "notes", notes);
@@ -104,6 +113,16 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     }
     object.carry(&mut task, FORMAT);
     imported.tasks.push(task);
+}
+
+/// Reads an estimate, a field that people give their tasks: a span as Taskwarrior prints it (`PT1H30M`), or as they type it.
+fn seconds_of(text: &str) -> Option<u64> {
+    let printed = || {
+        let span: jiff::Span = text.parse().ok()?;
+        let days = jiff::SpanRelativeTo::days_are_24_hours();
+        u64::try_from(span.to_duration(days).ok()?.as_secs()).ok()
+    };
+    parse_span(text).ok().map(|span| span.as_secs()).or_else(printed)
 }
 
 fn note(annotation: Value) -> Value {
@@ -142,6 +161,7 @@ mod tests {
         assert_eq!(schema.meta("notes"), Some(&json!([{"at": "2026-01-02T12:00:00.000Z", "text": "ask ana"}])));
         assert_eq!(api.blocked_by, [TaskId::stored("00000000-0000-4000-8000-000000000001")]);
         assert_eq!(api.meta("taskwarrior").unwrap()["due"], "20260301T000000Z");
+        assert_eq!(api.meta("due").unwrap(), "2026-03-01T00:00:00.000Z");
         assert_eq!(schema.meta("taskwarrior").unwrap()["project"], "rocket");
     }
 
@@ -170,5 +190,25 @@ mod tests {
         let imported = read(r#"[{"uuid":"a","description":"x","status":"recurring","recur":"weekly"}]"#).unwrap();
         assert_eq!((imported.tasks.len(), imported.losses.len()), (1, 1));
         assert_eq!(imported.tasks[0].meta("taskwarrior"), Some(&json!({"recur": "weekly", "status": "recurring"})));
+    }
+
+    #[test]
+    fn an_estimate_is_taken_in_any_form_a_span_has() {
+        let estimate = |text: &str| {
+            let task = format!(r#"[{{"description":"a","status":"pending","uuid":"u","estimate":"{text}"}}]"#);
+            let task = read(&task).unwrap().tasks.remove(0);
+            assert_eq!(task.meta("taskwarrior").unwrap()["estimate"], text);
+            task.meta("estimate").cloned()
+        };
+        let forms = ["PT1H30M", "P1DT1H", "90min", "soon"].map(estimate);
+        assert_eq!(forms, [Some(json!(5400)), Some(json!(90_000)), Some(json!(5400)), None]);
+    }
+
+    #[test]
+    fn a_waiting_task_is_deferred_to_the_moment_at_which_it_comes_up() {
+        let text = r#"[{"description":"a","status":"waiting","uuid":"u","scheduled":"20260301T000000Z","wait":"20260401T120000Z"}]"#;
+        let task = read(text).unwrap().tasks.remove(0);
+        assert_eq!(task.meta("defer").unwrap(), "2026-04-01T12:00:00.000Z");
+        assert_eq!(task.meta("taskwarrior").unwrap()["wait"], "20260401T120000Z");
     }
 }

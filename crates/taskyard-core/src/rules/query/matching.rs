@@ -1,12 +1,14 @@
 //! Whether a query is true of a task.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::condition::{Condition, Query, StateTerm, Term};
 use super::texts::Needle;
 pub use crate::dialect::hook_input::Times;
 use crate::rules::agents::is_same_agent;
-use crate::{Task, TaskId, Timestamp};
+use crate::rules::listing::OpenTasks;
+use crate::{Rules, Task, TaskId, Timestamp};
 
 /// What a query may ask of a task beside the task itself.
 pub trait Surroundings {
@@ -20,6 +22,70 @@ pub trait Surroundings {
     fn times(&self, task: &Task) -> Option<Times>;
 }
 
+/// A list as queries see it.
+#[derive(Debug)]
+pub struct ListSurroundings {
+    open: OpenTasks,
+    now: Timestamp,
+    times: HashMap<TaskId, Times>,
+    missing: HashMap<TaskId, Vec<TaskId>>,
+}
+
+impl ListSurroundings {
+    /// Takes in a list at a moment.
+    pub fn of(tasks: &[Task], now: Timestamp, rules: Rules) -> Self {
+        let open = OpenTasks::of(tasks, rules);
+        Self { open, now, times: HashMap::new(), missing: HashMap::new() }
+    }
+
+    /// Takes in as much of a list as a query asks for.
+    pub fn asked(tasks: &[Task], query: &Query, now: Timestamp, rules: Rules) -> Self {
+        Self::of(if query.asks_for_others() { tasks } else { &[] }, now, rules)
+    }
+
+    /// Adds when tasks were made and last changed.
+    #[must_use]
+    pub fn with_times(self, times: HashMap<TaskId, Times>) -> Self {
+        Self { times, ..self }
+    }
+
+    /// Adds the tasks that open ones wait for and that do not exist, where the store counts those.
+    #[must_use]
+    pub fn with_missing(self, missing: HashMap<TaskId, Vec<TaskId>>) -> Self {
+        Self { missing, ..self }
+    }
+
+    /// Returns the open tasks of the list.
+    pub fn open(&self) -> &OpenTasks {
+        &self.open
+    }
+
+    /// Returns what holds a task up: open tasks, and those that do not exist, where the store counts those.
+    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
+        let mut blockers = self.open.blockers(task);
+        blockers.extend(self.missing.get(&task.id).into_iter().flatten().cloned());
+        blockers
+    }
+}
+
+impl Surroundings for ListSurroundings {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn is_ready(&self, task: &Task) -> bool {
+        !self.missing.contains_key(&task.id) && self.open.is_ready(task, self.now)
+    }
+
+    fn is_blocked(&self, task: &Task) -> bool {
+        task.status.is_open() && (self.missing.contains_key(&task.id) || self.open.has_blockers(task))
+    }
+
+    fn times(&self, task: &Task) -> Option<Times> {
+        self.times.get(&task.id).copied()
+    }
+}
+
 impl Query {
     /// Tells whether the query is true of a task.
     pub fn is_true_of(&self, task: &Task, around: &impl Surroundings) -> bool {
@@ -27,7 +93,7 @@ impl Query {
     }
 
     /// Tells whether the query is true of a task, in which texts are found as `finds` finds them.
-    fn is_true_with(
+    pub(crate) fn is_true_with(
         &self,
         task: &Task,
         around: &impl Surroundings,

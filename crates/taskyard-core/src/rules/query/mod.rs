@@ -15,12 +15,14 @@ mod texts;
 mod tokens;
 
 pub use condition::{Comparison, Condition, Query, StateTerm, Term};
-pub use matching::{Surroundings, Times};
+pub use matching::{ListSurroundings, Surroundings, Times};
 pub use mistake::Mistake;
 pub use near_miss::nearest;
 pub use sorting::{SortKey, SortOrder, UnknownSortKey};
 pub use terms::FIELDS;
 pub use texts::Needle;
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

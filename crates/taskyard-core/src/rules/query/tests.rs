@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Comparison, Condition, Needle, Query, StateTerm, Term};
-use crate::{Priority, Status, TaskId};
+use super::{Comparison, Condition, ListSurroundings, Needle, Query, SortOrder, StateTerm, Term};
+use crate::{Priority, Rules, Status, Task, TaskId, Timestamp};
 
 fn said(text: &str) -> Condition {
     Query::parse(text).unwrap_or_else(|mistake| panic!("{text}: {mistake:?}")).condition().clone()
@@ -112,4 +112,32 @@ fn nothing_that_is_nested_deeply_overflows_the_stack() {
     for deep in ["(".repeat(100_000), "-".repeat(100_000) + "a", "not ".repeat(100_000) + "a"] {
         assert!(Query::parse(&deep).is_err());
     }
+}
+
+#[test]
+fn tasks_are_sorted_by_several_keys_and_what_has_none_comes_last() {
+    let task = |number: u64, metadata: serde_json::Value| Task {
+        metadata: metadata.as_object().cloned(),
+        ..Task::new(TaskId::number(number), format!("Title {}", 9 - number))
+    };
+    let mut tasks = vec![
+        task(1, serde_json::json!({"priority": "low", "due": "2026-11-20"})),
+        task(2, serde_json::json!({"priority": "high"})),
+        task(3, serde_json::json!({"priority": "high", "due": "2026-11-18"})),
+    ];
+    let around = ListSurroundings::of(&tasks, Timestamp(0), Rules::Strict);
+    let mut sorted = |keys: &str| {
+        let orders: Vec<SortOrder> = keys.split(',').map(|key| key.parse().unwrap()).collect();
+        SortOrder::sort(&orders, &mut tasks, &around);
+        tasks.iter().filter_map(|task| task.id.as_number()).collect::<Vec<_>>()
+    };
+    assert_eq!(sorted("priority,due"), [3, 2, 1]);
+    assert_eq!(sorted("due"), [3, 1, 2]);
+    assert_eq!(sorted("-due"), [1, 3, 2]);
+    assert_eq!(sorted("subject"), [3, 2, 1]);
+    assert_eq!(sorted("id"), [1, 2, 3]);
+    assert_eq!(
+        "prority".parse::<SortOrder>().unwrap_err().to_string(),
+        "tasks cannot be sorted by `prority`; did you mean `priority`?"
+    );
 }

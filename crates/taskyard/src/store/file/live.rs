@@ -105,7 +105,7 @@ impl Live {
             self.seen = None;
         }
         if let Some(seen) = &mut self.seen {
-            seen.list.judge();
+            seen.list.judge(crate::clock::now());
         }
         Ok(self.seen.as_mut())
     }

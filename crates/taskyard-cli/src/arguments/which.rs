@@ -1,0 +1,104 @@
+//! Which tasks a command is about.
+
+use clap::Args;
+use taskyard::Yard;
+use taskyard::core::TaskId;
+use taskyard::operations::Query;
+
+use super::query::query_of;
+use super::values::parse_id;
+use crate::problem::Problem;
+
+/// So many tasks a range may name: more are a slip of the finger.
+const LONGEST_RANGE: u64 = 10_000;
+
+/// Which tasks a command is about. The command says with a group `which` whether some have to be named.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WhichTasks {
+    /// The tasks: numbers and ranges, `3 4 7-9`
+    #[arg(value_name = "ID", value_parser = parse_range, value_delimiter = ',', group = "which")]
+    ids: Vec<IdRange>,
+
+    /// All tasks of which this is true (see `taskyard list --help`)
+    #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true, group = "which", conflicts_with = "ids")]
+    query: Option<String>,
+
+    /// Do it with those with which it can be done, and tell of the others; otherwise all of them or none
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+}
+
+/// One task, or all numbers from one to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IdRange {
+    One(TaskId),
+    Numbers(u64, u64),
+}
+
+impl WhichTasks {
+    /// Returns the ids, in the order in which they were given or by number; those of a query as the list is now.
+    pub(crate) fn ids(&self, yard: &Yard) -> Result<Vec<TaskId>, Problem> {
+        if let Some(query) = self.query()? {
+            return Ok(yard.chosen(&query)?.into_iter().map(|task| task.id).collect());
+        }
+        Ok(self.ids.iter().flat_map(IdRange::ids).collect())
+    }
+
+    /// Returns the query, where one was given. An empty one is true of every task, and no more than a variable that nobody set.
+    pub(crate) fn query(&self) -> Result<Option<Query>, Problem> {
+        let query = self.query.as_ref().map(|query| query_of(std::slice::from_ref(query))).transpose()?;
+        match query {
+            Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`--where` stands without a query")
+                .hint("`--where status:open` chooses everything that is open")),
+            query => Ok(query),
+        }
+    }
+
+    /// Returns the task, where one was named and no more.
+    pub(crate) fn only_one(&self) -> Option<&TaskId> {
+        match self.ids.as_slice() {
+            [IdRange::One(id)] if self.query.is_none() => Some(id),
+            _ => None,
+        }
+    }
+}
+
+impl IdRange {
+    fn ids(&self) -> Vec<TaskId> {
+        match self {
+            Self::One(id) => vec![id.clone()],
+            Self::Numbers(first, last) => (*first..=*last).map(TaskId::number).collect(),
+        }
+    }
+}
+
+/// Reads a task's id, or two numbers with a hyphen between them.
+fn parse_range(text: &str) -> Result<IdRange, String> {
+    let number = |text: &str| parse_id(text).ok().and_then(|id| id.as_number());
+    let range = text.split_once('-').and_then(|(first, last)| number(first).zip(number(last)));
+    match range {
+        None => parse_id(text).map(IdRange::One),
+        Some((first, last)) if first > last => Err(format!("the range runs backwards; write {last}-{first}")),
+        Some((first, last)) if last - first >= LONGEST_RANGE => {
+            Err(format!("a range names {LONGEST_RANGE} tasks at most; `--where` chooses more"))
+        }
+        Some((first, last)) => Ok(IdRange::Numbers(first, last)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard::core::TaskId;
+
+    use super::{IdRange, parse_range};
+
+    #[test]
+    fn a_range_is_two_numbers_and_everything_else_is_a_name() {
+        assert_eq!(parse_range("7"), Ok(IdRange::One(TaskId::number(7))));
+        assert_eq!(parse_range("#7-#9"), Ok(IdRange::Numbers(7, 9)));
+        assert_eq!(parse_range("7-7").unwrap().ids(), [TaskId::number(7)]);
+        assert_eq!(parse_range("a-b"), Ok(IdRange::One(TaskId::stored("a-b"))));
+        assert!(parse_range("9-7").unwrap_err().contains("7-9"));
+        assert!(parse_range("1-18446744073709551615").is_err());
+    }
+}

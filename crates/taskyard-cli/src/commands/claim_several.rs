@@ -1,0 +1,114 @@
+//! `taskyard claim` for several tasks at once.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskyard::Yard;
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::Tone;
+use taskyard::core::rules::leasing::LeaseState;
+use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
+
+use super::answers::did;
+use super::claim::{lost, shape};
+use super::several::none_is_like_that;
+use crate::arguments::WhichTasks;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::{Output, expires_at};
+use crate::problem::Problem;
+
+/// The answer to a claim on several tasks of which some were won.
+#[derive(Serialize)]
+struct Answer<'a> {
+    claimed: bool,
+    tasks: Vec<Shape<'a>>,
+    claims: Vec<ClaimShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaimShape<'a> {
+    task: &'a str,
+    token: u64,
+    expires_at: Option<String>,
+    agent: &'a str,
+    resumed: bool,
+}
+
+/// Takes the tasks that are meant, and tells what became of each.
+pub(super) fn claim_several(
+    which: &WhichTasks,
+    claim: &Claim,
+    yard: &Yard,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Problem> {
+    let ids = which.ids(yard)?;
+    if ids.is_empty() {
+        return none_is_like_that(output);
+    }
+    let outcome = match which.keep_going {
+        true => yard.claim_possible(&ids, claim)?,
+        false => yard.claim_together(&ids, claim)?,
+    };
+    if !outcome.claimed.is_empty() {
+        context.note_write(yard.list_id());
+    }
+    match outcome.refused.first() {
+        Some(first) if !which.keep_going => {
+            lost(Some(&first.id), &first.refusal, (first.task.as_deref(), None, &[]), output)
+        }
+        _ => tell(&outcome, output),
+    }
+}
+
+fn tell(outcome: &ClaimedTogether, output: &mut Output) -> Result<Exit, Problem> {
+    let ClaimedTogether { claimed, refused } = outcome;
+    if output.is_json() {
+        output.document(Answer {
+            claimed: !claimed.is_empty(),
+            tasks: claimed.iter().map(|claimed| Shape(&claimed.task)).collect(),
+            claims: claimed
+                .iter()
+                .map(|claimed| ClaimShape {
+                    task: claimed.task.id.as_str(),
+                    token: claimed.lease.token.0,
+                    expires_at: expires_at(&claimed.lease),
+                    agent: claimed.lease.agent.as_str(),
+                    resumed: claimed.is_resumed,
+                })
+                .collect(),
+            refused: refused.iter().map(refused_shape).collect(),
+            revision: claimed.iter().find_map(|claimed| claimed.revision).map(|revision| revision.0),
+        })?;
+        return Ok(exit_of(refused));
+    }
+    for claimed in claimed {
+        let mut line = did(if claimed.is_resumed { "Resumed" } else { "Claimed" }, &claimed.task);
+        let until = output.look().lease(&claimed.lease, &LeaseState::Live);
+        line.push(Tone::Dim, &format!(", token {}, {until}", claimed.lease.token));
+        output.say(&line)?;
+    }
+    for RefusedClaim { id, refusal, .. } in refused {
+        output.warn(&format!("#{id} is left as it is: {refusal}"))?;
+    }
+    Ok(exit_of(refused))
+}
+
+fn refused_shape(refused: &RefusedClaim) -> Value {
+    let mut value = serde_json::to_value(shape(&refused.refusal, None)).unwrap_or_default();
+    value["task"] = json!(refused.id.as_str());
+    value
+}
+
+fn exit_of(refused: &[RefusedClaim]) -> Exit {
+    match refused.first().map(|refused| &refused.refusal) {
+        None => Exit::Done,
+        Some(ClaimRefusal::TaskNotFound) => Exit::NotFound,
+        Some(_) => Exit::Refused,
+    }
+}
