@@ -11,6 +11,7 @@ mod corpus;
 mod creating;
 mod doctoring;
 mod echoing;
+mod filtering;
 mod graphs;
 mod idling;
 mod inboxing;

@@ -8,8 +8,8 @@ use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
 use crate::{
-    backgrounding, claiming, completing, contending, creating, doctoring, idling, inboxing, listing, living, ranking,
-    serving, starting,
+    backgrounding, claiming, completing, contending, creating, doctoring, filtering, idling, inboxing, listing, living,
+    ranking, serving, starting,
 };
 
 /// Makes a measurement.
@@ -20,12 +20,13 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 13] = [
+const MEASURES: [(&str, Measure); 14] = [
     ("list", Measure::In(listing::measure)),
     ("doctor", Measure::In(doctoring::measure)),
     ("create", Measure::In(creating::measure)),
     ("start", Measure::In(starting::measure)),
     ("rank", Measure::Anywhere(ranking::measure)),
+    ("filter", Measure::Anywhere(filtering::measure)),
     ("complete", Measure::In(completing::measure)),
     ("running", Measure::In(living::measure)),
     ("idle", Measure::In(idling::measure)),
