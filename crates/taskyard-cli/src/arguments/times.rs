@@ -9,7 +9,7 @@ use taskyard::core::rules::timing::{Clock, PartOfDay, parse_moment, parse_span};
 const NONE: &str = "none";
 
 /// Returns the clock by which times are meant that somebody types: this machine's, in the zone of `TZ` or of the system.
-fn writers_clock() -> Clock {
+pub(crate) fn writers_clock() -> Clock {
     Clock { now: Timestamp(jiff::Timestamp::now().as_millisecond()), zone: TimeZone::system() }
 }
 

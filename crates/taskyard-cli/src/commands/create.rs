@@ -11,19 +11,51 @@ use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, TaskId};
 use taskyard::operations::NewTask;
 
 use super::answers::did;
+use super::create_batch::create_batch;
 use crate::arguments::{MetadataFlags, parse_id};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
+/// What one task is made of; a batch says it for each.
+const ALONE: [&str; 15] = [
+    "subject",
+    "description",
+    "active_form",
+    "blocked_by",
+    "blocks",
+    "owner",
+    "priority",
+    "tag",
+    "parent",
+    "kind",
+    "due",
+    "defer",
+    "estimate",
+    "meta",
+    "repo",
+];
+
 /// Make a new task
 ///
 /// With --quiet it prints the bare number, for scripts: `id=$(taskyard create "Write the parser" --quiet)`.
+///
+/// Many at once with --batch, in one revision: JSON lines with the keys of a task, `priority`, `tags`, `parent`, `due`, `defer`, `estimate`,
+/// and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in which indentation means parts and `after: NAME` order.
 #[derive(Debug, Args)]
 pub(crate) struct Create {
     /// The title
+    #[arg(required_unless_present = "batch", default_value = "", hide_default_value = true)]
     subject: String,
+
+    /// Many tasks from a file, or from stdin (`-`): JSON lines or Markdown
+    #[arg(long, value_name = "FILE", conflicts_with_all = ALONE, allow_hyphen_values = true)]
+    batch: Option<String>,
+
+    /// Draw what would be made, and make nothing
+    #[arg(long, requires = "batch", conflicts_with = "subject")]
+    dry_run: bool,
 
     /// What there is to do; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
@@ -59,6 +91,9 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        if let Some(batch) = &self.batch {
+            return create_batch(batch, self.dry_run, context, output);
+        }
         if self.subject.trim().is_empty() {
             return Err(
                 Problem::usage("empty_subject", "a task needs a title").hint("`taskyard create \"Write the parser\"`")

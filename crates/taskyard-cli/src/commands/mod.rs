@@ -11,6 +11,7 @@ mod clear;
 mod command;
 mod completions;
 mod create;
+mod create_batch;
 mod delete;
 mod demo;
 mod departure_words;

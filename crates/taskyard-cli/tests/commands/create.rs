@@ -74,6 +74,88 @@ fn control_characters_are_shown_and_never_sent() {
         .snapshot();
 }
 
+const JSON_LINES: &str = r#"{"name":"api","subject":"Design the API","priority":"high","tags":["db"],"estimate":"2h"}
+{"name":"build","subject":"Build it","blockedBy":["api","1"]}
+{"subject":"Ship it","blockedBy":["build"],"blocks":[2],"parent":3}
+"#;
+
+const MARKDOWN: &str = "# The release
+
+- Release name: rel
+  priority: high
+  Everything that belongs to it.
+
+  - Build the site
+    tags: web, ops
+  - Test after: Build the site
+- Announce after: rel
+  owner: ana
+";
+
+#[test]
+fn many_tasks_are_made_from_json_lines_in_one_revision() {
+    Test::new()
+        .list("1 pending; 2 pending; 3 pending")
+        .stdin(JSON_LINES)
+        .run("create --batch - --dry-run")
+        .run("list")
+        .stdin(JSON_LINES)
+        .run("create --batch - --json")
+        .run("graph")
+        .run("history")
+        .run("undo")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn many_tasks_are_made_from_a_markdown_list() {
+    Test::new()
+        .file("home/project/plan.md", MARKDOWN)
+        .run("create --batch plan.md --dry-run")
+        .run("create --batch plan.md --dry-run --json")
+        .run("create --batch plan.md")
+        .run("list --style tree")
+        .run("show 1")
+        .snapshot();
+}
+
+#[test]
+fn a_batch_that_makes_no_sense_makes_nothing() {
+    Test::new()
+        .list("1 pending")
+        .stdin("- a after: b\n- b after: a\n")
+        .run("create --batch -")
+        .stdin("- a after: biuld\n- build\n")
+        .run("create --batch - --json")
+        .stdin("- a after: #9\n")
+        .run("create --batch -")
+        .stdin("")
+        .run("create --batch -")
+        .run("create --batch nowhere.md")
+        .run("create Title --batch nowhere.md")
+        .run("create --batch nowhere.md --tag x")
+        .run("create --dry-run Title")
+        .run("create")
+        .run("list")
+        .snapshot();
+}
+
+#[test]
+fn what_a_hook_forbids_takes_the_whole_batch_back() {
+    Test::new()
+        .file(
+            "home/.config/taskyard/taskyard.toml",
+            "[[hooks.TaskCreated]]\ncommand = \"grep -q forbidden && exit 2 || exit 0\"\n",
+        )
+        .stdin("- fine\n- forbidden\n")
+        .run("create --batch -")
+        .run("list")
+        .stdin("- fine\n- good\n")
+        .run("create --batch - --quiet")
+        .snapshot();
+}
+
 #[test]
 fn times_are_said_in_the_writers_zone_and_kept_in_utc() {
     Test::new()

@@ -137,13 +137,19 @@ impl Yard {
         Ok(blocked.map(|feedback| Refusal::HookBlocked { event, task: task.id.clone(), feedback }))
     }
 
-    /// Takes a new task back that a hook forbids. Its number is not given out again.
-    pub(super) fn take_back(&self, id: &TaskId) -> Result<(), Error> {
+    /// Takes new tasks back that a hook forbids, in one commit. Their numbers are not given out again.
+    pub(super) fn take_back(&self, tasks: &[Task]) -> Result<(), Error> {
         self.transact(Op::Delete, |txn, _| {
-            // Somebody may have removed it already.
-            if let Some(task) = txn.find(id)?.task() {
-                txn.remove(id)?;
-                forget(txn, &[task], self.rules())?;
+            let mut gone = Vec::with_capacity(tasks.len());
+            for Task { id, .. } in tasks {
+                // Somebody may have removed it already.
+                if let Some(task) = txn.find(id)?.task() {
+                    txn.remove(id)?;
+                    gone.push(task);
+                }
+            }
+            if !gone.is_empty() {
+                forget(txn, &gone, self.rules())?;
             }
             Ok(())
         })?;

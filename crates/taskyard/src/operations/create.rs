@@ -70,11 +70,11 @@ impl Yard {
         match self.ask(hooks, &found, HookEvent::TaskCreated, &created.task, &|| self.list_for_hooks(|_| Vec::new())) {
             Ok(None) => Ok(Outcome::Done(created)),
             Ok(Some(refusal)) => {
-                self.take_back(&created.task.id)?;
+                self.take_back(std::slice::from_ref(&created.task))?;
                 Ok(Outcome::Refused(refusal))
             }
             Err(error) => {
-                self.take_back(&created.task.id)?;
+                self.take_back(std::slice::from_ref(&created.task))?;
                 Err(error)
             }
         }

@@ -1,0 +1,123 @@
+//! `taskyard create --batch`
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use taskyard::core::dialect::batch::{BatchEntry, BatchMistake, read};
+use taskyard::core::dialect::native::Shape;
+use taskyard::core::render::{Line, Tone, graph, numbered};
+use taskyard::core::{Task, TaskId};
+use taskyard::operations::CreatedBatch;
+
+use super::answers::{did, way_back};
+use crate::arguments::writers_clock;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+
+/// A batch is no larger than this: whoever has more to say does it in several.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    tasks: Vec<Shape<'a>>,
+    /// The id of each name.
+    names: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    dry_run: bool,
+}
+
+/// Makes the tasks of a batch, or draws what would be made.
+pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let text = text_of(from, context)?;
+    let batch = read(&text, &writers_clock()).map_err(|mistake| problem(from, &mistake))?;
+    let yard = context.yard()?;
+    let outcome = if dry_run { yard.preview_batch(&batch)? } else { yard.create_batch(&batch)? };
+    let created = outcome.done()?.map_err(|mistake| problem(from, &mistake))?;
+    if output.is_json() {
+        output.document(Answer {
+            tasks: created.tasks.iter().map(Shape).collect(),
+            names: names(&batch, &created.tasks),
+            revision: created.revision.map(|revision| revision.0),
+            dry_run,
+        })?;
+        return Ok(Exit::Done);
+    }
+    if dry_run {
+        return draw(&created, yard.list_id().as_str(), output);
+    }
+    for task in &created.tasks {
+        match output.is_quiet() {
+            true => output.line(&Line::plain(task.id.as_str()))?,
+            false => output.say(&did("Created", task))?,
+        }
+    }
+    if let Some(revision) = created.revision {
+        way_back(revision, output)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn names(batch: &[BatchEntry], tasks: &[Task]) -> Map<String, Value> {
+    let mut names = Map::new();
+    for (entry, task) in batch.iter().zip(tasks) {
+        // Of tasks with one title the first has it here, and one that was given as a name is that task's.
+        if entry.name.is_some() || !names.contains_key(entry.called()) {
+            names.insert(entry.called().to_owned(), task.id.as_str().into());
+        }
+    }
+    names
+}
+
+/// Draws what would wait for what, and tells what would be a part of what.
+fn draw(created: &CreatedBatch, list: &str, output: &mut Output) -> Result<Exit, Problem> {
+    let count = created.tasks.len();
+    let many = if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
+    output.say(&Line::new().with(Tone::Dim, &format!("Would create {many} in {list}, and created nothing:")))?;
+    let mut tasks: Vec<Task> = created.neighbours.iter().chain(&created.tasks).cloned().collect();
+    tasks.sort_by(|one, two| one.id.cmp(&two.id));
+    output.lines(&graph::text(&tasks, &output.look()))?;
+    let mut parents: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    for task in &created.tasks {
+        if let Some(parent) = task.parent() {
+            parents.entry(parent).or_default().push(task.id.clone());
+        }
+    }
+    for (parent, parts) in parents {
+        output.line(&Line::new().with(Tone::Dim, &format!("  parts of #{parent}: {}", numbered(&parts))))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn problem(from: &str, mistake: &BatchMistake) -> Problem {
+    let place = if from == "-" { "stdin" } else { from };
+    Problem::usage("bad_batch", format!("`{}`, {mistake}", place.escape_debug()))
+        .hint("nothing was created; `taskyard create --help` shows the two forms")
+        .detail("line", mistake.line)
+}
+
+fn text_of(from: &str, context: &Context) -> Result<String, Problem> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::InvalidData => Problem::usage("not_utf8", format!("`{}` is not UTF-8", from.escape_debug())),
+        _ => Problem::io(&format!("cannot read `{}`", from.escape_debug()), &error),
+    };
+    let mut text = String::new();
+    let read = match from {
+        "-" => io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text),
+        path => {
+            let path = context.directory()?.join(path);
+            File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+        }
+    };
+    read.map_err(failed)?;
+    if text.len() as u64 > LARGEST {
+        return Err(Problem::usage("too_large", format!("a batch is no larger than {LARGEST} bytes")));
+    }
+    Ok(text)
+}
