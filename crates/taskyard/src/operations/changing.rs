@@ -11,7 +11,7 @@ use taskyard_core::rules::transitions::{Transition, frees_from_owner, judge_tran
 use taskyard_core::{AgentName, Lease, Rules, Status, Task, TaskId};
 
 use super::edges::{
-    blocking, connect_as_the_client, connect_strictly, disconnect, disconnect_as_the_client, waiting_for,
+    attach, blocking, connect_as_the_client, disconnect, disconnect_as_the_client, refuse_circles, waiting_for,
 };
 use super::freeing::{dependents, freed, freed_as_the_client, refuse_open_parts};
 use super::halt::Halt;
@@ -47,11 +47,11 @@ pub(super) fn change_or_tell(
     seat: Option<&Seat>,
 ) -> Result<Result<Vec<Updated>, Vec<RefusedTask>>, Halt> {
     let mut refused = Vec::new();
+    let mut present = Vec::with_capacity(ids.len());
     for id in ids {
-        if let Some(task) = txn.find(id)?.task() {
-            unless_refused(yard.respect_lease(txn, &task), id, &mut refused)?;
-        }
+        present.extend(txn.find(id)?.task());
     }
+    refused.extend(yard.refused_by_leases(txn, &present)?);
     if !refused.is_empty() {
         return Ok(Err(refused));
     }
@@ -59,6 +59,9 @@ pub(super) fn change_or_tell(
     let mut changes = Vec::with_capacity(ids.len());
     for id in ids {
         changes.extend(unless_refused(change_one(yard, &mut bench, id, update), id, &mut refused)?);
+    }
+    if refused.is_empty() {
+        refused.extend(closes_circle(&mut bench, &changes)?);
     }
     if !refused.is_empty() {
         return Ok(Err(refused));
@@ -84,7 +87,7 @@ pub(super) fn change_or_tell(
 
 /// Judges one of several changes that are on the bench.
 fn judged(yard: &Yard, bench: &mut Workbench<'_>, change: &Changed) -> Result<Updated, Halt> {
-    let Changed { before, patched, left } = change;
+    let Changed { before, patched, left, .. } = change;
     let id = &before.id;
     let after = bench.demand(id, || Refusal::NoSuchTask { task: id.clone() })?.clone();
     if yard.minds_parts() && before.status.is_open() && after.status == Status::Completed {
@@ -120,6 +123,32 @@ struct Changed {
     patched: Patched,
     /// Why the block of its description was left as it is.
     left: Option<BadBlock>,
+    /// The edges that are new.
+    edges: Vec<Edge>,
+    /// The task itself, where it is a part of another than before.
+    parts: Vec<TaskId>,
+}
+
+/// Looks once for all changes that are on the bench whether they close a circle, and returns the last of those that do with the refusal.
+fn closes_circle(bench: &mut Workbench<'_>, changes: &[Changed]) -> Result<Option<RefusedTask>, StoreError> {
+    let edges: Vec<Edge> = changes.iter().flat_map(|change| change.edges.iter().cloned()).collect();
+    let parts: Vec<TaskId> = changes.iter().flat_map(|change| change.parts.iter().cloned()).collect();
+    if !bench.may_close_circle(&edges, &parts) {
+        return Ok(None);
+    }
+    match refuse_circles(bench, &edges, &parts) {
+        Ok(()) => Ok(None),
+        Err(Halt::Failed(error)) => Err(error),
+        Err(Halt::Refused(refusal)) => {
+            let is_in_it = |change: &&Changed| match &refusal {
+                Refusal::Cycle { path } => path.contains(&change.before.id),
+                _ => false,
+            };
+            let with_ties = changes.iter().filter(|change| !change.edges.is_empty() || !change.parts.is_empty());
+            let last = with_ties.clone().filter(is_in_it).last().or(with_ties.last()).or(changes.last());
+            Ok(last.map(|change| (change.before.id.clone(), refusal.clone())))
+        }
+    }
 }
 
 /// Puts the changes of one task on the bench, and returns it as it was, with what changed.
@@ -146,9 +175,9 @@ fn change_one(
     }
     let added: Vec<Edge> = blocking(id, &update.add_blocks).chain(waiting_for(id, &update.add_blocked_by)).collect();
     let has_moved = patched.task.parent().is_some() && patched.task.parent() != before.parent();
-    let parts: &[TaskId] = if has_moved { std::slice::from_ref(id) } else { &[] };
-    connect_strictly(bench, &added, parts)?;
-    Ok(Changed { before, patched, left })
+    let parts: Vec<TaskId> = has_moved.then(|| id.clone()).into_iter().collect();
+    let edges = attach(bench, &added, &parts)?;
+    Ok(Changed { before, patched, left, edges, parts })
 }
 
 /// Writes as the client writes: the fields in one go where any changed, then each edge by itself.

@@ -11,6 +11,13 @@ use crate::store::{StoreError, Txn};
 /// Adds edges at both ends. They are judged together, with the tasks that became parts of others: nothing leads to itself, to no
 /// task, or into a circle.
 pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge], parts: &[TaskId]) -> Result<(), Halt> {
+    let new = attach(bench, edges, parts)?;
+    if bench.may_close_circle(&new, parts) { refuse_circles(bench, &new, parts) } else { Ok(()) }
+}
+
+/// Adds edges at both ends, and returns those that are new. Nothing leads to itself or to no task; circles are for whoever calls to look for,
+/// once for all that is attached.
+pub(super) fn attach(bench: &mut Workbench<'_>, edges: &[Edge], parts: &[TaskId]) -> Result<Vec<Edge>, Halt> {
     let mut new = Vec::new();
     for edge in edges {
         if edge.task == edge.on {
@@ -28,7 +35,7 @@ pub(super) fn connect_strictly(bench: &mut Workbench<'_>, edges: &[Edge], parts:
     for edge in edges {
         connect(bench, edge)?;
     }
-    if bench.may_close_circle(&new, parts) { refuse_circles(bench, &new, parts) } else { Ok(()) }
+    Ok(new)
 }
 
 /// Refuses that a task is a part of itself, or of one that is not there.

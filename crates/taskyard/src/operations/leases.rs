@@ -8,6 +8,7 @@ use taskyard_core::rules::leasing::{holds, judge_write, renewed};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Moment, Op, Remark, Task, TaskId};
 
+use super::RefusedTask;
 use super::halt::Halt;
 use crate::store::{Lookup, Signature, Snapshot, StoreError, Txn};
 use crate::{Error, Yard};
@@ -90,6 +91,18 @@ impl Yard {
             judge_write(task, lease, self.actor(), self.proof(), self.rules())?;
         }
         Ok(())
+    }
+
+    /// Returns those of several tasks whose change is refused because somebody else works on them.
+    pub(super) fn refused_by_leases(&self, txn: &dyn Txn, tasks: &[Task]) -> Result<Vec<RefusedTask>, StoreError> {
+        let leases: HashMap<TaskId, Lease> =
+            txn.leases()?.into_iter().map(|lease| (lease.task.clone(), lease)).collect();
+        let refused = |task: &Task| {
+            let lease = leases.get(&task.id).filter(|lease| holds(lease, task));
+            let judged = judge_write(task, lease, self.actor(), self.proof(), self.rules());
+            judged.err().map(|refusal| (task.id.clone(), refusal))
+        };
+        Ok(tasks.iter().filter_map(refused).collect())
     }
 
     /// Looks without a lock whether a lease forbids a change of a task.
