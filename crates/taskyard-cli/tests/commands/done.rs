@@ -92,3 +92,17 @@ fn what_hooks_forbid_is_left_by_whoever_keeps_going() {
         .run("list")
         .snapshot();
 }
+
+#[test]
+fn many_tasks_at_once_set_free_exactly_what_waited_for_them_alone() {
+    Test::new()
+        .list(
+            "1 pending; 2 pending; 3 pending; 4 pending; 5 pending; 6 pending; 7 pending <- 1,2; 8 pending <- 6,9; \
+             9 pending; 10 pending; 11 pending <- 5; 12 pending <- 7",
+        )
+        .quietly("update 3 4 --parent 10")
+        .run("done 1-6 --json")
+        .run("undo")
+        .run("done 10 1-5 99 --keep-going")
+        .snapshot();
+}

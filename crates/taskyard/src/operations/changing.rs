@@ -23,6 +23,9 @@ use crate::Yard;
 use crate::store::{NewLease, StoreError, Txn};
 use crate::teams::Seat;
 
+/// The ties of so many tasks are looked for one by one; those of more in one look at the whole list.
+const FEW: usize = 4;
+
 /// Changes tasks and what they are tied to; they are judged together, as they are when all changes are made. Where one is refused, nothing
 /// is staged.
 pub(super) fn change_strictly(
@@ -65,6 +68,9 @@ pub(super) fn change_or_tell(
     }
     if !refused.is_empty() {
         return Ok(Err(refused));
+    }
+    if changes.iter().filter(|change| change.patched.status_change.is_some()).count() > FEW {
+        bench.look_at_all()?;
     }
     let mut all = Vec::with_capacity(ids.len());
     for change in &changes {
@@ -144,8 +150,9 @@ fn closes_circle(bench: &mut Workbench<'_>, changes: &[Changed]) -> Result<Optio
                 Refusal::Cycle { path } => path.contains(&change.before.id),
                 _ => false,
             };
-            let with_ties = changes.iter().filter(|change| !change.edges.is_empty() || !change.parts.is_empty());
-            let last = with_ties.clone().filter(is_in_it).last().or(with_ties.last()).or(changes.last());
+            let has_ties = |change: &&Changed| !change.edges.is_empty() || !change.parts.is_empty();
+            let with_ties = || changes.iter().rev().filter(has_ties);
+            let last = with_ties().find(is_in_it).or_else(|| with_ties().next()).or(changes.last());
             Ok(last.map(|change| (change.before.id.clone(), refusal.clone())))
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use taskyard_core::live::LiveList;
 use taskyard_core::rules::circles::{Surroundings, find_circle, find_circle_around};
@@ -24,6 +25,15 @@ pub(super) struct Workbench<'a> {
     new: BTreeSet<TaskId>,
     /// What the transaction had staged before: the list in memory does not show it.
     staged: BTreeSet<TaskId>,
+    /// The ties of all tasks, where somebody asks about many and nothing has changed since.
+    all: Option<AllTies>,
+}
+
+/// Who waits for each task, and which parts each has, by rising number.
+#[derive(Clone)]
+struct AllTies {
+    waiting: Rc<HashMap<TaskId, Vec<TaskId>>>,
+    parts: Rc<HashMap<TaskId, Vec<TaskId>>>,
 }
 
 /// What stands under an id.
@@ -41,7 +51,7 @@ pub(super) struct Ties {
     /// The tasks that wait for the one that was asked for, by rising number.
     pub(super) waiting: Vec<TaskId>,
     /// The parts of every task that has some, by rising number.
-    parts: HashMap<TaskId, Vec<TaskId>>,
+    parts: Rc<HashMap<TaskId, Vec<TaskId>>>,
 }
 
 impl Ties {
@@ -67,7 +77,27 @@ impl<'a> Workbench<'a> {
     pub(super) fn on(txn: &'a mut dyn Txn) -> Self {
         let staged = txn.staged().into_iter().collect();
         let (pieces, changed, tied, new) = Default::default();
-        Self { txn, pieces, changed, tied, new, staged }
+        Self { txn, pieces, changed, tied, new, staged, all: None }
+    }
+
+    /// Looks at the whole list once, for somebody who asks about the ties of many tasks before anything changes again.
+    pub(super) fn look_at_all(&mut self) -> Result<(), StoreError> {
+        self.take_up_staged()?;
+        let mut tasks = self.tasks()?;
+        tasks.sort_by(|one, two| one.id.cmp(&two.id));
+        let (mut waiting, mut parts): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
+        for task in tasks {
+            if let Some(parent) = task.parent().filter(|parent| *parent != task.id) {
+                parts.entry(parent).or_default().push(task.id.clone());
+            }
+            let blockers: BTreeSet<&TaskId> = task.blocked_by.iter().collect();
+            for blocker in blockers {
+                waiting.entry(blocker.clone()).or_default().push(task.id.clone());
+            }
+            self.pieces.entry(task.id.clone()).or_insert_with(|| Piece::Glimpsed(Box::new(task)));
+        }
+        self.all = Some(AllTies { waiting: Rc::new(waiting), parts: Rc::new(parts) });
+        Ok(())
     }
 
     /// Returns a task, where there is one. What cannot be read counts as absent.
@@ -116,6 +146,10 @@ impl<'a> Workbench<'a> {
 
     /// Returns the tasks that wait for a task and all parts of tasks, as they were found, with the changes made to them.
     pub(super) fn ties(&mut self, blocker: &TaskId) -> Result<Ties, StoreError> {
+        if let Some(AllTies { waiting, parts }) = &self.all {
+            let waiting = waiting.get(blocker).cloned().unwrap_or_default();
+            return Ok(Ties { waiting, parts: Rc::clone(parts) });
+        }
         if !self.tied.contains_key(blocker) {
             self.take_up_staged()?;
             let found = match self.tied_in_memory(blocker)? {
@@ -129,18 +163,18 @@ impl<'a> Workbench<'a> {
             }
             self.tied.insert(blocker.clone(), ids);
         }
-        let mut ties = Ties::default();
+        let (mut waiting, mut parts): (Vec<TaskId>, HashMap<TaskId, Vec<TaskId>>) = Default::default();
         let ids: BTreeSet<TaskId> = self.changed.union(&self.tied[blocker]).cloned().collect();
         for id in ids {
             let Some(Piece::Task(task) | Piece::Glimpsed(task)) = self.pieces.get(&id) else { continue };
             if let Some(parent) = task.parent().filter(|parent| *parent != id) {
-                ties.parts.entry(parent).or_default().push(id.clone());
+                parts.entry(parent).or_default().push(id.clone());
             }
             if task.blocked_by.contains(blocker) {
-                ties.waiting.push(id);
+                waiting.push(id);
             }
         }
-        Ok(ties)
+        Ok(Ties { waiting, parts: Rc::new(parts) })
     }
 
     /// Returns the tasks that wait for a task, and the parts of all that its completion may set free, where the list is in memory.
@@ -166,7 +200,7 @@ impl<'a> Workbench<'a> {
     pub(super) fn find_circle(&mut self, edges: &[Edge], parts: &[TaskId]) -> Result<Option<Vec<TaskId>>, StoreError> {
         self.take_up_staged()?;
         if let Some(live) = self.txn.live()? {
-            return Ok(find_circle_around(&WithChanges { live: &live, bench: self }, edges, parts));
+            return Ok(find_circle_around(&WithChanges::of(&live, self), edges, parts));
         }
         Ok(find_circle(&self.tasks()?, edges, parts))
     }
@@ -201,6 +235,7 @@ impl<'a> Workbench<'a> {
 
     /// Puts a new task on the bench.
     pub(super) fn put_new(&mut self, task: Task) {
+        self.all = None;
         self.changed.insert(task.id.clone());
         self.new.insert(task.id.clone());
         self.pieces.insert(task.id.clone(), Piece::Task(Box::new(task)));
@@ -213,6 +248,7 @@ impl<'a> Workbench<'a> {
         change(task);
         if *task != before {
             self.changed.insert(id.clone());
+            self.all = None;
         }
         Ok(())
     }
@@ -253,9 +289,22 @@ impl<'a> Workbench<'a> {
 struct WithChanges<'a, 'b> {
     live: &'a LiveList,
     bench: &'a Workbench<'b>,
+    /// The changed tasks that are parts of others, by rising number.
+    parts: HashMap<TaskId, Vec<TaskId>>,
 }
 
-impl WithChanges<'_, '_> {
+impl<'a, 'b> WithChanges<'a, 'b> {
+    fn of(live: &'a LiveList, bench: &'a Workbench<'b>) -> Self {
+        let mut all = Self { live, bench, parts: HashMap::new() };
+        let changed: BTreeSet<&TaskId> = bench.changed.union(&bench.staged).collect();
+        for id in changed {
+            if let Some(parent) = all.changed(id).flatten().and_then(Task::parent) {
+                all.parts.entry(parent).or_default().push(id.clone());
+            }
+        }
+        all
+    }
+
     /// Returns what becomes of a task; none where nothing does.
     fn changed(&self, id: &TaskId) -> Option<Option<&Task>> {
         let is_changed = self.bench.changed.contains(id) || self.bench.staged.contains(id);
@@ -288,9 +337,7 @@ impl Surroundings for WithChanges<'_, '_> {
     fn parts(&self, task: &TaskId) -> Vec<TaskId> {
         let mut parts = self.live.parts_of(task);
         parts.retain(|part| self.changed(part).is_none());
-        let is_part = |id: &&&TaskId| self.changed(id).flatten().and_then(Task::parent).as_ref() == Some(task);
-        let others: BTreeSet<&TaskId> = self.bench.changed.union(&self.bench.staged).collect();
-        parts.extend(others.iter().filter(is_part).map(|id| (*id).clone()));
+        parts.extend(self.parts.get(task).into_iter().flatten().cloned());
         parts
     }
 }
