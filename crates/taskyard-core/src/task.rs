@@ -12,6 +12,9 @@ use crate::{AgentName, Assignee, Status, TaskId};
 /// What a task carries beside its fields. Keys keep their order.
 pub type Metadata = Map<String, Value>;
 
+/// No more keys than these are looked through for one of them.
+const FEW: usize = 8;
+
 /// One task of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -80,7 +83,12 @@ impl Task {
 
     /// Returns one metadata value.
     pub fn meta(&self, key: &str) -> Option<&Value> {
-        self.metadata.as_ref()?.get(key)
+        let metadata = self.metadata.as_ref()?;
+        if metadata.len() > FEW {
+            return metadata.get(key);
+        }
+        // A few keys are compared in less time than one is hashed.
+        metadata.iter().find(|(other, _)| *other == key).map(|(_, value)| value)
     }
 
     /// Tells whether the task is the client's own bookkeeping (`metadata._internal` is truthy).

@@ -71,11 +71,12 @@ impl<'a> Subject<'a> {
 
 /// Returns a subject as one searches for it: without the task's own number and without anything that steers a terminal.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let subject = Subject::parse(text);
-    let text = if subject.id.is_some() { after_own_id(text) } else { text };
     if !text.contains('\x1b') {
+        // Nothing in it is dim.
         return Cow::Borrowed(text);
     }
+    let subject = Subject::parse(text);
+    let text = if subject.id.is_some() { after_own_id(text) } else { text };
     Cow::Owned(DIM_ENDS.iter().fold(text.replace(DIM, ""), |text, end| text.replace(end, "")))
 }
 
