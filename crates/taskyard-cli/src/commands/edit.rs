@@ -75,8 +75,10 @@ impl Edit {
                 Ended::Unchanged(task) => output.say(&did("Nothing was changed in", &task))?,
             }
         }
-        if output.is_json() {
-            answers::updated_all("Updated", &saved, &yard, output)?;
+        match saved.as_slice() {
+            _ if !output.is_json() => {}
+            [one] if self.ids.len() == 1 => answers::updated("Updated", one, &yard, output)?,
+            all => answers::updated_all("Updated", all, &yard, output)?,
         }
         Ok(Exit::Done)
     }

@@ -150,7 +150,7 @@ impl Source {
     /// Returns what a query can be made of.
     pub(super) fn query_words(&self) -> Vec<CompletionCandidate> {
         let mut words: Vec<CompletionCandidate> =
-            ["ready", "blocked", "overdue", "not", "or"].map(CompletionCandidate::new).into();
+            ["ready", "blocked", "overdue", "deferred", "not", "or"].map(CompletionCandidate::new).into();
         for (key, values) in
             [("status", ["pending", "in_progress", "completed"]), ("priority", ["high", "medium", "low"])]
         {

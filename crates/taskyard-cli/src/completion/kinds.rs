@@ -7,12 +7,14 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use super::candidates::{Source, Tasks};
 
 /// The words that some arguments take and that no type of theirs names.
-const WORDS: [(&str, &[&str]); 8] = [
+const WORDS: [(&str, &[&str]); 10] = [
     ("STATUS", &["pending", "in_progress", "completed"]),
     ("PRIORITY", &["low", "medium", "high"]),
     ("KIND", &["mission", "experiment", "phase", "bug", "detour", "task"]),
     ("VERSION", &["2.1.34", "2.1.325"]),
     ("ADDRESS", &["claude:", "file:", "document:", "teaching:", "memory:"]),
+    ("TIME", &["today", "tomorrow", "fri", "1h", "2d", "1w", "none"]),
+    ("KEY", &["id", "priority", "status", "subject", "owner", "due", "defer", "estimate", "age", "changed"]),
     ("DURATION", &["30s", "5m", "30m", "1h", "8h"]),
     ("SIZE", &["1MB", "16MB", "256MB"]),
     ("EVENT", &["SessionStart", "SubagentStop", "Stop", "TeammateIdle"]),
