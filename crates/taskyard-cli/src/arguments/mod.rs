@@ -17,4 +17,4 @@ pub(crate) use values::{
     ListedState, parse_agent, parse_bytes, parse_id, parse_listed_state, parse_pause, parse_revision, parse_revisions,
     parse_status,
 };
-pub(crate) use which::WhichTasks;
+pub(crate) use which::{IdRange, WhichTasks, parse_range};

@@ -64,7 +64,8 @@ impl WhichTasks {
 }
 
 impl IdRange {
-    fn ids(&self) -> Vec<TaskId> {
+    /// Returns the tasks.
+    pub(crate) fn ids(&self) -> Vec<TaskId> {
         match self {
             Self::One(id) => vec![id.clone()],
             Self::Numbers(first, last) => (*first..=*last).map(TaskId::number).collect(),
@@ -73,7 +74,7 @@ impl IdRange {
 }
 
 /// Reads a task's id, or two numbers with a hyphen between them.
-fn parse_range(text: &str) -> Result<IdRange, String> {
+pub(crate) fn parse_range(text: &str) -> Result<IdRange, String> {
     let number = |text: &str| parse_id(text).ok().and_then(|id| id.as_number());
     let range = text.split_once('-').and_then(|(first, last)| number(first).zip(number(last)));
     match range {

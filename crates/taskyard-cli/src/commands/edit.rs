@@ -1,5 +1,6 @@
 //! `taskyard edit`
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use clap::Args;
@@ -9,12 +10,13 @@ use taskyard::core::dialect::edit_form::{self, EditFormError};
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::editing::MergedDraft;
+use taskyard::core::rules::timing::Clock;
 use taskyard::core::{Metadata, Task, TaskId};
 use taskyard::edits::{Desk, Sheet};
 use taskyard::operations::{Draft, Edited, NewTask, Updated};
 
 use super::answers::{self, did};
-use crate::arguments::{LeaseFlags, parse_id};
+use crate::arguments::{IdRange, LeaseFlags, parse_range, writers_clock};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -28,9 +30,9 @@ use crate::{editor, places, signals};
 /// --resume goes on with it. Without an ID it is a new task. Several tasks are edited one after the other.
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
-    /// The tasks
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    ids: Vec<TaskId>,
+    /// The tasks: numbers and ranges, `3 4 7-9`
+    #[arg(value_name = "ID", value_parser = parse_range, value_delimiter = ',')]
+    ids: Vec<IdRange>,
 
     /// Go on with a text that could not be saved
     #[arg(long)]
@@ -53,18 +55,28 @@ struct Place<'a> {
     desk: Desk,
     /// Go on with what was left.
     resume: bool,
+    /// The clock by which times are meant.
+    clock: Clock,
 }
 
 impl Edit {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
         let desk = Desk::in_data(&places::data(context.environment())?);
-        let place = Place { yard: &yard, context, desk, resume: self.resume };
+        let place = Place { yard: &yard, context, desk, resume: self.resume, clock: writers_clock() };
         if self.ids.is_empty() {
             return place.write_new(output);
         }
         let mut saved = Vec::new();
-        for id in &self.ids {
+        let mut named = HashSet::new();
+        let ids: Vec<TaskId> = self.ids.iter().flat_map(IdRange::ids).filter(|id| named.insert(id.clone())).collect();
+        if ids.len() > 1 {
+            // One that is not there is told before anything is typed.
+            for id in &ids {
+                yard.show(id)?.done()?;
+            }
+        }
+        for id in &ids {
             match place.edit(id, output)? {
                 Ended::Saved(updated) if output.is_json() => saved.push(*updated),
                 Ended::Saved(updated) => answers::updated("Updated", &updated, &yard, output)?,
@@ -75,9 +87,9 @@ impl Edit {
                 Ended::Unchanged(task) => output.say(&did("Nothing was changed in", &task))?,
             }
         }
-        match saved.as_slice() {
+        match &saved[..] {
             _ if !output.is_json() => {}
-            [one] if self.ids.len() == 1 => answers::updated("Updated", one, &yard, output)?,
+            [one] if ids.len() == 1 => answers::updated("Updated", one, &yard, output)?,
             all => answers::updated_all("Updated", all, &yard, output)?,
         }
         Ok(Exit::Done)
@@ -91,11 +103,11 @@ impl Place<'_> {
         let name = format!("{}-{}", self.yard.list_id().directory(), id.file_stem());
         let heading = format!("Task #{id} in {}", self.yard.list_id());
         let mut base = Draft::of(&task);
-        let (sheet, mut written) = self.sheet(&name, &edit_form::print(&base, &heading, &[]), output)?;
+        let (sheet, mut written) = self.sheet(&name, &edit_form::print(&base, &heading, &[], &self.clock), output)?;
         if self.resume {
             let began =
                 sheet.base().map_err(|error| kept(Problem::io("cannot read what it began as", &error), id, &sheet))?;
-            base = edit_form::read(&began, &base).unwrap_or(base);
+            base = edit_form::read(&began, &base, &self.clock).unwrap_or(base);
         }
         let keeping = |problem: Problem| kept(problem, id, &sheet);
         let mut is_first = !self.resume;
@@ -115,7 +127,7 @@ impl Place<'_> {
                 sheet.put_away();
                 return Ok(Ended::Unchanged(Box::new(task)));
             }
-            let mine = read(&text, &base).map_err(keeping)?;
+            let mine = read(&text, &base, &self.clock).map_err(keeping)?;
             // Whoever closes the editor on two texts without a word has not chosen.
             if mine.is_undecided() || (text == written && has_seen_both) {
                 return Err(keeping(undecided(id)));
@@ -131,8 +143,8 @@ impl Place<'_> {
                 Err(problem) => return Err(keeping(problem)),
             };
             let MergedDraft { draft, conflicts } = *merged;
-            written = edit_form::print(&draft, &heading, &conflicts);
-            let began = edit_form::print(&now, &heading, &[]);
+            written = edit_form::print(&draft, &heading, &conflicts, &self.clock);
+            let began = edit_form::print(&now, &heading, &[], &self.clock);
             let failed = |error| Problem::io("cannot write down what others changed meanwhile", &error);
             sheet.replace(&written, &began).map_err(failed).map_err(keeping)?;
             base = *now;
@@ -146,7 +158,7 @@ impl Place<'_> {
     /// Lets the user write a new task.
     fn write_new(&self, output: &mut Output) -> Result<Exit, Problem> {
         let name = format!("{}-new", self.yard.list_id().directory());
-        let template = edit_form::print_new(&format!("A new task in {}", self.yard.list_id()));
+        let template = edit_form::print_new(&format!("A new task in {}", self.yard.list_id()), &self.clock);
         let (sheet, written) = self.sheet(&name, &template, output)?;
         let keeping = |problem: Problem| kept_new(problem, sheet.path());
         let text = match self.typed(&sheet, output) {
@@ -167,7 +179,7 @@ impl Place<'_> {
             }
             return Ok(Exit::Done);
         }
-        let draft = read(&text, &Draft::default()).map_err(keeping)?;
+        let draft = read(&text, &Draft::default(), &self.clock).map_err(keeping)?;
         let no_subject = || Problem::usage("no_subject", "a task needs a subject");
         if draft.subject.trim().is_empty() {
             return Err(keeping(no_subject()));
@@ -236,8 +248,8 @@ struct NotTyped {
     was_killed: bool,
 }
 
-fn read(text: &str, base: &Draft) -> Result<Draft, Problem> {
-    edit_form::read(text, base).map_err(|error: EditFormError| Problem::usage("bad_form", error.to_string()))
+fn read(text: &str, base: &Draft, clock: &Clock) -> Result<Draft, Problem> {
+    edit_form::read(text, base, clock).map_err(|error: EditFormError| Problem::usage("bad_form", error.to_string()))
 }
 
 fn undecided(id: &TaskId) -> Problem {

@@ -21,7 +21,8 @@ pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, P
         return Ok(Exit::Done);
     }
     let look = output.look();
-    let needs = needs(context, &yard, &listing, look.now.unwrap_or_default());
+    let now = look.now.unwrap_or_default();
+    let needs = needs(context, &yard, &listing, now);
     let title = yard.list_id().as_str();
     if listing.counts.iter().sum::<usize>() == 0 && needs.is_empty() {
         output.say(&Line::plain("  ").with(Tone::Strong, title).with(Tone::Dim, "  no tasks yet"))?;
@@ -41,6 +42,7 @@ pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, P
         title,
         counts: listing.counts,
         blocked: listing.tasks.iter().filter(is_blocked).count(),
+        deferred: listing.tasks.iter().filter(|task| task.is_deferred(now)).count(),
         needs: &needs,
         under_way: &under_way,
         ready: &ready,
@@ -53,7 +55,7 @@ pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, P
 fn needs(context: &Context, yard: &Yard, listing: &Listing, now: Timestamp) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |what: String, way: String| needs.push(Need { what, way });
-    for task in listing.tasks.iter().filter(|task| is_overdue(task, now)) {
+    for task in listing.tasks.iter().filter(|task| task.is_overdue(now)) {
         need(format!("#{} is overdue: {}", task.id, task.shown_subject()), format!("taskyard show {}", task.id));
     }
     for task in listing.tasks.iter().filter(|task| task.status == Status::Pending && failed_attempts(task) > 0) {
@@ -92,9 +94,4 @@ pub(super) fn unread(context: &Context, yard: &Yard) -> usize {
         Ok(teams.look_into(&seat)?.deliveries.len())
     };
     count().unwrap_or(0)
-}
-
-fn is_overdue(task: &Task, now: Timestamp) -> bool {
-    let due = task.meta("due").and_then(|due| Timestamp::parse(due.as_str()?));
-    task.status.is_open() && due.is_some_and(|due| due < now)
 }

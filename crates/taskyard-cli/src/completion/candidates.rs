@@ -88,6 +88,14 @@ impl Source {
         tags.into_iter().map(|tag| candidate(tag, None)).collect()
     }
 
+    /// Returns the roles that tasks are for.
+    pub(super) fn roles(&self) -> Vec<CompletionCandidate> {
+        let tasks = self.present().unwrap_or_default();
+        let allowed = tasks.iter().filter_map(|task| task.meta("assignable_to")?.as_array()).flatten();
+        let roles: BTreeSet<&str> = allowed.filter_map(|name| name.as_str()?.strip_prefix("role:")).collect();
+        roles.into_iter().map(|role| candidate(role, None)).collect()
+    }
+
     /// Returns who owns tasks, noted on them, or is in a team.
     pub(super) fn agents(&self) -> Vec<CompletionCandidate> {
         let context = self.context();
@@ -150,7 +158,9 @@ impl Source {
     /// Returns what a query can be made of.
     pub(super) fn query_words(&self) -> Vec<CompletionCandidate> {
         let mut words: Vec<CompletionCandidate> =
-            ["ready", "blocked", "overdue", "deferred", "not", "or"].map(CompletionCandidate::new).into();
+            ["ready", "blocked", "overdue", "deferred", "not", "or", "older:2d", "changed:1h", "due:1w"]
+                .map(CompletionCandidate::new)
+                .into();
         for (key, values) in
             [("status", ["pending", "in_progress", "completed"]), ("priority", ["high", "medium", "low"])]
         {

@@ -7,14 +7,15 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use super::candidates::{Source, Tasks};
 
 /// The words that some arguments take and that no type of theirs names.
-const WORDS: [(&str, &[&str]); 10] = [
+const WORDS: [(&str, &[&str]); 11] = [
     ("STATUS", &["pending", "in_progress", "completed"]),
+    ("TIME", &["today", "tomorrow", "mon", "fri", "2h", "1w", "none"]),
+    ("KEY", &["id", "priority", "status", "subject", "owner", "due", "defer", "estimate", "age", "changed"]),
+    ("TEMPLATE", &["{id} {subject}", "{id} {status} {subject} {owner}"]),
     ("PRIORITY", &["low", "medium", "high"]),
     ("KIND", &["mission", "experiment", "phase", "bug", "detour", "task"]),
     ("VERSION", &["2.1.34", "2.1.325"]),
     ("ADDRESS", &["claude:", "file:", "document:", "teaching:", "memory:"]),
-    ("TIME", &["today", "tomorrow", "fri", "1h", "2d", "1w", "none"]),
-    ("KEY", &["id", "priority", "status", "subject", "owner", "due", "defer", "estimate", "age", "changed"]),
     ("DURATION", &["30s", "5m", "30m", "1h", "8h"]),
     ("SIZE", &["1MB", "16MB", "256MB"]),
     ("EVENT", &["SessionStart", "SubagentStop", "Stop", "TeammateIdle"]),
@@ -69,6 +70,7 @@ fn with_completer(arg: Arg, path: &[&str], source: &Source) -> Arg {
             let which = Tasks::of(command, &id);
             arg.add(complete(Box::new(move |source| source.tasks(which))))
         }
+        (_, _, "ROLE") => arg.add(complete(Box::new(Source::roles))),
         (_, _, "AGENT") => arg.add(complete(Box::new(Source::agents))),
         (_, _, "TAG" | "T" | "TAGS") => arg.add(complete(Box::new(Source::tags))),
         (_, _, "REV" | "REVISIONS") => arg.add(complete(Box::new(Source::revisions))),

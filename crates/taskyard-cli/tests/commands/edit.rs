@@ -242,3 +242,33 @@ fn what_was_left_for_a_year_goes_with_gc_and_nothing_younger() {
     assert!(kept(&test).0.ends_with("project-2.md"));
     test.snapshot();
 }
+
+#[test]
+fn times_stand_in_the_editors_zone_and_are_read_in_its_words() {
+    let script = "cp \"$1\" ../seen; sed -i -e 's/^due:.*/due: 2030-01-03/' -e 's/^defer:.*/defer: none/' -e 's/^estimate:.*/estimate: 2h/' \"$1\"";
+    let mut test = with_editor(parser(), script)
+        .env("TZ", "Europe/Berlin")
+        .quietly("update 2 --due '2030-01-02 17:00' --defer 2030-01-01")
+        .quietly("edit 2");
+    let seen = std::fs::read_to_string(test.path("home/seen")).unwrap();
+    assert!(seen.contains("\ndue: 2030-01-02 17:00\ndefer: 2030-01-01\nestimate:\n"), "{seen}");
+    let metadata = test.json("show 2 --json")["task"]["metadata"].clone();
+    assert_eq!(metadata["due"], "2030-01-03T22:59:59.999Z");
+    assert_eq!((&metadata["defer"], &metadata["estimate"]), (&serde_json::Value::Null, &7200.into()));
+    // What is left as it stands is left as it is.
+    let mut test = with_editor(test, "sed -i 's/^subject:.*/subject: New/' \"$1\"").quietly("edit 2");
+    assert_eq!(test.json("show 2 --json")["task"]["metadata"], metadata);
+    let ended = with_editor(test, "sed -i 's/^due:.*/due: soonish/' \"$1\"").output_of("edit 2");
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(said(&ended).contains("`soonish` is no time"), "{}", said(&ended));
+}
+
+#[test]
+fn ranges_name_several_and_one_that_is_not_there_is_told_before_anything_is_typed() {
+    let mut test =
+        with_editor(parser().quietly("create Third"), "echo x >> ../edited; sed -i 's/^owner:.*/owner: eve/' \"$1\"");
+    assert_eq!(test.output_of("edit 1-2 4").status.code(), Some(4));
+    assert!(!test.path("home/edited").exists());
+    let test = test.quietly("edit 1-3 2,3");
+    assert_eq!(std::fs::read_to_string(test.path("home/edited")).unwrap(), "x\nx\nx\n");
+}

@@ -10,7 +10,9 @@ fn busy() -> Home {
     home.run(&["depend", "30", "--on", "1"]);
     home.run(&["done", "29"]);
     home.run(&["claim", "1", "--as", "ana"]);
-    home.run(&["update", "5", "--meta", "due=\"2020-01-01T00:00:00Z\""]);
+    home.run(&["update", "5", "--due", "2020-01-01"]);
+    home.run(&["update", "6", "--due", "tomorrow"]);
+    home.run(&["update", "7", "--defer", "1w"]);
     home
 }
 
@@ -31,12 +33,17 @@ fn taskyard_alone_shows_one_screen_at_every_width() {
             "#5 is overdue: Chapter 5",
             "In progress 1",
             "#1 Write the parser",
-            "Ready 27",
+            "Ready 26",
         ] {
             assert!(screen.contains(part), "{part} at {columns}:\n{screen}");
         }
         if columns > 40 {
-            assert!(screen.contains("documentation  taskyard show 5") && screen.contains("1 blocked"), "{screen}");
+            assert!(screen.contains("documentation  taskyard show 5"), "{screen}");
+            assert!(screen.contains("1 blocked · 1 deferred"), "{screen}");
+        }
+        // What is due comes soon enough to be seen, and what is not to start yet is not ready.
+        if rows > 40 {
+            assert!(screen.contains("#6 Chapter 6 of the documentation due in ") && !screen.contains("#7"), "{screen}");
         }
         // The longest lists are cut, and say so.
         assert_eq!(screen.contains(" more\n"), rows < 40, "{screen}");

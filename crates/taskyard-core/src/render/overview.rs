@@ -34,6 +34,8 @@ pub struct Overview<'a> {
     pub counts: [usize; 3],
     /// How many of those pending wait for others.
     pub blocked: usize,
+    /// How many of those open are not to start yet.
+    pub deferred: usize,
     /// What needs whoever looks.
     pub needs: &'a [Need],
     /// What is being done.
@@ -82,9 +84,11 @@ impl Overview<'_> {
             lines.extend(inner);
         }
         if self.ready.is_empty() && self.counts[0] > 0 {
-            let text = match self.blocked {
-                0 => "  Nothing is ready".to_owned(),
-                count => format!("  Nothing is ready: {count} wait for others"),
+            let text = match (self.blocked, self.deferred) {
+                (0, 0) => "  Nothing is ready".to_owned(),
+                (count, 0) => format!("  Nothing is ready: {count} wait for others"),
+                (0, count) => format!("  Nothing is ready: {count} deferred"),
+                (blocked, deferred) => format!("  Nothing is ready: {blocked} wait for others, {deferred} deferred"),
             };
             lines.extend([Line::new(), Line::new().with(Tone::Dim, &text)]);
         }
@@ -106,6 +110,9 @@ impl Overview<'_> {
         }
         if self.blocked > 0 {
             line.push(Tone::Dim, &format!("{}{} blocked", look.dot(), self.blocked));
+        }
+        if self.deferred > 0 {
+            line.push(Tone::Dim, &format!("{}{} deferred", look.dot(), self.deferred));
         }
         fitted(line, look)
     }
@@ -172,8 +179,15 @@ mod tests {
             .map(|id| UnderWay { task: task(id, Status::InProgress), since: Some(Timestamp(0)) })
             .collect();
         let ready: Vec<Ranked> = (1..=counts[0] as u64).map(ranked).collect();
-        let overview =
-            Overview { title: "rocket", counts, blocked: 2, needs: &needs, under_way: &under_way, ready: &ready };
+        let overview = Overview {
+            title: "rocket",
+            counts,
+            blocked: 2,
+            deferred: 1,
+            needs: &needs,
+            under_way: &under_way,
+            ready: &ready,
+        };
         let look = Look { width: Some(width), now: Some(Timestamp(720_000)), ..Look::PIPE };
         let lines = overview.lines(rows, &look);
         assert!(lines.iter().all(|line| line.width() <= width));
@@ -186,7 +200,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "  rocket  ━━━━━━━━──────── 1 of 4 done · ▲ 1 needs you · 2 blocked",
+                "  rocket  ━━━━━━━━──────── 1 of 4 done · ▲ 1 needs you · 2 blocked · 1 deferred",
                 "",
                 "  Needs you 1",
                 "  ▲ 3 unread messages  taskyard inbox",

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
+use std::time::Duration;
 
 use diffy::{ConflictStyle, MergeOptions};
 use serde_json::{Value, json};
 
 use crate::rules::patching::{OwnerChange, Patch};
-use crate::{Priority, Status, Task, TaskId};
+use crate::rules::timing::span_in_full;
+use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
 
 /// A task as it stands in an editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,12 @@ pub struct Draft {
     pub tags: Vec<String>,
     /// The task it is a part of.
     pub parent: Option<TaskId>,
+    /// The moment by which it is to be done.
+    pub due: Option<Timestamp>,
+    /// The moment before which it is not to start.
+    pub defer: Option<Timestamp>,
+    /// How long it is expected to take.
+    pub estimate: Option<Duration>,
     /// The tasks it waits for.
     pub blocked_by: Vec<TaskId>,
     /// The tasks that wait for it.
@@ -84,6 +92,9 @@ impl Draft {
             priority: task.stated_priority(),
             tags: task.tags().map(str::to_owned).collect(),
             parent: task.parent(),
+            due: task.due(),
+            defer: task.defer(),
+            estimate: task.estimate(),
             blocked_by: task.blocked_by.clone(),
             blocks: task.blocks.clone(),
             description: task.description.clone(),
@@ -108,6 +119,10 @@ impl Draft {
         set("priority", self.priority != now.priority, self.priority.map(|priority| json!(priority.as_str())));
         set("tags", self.tags != now.tags, (!self.tags.is_empty()).then(|| json!(self.tags)));
         set("parent", self.parent != now.parent, self.parent.as_ref().map(|parent| json!(parent.as_str())));
+        let moment = |moment: Option<Timestamp>| moment.map(|moment| json!(moment.to_string()));
+        set(DUE, self.due != now.due, moment(self.due));
+        set(DEFER, self.defer != now.defer, moment(self.defer));
+        set(ESTIMATE, self.estimate != now.estimate, self.estimate.map(in_seconds));
         let owner = (self.owner != now.owner).then(|| match &self.owner {
             Some(name) => OwnerChange::Set(name.clone()),
             None => OwnerChange::Clear,
@@ -151,6 +166,11 @@ pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
         parent: pick(&base.parent, &mine.parent, &now.parent, || {
             at_odds("parent", Some(now.parent.as_ref().map(ToString::to_string).unwrap_or_default()));
         }),
+        due: pick(&base.due, &mine.due, &now.due, || at_odds(DUE, moment_words(now.due))),
+        defer: pick(&base.defer, &mine.defer, &now.defer, || at_odds(DEFER, moment_words(now.defer))),
+        estimate: pick(&base.estimate, &mine.estimate, &now.estimate, || {
+            at_odds(ESTIMATE, Some(now.estimate.map(span_in_full).unwrap_or_default()));
+        }),
         blocked_by: both(&base.blocked_by, &mine.blocked_by, &now.blocked_by),
         blocks: both(&base.blocks, &mine.blocks, &now.blocks),
         description: String::new(),
@@ -160,6 +180,15 @@ pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
         at_odds("description", None);
     }
     MergedDraft { draft: Draft { description, ..draft }, conflicts }
+}
+
+fn moment_words(moment: Option<Timestamp>) -> Option<String> {
+    Some(moment.map(|moment| moment.to_string()).unwrap_or_default())
+}
+
+/// Returns a span as metadata has it: in seconds, and whole where it is so.
+fn in_seconds(span: Duration) -> Value {
+    if span.subsec_nanos() == 0 { json!(span.as_secs()) } else { json!(span.as_secs_f64()) }
 }
 
 /// Merges two texts that were made of one, line by line; where that cannot be, both stand in it, and the answer is no.
@@ -211,10 +240,12 @@ fn minus<T: Clone + Eq + Hash>(one: &[T], other: &[T]) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::{Conflict, Draft, THEIRS, YOURS, merge_drafts};
-    use crate::{Priority, Status, TaskId};
+    use crate::{Priority, Status, TaskId, Timestamp};
 
     fn base() -> Draft {
         Draft {
@@ -277,5 +308,20 @@ mod tests {
         let now = Draft { blocked_by: ids(&[1, 2, 4]), ..Draft::default() };
         let changes = merge_drafts(&base, &mine, &now).draft.changes_from(&now);
         assert_eq!((changes.add_blocked_by, changes.remove_blocked_by), (ids(&[3]), ids(&[1])));
+    }
+
+    #[test]
+    fn times_are_merged_one_by_one() {
+        let hours = |hours: u64| Some(Duration::from_secs(hours * 3600));
+        let base = Draft { due: Some(Timestamp(1000)), estimate: hours(1), ..Draft::default() };
+        let mine = Draft { due: None, estimate: hours(2), ..base.clone() };
+        let now = Draft { defer: Some(Timestamp(0)), estimate: hours(3), ..base.clone() };
+        let merged = merge_drafts(&base, &mine, &now);
+        assert_eq!(merged.conflicts, [Conflict { field: "estimate", theirs: Some("3h".into()) }]);
+        assert_eq!((merged.draft.due, merged.draft.defer), (None, Some(Timestamp(0))));
+        let changes = merged.draft.changes_from(&now);
+        assert_eq!(changes.patch.metadata, json!({"due": null, "estimate": 7200}).as_object().cloned());
+        let moved = Draft { due: Some(Timestamp(1)), ..Draft::default() }.changes_from(&Draft::default());
+        assert_eq!(moved.patch.metadata, json!({"due": "1970-01-01T00:00:00.001Z"}).as_object().cloned());
     }
 }

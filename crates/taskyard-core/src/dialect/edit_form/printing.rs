@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::TaskId;
 use crate::rules::editing::{Conflict, Draft};
+use crate::rules::timing::{Clock, PartOfDay, moment_in_words, span_in_full};
+use crate::{DEFER, DUE, ESTIMATE, TaskId, Timestamp};
 
 /// The line between the fields and the description.
 pub(super) const BETWEEN: &str = "---";
@@ -18,17 +19,21 @@ const AT_ODDS: &str = "\
 # description both texts stand one after the other. Save the file as it shall be.
 ";
 
-/// Returns a task as people edit it. `heading` says which one it is; where two sides are at odds, both stand in it.
-pub fn print(draft: &Draft, heading: &str, conflicts: &[Conflict]) -> String {
-    form(draft, heading, conflicts, if conflicts.is_empty() { HELP } else { AT_ODDS })
+/// Returns a task as people edit it, its times by their clock. `heading` says which one it is; where two sides are at odds, both stand in it.
+pub fn print(draft: &Draft, heading: &str, conflicts: &[Conflict], clock: &Clock) -> String {
+    form(draft, heading, conflicts, if conflicts.is_empty() { HELP } else { AT_ODDS }, clock)
 }
 
 /// Returns the form of a task that is yet to be made.
-pub fn print_new(heading: &str) -> String {
-    form(&Draft::default(), heading, &[], "# Without a subject nothing is made.\n")
+pub fn print_new(heading: &str, clock: &Clock) -> String {
+    form(&Draft::default(), heading, &[], "# Without a subject nothing is made.\n", clock)
 }
 
-fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str) -> String {
+fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str, clock: &Clock) -> String {
+    let words = |name: &str, moment: Timestamp| {
+        let part = if name == DUE { PartOfDay::End } else { PartOfDay::Start };
+        moment_in_words(moment, part, clock)
+    };
     let mut text = format!("# {}\n{help}", in_line(heading));
     let mut field = |name: &str, value: &str| {
         let space = if value.is_empty() { "" } else { " " };
@@ -36,7 +41,9 @@ fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str) -> Str
         for theirs in
             conflicts.iter().filter(|conflict| conflict.field == name).filter_map(|found| found.theirs.as_ref())
         {
-            let _ = writeln!(text, "# changed meanwhile to: {}", in_line(theirs));
+            let moment = Timestamp::parse(theirs).filter(|_| name == DUE || name == DEFER);
+            let theirs = moment.map_or_else(|| theirs.clone(), |moment| words(name, moment));
+            let _ = writeln!(text, "# changed meanwhile to: {}", in_line(&theirs));
         }
     };
     field("subject", &draft.subject);
@@ -48,6 +55,10 @@ fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str) -> Str
     field("priority", draft.priority.map_or("", |priority| priority.as_str()));
     field("tags", &draft.tags.join(", "));
     field("parent", draft.parent.as_ref().map_or("", TaskId::as_str));
+    for (name, moment) in [(DUE, draft.due), (DEFER, draft.defer)] {
+        field(name, &moment.map(|moment| words(name, moment)).unwrap_or_default());
+    }
+    field(ESTIMATE, &draft.estimate.map(span_in_full).unwrap_or_default());
     field("blockedBy", &ids(&draft.blocked_by));
     field("blocks", &ids(&draft.blocks));
     let _ = writeln!(text, "{BETWEEN}\n{}", draft.description);

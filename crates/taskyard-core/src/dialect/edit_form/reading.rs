@@ -1,7 +1,8 @@
 //! Reading the form.
 
 use crate::rules::editing::Draft;
-use crate::{Priority, Status, TaskId};
+use crate::rules::timing::{Clock, PartOfDay, parse_moment, parse_span};
+use crate::{Priority, Status, TaskId, Timestamp};
 
 use super::printing::BETWEEN;
 
@@ -29,8 +30,8 @@ pub enum EditFormError {
     },
 }
 
-/// Reads a form: what it says of the fields, and what `base` says of those it does not name.
-pub fn read(text: &str, base: &Draft) -> Result<Draft, EditFormError> {
+/// Reads a form: what it says of the fields, and what `base` says of those it does not name. Times are meant by the clock.
+pub fn read(text: &str, base: &Draft, clock: &Clock) -> Result<Draft, EditFormError> {
     // An editor may have made other line ends; a description that had them before keeps its own.
     let unified = (text.contains("\r\n") && !base.description.contains('\r')).then(|| text.replace("\r\n", "\n"));
     let text = unified.as_deref().unwrap_or(text);
@@ -52,7 +53,7 @@ pub fn read(text: &str, base: &Draft) -> Result<Draft, EditFormError> {
             "" => {}
             BETWEEN => break,
             comment if comment.starts_with('#') => {}
-            field => take(field, line, &mut draft)?,
+            field => take(field, line, &mut draft, clock)?,
         }
     }
     // The newline that ends the file is no part of the description. Where there was none, it begins with the first line that says something.
@@ -61,7 +62,7 @@ pub fn read(text: &str, base: &Draft) -> Result<Draft, EditFormError> {
     Ok(draft)
 }
 
-fn take(field: &str, line: usize, draft: &mut Draft) -> Result<(), EditFormError> {
+fn take(field: &str, line: usize, draft: &mut Draft, clock: &Clock) -> Result<(), EditFormError> {
     let no_field = || EditFormError::NoField { line, text: field.to_owned() };
     let bad = |why: String| EditFormError::BadValue { line, why };
     let (name, value) = field.split_once(':').ok_or_else(no_field)?;
@@ -89,11 +90,27 @@ fn take(field: &str, line: usize, draft: &mut Draft) -> Result<(), EditFormError
         }
         "tags" => draft.tags = items(&value).map(str::to_owned).collect(),
         "parent" => draft.parent = ids(&value).map_err(bad)?.pop(),
+        "due" => draft.due = moment(given, PartOfDay::End, clock).map_err(bad)?,
+        "defer" => draft.defer = moment(given, PartOfDay::Start, clock).map_err(bad)?,
+        "estimate" => {
+            let span = given.filter(|text| !is_none(text)).map(|text| parse_span(&text));
+            draft.estimate = span.transpose().map_err(|error| bad(error.to_string()))?;
+        }
         "blockedby" => draft.blocked_by = ids(&value).map_err(bad)?,
         "blocks" => draft.blocks = ids(&value).map_err(bad)?,
         _ => return Err(no_field()),
     }
     Ok(())
+}
+
+fn moment(given: Option<String>, part: PartOfDay, clock: &Clock) -> Result<Option<Timestamp>, String> {
+    let read = given.filter(|text| !is_none(text)).map(|text| parse_moment(&text, part, clock));
+    read.transpose().map_err(|error| error.to_string())
+}
+
+/// Tells whether a text is the word that takes a time away.
+fn is_none(text: &str) -> bool {
+    text.eq_ignore_ascii_case("none")
 }
 
 fn items(value: &str) -> impl Iterator<Item = &str> {
@@ -107,10 +124,27 @@ fn ids(value: &str) -> Result<Vec<TaskId>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{EditFormError, read};
-    use crate::dialect::edit_form::{print, print_new};
+    use std::time::Duration;
+
+    use jiff::tz::TimeZone;
+
+    use super::EditFormError;
     use crate::rules::editing::{Conflict, Draft};
-    use crate::{Priority, Status, TaskId};
+    use crate::rules::timing::Clock;
+    use crate::{Priority, Status, TaskId, Timestamp};
+
+    /// Noon of a Monday, 16 November 2026.
+    fn clock() -> Clock {
+        Clock { now: Timestamp::parse("2026-11-16T12:00:00Z").unwrap(), zone: TimeZone::UTC }
+    }
+
+    fn print(draft: &Draft, heading: &str, conflicts: &[Conflict]) -> String {
+        super::super::print(draft, heading, conflicts, &clock())
+    }
+
+    fn read(text: &str, base: &Draft) -> Result<Draft, EditFormError> {
+        super::read(text, base, &clock())
+    }
 
     fn full() -> Draft {
         Draft {
@@ -121,6 +155,9 @@ mod tests {
             priority: Some(Priority::High),
             tags: vec!["a".into(), "b c".into()],
             parent: Some(TaskId::number(3)),
+            due: Timestamp::parse("2026-11-20T17:00:00Z"),
+            defer: Timestamp::parse("2026-11-18T00:00:00Z"),
+            estimate: Some(Duration::from_secs(5400)),
             blocked_by: vec![TaskId::number(1), TaskId::number(2)],
             blocks: Vec::new(),
             description: "# heading\n\n---\nsubject: no\n".into(),
@@ -134,7 +171,7 @@ mod tests {
             assert_eq!(read(&form, &Draft::default()), Ok(draft.clone()), "{form}");
             assert_eq!(read(&form.replace('\n', "\r\n"), &draft), Ok(draft), "{form}");
         }
-        assert_eq!(read(&print_new("A new task"), &Draft::default()), Ok(Draft::default()));
+        assert_eq!(read(&super::super::print_new("A new task", &clock()), &Draft::default()), Ok(Draft::default()));
     }
 
     #[test]
@@ -167,5 +204,16 @@ mod tests {
         let form = print(&full(), "Task #7", &conflicts);
         assert!(form.contains("\n# changed meanwhile to: Theirs\nstatus: in_progress\n"), "{form}");
         assert_eq!(read(&form, &Draft::default()), Ok(full()));
+    }
+
+    #[test]
+    fn times_are_read_in_peoples_words() {
+        let form = print(&full(), "Task #7", &[]);
+        assert!(form.contains("\ndue: 2026-11-20 17:00\ndefer: 2026-11-18\nestimate: 1h30m\n"), "{form}");
+        let read = read("due: tomorrow\ndefer: none\nestimate: 2h\n---\n", &full()).unwrap();
+        assert_eq!(read.due, Timestamp::parse("2026-11-17T23:59:59.999Z"));
+        assert_eq!((read.defer, read.estimate), (None, Some(Duration::from_secs(7200))));
+        let wrong = super::read("due: soon\n---\n", &full(), &clock()).unwrap_err().to_string();
+        assert!(wrong.starts_with("line 1: `soon` is no time"), "{wrong}");
     }
 }

@@ -4,6 +4,6 @@ mod moments;
 mod spans;
 mod spent;
 
-pub use moments::{BadMoment, Clock, PartOfDay, parse_moment};
-pub use spans::{BadSpan, parse_span, span_in_words};
+pub use moments::{BadMoment, Clock, PartOfDay, moment_in_words, parse_moment};
+pub use spans::{BadSpan, parse_span, span_in_full, span_in_words};
 pub use spent::time_in_progress;

@@ -68,6 +68,15 @@ pub fn parse_moment(text: &str, part: PartOfDay, clock: &Clock) -> Result<Timest
     Ok(Timestamp(moment.timestamp().as_millisecond()))
 }
 
+/// Returns a moment in words that [`parse_moment`] reads as the same: the bare day where it is that part of it, else the day and the time of
+/// day; in full, and in UTC, where those would be another moment.
+pub fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock) -> String {
+    let there = zoned(&Clock { now: moment, zone: clock.zone.clone() });
+    let forms = ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"];
+    let mut words = there.iter().flat_map(|there| forms.map(|form| there.strftime(form).to_string()));
+    words.find(|words| parse_moment(words, part, clock) == Ok(moment)).unwrap_or_else(|| moment.to_string())
+}
+
 /// A day as it was said.
 #[derive(Clone, Copy)]
 enum Day {
@@ -173,7 +182,7 @@ fn at_time(day: Day, time: Time, present: &Zoned) -> Option<DateTime> {
 mod tests {
     use jiff::tz::{TimeZone, offset};
 
-    use super::{Clock, PartOfDay, parse_moment};
+    use super::{Clock, PartOfDay, moment_in_words, parse_moment};
     use crate::Timestamp;
 
     /// A Monday, two hours ahead of UTC: 16 November 2026, 11:30 there.
@@ -228,6 +237,22 @@ mod tests {
     fn nonsense_is_no_moment() {
         for text in ["", "soon", "fri 25:00", "13pm", "2026-02-30", "17", "99999999999w", "20261120", "fr", "a b c"] {
             assert_eq!(due(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_in_words_is_read_as_the_same_moment() {
+        for (text, part, words) in [
+            ("2026-11-20", PartOfDay::End, "2026-11-20"),
+            ("2026-11-20", PartOfDay::Start, "2026-11-20"),
+            ("2026-11-20 00:00", PartOfDay::End, "2026-11-20 00:00"),
+            ("2026-11-20 17:00", PartOfDay::End, "2026-11-20 17:00"),
+            ("2026-11-20 17:00:30", PartOfDay::Start, "2026-11-20 17:00:30"),
+            ("2026-11-20T15:00:00.007Z", PartOfDay::Start, "2026-11-20T15:00:00.007Z"),
+        ] {
+            let moment = parse_moment(text, part, &clock()).unwrap();
+            assert_eq!(moment_in_words(moment, part, &clock()), words);
+            assert_eq!(parse_moment(words, part, &clock()), Ok(moment));
         }
     }
 }

@@ -64,6 +64,12 @@ pub fn span_in_words(span: Duration) -> String {
     if words.is_empty() { "0s".to_owned() } else { words }
 }
 
+/// Returns a span so that [`parse_span`] reads it as the same: in words where they say all of it, else in seconds.
+pub fn span_in_full(span: Duration) -> String {
+    let words = span_in_words(span);
+    if parse_span(&words) == Ok(span) { words } else { format!("{}s", span.as_secs_f64()) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
