@@ -27,8 +27,9 @@ const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybvkxjqz";
 /// Letters that are, in lower case, several letters, a letter with another capital, or one that depends on what is around it.
 const ODD: &str = "İǅǈǋǲΣϴẞᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ\u{2126}\u{212a}\u{212b}";
 
-/// So many places are looked at in one go.
+/// So many places are looked at in one go, and of a short text so many.
 const BLOCK: usize = 32;
+const FEW: usize = 8;
 
 impl Needle {
     /// Returns what is to be found.
@@ -52,12 +53,11 @@ impl Needle {
 
     /// Tells whether it occurs in a text.
     pub fn is_in(&self, text: &str) -> bool {
-        self.is_in_bytes(text.as_bytes()) || self.is_oddly_in(text)
+        self.is_in_bytes(text.as_bytes()) || (!self.odd.is_empty() && self.is_oddly_in(text))
     }
 
     fn is_oddly_in(&self, text: &str) -> bool {
-        !self.odd.is_empty()
-            && !text.is_ascii()
+        !text.is_ascii()
             && self.odd.iter().any(|letter| text.contains(*letter))
             && text.to_lowercase().contains(&self.lowered)
     }
@@ -66,19 +66,28 @@ impl Needle {
         let Some(last) = text.len().checked_sub(self.lowered.len()).filter(|_| !self.lowered.is_empty()) else {
             return self.lowered.is_empty();
         };
-        // Where the needle may begin, as seen from each of the two bytes.
+        match last + 1 {
+            FEW..BLOCK => self.is_in_blocks::<FEW>(text, last),
+            BLOCK.. => self.is_in_blocks::<BLOCK>(text, last),
+            _ => self.begins_within(text, 0..=last),
+        }
+    }
+
+    /// Tells whether it occurs in a text in which it may begin in so many places, or more.
+    fn is_in_blocks<const SIZE: usize>(&self, text: &[u8], last: usize) -> bool {
+        // Where it may begin, as seen from each of the two bytes.
         let [ones, twos] = self.rarest.map(|place| &text[place..=place + last]);
-        let Some((last_ones, last_twos)) = ones.last_chunk().zip(twos.last_chunk()) else {
-            return self.begins_within(text, 0..=last);
-        };
-        let blocks = ones.as_chunks::<BLOCK>().0.iter().zip(twos.as_chunks().0).enumerate();
-        let mut blocks = blocks.filter(|(_, (ones, twos))| self.may_begin(ones, twos)).map(|(block, _)| block * BLOCK);
-        blocks.any(|start| self.begins_within(text, start..=start + BLOCK - 1))
-            || (self.may_begin(last_ones, last_twos) && self.begins_within(text, last + 1 - BLOCK..=last))
+        let blocks = ones.as_chunks::<SIZE>().0.iter().zip(twos.as_chunks::<SIZE>().0).enumerate();
+        let mut blocks = blocks.filter(|(_, (ones, twos))| self.may_begin(ones, twos)).map(|(block, _)| block * SIZE);
+        let last_block = ones.last_chunk::<SIZE>().zip(twos.last_chunk::<SIZE>());
+        blocks.any(|start| self.begins_within(text, start..=start + SIZE - 1))
+            || last_block.is_some_and(|(ones, twos)| {
+                self.may_begin(ones, twos) && self.begins_within(text, last + 1 - SIZE..=last)
+            })
     }
 
     /// Tells whether both bytes stand where they must in one of the places of a block.
-    fn may_begin(&self, ones: &[u8; BLOCK], twos: &[u8; BLOCK]) -> bool {
+    fn may_begin<const SIZE: usize>(&self, ones: &[u8; SIZE], twos: &[u8; SIZE]) -> bool {
         let [one, two] = self.pairs();
         let mut found = false;
         // Without a branch for each byte, so that the compiler compares many of them at once.
@@ -113,10 +122,13 @@ impl Needle {
     /// Tells whether it occurs in a task: in one of its texts, as its number, or as the number of one it is tied to.
     pub fn is_in_task(&self, task: &Task) -> bool {
         let numbered = self.lowered.strip_prefix('#');
-        let is_named = |id: &TaskId| numbered.is_some_and(|number| id.as_str().eq_ignore_ascii_case(number));
+        let is_tied = |number: &str| {
+            let mut ids = task.blocks.iter().chain(&task.blocked_by);
+            ids.any(|id: &TaskId| id.as_str().eq_ignore_ascii_case(number))
+        };
         task.id.as_str().eq_ignore_ascii_case(numbered.unwrap_or(&self.lowered))
-            || any_text(task, &mut |text| self.is_in(text))
-            || task.blocks.iter().chain(&task.blocked_by).any(is_named)
+            || any_text(task, &|text| self.is_in(text))
+            || numbered.is_some_and(is_tied)
     }
 }
 
@@ -147,16 +159,16 @@ fn even_capital(letter: char) -> Option<char> {
 }
 
 /// Tells whether one of a task's texts is like that, the subject first.
-fn any_text(task: &Task, is_wanted: &mut dyn FnMut(&str) -> bool) -> bool {
+fn any_text(task: &Task, is_wanted: &impl Fn(&str) -> bool) -> bool {
     is_wanted(&task.shown_subject())
         || is_wanted(&task.description)
-        || task.active_form.as_deref().is_some_and(&mut *is_wanted)
-        || task.owner().is_some_and(&mut *is_wanted)
+        || task.active_form.as_deref().is_some_and(is_wanted)
+        || task.owner().is_some_and(is_wanted)
         || is_wanted(task.status.as_str())
         || task.metadata.iter().flatten().any(|(key, value)| is_wanted(key) || any_text_in(value, is_wanted))
 }
 
-fn any_text_in(value: &Value, is_wanted: &mut dyn FnMut(&str) -> bool) -> bool {
+fn any_text_in(value: &Value, is_wanted: &impl Fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => is_wanted(text),
         Value::Array(items) => items.iter().any(|item| any_text_in(item, is_wanted)),
