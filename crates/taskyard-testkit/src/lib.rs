@@ -39,6 +39,8 @@ mod opened_teams;
 #[cfg(target_os = "linux")]
 mod opens_counted;
 mod patience;
+#[cfg(unix)]
+mod postgres;
 mod random;
 mod rivals;
 mod scale;
@@ -63,6 +65,8 @@ pub use opened_teams::OpenedTeams;
 #[cfg(target_os = "linux")]
 pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes};
+#[cfg(unix)]
+pub use postgres::{Cluster, SharedPostgres, postgres_program, unprivileged};
 pub use random::Random;
 pub use rivals::{
     Rival, install_claude, install_mcp_clients, install_rivals, install_taskmaster, install_taskwarrior,

@@ -1,0 +1,205 @@
+//! One PostgreSQL server in a directory of its own.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{iter, thread};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::programs::{give_away, postgres_program, unprivileged};
+use crate::PATIENCE;
+
+/// A PostgreSQL server on a port of its own, which it keeps when it is stopped and started again. Everybody on this machine may connect as
+/// `postgres`. It runs until it is stopped, whatever becomes of whoever started it; [`Cluster::stop_when_dropped`] ends it with a test.
+#[derive(Debug)]
+pub struct Cluster {
+    directory: PathBuf,
+    port: u16,
+    stops: bool,
+}
+
+impl Cluster {
+    /// Makes a cluster in a directory, which must exist, with these settings besides the usual ones, and starts it.
+    pub fn make(directory: &Path, settings: &[&str]) -> Self {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = directory.join("server");
+        fs::create_dir(&folder).unwrap();
+        give_away(&folder);
+        let cluster = Self { directory: folder, port: free_port(), stops: false };
+        let mut initdb = Command::new(postgres_program("initdb"));
+        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        cluster.run(initdb.arg("-D").arg(cluster.data()));
+        cluster.configure(settings);
+        cluster.start();
+        cluster
+    }
+
+    /// Copies a running server into a directory, as a standby that follows it under a name.
+    pub fn standby(of: &Self, directory: &Path, name: &str) -> Self {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = directory.join("server");
+        fs::create_dir(&folder).unwrap();
+        give_away(&folder);
+        let standby = Self { directory: folder, port: free_port(), stops: false };
+        let from = format!("host=127.0.0.1 port={} user=postgres application_name={name}", of.port);
+        let mut copy = Command::new(postgres_program("pg_basebackup"));
+        copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname", &from]);
+        standby.run(copy.arg("-D").arg(standby.data()));
+        standby.configure(&[]);
+        standby.start();
+        standby
+    }
+
+    /// Returns a cluster that another process made in a directory.
+    pub(super) fn of(directory: &Path, port: u16) -> Self {
+        Self { directory: directory.join("server"), port, stops: false }
+    }
+
+    /// Stops it, at once and without care, when this is dropped.
+    #[must_use]
+    pub fn stop_when_dropped(mut self) -> Self {
+        self.stops = true;
+        self
+    }
+
+    /// Returns its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns the address of its database for `taskyard`.
+    pub fn address(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Returns the process that all others of it are children of; none where it does not run.
+    pub fn process(&self) -> Option<Pid> {
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
+        let pid = Pid::from_raw(file.lines().next()?.parse().ok()?)?;
+        is_running(pid).then_some(pid)
+    }
+
+    /// Starts it and waits until it answers.
+    pub fn start(&self) {
+        let log = File::options().create(true).append(true).open(self.directory.with_file_name("log")).unwrap();
+        let mut postgres = Command::new(postgres_program("postgres"));
+        postgres.arg("-D").arg(self.data()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        // Its own session: a test runner that ends the group of a test leaves it alone.
+        let mut detached = Command::new("setsid");
+        detached.arg("--fork").arg(postgres.get_program()).args(postgres.get_args());
+        detached.stdin(Stdio::null());
+        let log = File::options().append(true).open(self.directory.with_file_name("log")).unwrap();
+        detached.stdout(log.try_clone().unwrap()).stderr(log).current_dir(&self.directory);
+        assert!(unprivileged(&mut detached).status().unwrap().success());
+        let begun = Instant::now();
+        while !self.is_ready() {
+            assert!(begun.elapsed() < PATIENCE * 2, "{}", self.log());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Stops it in one of PostgreSQL's ways: `fast`, or `immediate`, which is a crash.
+    pub fn stop(&self, mode: &str) {
+        let mut stop = Command::new(postgres_program("pg_ctl"));
+        self.run(stop.args(["stop", "--wait", "--mode", mode, "-D"]).arg(self.data()));
+    }
+
+    /// Kills every process of it, as a power loss would, and returns when they are gone.
+    pub fn kill(&self) {
+        let Some(main) = self.process() else { return };
+        let children = Command::new("pgrep").arg("-P").arg(main.as_raw_nonzero().to_string()).output().unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        let children = children.split_whitespace().map(|child| Pid::from_raw(child.parse().unwrap()).unwrap());
+        let all: Vec<Pid> = iter::once(main).chain(children).collect();
+        for process in &all {
+            let _ = kill_process(*process, Signal::KILL);
+        }
+        let begun = Instant::now();
+        while all.iter().any(|process| is_running(*process)) {
+            assert!(begun.elapsed() < PATIENCE, "it does not die");
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Nobody may have taken note of its death yet, and then it would look alive to the next one.
+        let socket_lock = self.directory.join(format!(".s.PGSQL.{}.lock", self.port));
+        for left in [self.data().join("postmaster.pid"), socket_lock] {
+            let _ = fs::remove_file(left);
+        }
+    }
+
+    /// Makes a standby the server that is written to.
+    pub fn promote(&self) {
+        let mut promote = Command::new(postgres_program("pg_ctl"));
+        self.run(promote.args(["promote", "--wait", "-D"]).arg(self.data()));
+    }
+
+    /// Runs statements by `psql` and returns what they answer, a row a line, columns between bars.
+    pub fn sql(&self, statements: &str) -> String {
+        let mut psql = Command::new(postgres_program("psql"));
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--dbname"]);
+        psql.arg(self.address()).arg("--command").arg(statements);
+        let done = psql.output().unwrap();
+        assert!(done.status.success(), "{statements}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
+    }
+
+    /// Adds settings, which count when it is next started.
+    pub fn configure(&self, settings: &[&str]) {
+        let usual = format!(
+            "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = '{}'\nmax_connections = 300\n",
+            self.port,
+            self.directory.display()
+        );
+        let file = self.data().join("postgresql.conf");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{text}\n{usual}{}\n", settings.join("\n"))).unwrap();
+    }
+
+    /// Returns what it said.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.directory.with_file_name("log")).unwrap_or_default()
+    }
+
+    /// Returns where its data is.
+    pub fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// Tells whether it answers.
+    pub(super) fn is_ready(&self) -> bool {
+        let mut ask = Command::new(postgres_program("pg_isready"));
+        let asked = ask
+            .args(["--quiet", "--host=127.0.0.1", "--username=postgres", "--port"])
+            .arg(self.port.to_string())
+            .status();
+        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() && asked.is_ok_and(|status| status.success())
+    }
+
+    fn run(&self, command: &mut Command) {
+        let done = unprivileged(command).current_dir(&self.directory).stdin(Stdio::null()).output();
+        let done = done.unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/test installs it"));
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{command:?}: {said}\n{}", self.log());
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.stops {
+            self.kill();
+        }
+    }
+}
+
+/// Tells whether a process runs: one that is dead and whose parent has not asked how it ended does not.
+fn is_running(process: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}

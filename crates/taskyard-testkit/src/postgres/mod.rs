@@ -1,0 +1,9 @@
+//! Real PostgreSQL servers for tests, from the packages of the system.
+
+mod cluster;
+mod programs;
+mod shared;
+
+pub use cluster::Cluster;
+pub use programs::{postgres_program, unprivileged};
+pub use shared::SharedPostgres;
