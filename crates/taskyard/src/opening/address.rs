@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use taskyard_core::ListId;
 
 use super::secrets::{LOCAL, scheme_of, without_password};
-use super::{AddressError, Openers, Places, WrittenAddress};
+use super::{AddressError, OpenError, Openers, Places, WrittenAddress};
 use crate::store::DocumentPlace;
 
 /// The address of a store. It is shown without its password, always.
@@ -55,6 +55,16 @@ impl Address {
         }
     }
 
+    /// Tells whether children of this process, who get the address as it is shown, can open it.
+    pub fn lets_children_in(&self, openers: &Openers) -> Result<bool, OpenError> {
+        match self {
+            Self::Remote(remote) => {
+                openers.find(remote.scheme()).map_or(Ok(false), |opener| opener.lets_children_in(remote))
+            }
+            _ => Ok(true),
+        }
+    }
+
     /// Returns the directory that holds the lists, where there is one for all of them.
     pub fn tasks_directory(&self, places: &Places) -> Option<PathBuf> {
         match self {
@@ -69,7 +79,7 @@ impl Address {
     pub fn teams_directory(&self, places: &Places) -> Option<PathBuf> {
         match self {
             Self::File(root) => Some(root.join("teams")),
-            Self::Memory => None,
+            Self::Memory | Self::Remote(_) => None,
             _ => Some(places.client.as_ref()?.join("teams")),
         }
     }

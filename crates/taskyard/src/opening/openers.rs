@@ -13,6 +13,12 @@ use super::{OpenError, Opened, Places, RemoteAddress};
 pub trait Opener: fmt::Debug + Send + Sync {
     /// Opens everything that lives at an address.
     fn open(&self, address: &RemoteAddress, places: &Places) -> Result<Opened, OpenError>;
+
+    /// Tells whether children of this process, who get the address without its password, can open it: it has none, or they find the same
+    /// one in a file.
+    fn lets_children_in(&self, address: &RemoteAddress) -> Result<bool, OpenError> {
+        Ok(address.to_string() == address.with_password())
+    }
 }
 
 /// The stores of other crates, by what stands before the colon of their addresses.
