@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
-const ARROWS: [(&str, &[&str]); 4] = [
+const ARROWS: [(&str, &[&str]); 5] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),
     ("taskyard-cli", &["taskyard"]),
+    ("taskyard-postgres", &["taskyard"]),
     ("taskyard-testkit", &["taskyard"]),
 ];
 

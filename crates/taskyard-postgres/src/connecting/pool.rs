@@ -1,0 +1,146 @@
+//! The connections of one process to one yard.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::failure::{Failure, FailureKind};
+use super::session::Session;
+use crate::settings::Settings;
+
+/// So many connections are kept for later.
+const KEPT: usize = 4;
+/// One that was of no use for so long is let go of: a pooler or a firewall may have forgotten it.
+const FRESH: Duration = Duration::from_secs(120);
+/// How long we try again where a server that we knew is gone.
+const PATIENCE_WITH_A_KNOWN_SERVER: Duration = Duration::from_secs(60);
+/// How long we try again where a server says that it takes nothing just now.
+const PATIENCE_WITH_A_BUSY_SERVER: Duration = Duration::from_secs(20);
+/// The first pause before another try; each one after it is twice as long, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The connections of one process to one yard. Nothing is connected before something is asked.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    settings: Settings,
+    idle: Mutex<Vec<(Session, Instant)>>,
+    was_connected: AtomicBool,
+}
+
+/// A connection in use; it goes back where it came from when it is dropped, unless it broke.
+#[derive(Debug)]
+pub(crate) struct Held {
+    session: Option<Session>,
+    pool: Arc<Pool>,
+}
+
+impl Pool {
+    /// Returns a pool without connections.
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings, idle: Mutex::default(), was_connected: AtomicBool::new(false) }
+    }
+
+    /// Returns where and how it connects.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(Session, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something on a connection, and again on another one as long as that may help. It must be something that may be done twice.
+    pub(crate) fn persist<T>(
+        self: &Arc<Self>,
+        mut attempt: impl FnMut(&mut Session) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.persist_holding(|mut held| attempt(&mut held))
+    }
+
+    /// Does the same with something that keeps the connection.
+    pub(crate) fn persist_holding<T>(
+        self: &Arc<Self>,
+        mut attempt: impl FnMut(Held) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let was_connected = self.was_connected.load(Ordering::Relaxed);
+            let failure = match self.take().and_then(&mut attempt) {
+                Ok(done) => return Ok(done),
+                Err(failure) => failure,
+            };
+            let patience = match failure.kind() {
+                FailureKind::Lost if was_connected => PATIENCE_WITH_A_KNOWN_SERVER,
+                FailureKind::NotNow | FailureKind::Clash if was_connected => PATIENCE_WITH_A_KNOWN_SERVER,
+                FailureKind::NotNow | FailureKind::Clash => PATIENCE_WITH_A_BUSY_SERVER,
+                // A server that nobody ever reached is most likely a wrong address.
+                _ => return Err(failure),
+            };
+            if started.elapsed() > patience {
+                return Err(failure);
+            }
+            tracing::debug!(%failure, "trying again");
+            // Those that are kept broke most likely when this one did.
+            self.idle().clear();
+            thread::sleep(jittered(pause));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn take(self: &Arc<Self>) -> Result<Held, Failure> {
+        let kept = {
+            let mut idle = self.idle();
+            idle.retain(|(_, since)| since.elapsed() < FRESH);
+            idle.pop()
+        };
+        let session = match kept {
+            Some((session, _)) => session,
+            None => Session::connect(&self.settings)?,
+        };
+        self.was_connected.store(true, Ordering::Relaxed);
+        Ok(Held { session: Some(session), pool: Arc::clone(self) })
+    }
+}
+
+impl Held {
+    /// Lets go of the connection for good.
+    pub(crate) fn discard(mut self) {
+        self.session = None;
+    }
+}
+
+impl Deref for Held {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("only `discard` takes it, and that takes all of this")
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("only `discard` takes it, and that takes all of this")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take().filter(Session::is_usable) {
+            let mut idle = self.pool.idle();
+            if idle.len() < KEPT {
+                idle.push((session, Instant::now()));
+            }
+        }
+    }
+}
+
+/// Returns a pause of about that length, so that those who lost the same server do not all come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let random = RandomState::new().hash_one(Instant::now()) % 1000;
+    pause.mul_f64(0.5 + random as f64 / 1000.0)
+}

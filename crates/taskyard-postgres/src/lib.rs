@@ -1,0 +1,22 @@
+//! Taskyard on PostgreSQL: lists, teams, messages, notices and todo lists for agents on many machines.
+//!
+//! [`PostgresOpener`] opens `postgres://` addresses for [`taskyard::open`]; the rest of this crate is behind the traits of `taskyard`. A
+//! list is a row, and whoever writes to the list locks that row; its journal is the table `changes`. Everything that is asked is sent in
+//! transactions without any state of the session, so that a pooler may stand in between. Why it is done so: `docs/design/postgres.md`.
+
+mod connecting;
+mod database;
+mod listening;
+mod notices;
+mod opener;
+mod schema;
+mod server_clock;
+mod settings;
+mod store;
+mod teams;
+mod todos;
+mod watching;
+
+pub use opener::PostgresOpener;
+pub use settings::{BadAddress, Surroundings};
+pub use store::PostgresStore;

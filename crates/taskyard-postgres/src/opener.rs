@@ -1,0 +1,76 @@
+//! Opening everything that lives at an address.
+
+use std::sync::Arc;
+
+use taskyard::notices::{ForwardedNotices, MachineNotices, Notices};
+use taskyard::opening::{Address, OpenError, Opened, Opener, Places, RemoteAddress};
+use taskyard::store::StoreError;
+use taskyard::teams::{TeamCaller, TeamStore, Teams};
+
+use crate::database::Database;
+use crate::notices::PostgresNotices;
+use crate::settings::{BadAddress, Settings, Surroundings};
+use crate::store::PostgresStore;
+use crate::teams::PostgresTeams;
+use crate::todos::PostgresTodos;
+
+/// Opens `postgres://` addresses, in the surroundings of this process.
+#[derive(Clone, Debug)]
+pub struct PostgresOpener {
+    surroundings: Surroundings,
+}
+
+impl PostgresOpener {
+    /// The schemes it answers to.
+    pub const SCHEMES: [&'static str; 2] = ["postgres", "postgresql"];
+
+    /// Takes what the environment says.
+    pub fn new(surroundings: Surroundings) -> Self {
+        Self { surroundings }
+    }
+
+    /// Returns the place of teams at an address without a password, as what is decided about teams is built upon.
+    pub fn teams_at(&self, address: &str) -> Result<Arc<dyn TeamStore>, BadAddress> {
+        let settings = Settings::read(address, &self.surroundings)?;
+        Ok(Arc::new(PostgresTeams::over(Arc::new(Database::new(settings, address.to_owned())))))
+    }
+
+    fn settings(&self, address: &RemoteAddress) -> Result<Settings, OpenError> {
+        let unusable = |source: BadAddress| {
+            OpenError::Store(StoreError::Failed { doing: format!("open `{address}`"), source: source.into() })
+        };
+        Settings::read(address.with_password(), &self.surroundings).map_err(unusable)
+    }
+}
+
+impl Opener for PostgresOpener {
+    fn open(&self, address: &RemoteAddress, places: &Places) -> Result<Opened, OpenError> {
+        let database = Arc::new(Database::new(self.settings(address)?, address.to_string()));
+        let caller = TeamCaller {
+            session: places.session.clone(),
+            directory: places.directory.clone(),
+            client_teammate: places.client_teammate.clone(),
+            model: None,
+        };
+        let teams = Teams::over(Arc::new(PostgresTeams::over(Arc::clone(&database))), places.rules, caller);
+        let notices: Arc<dyn Notices> = Arc::new(PostgresNotices::over(Arc::clone(&database)));
+        let (teams, notices) = match &places.data {
+            Some(data) => {
+                let here = MachineNotices::in_data(data).of_store(&Address::Remote(address.clone()));
+                let notices: Arc<dyn Notices> = Arc::new(ForwardedNotices::new(here, notices));
+                (teams.with_signs_in(data), notices)
+            }
+            None => (teams, notices),
+        };
+        Ok(Opened {
+            store: Arc::new(PostgresStore::over(Arc::clone(&database), places.rules)),
+            teams: Some(Arc::new(teams)),
+            notices: Some(notices),
+            todos: Some(Arc::new(PostgresTodos::over(database))),
+        })
+    }
+
+    fn lets_children_in(&self, address: &RemoteAddress) -> Result<bool, OpenError> {
+        Ok(self.settings(address)?.opens_without_password)
+    }
+}

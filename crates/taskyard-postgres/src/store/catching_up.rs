@@ -1,0 +1,201 @@
+//! Bringing what a process knows of a list to what the database holds.
+
+use std::sync::Arc;
+
+use taskyard::core::{AttemptId, Revision, TaskId, Timestamp, Token};
+use taskyard::store::kit::{Kept, ListState};
+use tokio_postgres::Row;
+
+use super::changes::{self, revision};
+use super::images::image;
+use super::known_list::{Known, KnownList};
+use super::lease_rows;
+use crate::connecting::{Failure, Statement};
+use crate::database::Database;
+
+/// Whoever is further behind than so many entries reads the list anew.
+const MOST_CHANGES: i64 = 5_000;
+
+/// How a list stands: its row.
+pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at";
+
+/// What was known when the questions were asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing: everything is read.
+    Everything,
+    /// A revision and a count of lease changes: what is newer is read.
+    Newer { revision: Revision, lease_version: i64 },
+}
+
+impl Asked {
+    /// Asks for what is not known.
+    pub(super) fn beyond(known: &Known) -> Self {
+        // A list without a commit has nothing that its next one could be held against.
+        match known.id.is_some() && known.state.revision.0 > 0 {
+            true => Self::Newer { revision: known.state.revision, lease_version: known.lease_version },
+            false => Self::Everything,
+        }
+    }
+}
+
+/// Returns what asks for the contents of a list: its tasks or changes, then its leases.
+pub(super) fn questions(database: &Database, directory: &str, asked: Asked) -> [Statement; 2] {
+    let of_list = "(SELECT id FROM @.lists WHERE directory = $1)";
+    match asked {
+        Asked::Everything => [
+            format!("SELECT task, image, raw FROM @.tasks WHERE list = {of_list}"),
+            format!("SELECT {} FROM @.leases l WHERE list = {of_list} AND NOT has_ended", lease_rows::COLUMNS),
+        ]
+        .map(|sql| database.statement(&sql).text(directory)),
+        // The newest known commit is asked for, too: it must still be the one that is known.
+        Asked::Newer { revision, lease_version } => [
+            database
+                .statement(&format!(
+                    "SELECT {} FROM @.changes c WHERE list = {of_list} AND revision >= $2
+                    ORDER BY revision, place LIMIT {}",
+                    changes::COLUMNS_AFTER,
+                    MOST_CHANGES + 1
+                ))
+                .text(directory)
+                .number(revision.0.cast_signed()),
+            database
+                .statement(&format!(
+                    "SELECT {} FROM @.leases l WHERE list = {of_list} AND version > $2",
+                    lease_rows::COLUMNS
+                ))
+                .text(directory)
+                .number(lease_version),
+        ],
+    }
+}
+
+/// Takes in what the database answered, and returns the list as it is now; none where it has to be read anew.
+pub(super) fn take_in(
+    list: &KnownList,
+    asked: Asked,
+    standing: &Row,
+    contents: &[Row],
+    leases: &[Row],
+) -> Result<Option<Known>, Failure> {
+    let standing = Standing::read(standing)?;
+    match asked {
+        Asked::Everything => {
+            let read = read_anew(&list.known().emptied(), &standing, contents, leases)?;
+            let mut known = list.known();
+            let is_newer = known.id != read.id || known.state.revision <= read.state.revision;
+            if is_newer {
+                *known = read.clone();
+            }
+            Ok(Some(read))
+        }
+        Asked::Newer { revision, .. } => {
+            let mut known = list.known();
+            // Another thread may have moved on meanwhile, though not back.
+            let is_same = known.id == Some(standing.id) && standing.revision >= revision;
+            if !is_same || known.state.revision < revision || contents.len() > MOST_CHANGES as usize {
+                return Ok(None);
+            }
+            Ok(move_on(&mut known, revision, &standing, contents, leases)?.then(|| known.clone()))
+        }
+    }
+}
+
+/// The row of a list.
+struct Standing {
+    id: i64,
+    revision: Revision,
+    last_token: Token,
+    mark: f64,
+    journaled: f64,
+    changed: Option<Timestamp>,
+}
+
+impl Standing {
+    fn read(row: &Row) -> Result<Self, Failure> {
+        Ok(Self {
+            id: row.try_get(0)?,
+            revision: revision(row.try_get(1)?),
+            last_token: Token(row.try_get::<_, i64>(2)?.cast_unsigned()),
+            mark: row.try_get(3)?,
+            journaled: row.try_get(4)?,
+            changed: row.try_get::<_, Option<i64>>(5)?.map(Timestamp),
+        })
+    }
+
+    fn put_into(&self, state: &mut ListState) {
+        state.exists = self.revision.0 > 0;
+        state.revision = self.revision;
+        state.last_token = self.last_token;
+        state.mark = self.mark;
+        state.journaled = self.journaled;
+        state.changed = self.changed;
+    }
+}
+
+fn read_anew(nothing: &Known, standing: &Standing, tasks: &[Row], leases: &[Row]) -> Result<Known, Failure> {
+    let mut state = ListState::clone(&nothing.state);
+    for row in tasks {
+        let id = TaskId::stored(row.try_get::<_, &str>(0)?);
+        if let Some(image) = image(row, 1)? {
+            state.tasks.insert(id.clone(), Kept::new(id, image));
+        }
+    }
+    let lease_version = apply_leases(&mut state, leases, 0)?;
+    standing.put_into(&mut state);
+    Ok(Known { id: Some(standing.id), state: Arc::new(state), head: None, lease_version })
+}
+
+/// Applies what is newer. Returns whether the newest known commit is still the one that is known.
+fn move_on(
+    known: &mut Known,
+    since: Revision,
+    standing: &Standing,
+    changes: &[Row],
+    leases: &[Row],
+) -> Result<bool, Failure> {
+    let entries = changes.iter().map(changes::entry).collect::<Result<Vec<_>, _>>()?;
+    // A database that was restored from a copy has other commits under the same numbers.
+    let head = entries.iter().find(|entry| entry.revision == since).map(|entry| entry.attempt);
+    let is_known =
+        |head: Option<AttemptId>| known.head.is_none() || known.state.revision != since || known.head == head;
+    if !head.is_some_and(is_known) {
+        return Ok(false);
+    }
+    let newer: Vec<_> = entries.iter().filter(|entry| entry.revision > known.state.revision).collect();
+    if newer.is_empty() && leases.is_empty() && standing.last_token <= known.state.last_token {
+        // Only the end of what was known before may have been learnt.
+        if known.state.revision == since {
+            known.head = known.head.or(head.flatten());
+        }
+        return Ok(true);
+    }
+    let lease_version = known.lease_version;
+    let state = Arc::make_mut(&mut known.state);
+    for entry in &newer {
+        state.follow(entry);
+    }
+    if standing.revision >= state.revision {
+        standing.put_into(state);
+    }
+    known.lease_version = apply_leases(state, leases, lease_version)?;
+    let newest = entries.iter().rfind(|entry| entry.attempt.is_some() && entry.revision == known.state.revision);
+    known.head = newest.and_then(|entry| entry.attempt).or(known.head.filter(|_| newer.is_empty()));
+    Ok(true)
+}
+
+/// Applies what became of leases beyond a count, and returns the newest count.
+fn apply_leases(state: &mut ListState, rows: &[Row], known: i64) -> Result<i64, Failure> {
+    let mut newest = known;
+    for row in rows {
+        let row = lease_rows::lease(row)?;
+        if row.version > known {
+            newest = newest.max(row.version);
+            match row.lease {
+                Some(lease) => drop(state.leases.insert(row.task, lease)),
+                None => drop(state.leases.remove(&row.task)),
+            }
+        }
+    }
+    Ok(newest)
+}

@@ -1,0 +1,109 @@
+//! Entries of the journal, in rows.
+
+use serde_json::{Value, json};
+use taskyard::core::{AgentName, Entry, Loss, Op, Remark, Revision, TaskId, Timestamp};
+use tokio_postgres::Row;
+
+use super::images::{ImageColumns, image};
+use crate::connecting::{Failure, FailureKind, Statement};
+use crate::database::Database;
+
+/// The columns of an entry, in the order in which they are read.
+pub(super) const COLUMNS: &str = "c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt,
+    c.after, c.after_raw, c.before, c.before_raw";
+/// The same without what the tasks were, for whoever only follows.
+pub(super) const COLUMNS_AFTER: &str = "c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt,
+    c.after, c.after_raw, NULL::text, NULL::bytea";
+
+/// Reads an entry.
+pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
+    let damaged = |what: &str| Failure::new(FailureKind::Wrong, format!("an entry of the journal has {what}"));
+    let op: &str = row.try_get(3)?;
+    let attempt: Option<&str> = row.try_get(7)?;
+    let undoes: Option<&str> = row.try_get(5)?;
+    let undoes = undoes.into_iter().flat_map(|list| list.split(',')).filter_map(|revision| revision.parse().ok());
+    Ok(Entry {
+        revision: revision(row.try_get(0)?),
+        at: Timestamp(row.try_get(1)?),
+        actor: AgentName::new(row.try_get::<_, &str>(2)?).ok_or_else(|| damaged("no actor"))?,
+        op: op.parse::<Op>().map_err(|()| damaged("a verb that nobody knows"))?,
+        task: TaskId::stored(row.try_get::<_, &str>(4)?),
+        undoes: undoes.map(Revision).collect(),
+        remark: row.try_get::<_, Option<&str>>(6)?.map(remark).unwrap_or_default(),
+        attempt: attempt.and_then(|attempt| attempt.parse().ok()),
+        after: image(row, 8)?,
+        before: image(row, 10)?,
+    })
+}
+
+/// Returns the statement that writes entries down.
+pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> Statement {
+    let sql = "INSERT INTO @.changes (list, revision, place, at, actor, op, task, before, before_raw, after, after_raw,
+            undoes, remark, attempt)
+        SELECT $1, $2, ordinality - 1, $3, $4, $5, task, before, before_raw, after, after_raw, $6, remark, attempt
+        FROM unnest($7::text[], $8::text[], $9::bytea[], $10::text[], $11::bytea[], $12::text[], $13::text[])
+            WITH ORDINALITY AS new (task, before, before_raw, after, after_raw, remark, attempt, ordinality)";
+    let (mut before, mut after) = (ImageColumns::default(), ImageColumns::default());
+    for entry in entries {
+        before.push(entry.before.as_ref());
+        after.push(entry.after.as_ref());
+    }
+    // One commit makes them all: what they share is on each.
+    let first = entries.first();
+    let undoes = first.filter(|entry| !entry.undoes.is_empty()).map(|entry| {
+        let revisions: Vec<String> = entry.undoes.iter().map(|revision| revision.0.to_string()).collect();
+        revisions.join(",")
+    });
+    database
+        .statement(sql)
+        .number(list)
+        .number(first.map_or(0, |entry| entry.revision.0.cast_signed()))
+        .number(first.map_or(0, |entry| entry.at.0))
+        .text(first.map(|entry| storable(entry.actor.as_str())).unwrap_or_default())
+        .text(first.map_or("", |entry| entry.op.as_str()))
+        .some_text(undoes)
+        .texts(entries.iter().map(|entry| entry.task.as_str().to_owned()).collect())
+        .some_texts(before.texts)
+        .some_bytes(before.bytes)
+        .some_texts(after.texts)
+        .some_bytes(after.bytes)
+        .some_texts(entries.iter().map(|entry| remark_text(&entry.remark)).collect())
+        .some_texts(entries.iter().map(|entry| entry.attempt.map(|attempt| attempt.to_string())).collect())
+}
+
+/// Returns a revision as the database counts it.
+pub(super) fn revision(number: i64) -> Revision {
+    Revision(number.unsigned_abs())
+}
+
+/// Returns a text that PostgreSQL keeps: it has no character of the number zero.
+pub(crate) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+fn remark_text(remark: &Remark) -> Option<String> {
+    let loss = |loss: &Loss| json!({ "field": loss.field.to_string(), "of": loss.revision.0, "verdict": loss.verdict.as_str() });
+    let text = json!({
+        "notice": remark.notice,
+        "ready": remark.now_ready.iter().map(TaskId::as_str).collect::<Vec<_>>(),
+        "losses": remark.taken_back.iter().map(loss).collect::<Vec<_>>(),
+    });
+    (!remark.is_empty()).then(|| text.to_string())
+}
+
+fn remark(text: &str) -> Remark {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    let items = |name: &str| value[name].as_array().cloned().unwrap_or_default();
+    let loss = |loss: &Value| {
+        Some(Loss {
+            field: loss["field"].as_str()?.parse().ok()?,
+            revision: Revision(loss["of"].as_u64()?),
+            verdict: loss["verdict"].as_str()?.parse().ok()?,
+        })
+    };
+    Remark {
+        notice: value["notice"].as_str().map(str::to_owned),
+        now_ready: items("ready").iter().filter_map(Value::as_str).map(TaskId::stored).collect(),
+        taken_back: items("losses").iter().filter_map(loss).collect(),
+    }
+}

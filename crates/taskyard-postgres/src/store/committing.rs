@@ -1,0 +1,191 @@
+//! Writing a commit down, whole, in one round trip.
+
+use std::sync::Arc;
+
+use taskyard::core::{Event, Image, Revision, Status, Task, TaskId};
+use taskyard::store::kit::{Commit, ListState, Staging, number_of};
+use taskyard::store::{Signature, StoreError};
+use tokio_postgres::Row;
+
+use super::changes;
+use super::images::ImageColumns;
+use super::known_list::KnownList;
+use super::lease_rows;
+use super::turn::Turn;
+use super::writer::{PostgresWriter, has_happened};
+use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Statement};
+use crate::database::Database;
+
+const DOING: &str = "commit";
+
+/// What becomes of one list.
+pub(super) struct Committing {
+    pub(super) list: Arc<KnownList>,
+    pub(super) id: i64,
+    pub(super) commit: Commit,
+    base: Revision,
+    lease_version: i64,
+    journaled: f64,
+    counted: [i64; Status::ALL.len()],
+    /// Given back when all is done.
+    _turn: Turn,
+}
+
+/// Makes everything staged happen, on all lists or on none.
+pub(super) fn commit<const N: usize>(
+    staged: [(PostgresWriter, Staging); N],
+    signature: &Signature,
+) -> Result<[Option<Event>; N], StoreError> {
+    let database = Arc::clone(&staged[0].0.database);
+    let transaction = Arc::clone(&staged[0].0.transaction);
+    let committing = staged.map(|(writer, staging)| Committing::new(writer, staging, signature));
+    let events = committing.each_ref().map(|part| part.commit.event(&part.list.list));
+    if committing.iter().all(|part| part.commit.is_empty()) {
+        return Ok(events);
+    }
+    let over = || Failure::new(FailureKind::Clash, "the transaction is over").into_store_error(database.shown(), DOING);
+    let mut held = transaction.take().ok_or_else(over)?;
+    let mut statements: Vec<Statement> = Vec::new();
+    // Where the count of lease changes comes back in the answers.
+    let mut ticks = [None; N];
+    for (part, tick) in committing.iter().zip(&mut ticks) {
+        *tick = (!part.commit.leases.is_empty()).then_some(statements.len());
+        statements.extend(part.statements(&database));
+    }
+    statements.push(Statement::script("COMMIT"));
+    match held.ask(&statements, ANSWER_TIME) {
+        Ok(rows) => {
+            for (part, tick) in committing.iter().zip(ticks) {
+                part.note_commit(tick.and_then(|tick| rows[tick].first()), signature);
+            }
+            for part in committing.iter().filter(|part| !part.commit.entries.is_empty()) {
+                database.notify(&mut held, "list", part.list.list.directory());
+                if part.base.0 == 0 {
+                    database.notify(&mut held, "names", "");
+                }
+            }
+            Ok(events)
+        }
+        Err(failure) if failure.kind() == FailureKind::Lost => {
+            held.discard();
+            tracing::warn!(%failure, "the answer to a commit was lost");
+            match has_happened(&database, &committing) {
+                Ok(true) => Ok(events),
+                Ok(false) => Err(conflict(&committing)),
+                Err(_) => Err(failure.into_store_error(database.shown(), DOING)),
+            }
+        }
+        Err(failure) => {
+            database.roll_back(&mut held);
+            match failure.is_passing() {
+                true => Err(conflict(&committing)),
+                false => Err(failure.into_store_error(database.shown(), DOING)),
+            }
+        }
+    }
+}
+
+/// Says that nothing has happened, and that it may be tried again.
+fn conflict(committing: &[Committing]) -> StoreError {
+    let task = |part: &Committing| {
+        let changed = part.commit.entries.first().map(|entry| &entry.task);
+        changed.or_else(|| part.commit.leases.keys().next()).cloned()
+    };
+    StoreError::Conflict { task: committing.iter().find_map(task).unwrap_or_else(|| TaskId::number(0)) }
+}
+
+impl Committing {
+    fn new(writer: PostgresWriter, staging: Staging, signature: &Signature) -> Self {
+        let base = Arc::clone(&staging.base);
+        let commit = staging.into_commit(writer.database.clock.now_in_transaction().wall, signature);
+        let numbers = commit.entries.iter().map(|entry| number_of(&entry.task));
+        Self {
+            list: Arc::clone(writer.list()),
+            id: writer.id,
+            base: base.revision,
+            lease_version: writer.lease_version,
+            journaled: numbers.fold(base.journaled, f64::max),
+            counted: counted(&base, &commit),
+            commit,
+            _turn: writer.turn,
+        }
+    }
+
+    fn statements(&self, database: &Database) -> Vec<Statement> {
+        let Commit { entries, leases, last_token, mark, .. } = &self.commit;
+        let mut all = Vec::new();
+        if !leases.is_empty() {
+            all.push(lease_rows::writing(database, self.id, leases));
+        }
+        if !entries.is_empty() {
+            let (gone, there): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.after.is_none());
+            let names = |entries: &[&taskyard::core::Entry]| {
+                entries.iter().map(|entry| entry.task.as_str().to_owned()).collect::<Vec<_>>()
+            };
+            if !there.is_empty() {
+                let mut images = ImageColumns::default();
+                there.iter().for_each(|entry| images.push(entry.after.as_ref()));
+                let sql = "INSERT INTO @.tasks (list, task, image, raw)
+                    SELECT $1, new.* FROM unnest($2::text[], $3::text[], $4::bytea[]) AS new
+                    ON CONFLICT (list, task) DO UPDATE SET image = excluded.image, raw = excluded.raw";
+                let put = database.statement(sql).number(self.id).texts(names(&there));
+                all.push(put.some_texts(images.texts).some_bytes(images.bytes));
+            }
+            if !gone.is_empty() {
+                let sql = "DELETE FROM @.tasks WHERE list = $1 AND task = ANY($2)";
+                all.push(database.statement(sql).number(self.id).texts(names(&gone)));
+            }
+            all.push(changes::insertion(database, self.id, entries));
+        }
+        let sql = "UPDATE @.lists SET revision = $2, last_token = $3, mark = $4, journaled = $5,
+                changed_at = coalesce($6, changed_at), pending = pending + $7, in_progress = in_progress + $8,
+                completed = completed + $9
+            WHERE id = $1";
+        let first = entries.first();
+        let [pending, in_progress, completed] = self.counted;
+        let update = database
+            .statement(sql)
+            .number(self.id)
+            .number(first.map_or(self.base, |entry| entry.revision).0.cast_signed())
+            .number(last_token.0.cast_signed())
+            .float(*mark)
+            .float(self.journaled)
+            .some_number(first.map(|entry| entry.at.0));
+        all.push(update.number(pending).number(in_progress).number(completed));
+        all
+    }
+
+    /// Takes our own commit into what this process knows.
+    fn note_commit(&self, tick: Option<&Row>, signature: &Signature) {
+        let mut known = self.list.known();
+        if known.id != Some(self.id) || known.state.revision != self.base {
+            // Somebody here has read it from the database already.
+            return;
+        }
+        Arc::make_mut(&mut known.state).apply(&self.commit);
+        if !self.commit.entries.is_empty() {
+            known.head = Some(signature.attempt);
+        }
+        // A renewal that came in between is still to be read.
+        let tick = tick.and_then(|row| row.try_get::<_, i64>(0).ok());
+        if known.lease_version == self.lease_version && tick == Some(self.lease_version + 1) {
+            known.lease_version = self.lease_version + 1;
+        }
+    }
+}
+
+/// Returns how many tasks more there are in each state.
+fn counted(base: &ListState, commit: &Commit) -> [i64; Status::ALL.len()] {
+    let mut counted = [0; Status::ALL.len()];
+    let mut count = |task: Option<&Task>, by: i64| {
+        if let Some(task) = task.filter(|task| !task.is_internal()) {
+            counted[task.status as usize] += by;
+        }
+    };
+    for entry in &commit.entries {
+        count(base.tasks.get(&entry.task).and_then(|kept| kept.task.as_ref().ok()), -1);
+        let read = |image: &Image| image.task(&entry.task).ok();
+        count(entry.after.as_ref().and_then(read).as_ref(), 1);
+    }
+    counted
+}

@@ -1,0 +1,139 @@
+//! Leases, in rows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use taskyard::core::{AgentName, Holder, Lease, Moment, ProcessMark, TaskId, Timestamp, Token};
+use tokio_postgres::Row;
+
+use crate::connecting::{Failure, FailureKind, Statement};
+use crate::database::Database;
+
+/// The columns of a lease, in the order in which they are read.
+pub(super) const COLUMNS: &str =
+    "l.version, l.task, l.has_ended, l.token, l.body, l.ends_wall, l.ends_boot, l.ends_since_boot";
+
+/// What a row says of the lease of a task.
+pub(super) struct LeaseRow {
+    pub(super) version: i64,
+    pub(super) task: TaskId,
+    /// The lease; none where it has ended.
+    pub(super) lease: Option<Lease>,
+}
+
+/// Reads a row.
+pub(super) fn lease(row: &Row) -> Result<LeaseRow, Failure> {
+    let task = TaskId::stored(row.try_get::<_, &str>(1)?);
+    let version = row.try_get(0)?;
+    if row.try_get(2)? {
+        return Ok(LeaseRow { version, task, lease: None });
+    }
+    let token = Token(row.try_get::<_, i64>(3)?.cast_unsigned());
+    let ends = match (row.try_get(5)?, row.try_get(6)?, row.try_get(7)?) {
+        (Some(wall), Some(boot), Some(since_boot)) => Some(Moment { wall: Timestamp(wall), boot, since_boot }),
+        _ => None,
+    };
+    let body: Value = serde_json::from_str(row.try_get(4)?).unwrap_or_default();
+    let lease = read(&body, task.clone(), token, ends);
+    let damaged = || Failure::new(FailureKind::Wrong, format!("the lease of task {task} cannot be read"));
+    Ok(LeaseRow { version, lease: Some(lease.ok_or_else(damaged)?), task })
+}
+
+/// Returns the statement that writes down what becomes of leases, and says at which count.
+pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, Option<Lease>>) -> Statement {
+    let sql = "WITH tick AS (UPDATE @.lease_clocks SET version = version + 1 WHERE list = $1 RETURNING version)
+        INSERT INTO @.leases AS l (list, version, task, has_ended, token, body, ends_wall, ends_boot, ends_since_boot)
+        SELECT $1, tick.version, new.*
+        FROM tick, unnest($2::text[], $3::boolean[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::bigint[]) AS new
+        ON CONFLICT (list, task) DO UPDATE SET version = excluded.version, has_ended = excluded.has_ended,
+            token = excluded.token, body = excluded.body, ends_wall = excluded.ends_wall, ends_boot = excluded.ends_boot,
+            ends_since_boot = excluded.ends_since_boot
+        RETURNING l.version";
+    let all = || leases.values();
+    database
+        .statement(sql)
+        .number(list)
+        .texts(leases.keys().map(|task| task.as_str().to_owned()).collect())
+        .bools(all().map(Option::is_none).collect())
+        .numbers(all().map(|lease| lease.as_ref().map_or(0, |lease| lease.token.0.cast_signed())).collect())
+        .texts(all().map(|lease| lease.as_ref().map(body).unwrap_or_default()).collect())
+        .some_numbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.wall.0)).collect())
+        .some_texts(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.boot.clone())).collect())
+        .some_numbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.since_boot)).collect())
+}
+
+/// Returns the statement that gives leases new ends, each while it is there with the same token. It waits for nobody who has a list open,
+/// only for those who are just about to have committed.
+pub(super) fn renewal(database: &Database, directory: &str, leases: &[Lease]) -> Statement {
+    let sql = "WITH tick AS (
+            UPDATE @.lease_clocks SET version = version + 1
+            WHERE list = (SELECT id FROM @.lists WHERE directory = $1) RETURNING list, version)
+        UPDATE @.leases AS l SET version = tick.version, ends_wall = new.wall, ends_boot = new.boot,
+            ends_since_boot = new.since_boot
+        FROM tick, unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[])
+            AS new (task, token, wall, boot, since_boot)
+        WHERE l.list = tick.list AND l.task = new.task AND l.token = new.token AND NOT l.has_ended";
+    database
+        .statement(sql)
+        .text(directory)
+        .texts(leases.iter().map(|lease| lease.task.as_str().to_owned()).collect())
+        .numbers(leases.iter().map(|lease| lease.token.0.cast_signed()).collect())
+        .some_numbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.wall.0)).collect())
+        .some_texts(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.boot.clone())).collect())
+        .some_numbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.since_boot)).collect())
+}
+
+fn ends(lease: Option<&Lease>) -> Option<&Moment> {
+    lease.and_then(|lease| lease.ends.as_ref())
+}
+
+fn body(lease: &Lease) -> String {
+    json!({
+        "agent": lease.agent.as_str(), "taken": lease.taken.0,
+        "ttl": lease.ttl.map(milliseconds), "holder": lease.holder.as_ref().map(holder_to_json),
+    })
+    .to_string()
+}
+
+fn read(body: &Value, task: TaskId, token: Token, ends: Option<Moment>) -> Option<Lease> {
+    Some(Lease {
+        task,
+        agent: AgentName::new(body["agent"].as_str()?)?,
+        token,
+        taken: Timestamp(body["taken"].as_i64()?),
+        ttl: body["ttl"].as_u64().map(Duration::from_millis),
+        ends,
+        holder: holder_from_json(&body["holder"]),
+    })
+}
+
+/// Writes down what something lives with.
+pub(crate) fn holder_to_json(holder: &Holder) -> Value {
+    let ProcessMark { machine, pid_space, boot, pid, started } = holder.process();
+    let grace = match holder {
+        Holder::Connection { grace, .. } => Some(milliseconds(*grace)),
+        Holder::Process(_) => None,
+    };
+    json!({ "machine": machine, "pidSpace": pid_space, "boot": boot, "pid": pid, "started": started, "grace": grace })
+}
+
+/// Reads what something lives with.
+pub(crate) fn holder_from_json(value: &Value) -> Option<Holder> {
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    let process = ProcessMark {
+        machine: text("machine")?,
+        pid_space: text("pidSpace")?,
+        boot: text("boot")?,
+        pid: u32::try_from(value["pid"].as_u64()?).ok()?,
+        started: value["started"].as_u64()?,
+    };
+    Some(match value["grace"].as_u64() {
+        Some(grace) => Holder::Connection { process, grace: Duration::from_millis(grace) },
+        None => Holder::Process(process),
+    })
+}
+
+fn milliseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,17 @@
+//! Lists on PostgreSQL.
+
+mod catching_up;
+mod changes;
+mod committing;
+mod history;
+mod images;
+mod known_list;
+mod lease_rows;
+mod postgres_store;
+mod turn;
+mod writer;
+
+pub(crate) use changes::storable;
+pub(crate) use lease_rows::{holder_from_json, holder_to_json};
+pub use postgres_store::PostgresStore;
+pub(crate) use postgres_store::history_of;

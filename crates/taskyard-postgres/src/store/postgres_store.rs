@@ -1,0 +1,149 @@
+//! The store itself.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use taskyard::core::{Entry, Lease, ListId, Moment, Rules, Timestamp};
+use taskyard::store::kit::{StagedPair, StagedTxn, StateSnapshot};
+use taskyard::store::{
+    HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch,
+};
+use tokio_postgres::Row;
+
+use super::history;
+use super::known_list::{KnownList, KnownLists};
+use super::lease_rows;
+use super::writer::{Opened, Transaction, Waiting, open, read};
+use crate::connecting::{Failure, FailureKind};
+use crate::database::Database;
+use crate::settings::{BadAddress, Settings, Surroundings};
+use crate::watching::{PostgresListWatch, PostgresNamesWatch};
+
+/// Keeps lists in a database that many machines share.
+#[derive(Debug)]
+pub struct PostgresStore {
+    database: Arc<Database>,
+    lists: KnownLists,
+    rules: Rules,
+}
+
+impl PostgresStore {
+    /// Returns the store at an address, which may hold a password and is shown as `shown`. Nothing is connected yet.
+    pub fn open(address: &str, shown: &str, around: &Surroundings, rules: Rules) -> Result<Self, BadAddress> {
+        let database = Database::new(Settings::read(address, around)?, shown.to_owned());
+        Ok(Self::over(Arc::new(database), rules))
+    }
+
+    /// Returns the store in a database.
+    pub(crate) fn over(database: Arc<Database>, rules: Rules) -> Self {
+        Self { database, lists: KnownLists::default(), rules }
+    }
+
+    fn list(&self, list: &ListId) -> Arc<KnownList> {
+        self.lists.get(list, self.database.shown())
+    }
+
+    fn failed(&self, doing: &'static str) -> impl Fn(Failure) -> StoreError {
+        move |failure| failure.into_store_error(self.database.shown(), doing)
+    }
+
+    /// Waits for a list.
+    fn take(&self, list: &ListId, within: Option<&Arc<Transaction>>) -> Result<Opened, StoreError> {
+        let opened = open(&self.database, &self.list(list), within, Waiting::Wait)?;
+        Ok(opened.expect("whoever waits gets a turn or an error"))
+    }
+}
+
+impl Store for PostgresStore {
+    fn now(&self) -> Result<Moment, StoreError> {
+        if let Some(now) = self.database.clock.now() {
+            return Ok(now);
+        }
+        // What time it is can be asked where there is no yard yet.
+        let doing = "ask what time it is";
+        if self.database.read(doing, Vec::new)?.is_none() {
+            self.database.ask_time(doing)?;
+        }
+        Ok(self.database.clock.now_in_transaction())
+    }
+
+    fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
+        let sql = "SELECT name, pending, in_progress, completed, changed_at FROM @.lists WHERE revision > 0";
+        let rows = self.database.read("read which lists there are", || vec![self.database.statement(sql)])?;
+        let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
+        let mut lists: Vec<ListInfo> =
+            rows.iter().map(info).collect::<Result<_, _>>().map_err(self.failed("read which lists there are"))?;
+        lists.sort_by(|one, other| one.list.cmp(&other.list));
+        Ok(lists)
+    }
+
+    fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(StateSnapshot { state: read(&self.database, &self.list(list))? }))
+    }
+
+    fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
+        let (writer, state) = self.take(list, None)?;
+        Ok(Box::new(StagedTxn::new(writer, state, self.rules)))
+    }
+
+    fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
+        let opened = open(&self.database, &self.list(list), None, Waiting::DoNotWait)?;
+        let begin = |(writer, state)| Box::new(StagedTxn::new(writer, state, self.rules)) as Box<dyn Txn>;
+        Ok(opened.map(begin))
+    }
+
+    fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
+        // The second list is locked in the transaction of the first.
+        let transaction: RefCell<Option<Arc<Transaction>>> = RefCell::default();
+        let pair = StagedPair::open((from, into), |list| {
+            let within = transaction.borrow().clone();
+            let (writer, state) = self.take(list, within.as_ref())?;
+            *transaction.borrow_mut() = Some(Arc::clone(&writer.transaction));
+            Ok(StagedTxn::new(writer, state, self.rules))
+        })?;
+        Ok(Box::new(pair))
+    }
+
+    fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        history_of(&self.database, list, query)
+    }
+
+    fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
+        let doing = "read the journal";
+        let rows = self.database.read(doing, || vec![history::question_for_last(&self.database, list.directory())])?;
+        let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
+        history::last_entries(&rows).map_err(self.failed(doing))
+    }
+
+    fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
+        Ok(Box::new(PostgresListWatch::begin(&self.database, list, moved)))
+    }
+
+    fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
+        Ok(Box::new(PostgresNamesWatch::begin(&self.database, moved)))
+    }
+
+    fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
+        if leases.is_empty() {
+            return Ok(());
+        }
+        let renewal = || vec![lease_rows::renewal(&self.database, list.directory(), leases)];
+        self.database.change("renew leases", renewal).map(drop)
+    }
+}
+
+/// Returns a part of the journal.
+pub(crate) fn history_of(database: &Database, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+    let doing = "read the journal";
+    let rows = database.read(doing, || vec![history::question(database, list.directory(), query)])?;
+    let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
+    history::entries(&rows).map_err(|failure| failure.into_store_error(database.shown(), doing))
+}
+
+fn info(row: &Row) -> Result<ListInfo, Failure> {
+    let name: &str = row.try_get(0)?;
+    let list = ListId::new(name).map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))?;
+    let count = |place| -> Result<usize, Failure> { Ok(usize::try_from(row.try_get::<_, i64>(place)?).unwrap_or(0)) };
+    let changed = row.try_get::<_, Option<i64>>(4)?.map(Timestamp);
+    Ok(ListInfo { list, path: None, counts: [count(1)?, count(2)?, count(3)?], changed })
+}

@@ -1,0 +1,44 @@
+//! The turn among the writers of one process: a list has one connection that waits for it, however many threads want to write.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::known_list::KnownList;
+
+/// Those who want to write to a list.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    is_taken: Mutex<bool>,
+    free: Condvar,
+}
+
+/// The right to ask the database for the list, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn(Arc<KnownList>);
+
+impl Turn {
+    /// Waits until no other thread of this process writes to the list; none where that takes too long.
+    pub(super) fn wait(list: &Arc<KnownList>, longest: Duration) -> Option<Self> {
+        let started = Instant::now();
+        let queue = &list.queue;
+        let mut is_taken = queue.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *is_taken {
+            let left = longest.checked_sub(started.elapsed())?;
+            is_taken = queue.free.wait_timeout(is_taken, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *is_taken = true;
+        Some(Self(Arc::clone(list)))
+    }
+
+    /// Returns the list.
+    pub(super) fn list(&self) -> &Arc<KnownList> {
+        &self.0
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0.queue.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.queue.free.notify_one();
+    }
+}

@@ -1,0 +1,243 @@
+//! The one writer of a list, from the moment its row is locked.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use taskyard::core::{Event, ListId, Moment};
+use taskyard::store::kit::{ListState, Staging, Writer};
+use taskyard::store::{Occupant, Signature, StoreError};
+use tokio_postgres::Row;
+
+use super::catching_up::{Asked, STANDING, questions, take_in};
+use super::committing::{Committing, commit};
+use super::known_list::{Known, KnownList};
+use super::turn::Turn;
+use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
+use crate::database::{Database, NotAsked};
+
+const DOING: &str = "open a list";
+
+/// A transaction of the database that is open. Dropped without a commit, it is rolled back.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    database: Arc<Database>,
+    held: Mutex<Option<Held>>,
+}
+
+impl Transaction {
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks something within it.
+    pub(super) fn ask(&self, statements: &[Statement]) -> Result<Vec<Vec<Row>>, Failure> {
+        let over = || Failure::new(FailureKind::Lost, "the transaction is over");
+        self.held().as_mut().ok_or_else(over)?.ask(statements, ANSWER_TIME)
+    }
+
+    /// Takes its connection, which from then on is the caller's to end it on.
+    pub(super) fn take(&self) -> Option<Held> {
+        self.held().take()
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let Some(mut held) = self.take() {
+            self.database.roll_back(&mut held);
+        }
+    }
+}
+
+/// The one writer of a list.
+#[derive(Debug)]
+pub(super) struct PostgresWriter {
+    pub(super) database: Arc<Database>,
+    pub(super) transaction: Arc<Transaction>,
+    /// Given back after the transaction has ended.
+    pub(super) turn: Turn,
+    /// The list's number.
+    pub(super) id: i64,
+    /// The count of lease changes that it has seen.
+    pub(super) lease_version: i64,
+}
+
+/// A writer, and the list as it found it.
+pub(super) type Opened = (PostgresWriter, Arc<ListState>);
+
+/// Whether to wait for others who write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// Until they are done.
+    Wait,
+    /// Not at all.
+    DoNotWait,
+}
+
+/// Becomes the writer of a list, within a transaction that is open already or in a new one. None where somebody else writes, for who does
+/// not wait.
+pub(super) fn open(
+    database: &Arc<Database>,
+    list: &Arc<KnownList>,
+    within: Option<&Arc<Transaction>>,
+    waiting: Waiting,
+) -> Result<Option<Opened>, StoreError> {
+    let longest = if waiting == Waiting::Wait { LOCK_WAIT } else { std::time::Duration::ZERO };
+    let Some(turn) = Turn::wait(list, longest) else {
+        return match waiting {
+            Waiting::DoNotWait => Ok(None),
+            Waiting::Wait => {
+                let by = Occupant::Elsewhere { who: "another thread".to_owned() };
+                Err(StoreError::Busy { by, waited: LOCK_WAIT })
+            }
+        };
+    };
+    if list.known().id.is_none() {
+        // What takes long is read before anybody has to wait for us.
+        read(database, list)?;
+    }
+    let opened = match open_once(database, list, within, waiting) {
+        Err(NotAsked::NoYard) => {
+            database.migrate(DOING)?;
+            open_once(database, list, within, waiting)
+        }
+        opened => opened,
+    };
+    match opened {
+        Ok((transaction, known)) => {
+            let (database, lease_version) = (Arc::clone(database), known.lease_version);
+            let id = known.id.unwrap_or_default();
+            Ok(Some((PostgresWriter { database, transaction, turn, id, lease_version }, known.state)))
+        }
+        Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked && waiting == Waiting::DoNotWait => {
+            Ok(None)
+        }
+        Err(other) => Err(database.error(other, DOING)),
+    }
+}
+
+fn open_once(
+    database: &Arc<Database>,
+    list: &KnownList,
+    within: Option<&Arc<Transaction>>,
+    waiting: Waiting,
+) -> Result<(Arc<Transaction>, Known), NotAsked> {
+    let asked = Asked::beyond(&list.known());
+    let directory = list.list.directory();
+    let statements = || {
+        let mut all = vec![lock(database, directory, waiting)];
+        all.extend(questions(database, directory, asked));
+        all
+    };
+    let (transaction, rows) = match within {
+        Some(transaction) => (Arc::clone(transaction), transaction.ask(&statements())?),
+        None => {
+            let (held, rows) = database.begin(statements)?;
+            (Arc::new(Transaction { database: Arc::clone(database), held: Mutex::new(Some(held)) }), rows)
+        }
+    };
+    if let Some(standing) = rows[0].first()
+        && let Some(known) = take_in(list, asked, standing, &rows[1], &rows[2])?
+    {
+        return Ok((transaction, known));
+    }
+    // The list is new, or is not the one that was known.
+    let mut all = Vec::new();
+    if rows[0].is_empty() {
+        all.extend(making(database, &list.list, waiting));
+    }
+    all.push(lock(database, directory, waiting));
+    all.extend(questions(database, directory, Asked::Everything));
+    let rows = transaction.ask(&all)?;
+    let [standing, contents, leases] = &rows[rows.len() - 3..] else { return Err(NotAsked::NoYard) };
+    let standing = standing.first().ok_or_else(|| Failure::new(FailureKind::Wrong, "the list is not there"))?;
+    let known = take_in(list, Asked::Everything, standing, contents, leases)?;
+    Ok((transaction, known.ok_or_else(|| Failure::new(FailureKind::Clash, "the list changes all the time"))?))
+}
+
+/// Returns what locks the row of a list and says how the list stands.
+fn lock(database: &Database, directory: &str, waiting: Waiting) -> Statement {
+    let how = if waiting == Waiting::Wait { "" } else { "NOWAIT" };
+    database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how}")).text(directory)
+}
+
+/// Returns what makes a list, unless somebody else does so at the same moment.
+fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement> {
+    let mut all = Vec::new();
+    if waiting == Waiting::DoNotWait {
+        all.push(Statement::script("SET LOCAL lock_timeout = 50"));
+    }
+    let row = "INSERT INTO @.lists (directory, name) VALUES ($1, $2) ON CONFLICT (directory) DO NOTHING";
+    all.push(database.statement(row).text(list.directory()).text(super::changes::storable(list.as_str())));
+    let clock = "INSERT INTO @.lease_clocks (list) SELECT id FROM @.lists WHERE directory = $1 ON CONFLICT DO NOTHING";
+    all.push(database.statement(clock).text(list.directory()));
+    all
+}
+
+/// Reads a list without a lock; one that does not exist is empty.
+pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
+    let directory = list.list.directory();
+    let mut asked = Asked::beyond(&list.known());
+    loop {
+        let rows = database.read("read a list", || {
+            let standing = database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1"));
+            let mut all = vec![standing.text(directory)];
+            all.extend(questions(database, directory, asked));
+            all
+        })?;
+        let standing = rows.as_ref().and_then(|rows| Some((rows[0].first()?, rows)));
+        let Some((standing, rows)) = standing else {
+            let emptied = list.known().emptied();
+            *list.known() = emptied.clone();
+            return Ok(emptied.state);
+        };
+        let taken_in = take_in(list, asked, standing, &rows[1], &rows[2]);
+        match taken_in.map_err(|failure| failure.into_store_error(database.shown(), "read a list"))? {
+            Some(known) => return Ok(known.state),
+            None => asked = Asked::Everything,
+        }
+    }
+}
+
+impl PostgresWriter {
+    /// Returns the list.
+    pub(super) fn list(&self) -> &Arc<KnownList> {
+        self.turn.list()
+    }
+}
+
+impl Writer for PostgresWriter {
+    fn now(&self) -> Result<Moment, StoreError> {
+        Ok(self.database.clock.now_in_transaction())
+    }
+
+    fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
+        commit([(self, staging)], signature).map(|[event]| event)
+    }
+
+    fn commit_both(
+        from: (Self, Staging),
+        into: (Self, Staging),
+        signature: &Signature,
+    ) -> Result<[Option<Event>; 2], StoreError> {
+        commit([from, into], signature)
+    }
+}
+
+/// Asks again for a commit whose answer was lost: whoever has the lists locked knows that nothing is under way any more.
+pub(super) fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, NotAsked> {
+    let found = database.begin(|| {
+        let mut all = Vec::new();
+        for part in committing {
+            all.push(lock(database, part.list.list.directory(), Waiting::Wait));
+        }
+        for part in committing {
+            let attempt = part.commit.entries.first().and_then(|entry| entry.attempt);
+            let sql = "SELECT 1 FROM @.changes WHERE list = $1 AND attempt = $2";
+            all.push(database.statement(sql).number(part.id).some_text(attempt.map(|attempt| attempt.to_string())));
+        }
+        all
+    });
+    let (mut held, rows) = found?;
+    database.roll_back(&mut held);
+    Ok(rows[committing.len()..].iter().any(|rows| !rows.is_empty()))
+}

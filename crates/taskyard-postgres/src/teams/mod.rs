@@ -1,0 +1,9 @@
+//! Teams and their messages on PostgreSQL.
+
+mod mailboxes;
+mod postgres_teams;
+mod roster;
+mod seats;
+mod watch;
+
+pub(crate) use postgres_teams::PostgresTeams;
