@@ -3,6 +3,7 @@
 mod acting;
 mod choosing;
 mod newer;
+mod other_stores;
 mod warnings;
 mod writing;
 
@@ -18,7 +19,7 @@ use taskyard::jobs::Jobs;
 use taskyard::leases::ThisMachine;
 use taskyard::machine::{Machine, MachineError};
 use taskyard::notices::Notices;
-use taskyard::opening::{Address, OpenError, Opened, Openers, Places};
+use taskyard::opening::{Address, OpenError, Opened, Places};
 use taskyard::operations::AT_ONCE;
 use taskyard::process::Cancel;
 use taskyard::store::Store;
@@ -188,10 +189,12 @@ impl Context {
         once(&self.address, || {
             let here = self.directory.as_deref().unwrap_or(Path::new(""));
             if let Some(written) = self.globals.store.as_ref().or(self.environment.store.as_ref()) {
-                return Ok(Address::parse(written, here, &openers())?);
+                return Ok(Address::parse(written, here, &self.openers())?);
             }
             match self.config()?.store() {
-                Some((written, layer)) => Ok(Address::parse(written, layer.path.parent().unwrap_or(here), &openers())?),
+                Some((written, layer)) => {
+                    Ok(Address::parse(written, layer.path.parent().unwrap_or(here), &self.openers())?)
+                }
                 None => Ok(Address::Claude),
             }
         })
@@ -214,12 +217,16 @@ impl Context {
     /// Returns everything that lives at the address of the store.
     fn opened(&self) -> Result<&Opened, Problem> {
         once(&self.opened, || {
-            taskyard::open(self.address()?, self.places()?, &openers()).map_err(|error| match error {
-                OpenError::Address(error) => error.into(),
-                OpenError::Store(error) => error.into(),
-                OpenError::NoClientDirectory | OpenError::NoDataDirectory => self.no_place(),
-            })
+            taskyard::open(self.address()?, self.places()?, &self.openers()).map_err(|error| self.not_opened(error))
         })
+    }
+
+    fn not_opened(&self, error: OpenError) -> Problem {
+        match error {
+            OpenError::Address(error) => error.into(),
+            OpenError::Store(error) => error.into(),
+            OpenError::NoClientDirectory | OpenError::NoDataDirectory => self.no_place(),
+        }
     }
 
     /// Says which directory that is needed is nowhere, and why.
@@ -354,11 +361,6 @@ fn once<T>(known: &OnceCell<T>, find_out: impl FnOnce() -> Result<T, Problem>) -
             Ok(known.get_or_init(|| found))
         }
     }
-}
-
-/// Returns the stores of other crates.
-fn openers() -> Openers {
-    Openers::default()
 }
 
 fn rule_word(text: &str) -> Result<RuleWord, Problem> {

@@ -116,6 +116,8 @@ pub(crate) struct Environment {
     pub(crate) xdg_data: Option<PathBuf>,
     pub(crate) xdg_config: Option<PathBuf>,
     pub(crate) hook_turn: Option<String>,
+    /// What is said of PostgreSQL; one of them may be a password.
+    pub(crate) postgres: Vec<(String, String)>,
 }
 
 impl Environment {
@@ -158,6 +160,7 @@ impl Environment {
             xdg_data: path(XDG_DATA_HOME),
             xdg_config: path(XDG_CONFIG_HOME),
             hook_turn: text(HOOK_TURN),
+            postgres: postgres(),
         }
     }
 
@@ -166,6 +169,12 @@ impl Environment {
         let secret = self.store.iter().filter(|store| store.holds_secrets());
         secret.map(|store| (TASKYARD_STORE.into(), store.to_string().into())).collect()
     }
+}
+
+/// Returns the variables of PostgreSQL's own programs.
+fn postgres() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")).filter_map(text).collect()
 }
 
 /// Reads a word for yes or no; anything else counts as unset.

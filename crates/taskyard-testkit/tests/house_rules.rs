@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ARROWS: [(&str, &[&str]); 5] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),
-    ("taskyard-cli", &["taskyard"]),
+    ("taskyard-cli", &["taskyard", "taskyard-postgres"]),
     ("taskyard-postgres", &["taskyard"]),
     ("taskyard-testkit", &["taskyard"]),
 ];

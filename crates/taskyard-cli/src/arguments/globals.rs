@@ -15,7 +15,7 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) list: Option<String>,
 
-    /// The store: `claude:`, `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY` or `memory:` [env: TASKYARD_STORE]
+    /// The store: `claude:`, `file:DIRECTORY`, `document:[FILE]`, `teaching:DIRECTORY`, `postgres://HOST/DATABASE` or `memory:` [env: TASKYARD_STORE]
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) store: Option<WrittenAddress>,
 

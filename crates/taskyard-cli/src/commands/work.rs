@@ -153,6 +153,7 @@ impl Work {
     }
 
     fn order(&self, context: &Context) -> Result<Order, Problem> {
+        context.let_children_in()?;
         let config = context.config()?;
         let ttl = self.ttl.or(config.lease()).unwrap_or(DEFAULT_LEASE);
         if ttl < SHORTEST_LEASE {

@@ -91,6 +91,7 @@ impl Run {
     }
 
     fn start(self, context: &Context) -> Result<(Jobs, Job), Problem> {
+        context.let_children_in()?;
         let jobs = context.jobs()?;
         jobs.reconcile_few()?;
         reopen_tasks_everywhere(&jobs, context.environment())?;
