@@ -1,0 +1,57 @@
+//! pgbouncer in transaction mode, which knows no prepared statements and passes no notifications.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard_testkit::{Cluster, PATIENCE, unprivileged};
+use tempfile::TempDir;
+
+/// A pooler in front of a server, until it is dropped.
+pub(crate) struct Pooler {
+    child: Child,
+    behind: u16,
+    port: u16,
+    _folder: TempDir,
+}
+
+impl Pooler {
+    /// Starts one.
+    pub(crate) fn start(cluster: &Cluster) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let file = folder.path().join("pgbouncer.ini");
+        let behind = cluster.port();
+        let settings = format!(
+            "[databases]\npostgres = host=127.0.0.1 port={behind} dbname=postgres user=postgres\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
+             pool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 20\n"
+        );
+        fs::write(&file, settings).unwrap();
+        let mut command = Command::new("pgbouncer");
+        command.args(["--quiet"]).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = unprivileged(&mut command).spawn().unwrap();
+        let begun = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "the pooler does not come up");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Self { child, behind, port, _folder: folder }
+    }
+
+    /// Returns an address of the server as one of the pooler.
+    pub(crate) fn address_like(&self, address: &str) -> String {
+        address.replace(&format!(":{}/", self.behind), &format!(":{}/", self.port))
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
