@@ -8,16 +8,19 @@ use taskyard::store::{Occupant, StoreError};
 use tokio_postgres::error::SqlState;
 
 /// Why something could not be asked of the server, or could not be done there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: FailureKind,
     said: Said,
 }
 
 /// What the server or the system said, in words that hold no secret.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 struct Said(String);
+
+/// Where passwords come from.
+const PASSWORDS: &str = "it is looked for in the address, in PGPASSWORD and in ~/.pgpass";
 
 /// What a failure means for whoever met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +91,20 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(database) = error.as_db_error() else {
             let kind = if is_of_ours(&error) { FailureKind::Wrong } else { FailureKind::Lost };
-            return Self::new(kind, with_causes(&error));
+            let said = with_causes(&error);
+            return match said.ends_with("password missing") {
+                true => Self::new(kind, format!("the server wants a password; {PASSWORDS}")),
+                false => Self::new(kind, said),
+            };
         };
         let mut said = format!("{} ({})", database.message(), database.code().code());
         for more in [database.detail(), database.hint()].into_iter().flatten() {
             said = format!("{said}; {more}");
+        }
+        match database.code().code() {
+            "28P01" => said = format!("{said}; {PASSWORDS}"),
+            "42501" => said = format!("{said}; `scripts/postgres-role.sql` gives a role the rights it needs"),
+            _ => {}
         }
         Self::new(kind_of(database.code()), said)
     }

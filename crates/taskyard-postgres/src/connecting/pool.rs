@@ -19,6 +19,8 @@ const FRESH: Duration = Duration::from_secs(120);
 const PATIENCE_WITH_A_KNOWN_SERVER: Duration = Duration::from_secs(60);
 /// How long we try again where a server says that it takes nothing just now.
 const PATIENCE_WITH_A_BUSY_SERVER: Duration = Duration::from_secs(20);
+/// How long what came of a first connection counts.
+const SAME_FAILURE: Duration = Duration::from_secs(1);
 /// The first pause before another try; each one after it is twice as long, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -29,6 +31,8 @@ pub(crate) struct Pool {
     settings: Settings,
     idle: Mutex<Vec<(Session, Instant)>>,
     was_connected: AtomicBool,
+    /// Why the first connection could not be made, and when that was tried.
+    failed: Mutex<Option<(Failure, Instant)>>,
 }
 
 /// A connection in use; it goes back where it came from when it is dropped, unless it broke.
@@ -41,7 +45,7 @@ pub(crate) struct Held {
 impl Pool {
     /// Returns a pool without connections.
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, idle: Mutex::default(), was_connected: AtomicBool::new(false) }
+        Self { settings, idle: Mutex::default(), was_connected: AtomicBool::new(false), failed: Mutex::default() }
     }
 
     /// Returns where and how it connects.
@@ -92,6 +96,22 @@ impl Pool {
         }
     }
 
+    /// Connects. Where nobody ever could, what came of it a moment ago counts: a command that asks several things waits once.
+    fn connect(&self) -> Result<Session, Failure> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((failure, _)) = failed.as_ref().filter(|(_, at)| at.elapsed() < SAME_FAILURE) {
+            return Err(failure.clone());
+        }
+        if self.was_connected.load(Ordering::Relaxed) {
+            drop(failed);
+            return Session::connect(&self.settings);
+        }
+        Session::connect(&self.settings).inspect_err(|failure| {
+            let is_final = !matches!(failure.kind(), FailureKind::NotNow | FailureKind::Clash);
+            *failed = is_final.then(|| (failure.clone(), Instant::now()));
+        })
+    }
+
     fn take(self: &Arc<Self>) -> Result<Held, Failure> {
         let kept = {
             let mut idle = self.idle();
@@ -100,7 +120,7 @@ impl Pool {
         };
         let session = match kept {
             Some((session, _)) => session,
-            None => Session::connect(&self.settings)?,
+            None => self.connect()?,
         };
         self.was_connected.store(true, Ordering::Relaxed);
         Ok(Held { session: Some(session), pool: Arc::clone(self) })

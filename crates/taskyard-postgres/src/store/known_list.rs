@@ -9,6 +9,9 @@ use taskyard::store::kit::{Home, ListState};
 
 use super::turn::Queue;
 
+/// A server that many lists are asked of forgets those that nobody has open when it knows so many.
+const MOST: usize = 256;
+
 /// A list as this process knows it, shared by all who read or write it here.
 #[derive(Debug)]
 pub(super) struct KnownList {
@@ -63,6 +66,10 @@ impl KnownLists {
     /// Returns a list.
     pub(super) fn get(&self, list: &ListId, shown: &str) -> Arc<KnownList> {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lists.len() >= MOST && !lists.contains_key(list.directory()) {
+            // Whoever comes back to one of them reads it anew.
+            lists.retain(|_, known| Arc::strong_count(known) > 1);
+        }
         let new = || Arc::new(KnownList::new(list.clone(), shown));
         Arc::clone(lists.entry(list.directory().to_owned()).or_insert_with(new))
     }
