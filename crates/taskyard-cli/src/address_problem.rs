@@ -19,6 +19,7 @@ impl From<AddressError> for Problem {
             AddressError::UnclearPassword { .. } => {
                 "in a password write `@` as %40, `:` as %3A, `/` as %2F, `?` as %3F and `#` as %23".to_owned()
             }
+            AddressError::Unusable { .. } => return Self::usage("bad_store", error.to_string()),
         };
         Self::usage("bad_store", error.to_string()).hint(hint)
     }

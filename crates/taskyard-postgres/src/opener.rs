@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use taskyard::notices::{ForwardedNotices, MachineNotices, Notices};
-use taskyard::opening::{Address, OpenError, Opened, Opener, Places, RemoteAddress};
-use taskyard::store::StoreError;
+use taskyard::opening::{Address, AddressError, OpenError, Opened, Opener, Places, RemoteAddress};
 use taskyard::teams::{TeamCaller, TeamStore, Teams};
 
 use crate::database::Database;
@@ -36,10 +35,9 @@ impl PostgresOpener {
     }
 
     fn settings(&self, address: &RemoteAddress) -> Result<Settings, OpenError> {
-        let unusable = |source: BadAddress| {
-            OpenError::Store(StoreError::Failed { doing: format!("open `{address}`"), source: source.into() })
-        };
-        Settings::read(address.with_password(), &self.surroundings).map_err(unusable)
+        let unusable =
+            |error: BadAddress| AddressError::Unusable { address: address.to_string(), why: error.to_string() };
+        Ok(Settings::read(address.with_password(), &self.surroundings).map_err(unusable)?)
     }
 }
 

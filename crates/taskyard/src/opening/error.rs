@@ -27,6 +27,14 @@ pub enum AddressError {
         /// What stands before the colon.
         scheme: String,
     },
+    /// Whoever opens such addresses cannot make sense of it.
+    #[error("the store `{address}` cannot be used: {why}")]
+    Unusable {
+        /// The address, without a password.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl AddressError {
