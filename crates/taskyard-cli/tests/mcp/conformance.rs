@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, SharedPostgres};
 
 use crate::client::Client;
 use crate::recording::{Disk, Recording, Step};
@@ -31,6 +31,53 @@ fn replay(contents: &str) {
             assert_eq!(files(&config, &format!("tasks/{list}/")), expected, "{told}");
         }
     }
+}
+
+/// Replays on PostgreSQL: the same answers, and in the place of each file its contents to the letter.
+fn replay_on_postgres(contents: &str) -> usize {
+    let recording = Recording::read(contents);
+    let list = recording.list().to_owned();
+    let (home, server) = (Home::new(env!("CARGO_BIN_EXE_taskyard")), SharedPostgres::get());
+    let store = server.fresh_address();
+    let schema = store.rsplit_once('=').unwrap().1;
+    let flags = format!("--rules client --client-version {} --list {list} --structured", recording.client);
+    let mut command = home.command(&format!("mcp {flags}"));
+    command.env("TASKYARD_STORE", &store);
+    let mut client = Client::with_command(&command, serde_json::json!({ "generation": "initialize" }));
+    let mut expected = recording.disk_before.clone();
+    for (number, step) in recording.steps.iter().enumerate() {
+        let told = format!("step {number}: {} {}", step.tool, step.input);
+        compare(&client.call(&step.tool, &step.input), step, true, &told);
+        step.change(&mut expected);
+    }
+    let folder = format!("tasks/{list}/");
+    let is_task = |name: &&str| name.ends_with(".json") && !name.starts_with('.');
+    let files = expected.iter().filter_map(|(path, text)| Some((path.strip_prefix(&folder)?, text)));
+    let files: BTreeMap<String, String> = files
+        .filter(|(name, _)| is_task(name))
+        .map(|(name, text)| (name.trim_end_matches(".json").to_owned(), text.clone()))
+        .collect();
+    // A recording in which everything is refused makes no tables.
+    let has_tables = server.cluster().sql(&format!("SELECT to_regclass('{schema}.tasks') IS NOT NULL")) == "t";
+    let tasks = format!("SELECT coalesce(json_object_agg(task, image), '{{}}') FROM {schema}.tasks");
+    let kept = if has_tables { server.cluster().sql(&tasks) } else { "{}".to_owned() };
+    let kept: BTreeMap<String, String> = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept, files);
+    kept.len()
+}
+
+#[test]
+fn on_postgres_the_recordings_have_the_same_answers() {
+    let recordings = [
+        include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.34.json"),
+        include_str!("../../../taskyard/tests/fixtures/conformance/crud.2.1.325.json"),
+        include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.34.json"),
+        include_str!("../../../taskyard/tests/fixtures/conformance/coerce.2.1.325.json"),
+        include_str!("../../../taskyard/tests/fixtures/conformance/blank.2.1.34.json"),
+        include_str!("../../../taskyard/tests/fixtures/conformance/blank.2.1.325.json"),
+    ];
+    let kept: Vec<usize> = recordings.into_iter().map(replay_on_postgres).collect();
+    assert!(kept.iter().any(|count| *count > 0), "nothing was kept");
 }
 
 fn compare(answer: &Value, step: &Step, structured: bool, told: &str) {

@@ -1,0 +1,107 @@
+//! What is wrong is said, at once, and nothing is lost.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use taskyard_testkit::{Cluster, SharedPostgres, postgres_program};
+
+use crate::{ask, home, run};
+
+#[test]
+fn an_address_that_leads_nowhere_is_told_of_at_once() {
+    let home = home();
+    for (address, said) in [
+        ("postgres://postgres@127.0.0.1:1/postgres", "cannot be reached"),
+        ("postgres://postgres@no.such.host.invalid/postgres", "cannot be reached"),
+        ("postgres://postgres@127.0.0.1/postgres?nonsense=1", "`nonsense` is not known"),
+        ("postgres://postgres@127.0.0.1:many/postgres", ""),
+    ] {
+        let begun = Instant::now();
+        let ran = run(&home, address, "list");
+        let code = if said == "cannot be reached" { 1 } else { 2 };
+        assert!(ran.code == Some(code) && ran.stderr.contains(said), "{address}: {ran:?}");
+        assert!(begun.elapsed() < Duration::from_secs(25), "{address}: {:?}", begun.elapsed());
+        assert_eq!(
+            ran.stderr.matches("cannot be reached").count(),
+            usize::from(said == "cannot be reached"),
+            "{ran:?}"
+        );
+    }
+    let nothing =
+        SharedPostgres::get().cluster().address().replace("/postgres", "/nothing").replace("//nothing@", "//postgres@");
+    let ran = run(&home, &nothing, "list");
+    assert!(ran.stderr.contains("database \"nothing\" does not exist"), "{ran:?}");
+}
+
+#[test]
+fn a_schema_of_the_future_is_refused_for_reading_and_writing() {
+    let server = SharedPostgres::get();
+    let store = server.fresh_address();
+    let home = home();
+    ask(&home, &store, "create kept");
+    let schema = store.rsplit_once('=').unwrap().1;
+    server.cluster().sql(&format!("UPDATE {schema}.yard SET version = 99"));
+    for words in ["list", "create more", "history"] {
+        let ran = run(&home, &store, words);
+        assert!(ran.stderr.contains("newer taskyard") && ran.code == Some(1), "{words}: {ran:?}");
+    }
+    server.cluster().sql(&format!("DROP TABLE {schema}.leases"));
+    let ran = run(&home, &store, "list");
+    assert!(ran.stderr.contains("newer taskyard"), "{ran:?}");
+    assert_eq!(server.cluster().sql(&format!("SELECT count(*) FROM {schema}.tasks")), "1");
+}
+
+#[test]
+fn a_role_with_the_least_rights_can_work_and_change_no_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
+    let home = home();
+    let theirs = cluster.address().replace("postgres@", "agents@");
+    cluster.sql("CREATE ROLE agents LOGIN");
+    let ran = run(&home, &theirs, "create first");
+    assert!(ran.stderr.contains("permission denied"), "{ran:?}");
+    ask(&home, &cluster.address(), "create first");
+    let ran = run(&home, &theirs, "list");
+    assert!(ran.stderr.contains("permission denied") && ran.stderr.contains("postgres-role.sql"), "{ran:?}");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres-role.sql");
+    let mut psql = Command::new(postgres_program("psql"));
+    psql.args(["--quiet", "--set=schema=taskyard", "--set=role=agents", "--file", script]).arg(cluster.address());
+    assert!(psql.status().unwrap().success());
+    for words in [
+        "create second",
+        "claim 1 --as ana",
+        "done 1 --as ana",
+        "delete 2",
+        "team create alpha --as boss",
+        "team join alpha --as ana",
+        "send hello --to ana --as boss",
+        "inbox --as ana",
+        "history",
+    ] {
+        ask(&home, &theirs, words);
+    }
+    let mut psql = Command::new(postgres_program("psql"));
+    let forged = psql.arg(&theirs).args(["--command", "UPDATE taskyard.changes SET actor = 'eve'"]).output().unwrap();
+    assert!(!forged.status.success(), "{forged:?}");
+}
+
+#[test]
+fn a_wrong_password_is_told_of_and_shown_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::make(folder.path(), &[]).stop_when_dropped();
+    cluster.sql("CREATE ROLE ana LOGIN PASSWORD 's3cret'; GRANT CREATE ON DATABASE postgres TO ana");
+    let rules = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    fs::write(cluster.data().join("pg_hba.conf"), rules).unwrap();
+    cluster.sql("SELECT pg_reload_conf()");
+    let home = home();
+    let address = |user: &str| cluster.address().replace("postgres@", &format!("{user}@"));
+    let ran = run(&home, &address("ana:wr0ng"), "list");
+    assert!(ran.stderr.contains("password authentication failed") && ran.stderr.contains(".pgpass"), "{ran:?}");
+    assert!(!ran.stderr.contains("wr0ng"), "{ran:?}");
+    let ran = run(&home, &address("ana"), "list");
+    assert!(ran.stderr.contains("wants a password") && ran.stderr.contains(".pgpass"), "{ran:?}");
+    ask(&home, &address("ana:s3cret"), "create x");
+    crate::passwords::let_in_by_passfile(&home, &cluster);
+    ask(&home, &address("ana"), "list");
+}

@@ -1,0 +1,34 @@
+//! The binary on PostgreSQL: the same commands, and clear errors.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod errors;
+mod passwords;
+mod sharing;
+
+use std::process::Command;
+
+use taskyard_testkit::{Home, Ran};
+
+/// Returns an empty home.
+fn home() -> Home {
+    Home::new(env!("CARGO_BIN_EXE_taskyard"))
+}
+
+/// Returns a command on a store.
+fn command(home: &Home, store: &str, words: &str) -> Command {
+    let mut command = home.command(words);
+    command.env("TASKYARD_STORE", store);
+    command
+}
+
+/// Runs a command on a store.
+fn run(home: &Home, store: &str, words: &str) -> Ran {
+    Ran::from(command(home, store, words).output().unwrap())
+}
+
+/// Runs a command that has to succeed, and returns what it prints.
+fn ask(home: &Home, store: &str, words: &str) -> String {
+    let ran = run(home, store, words);
+    assert_eq!(ran.code, Some(0), "`{words}`: {ran:?}");
+    ran.stdout
+}
