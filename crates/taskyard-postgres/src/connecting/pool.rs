@@ -13,8 +13,10 @@ use crate::settings::Settings;
 
 /// So many connections are kept for later.
 const KEPT: usize = 4;
-/// One that was of no use for so long is let go of: a pooler or a firewall may have forgotten it.
-const FRESH: Duration = Duration::from_secs(120);
+/// One that was of no use for so long is let go of: a server has only so many, and a firewall may have forgotten it.
+const FRESH: Duration = Duration::from_secs(60);
+/// A process that is younger than this most likely ends before that.
+const YOUNG: Duration = Duration::from_secs(5);
 /// How long we try again where a server that we knew is gone.
 const PATIENCE_WITH_A_KNOWN_SERVER: Duration = Duration::from_secs(60);
 /// How long we try again where a server says that it takes nothing just now.
@@ -31,6 +33,9 @@ pub(crate) struct Pool {
     settings: Settings,
     idle: Mutex<Vec<(Session, Instant)>>,
     was_connected: AtomicBool,
+    made: Instant,
+    /// Whether somebody looks after connections that are of no use.
+    is_tidied: AtomicBool,
     /// Why the first connection could not be made, and when that was tried.
     failed: Mutex<Option<(Failure, Instant)>>,
 }
@@ -45,7 +50,14 @@ pub(crate) struct Held {
 impl Pool {
     /// Returns a pool without connections.
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, idle: Mutex::default(), was_connected: AtomicBool::new(false), failed: Mutex::default() }
+        Self {
+            settings,
+            idle: Mutex::default(),
+            was_connected: AtomicBool::new(false),
+            made: Instant::now(),
+            is_tidied: AtomicBool::new(false),
+            failed: Mutex::default(),
+        }
     }
 
     /// Returns where and how it connects.
@@ -96,6 +108,13 @@ impl Pool {
         }
     }
 
+    /// Lets go of connections that were of no use for a while, and returns how many are kept.
+    fn tidy(&self) -> usize {
+        let mut idle = self.idle();
+        idle.retain(|(_, since)| since.elapsed() < FRESH);
+        idle.len()
+    }
+
     /// Connects. Where nobody ever could, what came of it a moment ago counts: a command that asks several things waits once.
     fn connect(&self) -> Result<Session, Failure> {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,11 +132,8 @@ impl Pool {
     }
 
     fn take(self: &Arc<Self>) -> Result<Held, Failure> {
-        let kept = {
-            let mut idle = self.idle();
-            idle.retain(|(_, since)| since.elapsed() < FRESH);
-            idle.pop()
-        };
+        self.tidy();
+        let kept = self.idle().pop();
         let session = match kept {
             Some((session, _)) => session,
             None => self.connect()?,
@@ -155,7 +171,32 @@ impl Drop for Held {
             if idle.len() < KEPT {
                 idle.push((session, Instant::now()));
             }
+            drop(idle);
+            if self.pool.made.elapsed() > YOUNG && !self.pool.is_tidied.swap(true, Ordering::SeqCst) {
+                tidy_later(&self.pool);
+            }
         }
+    }
+}
+
+/// Lets go of connections once they were of no use for a while, on a thread that ends when none is left.
+fn tidy_later(pool: &Arc<Pool>) {
+    let watched = Arc::downgrade(pool);
+    let tidying = thread::Builder::new().name("taskyard-tidy".to_owned()).spawn(move || {
+        loop {
+            thread::sleep(FRESH / 2);
+            let Some(pool) = watched.upgrade() else { return };
+            if pool.tidy() == 0 {
+                // Whoever gives one back from here on begins anew.
+                pool.is_tidied.store(false, Ordering::SeqCst);
+                if pool.tidy() == 0 || pool.is_tidied.swap(true, Ordering::SeqCst) {
+                    return;
+                }
+            }
+        }
+    });
+    if tidying.is_err() {
+        pool.is_tidied.store(false, Ordering::SeqCst);
     }
 }
 
