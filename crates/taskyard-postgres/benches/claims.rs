@@ -106,7 +106,7 @@ fn pgbench(cluster: &Cluster, schema: &str, seconds: u64) -> f64 {
     let image = r#"{"id":"1","subject":"task 1","description":"","owner":"ana","status":"in_progress","blocks":[],"blockedBy":[]}"#;
     let script = format!(
         "BEGIN;\nSET LOCAL lock_timeout = 30000;\nSET LOCAL statement_timeout = 60000;\n\
-         SET LOCAL idle_in_transaction_session_timeout = 15000;\n\
+         SET LOCAL idle_in_transaction_session_timeout = 25000;\n\
          SELECT id, revision + 1 AS next, last_token + 1 AS token FROM {schema}.lists WHERE directory = 'L' FOR UPDATE \\gset\n\
          SELECT count(*) FROM {schema}.changes WHERE list = :id AND revision >= :next - 17;\n\
          SELECT count(*) FROM {schema}.leases WHERE list = :id AND version > :token - 17;\n\
@@ -135,11 +135,14 @@ fn pgbench(cluster: &Cluster, schema: &str, seconds: u64) -> f64 {
 
 fn fill(address: &str, list: &str, count: u64) {
     let yard = yard(address, list, "filler");
-    let mut txn = yard.store().write(yard.list_id()).unwrap();
-    for number in 1..=count {
-        txn.put(Task::new(TaskId::number(number), format!("task {number}"))).unwrap();
+    let numbers: Vec<u64> = (1..=count).collect();
+    for some in numbers.chunks(2_000) {
+        let mut txn = yard.store().write(yard.list_id()).unwrap();
+        for number in some {
+            txn.put(Task::new(TaskId::number(*number), format!("task {number}"))).unwrap();
+        }
+        txn.commit(&Signature::new(AgentName::new("filler").unwrap(), Op::Import)).unwrap();
     }
-    txn.commit(&Signature::new(AgentName::new("filler").unwrap(), Op::Import)).unwrap();
 }
 
 fn yard(address: &str, list: &str, agent: &str) -> Yard {
