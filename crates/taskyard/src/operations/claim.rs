@@ -146,6 +146,13 @@ impl Yard {
     /// lost to whoever took the task meanwhile: that one was told so first, and the file is theirs.
     pub(super) fn confirmed(&self, outcome: ClaimOutcome) -> Result<ClaimOutcome, Error> {
         let ClaimOutcome::Claimed(claimed) = &outcome else { return Ok(outcome) };
+        if self.store().care().is_none() {
+            // Where there are no files, nobody has them but who commits.
+            if let Some(holder) = &claimed.lease.holder {
+                self.holds_now(holder);
+            }
+            return Ok(outcome);
+        }
         let Lookup::Found(task, _) = self.store().read(self.list_id())?.find(&claimed.task.id)? else {
             return Ok(outcome);
         };
