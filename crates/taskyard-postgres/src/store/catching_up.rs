@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 use super::changes::{self, revision};
 use super::images::image;
-use super::known_list::{Known, KnownList};
+use super::known_list::{Found, Known, KnownList};
 use super::lease_rows;
 use crate::connecting::{Failure, Statement};
 use crate::database::Database;
@@ -77,15 +77,16 @@ pub(super) fn take_in(
     standing: &Row,
     contents: &[Row],
     leases: &[Row],
-) -> Result<Option<Known>, Failure> {
+) -> Result<Option<Found>, Failure> {
     let standing = Standing::read(standing)?;
     match asked {
         Asked::Everything => {
-            let read = read_anew(&list.known().emptied(), &standing, contents, leases)?;
+            let home = list.known().state.home.clone();
+            let read = read_anew(ListState { home, ..ListState::default() }, &standing, contents, leases)?;
             let mut known = list.known();
-            let is_newer = known.id != read.id || known.state.revision <= read.state.revision;
+            let is_newer = known.id != Some(read.id) || known.state.revision <= read.state.revision;
             if is_newer {
-                *known = read.clone();
+                *known = Known::read(read.clone());
             }
             Ok(Some(read))
         }
@@ -96,7 +97,8 @@ pub(super) fn take_in(
             if !is_same || known.state.revision < revision || contents.len() > MOST_CHANGES as usize {
                 return Ok(None);
             }
-            Ok(move_on(&mut known, revision, &standing, contents, leases)?.then(|| known.clone()))
+            let is_known = move_on(&mut known, revision, &standing, contents, leases)?;
+            Ok(known.found().filter(|_| is_known))
         }
     }
 }
@@ -133,8 +135,7 @@ impl Standing {
     }
 }
 
-fn read_anew(nothing: &Known, standing: &Standing, tasks: &[Row], leases: &[Row]) -> Result<Known, Failure> {
-    let mut state = ListState::clone(&nothing.state);
+fn read_anew(mut state: ListState, standing: &Standing, tasks: &[Row], leases: &[Row]) -> Result<Found, Failure> {
     for row in tasks {
         let id = TaskId::stored(row.try_get::<_, &str>(0)?);
         if let Some(image) = image(row, 1)? {
@@ -143,7 +144,7 @@ fn read_anew(nothing: &Known, standing: &Standing, tasks: &[Row], leases: &[Row]
     }
     let lease_version = apply_leases(&mut state, leases, 0)?;
     standing.put_into(&mut state);
-    Ok(Known { id: Some(standing.id), state: Arc::new(state), head: None, lease_version })
+    Ok(Found { id: standing.id, state: Arc::new(state), lease_version })
 }
 
 /// Applies what is newer. Returns whether the newest known commit is still the one that is known.
@@ -171,14 +172,15 @@ fn move_on(
         return Ok(true);
     }
     let lease_version = known.lease_version;
-    let state = Arc::make_mut(&mut known.state);
-    for entry in &newer {
-        state.follow(entry);
-    }
-    if standing.revision >= state.revision {
-        standing.put_into(state);
-    }
-    known.lease_version = apply_leases(state, leases, lease_version)?;
+    known.lease_version = known.change(newer.iter().map(|entry| &entry.task), |state| {
+        for entry in &newer {
+            state.follow(entry);
+        }
+        if standing.revision >= state.revision {
+            standing.put_into(state);
+        }
+        apply_leases(state, leases, lease_version)
+    })?;
     let newest = entries.iter().rfind(|entry| entry.attempt.is_some() && entry.revision == known.state.revision);
     known.head = newest.and_then(|entry| entry.attempt).or(known.head.filter(|_| newer.is_empty()));
     Ok(true)

@@ -162,7 +162,7 @@ impl Committing {
             // Somebody here has read it from the database already.
             return;
         }
-        Arc::make_mut(&mut known.state).apply(&self.commit);
+        known.change(self.commit.entries.iter().map(|entry| &entry.task), |state| state.apply(&self.commit));
         if !self.commit.entries.is_empty() {
             known.head = Some(signature.attempt);
         }

@@ -1,10 +1,14 @@
 //! What this process knows of a list.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use taskyard::core::{AttemptId, ListId};
+use taskyard::core::live::LiveList;
+use taskyard::core::{AttemptId, ListId, Rules, TaskId, Timestamp};
+use taskyard::store::LiveView;
 use taskyard::store::kit::{Home, ListState};
 
 use super::turn::Queue;
@@ -19,10 +23,12 @@ pub(super) struct KnownList {
     /// Those of this process who want to write to it.
     pub(super) queue: Queue,
     known: Mutex<Known>,
+    /// When somebody last asked for it.
+    asked: Mutex<Instant>,
 }
 
 /// A list at a revision, and what tells whether the database is still the one it was read from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Known {
     /// The list's number in the database; none before it was found there.
     pub(super) id: Option<i64>,
@@ -32,45 +38,161 @@ pub(super) struct Known {
     pub(super) head: Option<AttemptId>,
     /// How many changes of leases are in it.
     pub(super) lease_version: i64,
+    /// How its tasks hang together, once somebody has asked for that. It moves on with the list.
+    live: Option<LiveList>,
+}
+
+/// The list as somebody found it.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// The list's number in the database.
+    pub(super) id: i64,
+    /// The list.
+    pub(super) state: Arc<ListState>,
+    /// How many changes of leases are in it.
+    pub(super) lease_version: i64,
+}
+
+/// A list that stands still while it is asked how its tasks hang together.
+struct Standing<'a>(MutexGuard<'a, Known>);
+
+impl Deref for Standing<'_> {
+    type Target = LiveList;
+
+    fn deref(&self) -> &LiveList {
+        self.0.live.as_ref().expect("it was made before it was handed out")
+    }
 }
 
 impl KnownList {
     fn new(list: ListId, shown: &str) -> Self {
         let home = Home::Images(PathBuf::from(shown).join(list.directory()));
-        Self { list, queue: Queue::default(), known: Mutex::new(Known::nothing(home)) }
+        let known = Mutex::new(Known::nothing(home));
+        Self { list, queue: Queue::default(), known, asked: Mutex::new(Instant::now()) }
     }
 
     /// Locks what is known. Nothing is asked of the database meanwhile.
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Returns the list as it is known now, with how its tasks hang together at a moment of the server's clock.
+    pub(super) fn live(&self, rules: Rules, now: Timestamp) -> LiveView<'_> {
+        let mut known = self.known();
+        known.judge(rules, now);
+        let revision = known.state.revision;
+        LiveView::new(Standing(known), revision)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Instant> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Known {
     fn nothing(home: Home) -> Self {
         let state = Arc::new(ListState { home, ..ListState::default() });
-        Self { id: None, state, head: None, lease_version: 0 }
+        Self { id: None, state, head: None, lease_version: 0, live: None }
     }
 
-    /// Returns what is known before anything is.
-    pub(super) fn emptied(&self) -> Self {
-        Self::nothing(self.state.home.clone())
+    /// Returns a list that was read whole.
+    pub(super) fn read(found: Found) -> Self {
+        let Found { id, state, lease_version } = found;
+        Self { id: Some(id), state, head: None, lease_version, live: None }
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        *self = Self::nothing(self.state.home.clone());
+    }
+
+    /// Returns the list with its number, once it has one.
+    pub(super) fn found(&self) -> Option<Found> {
+        Some(Found { id: self.id?, state: Arc::clone(&self.state), lease_version: self.lease_version })
+    }
+
+    /// Changes the list. Of its tasks, these may be others afterwards.
+    pub(super) fn change<'a, T>(
+        &mut self,
+        tasks: impl IntoIterator<Item = &'a TaskId>,
+        change: impl FnOnce(&mut ListState) -> T,
+    ) -> T {
+        // Whoever is looking at the list keeps what it sees.
+        let changed = change(Arc::make_mut(&mut self.state));
+        if let Some(live) = &mut self.live {
+            for id in tasks {
+                match self.state.tasks.get(id).map(|kept| (&kept.task, &kept.image)) {
+                    Some((Ok(task), image)) => live.put_read(task, image.clone()),
+                    Some((Err(_), _)) | None => live.remove(id),
+                }
+            }
+        }
+        changed
+    }
+
+    /// Finds out how the tasks hang together, as far as that is not known.
+    fn judge(&mut self, rules: Rules, now: Timestamp) {
+        let state = &self.state;
+        let live = self.live.get_or_insert_with(|| {
+            let mut live = LiveList::new(rules);
+            for kept in state.tasks.values() {
+                if let Ok(task) = &kept.task {
+                    live.put_read(task, kept.image.clone());
+                }
+            }
+            live
+        });
+        live.judge(now);
     }
 }
 
 /// Every list that this process has had to do with.
-#[derive(Debug, Default)]
-pub(super) struct KnownLists(Mutex<HashMap<String, Arc<KnownList>>>);
+#[derive(Debug)]
+pub(super) struct KnownLists {
+    by_directory: Mutex<HashMap<String, Arc<KnownList>>>,
+    looked_through: Mutex<Instant>,
+    keeps: Duration,
+}
 
 impl KnownLists {
+    /// Returns a memory of lists that lets go of those that nobody has asked for in so long.
+    pub(super) fn that_keeps(keeps: Duration) -> Self {
+        Self { by_directory: Mutex::default(), looked_through: Mutex::new(Instant::now()), keeps }
+    }
+
+    fn by_directory(&self) -> MutexGuard<'_, HashMap<String, Arc<KnownList>>> {
+        self.by_directory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns a list.
     pub(super) fn get(&self, list: &ListId, shown: &str) -> Arc<KnownList> {
-        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lists.len() >= MOST && !lists.contains_key(list.directory()) {
+        let mut lists = self.by_directory();
+        let is_full = lists.len() >= MOST && !lists.contains_key(list.directory());
+        if is_full || self.is_time_to_look_through() {
             // Whoever comes back to one of them reads it anew.
-            lists.retain(|_, known| Arc::strong_count(known) > 1);
+            lists.retain(|_, known| Arc::strong_count(known) > 1 || (!is_full && known.asked().elapsed() < self.keeps));
         }
         let new = || Arc::new(KnownList::new(list.clone(), shown));
-        Arc::clone(lists.entry(list.directory().to_owned()).or_insert_with(new))
+        let known = Arc::clone(lists.entry(list.directory().to_owned()).or_insert_with(new));
+        *known.asked() = Instant::now();
+        known
+    }
+
+    /// Returns the lists of which something is kept.
+    pub(super) fn kept(&self) -> Vec<ListId> {
+        self.by_directory()
+            .values()
+            .filter(|known| known.known().id.is_some())
+            .map(|known| known.list.clone())
+            .collect()
+    }
+
+    fn is_time_to_look_through(&self) -> bool {
+        let mut looked_through = self.looked_through.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = looked_through.elapsed() >= self.keeps / 4;
+        if is_time {
+            *looked_through = Instant::now();
+        }
+        is_time
     }
 }

@@ -8,6 +8,7 @@ mod images;
 mod known_list;
 mod lease_rows;
 mod postgres_store;
+mod reading;
 mod turn;
 mod writer;
 

@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use taskyard::core::{Entry, Lease, ListId, Moment, Rules, Timestamp};
-use taskyard::store::kit::{StagedPair, StagedTxn, StateSnapshot};
+use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
     HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch,
 };
@@ -13,11 +14,15 @@ use tokio_postgres::Row;
 use super::history;
 use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
-use super::writer::{Opened, Transaction, Waiting, open, read};
+use super::reading::{PostgresSnapshot, read};
+use super::writer::{Opened, Transaction, Waiting, open};
 use crate::connecting::{Failure, FailureKind};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
 use crate::watching::{PostgresListWatch, PostgresNamesWatch};
+
+/// How long a list stays in memory that nobody asks for.
+const KEEPS: Duration = Duration::from_secs(300);
 
 /// Keeps lists in a database that many machines share.
 #[derive(Debug)]
@@ -36,7 +41,19 @@ impl PostgresStore {
 
     /// Returns the store in a database.
     pub(crate) fn over(database: Arc<Database>, rules: Rules) -> Self {
-        Self { database, lists: KnownLists::default(), rules }
+        Self { database, lists: KnownLists::that_keeps(KEEPS), rules }
+    }
+
+    /// Lets go of a list in memory when nobody has asked for it for so long; it is read again when somebody does. Five minutes where
+    /// nothing is said.
+    #[must_use]
+    pub fn letting_go_after(self, keeps: Duration) -> Self {
+        Self { lists: KnownLists::that_keeps(keeps), ..self }
+    }
+
+    /// Returns the lists that are in memory.
+    pub fn lists_in_memory(&self) -> Vec<ListId> {
+        self.lists.kept()
     }
 
     fn list(&self, list: &ListId) -> Arc<KnownList> {
@@ -49,7 +66,7 @@ impl PostgresStore {
 
     /// Waits for a list.
     fn take(&self, list: &ListId, within: Option<&Arc<Transaction>>) -> Result<Opened, StoreError> {
-        let opened = open(&self.database, &self.list(list), within, Waiting::Wait)?;
+        let opened = open(&self.database, &self.list(list), within, Waiting::Wait, self.rules)?;
         Ok(opened.expect("whoever waits gets a turn or an error"))
     }
 }
@@ -78,7 +95,14 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(StateSnapshot { state: read(&self.database, &self.list(list))? }))
+        Ok(Box::new(PostgresSnapshot::take(&self.database, self.list(list), self.rules)?))
+    }
+
+    fn has(&self, list: &ListId) -> Result<bool, StoreError> {
+        // A list stays, once it has come.
+        let list = self.list(list);
+        let is_known = list.known().state.exists;
+        Ok(is_known || read(&self.database, &list)?.exists)
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
@@ -87,7 +111,7 @@ impl Store for PostgresStore {
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
-        let opened = open(&self.database, &self.list(list), None, Waiting::DoNotWait)?;
+        let opened = open(&self.database, &self.list(list), None, Waiting::DoNotWait, self.rules)?;
         let begin = |(writer, state)| Box::new(StagedTxn::new(writer, state, self.rules)) as Box<dyn Txn>;
         Ok(opened.map(begin))
     }

@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use taskyard::core::{Event, ListId, Moment};
+use taskyard::core::{Event, ListId, Moment, Rules};
 use taskyard::store::kit::{ListState, Staging, Writer};
-use taskyard::store::{Occupant, Signature, StoreError};
+use taskyard::store::{LiveView, Occupant, Signature, StoreError};
 use tokio_postgres::Row;
 
 use super::catching_up::{Asked, STANDING, questions, take_in};
 use super::committing::{Committing, commit};
-use super::known_list::{Known, KnownList};
+use super::known_list::{Found, KnownList};
+use super::reading::read;
 use super::turn::Turn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
 use crate::database::{Database, NotAsked};
@@ -59,6 +60,7 @@ pub(super) struct PostgresWriter {
     pub(super) id: i64,
     /// The count of lease changes that it has seen.
     pub(super) lease_version: i64,
+    rules: Rules,
 }
 
 /// A writer, and the list as it found it.
@@ -80,6 +82,7 @@ pub(super) fn open(
     list: &Arc<KnownList>,
     within: Option<&Arc<Transaction>>,
     waiting: Waiting,
+    rules: Rules,
 ) -> Result<Option<Opened>, StoreError> {
     let longest = if waiting == Waiting::Wait { LOCK_WAIT } else { std::time::Duration::ZERO };
     let Some(turn) = Turn::wait(list, longest) else {
@@ -103,10 +106,9 @@ pub(super) fn open(
         opened => opened,
     };
     match opened {
-        Ok((transaction, known)) => {
-            let (database, lease_version) = (Arc::clone(database), known.lease_version);
-            let id = known.id.unwrap_or_default();
-            Ok(Some((PostgresWriter { database, transaction, turn, id, lease_version }, known.state)))
+        Ok((transaction, Found { id, state, lease_version })) => {
+            let database = Arc::clone(database);
+            Ok(Some((PostgresWriter { database, transaction, turn, id, lease_version, rules }, state)))
         }
         Err(NotAsked::Failed(failure)) if failure.kind() == FailureKind::Locked && waiting == Waiting::DoNotWait => {
             Ok(None)
@@ -120,7 +122,7 @@ fn open_once(
     list: &KnownList,
     within: Option<&Arc<Transaction>>,
     waiting: Waiting,
-) -> Result<(Arc<Transaction>, Known), NotAsked> {
+) -> Result<(Arc<Transaction>, Found), NotAsked> {
     let asked = Asked::beyond(&list.known());
     let directory = list.list.directory();
     let statements = || {
@@ -136,9 +138,9 @@ fn open_once(
         }
     };
     if let Some(standing) = rows[0].first()
-        && let Some(known) = take_in(list, asked, standing, &rows[1], &rows[2])?
+        && let Some(found) = take_in(list, asked, standing, &rows[1], &rows[2])?
     {
-        return Ok((transaction, known));
+        return Ok((transaction, found));
     }
     // The list is new, or is not the one that was known.
     let mut all = Vec::new();
@@ -150,8 +152,8 @@ fn open_once(
     let rows = transaction.ask(&all)?;
     let [standing, contents, leases] = &rows[rows.len() - 3..] else { return Err(NotAsked::NoYard) };
     let standing = standing.first().ok_or_else(|| Failure::new(FailureKind::Wrong, "the list is not there"))?;
-    let known = take_in(list, Asked::Everything, standing, contents, leases)?;
-    Ok((transaction, known.ok_or_else(|| Failure::new(FailureKind::Clash, "the list changes all the time"))?))
+    let found = take_in(list, Asked::Everything, standing, contents, leases)?;
+    Ok((transaction, found.ok_or_else(|| Failure::new(FailureKind::Clash, "the list changes all the time"))?))
 }
 
 /// Returns what locks the row of a list and says how the list stands.
@@ -173,31 +175,6 @@ fn making(database: &Database, list: &ListId, waiting: Waiting) -> Vec<Statement
     all
 }
 
-/// Reads a list without a lock; one that does not exist is empty.
-pub(super) fn read(database: &Database, list: &KnownList) -> Result<Arc<ListState>, StoreError> {
-    let directory = list.list.directory();
-    let mut asked = Asked::beyond(&list.known());
-    loop {
-        let rows = database.read("read a list", || {
-            let standing = database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1"));
-            let mut all = vec![standing.text(directory)];
-            all.extend(questions(database, directory, asked));
-            all
-        })?;
-        let standing = rows.as_ref().and_then(|rows| Some((rows[0].first()?, rows)));
-        let Some((standing, rows)) = standing else {
-            let emptied = list.known().emptied();
-            *list.known() = emptied.clone();
-            return Ok(emptied.state);
-        };
-        let taken_in = take_in(list, asked, standing, &rows[1], &rows[2]);
-        match taken_in.map_err(|failure| failure.into_store_error(database.shown(), "read a list"))? {
-            Some(known) => return Ok(known.state),
-            None => asked = Asked::Everything,
-        }
-    }
-}
-
 impl PostgresWriter {
     /// Returns the list.
     pub(super) fn list(&self) -> &Arc<KnownList> {
@@ -208,6 +185,12 @@ impl PostgresWriter {
 impl Writer for PostgresWriter {
     fn now(&self) -> Result<Moment, StoreError> {
         Ok(self.database.clock.now_in_transaction())
+    }
+
+    fn live(&self, base: &ListState) -> Option<LiveView<'_>> {
+        // While the row is locked nobody moves the list on; somebody who reads it may find another in its place.
+        let now = self.database.clock.now_in_transaction().wall;
+        Some(self.list().live(self.rules, now)).filter(|live| live.revision() == base.revision)
     }
 
     fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {

@@ -38,7 +38,7 @@ pub struct Departed {
 impl Yard {
     /// Gives a lease its time again, or another time; its token proves it.
     pub fn renew(&self, id: &TaskId, token: Token, ttl: Option<Duration>) -> Result<Outcome<(Task, Lease)>, Error> {
-        if !self.store().read(self.list_id())?.exists() {
+        if !self.store().has(self.list_id())? {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
         }
         let outcome = self.transact(Op::Claim, |txn, _| {
@@ -97,7 +97,7 @@ impl Yard {
 
     /// Gives a task back and changes it in the same commit.
     pub(super) fn release_changed(&self, id: &TaskId, change: impl Fn(&mut Task)) -> Result<Outcome<Released>, Error> {
-        if !self.store().read(self.list_id())?.exists() {
+        if !self.store().has(self.list_id())? {
             return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() }));
         }
         let outcome = self.transact(Op::Release, |txn, _| self.stage_release(txn, id, &change))?;

@@ -37,6 +37,11 @@ pub trait Store: Debug + Send + Sync {
     /// Looks at a list without a lock. A list that does not exist reads as an empty one.
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
 
+    /// Tells whether a list exists. A store may know that without looking at the list.
+    fn has(&self, list: &ListId) -> Result<bool, StoreError> {
+        Ok(self.read(list)?.exists())
+    }
+
     /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError>;
 

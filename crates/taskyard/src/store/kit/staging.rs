@@ -53,6 +53,11 @@ impl Staging {
         }
     }
 
+    /// Returns the tasks that are staged to be changed, made or removed.
+    pub fn staged(&self) -> Vec<TaskId> {
+        self.staged.keys().cloned().collect()
+    }
+
     /// Tells whether the list exists, with what is staged.
     pub fn exists(&self) -> bool {
         self.base.exists || self.staged.values().any(Option::is_some)

@@ -7,7 +7,7 @@ use taskyard_core::{Event, Image, Lease, Moment, Revision, Rules, Task, TaskId};
 
 use super::staging::Staging;
 use super::state::ListState;
-use crate::store::{Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
+use crate::store::{LiveView, Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
 
 /// The one writer of a list, from the moment it has caught up until it is dropped. No other writes to that list meanwhile.
 pub trait Writer: Debug {
@@ -29,6 +29,11 @@ pub trait Writer: Debug {
     /// Returns ids for new tasks: the next numbers, where the store has no others.
     fn new_ids(&self, staging: &Staging, count: usize, rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         staging.next_numbers(count, rules)
+    }
+
+    /// Returns the list in memory, where the store keeps it so and it is at the state that this transaction began with.
+    fn live(&self, _base: &ListState) -> Option<LiveView<'_>> {
+        None
     }
 
     /// Tells whether another program has written to the list, and nobody has recorded that yet.
@@ -84,6 +89,14 @@ impl<W: Writer> Snapshot for StagedTxn<W> {
 
     fn waiting_for_or_parts(&self, blocker: &TaskId) -> Result<Vec<Task>, StoreError> {
         Ok(self.staging.waiting_for_or_parts(blocker))
+    }
+
+    fn live(&self) -> Result<Option<LiveView<'_>>, StoreError> {
+        Ok(self.writer.live(&self.staging.base))
+    }
+
+    fn staged(&self) -> Vec<TaskId> {
+        self.staging.staged()
     }
 
     fn problems(&self) -> Result<Vec<Problem>, StoreError> {
