@@ -17,12 +17,16 @@ use crate::problem::Problem;
 ///
 /// A list that lost its open tasks is shown as gone, also where its directory went with them.
 #[derive(Debug, Args)]
-pub(crate) struct Lists {}
+pub(crate) struct Lists {
+    /// Show so many at most, by name
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+}
 
 impl Lists {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = context.yard()?;
-        let lists = with_those_that_are_gone(&yard)?;
+        let (lists, has_more) = self.lists(&yard)?;
         if output.is_json() {
             let shapes: Vec<Value> = lists
                 .iter()
@@ -40,7 +44,11 @@ impl Lists {
                     shape
                 })
                 .collect();
-            output.document(json!({ "lists": shapes }))?;
+            let mut document = json!({ "lists": shapes });
+            if self.limit.is_some() {
+                document["more"] = has_more.into();
+            }
+            output.document(document)?;
             return Ok(Exit::Done);
         }
         if lists.is_empty() {
@@ -67,17 +75,34 @@ impl Lists {
                 None => line,
             })?;
         }
+        if has_more {
+            output.advise("there are more; leave `--limit` out to see them all")?;
+        }
         if lists.iter().any(|(_, gone)| gone.is_some()) {
             output.advise("bring them back with `taskyard restore --all --list LIST`")?;
         }
         Ok(Exit::Done)
     }
+
+    /// Returns what is shown, and whether there is more.
+    fn lists(&self, yard: &Yard) -> Result<(Vec<ListOrLoss>, bool), Problem> {
+        let Some(limit) = self.limit else { return Ok((with_those_that_are_gone(yard, yard.lists()?)?, false)) };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut lists = with_those_that_are_gone(yard, yard.first_lists(limit.saturating_add(1))?)?;
+        let has_more = lists.len() > limit;
+        lists.truncate(limit);
+        Ok((lists, has_more))
+    }
 }
 
-/// Returns every list, by name, those included of which nothing is left but our memory, and what each has lost.
-fn with_those_that_are_gone(yard: &Yard) -> Result<Vec<(ListInfo, Option<Gone>)>, Problem> {
-    let mut lists: Vec<(ListInfo, Option<Gone>)> = yard.lists()?.into_iter().map(|info| (info, None)).collect();
-    for GoneList { list, path, gone } in yard.gone_lists()? {
+/// A list, and what it has lost.
+type ListOrLoss = (ListInfo, Option<Gone>);
+
+/// Returns lists, by name, those included of which nothing is left but our memory, and what each has lost.
+fn with_those_that_are_gone(yard: &Yard, lists: Vec<ListInfo>) -> Result<Vec<ListOrLoss>, Problem> {
+    let gone = yard.gone_among(&lists)?;
+    let mut lists: Vec<ListOrLoss> = lists.into_iter().map(|info| (info, None)).collect();
+    for GoneList { list, path, gone } in gone {
         match lists.iter_mut().find(|(info, _)| info.list == list) {
             Some((_, lost)) => *lost = Some(gone),
             None => lists.push((ListInfo { list, path, counts: [0; 3], changed: None }, Some(gone))),

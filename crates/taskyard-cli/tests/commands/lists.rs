@@ -16,3 +16,12 @@ fn every_list_is_shown_and_ours_is_marked() {
 fn a_store_without_lists_says_so() {
     Test::new().run("lists").run("lists --json").snapshot();
 }
+
+#[test]
+fn so_many_lists_are_shown_and_that_there_are_more() {
+    let mut test = Test::new().list("1 pending").list_named("other", "1 in_progress").list_named("a", "1 pending");
+    let answer = test.json("lists --json --limit 2");
+    assert_eq!((answer["lists"][1]["list"].as_str(), &answer["more"]), (Some("other"), &true.into()));
+    assert_eq!(test.json("lists --json --limit 3")["more"], false);
+    test.run("lists --limit 2").run("lists --limit 3").run("lists --limit 0").snapshot();
+}

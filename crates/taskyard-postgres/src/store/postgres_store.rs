@@ -1,6 +1,7 @@
 //! The store itself.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,13 +86,27 @@ impl Store for PostgresStore {
     }
 
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
-        let sql = "SELECT name, pending, in_progress, completed, changed_at FROM @.lists WHERE revision > 0";
-        let rows = self.database.read("read which lists there are", || vec![self.database.statement(sql)])?;
+        self.some_lists(None, usize::MAX)
+    }
+
+    fn some_lists(&self, behind: Option<&ListId>, most: usize) -> Result<Vec<ListInfo>, StoreError> {
+        let doing = "read which lists there are";
+        let sql = "SELECT name, pending, in_progress, completed, changed_at FROM @.lists
+            WHERE revision > 0 AND directory > $1 ORDER BY directory LIMIT $2";
+        // No name is empty.
+        let behind = behind.map_or("", ListId::directory);
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let rows = self.database.read(doing, || vec![self.database.statement(sql).text(behind).number(most)])?;
         let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
-        let mut lists: Vec<ListInfo> =
-            rows.iter().map(info).collect::<Result<_, _>>().map_err(self.failed("read which lists there are"))?;
-        lists.sort_by(|one, other| one.list.cmp(&other.list));
-        Ok(lists)
+        rows.iter().map(info).collect::<Result<_, _>>().map_err(self.failed(doing))
+    }
+
+    fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
+        let doing = "read which lists there are";
+        let sql = "SELECT name FROM @.lists WHERE revision > 0";
+        let rows = self.database.read(doing, || vec![self.database.statement(sql)])?;
+        let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
+        rows.iter().map(list_of).collect::<Result<_, _>>().map_err(self.failed(doing))
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
@@ -165,9 +180,12 @@ pub(crate) fn history_of(database: &Database, list: &ListId, query: &HistoryQuer
 }
 
 fn info(row: &Row) -> Result<ListInfo, Failure> {
-    let name: &str = row.try_get(0)?;
-    let list = ListId::new(name).map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))?;
+    let list = list_of(row)?;
     let count = |place| -> Result<usize, Failure> { Ok(usize::try_from(row.try_get::<_, i64>(place)?).unwrap_or(0)) };
     let changed = row.try_get::<_, Option<i64>>(4)?.map(Timestamp);
     Ok(ListInfo { list, path: None, counts: [count(1)?, count(2)?, count(3)?], changed })
+}
+
+fn list_of(row: &Row) -> Result<ListId, Failure> {
+    ListId::new(row.try_get::<_, &str>(0)?).map_err(|error| Failure::new(FailureKind::Wrong, error.to_string()))
 }

@@ -108,6 +108,23 @@ pub fn lists_are_told_with_their_counts(open: &Open) {
     assert_eq!(told, [("one", [0, 0, 1], true), ("two", [2, 1, 1], true)]);
 }
 
+/// Some lists are told by name, those behind another.
+pub fn some_lists_are_told_at_a_time(open: &Open) {
+    let opened = open(Rules::Strict);
+    for name in ["b", "a", "Z", "a-b", "c"] {
+        build::fill(&*opened.store, &ListId::new(name).unwrap(), "1 pending");
+    }
+    let told = |behind: Option<&str>, most| {
+        let behind = behind.map(|name| ListId::new(name).unwrap());
+        let lists = opened.store.some_lists(behind.as_ref(), most).unwrap();
+        lists.into_iter().map(|info| info.list.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(None, 2), ["Z", "a"]);
+    assert_eq!(told(Some("a"), 2), ["a-b", "b"]);
+    assert_eq!(told(Some("b"), 9), ["c"]);
+    assert_eq!(told(Some("c"), 9), [""; 0]);
+}
+
 /// A change of one list is none of another.
 pub fn lists_do_not_mix(open: &Open) {
     let opened = open(Rules::Strict);

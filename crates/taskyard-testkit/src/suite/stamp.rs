@@ -25,6 +25,7 @@ macro_rules! store_suite {
             who_waits_for_a_task_is_found_by_their_own_word
             parts_are_found_with_those_who_wait
             lists_are_told_with_their_counts
+            some_lists_are_told_at_a_time
             lists_do_not_mix
             two_names_with_one_directory_are_one_list
             a_reader_does_not_wait_for_a_writer

@@ -6,7 +6,7 @@ use taskyard_core::rules::vanishing::{Gone, KeptIn, gone};
 use taskyard_core::{ListId, Task};
 
 use crate::clock;
-use crate::store::FileCare;
+use crate::store::ListInfo;
 use crate::{Error, StoreError, Yard};
 
 /// A list that lost its open tasks.
@@ -26,17 +26,18 @@ impl Yard {
         Ok(self.look()?.gone)
     }
 
-    /// Returns the lists of the store that lost open tasks and have no task file left, by name; those first whose place is there.
-    pub fn gone_lists(&self) -> Result<Vec<GoneList>, Error> {
+    /// Returns those of some lists that lost open tasks and have no task file left, then all whose place is gone.
+    pub fn gone_among(&self, lists: &[ListInfo]) -> Result<Vec<GoneList>, Error> {
+        // Where there are no files, nobody removes a task but whoever means to.
+        let Some(care) = self.store().care() else { return Ok(Vec::new()) };
         let mut candidates = Vec::new();
-        for info in self.lists()?.into_iter().filter(|info| info.counts == [0; 3]) {
+        for info in lists.iter().filter(|info| info.counts == [0; 3]) {
             // A list that nobody of ours ever worked on is looked at without remembering anything of it.
-            if self.glance(&info.list)?.is_empty() {
-                candidates.push((info.list, info.path));
+            if care.glance(&info.list)?.is_empty() {
+                candidates.push((info.list.clone(), info.path.clone()));
             }
         }
-        let without_a_place = self.store().care().map_or(Ok(Vec::new()), FileCare::lists_without_a_place)?.into_iter();
-        candidates.extend(without_a_place.map(|(list, path)| (list, Some(path))));
+        candidates.extend(care.lists_without_a_place()?.into_iter().map(|(list, path)| (list, Some(path))));
         let mut lists = Vec::new();
         for (list, path) in candidates {
             if let Some(gone) = self.on(list.clone()).gone()?.filter(Gone::is_loss) {

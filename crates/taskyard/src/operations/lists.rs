@@ -8,4 +8,9 @@ impl Yard {
     pub fn lists(&self) -> Result<Vec<ListInfo>, Error> {
         Ok(self.store().lists()?)
     }
+
+    /// Returns so many lists of the store at most, by name.
+    pub fn first_lists(&self, most: usize) -> Result<Vec<ListInfo>, Error> {
+        Ok(self.store().some_lists(None, most)?)
+    }
 }

@@ -34,6 +34,14 @@ pub trait Store: Debug + Send + Sync {
     /// Returns every list there is, by name.
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError>;
 
+    /// Returns so many lists at most, by name, those behind another. A store may find them in less time than it takes to look at all.
+    fn some_lists(&self, behind: Option<&ListId>, most: usize) -> Result<Vec<ListInfo>, StoreError> {
+        let mut lists = self.lists()?;
+        lists.retain(|info| behind.is_none_or(|behind| info.list > *behind));
+        lists.truncate(most);
+        Ok(lists)
+    }
+
     /// Looks at a list without a lock. A list that does not exist reads as an empty one.
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError>;
 
