@@ -13,6 +13,8 @@ CREATE TABLE @.lists (
     mark double precision NOT NULL DEFAULT 0,
     journaled double precision NOT NULL DEFAULT 0,
     changed_at bigint,
+    thinned bigint NOT NULL DEFAULT 0,
+    thinned_all bigint NOT NULL DEFAULT 0,
     pending bigint NOT NULL DEFAULT 0,
     in_progress bigint NOT NULL DEFAULT 0,
     completed bigint NOT NULL DEFAULT 0

@@ -17,7 +17,7 @@ use crate::database::Database;
 const MOST_CHANGES: i64 = 5_000;
 
 /// How a list stands: its row.
-pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at";
+pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, changed_at, thinned";
 
 /// What was known when the questions were asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,8 @@ pub(super) fn take_in(
         Asked::Newer { revision, .. } => {
             let mut known = list.known();
             // Another thread may have moved on meanwhile, though not back.
-            let is_same = known.id == Some(standing.id) && standing.revision >= revision;
+            let is_same =
+                known.id == Some(standing.id) && standing.revision >= revision && revision >= standing.thinned;
             if !is_same || known.state.revision < revision || contents.len() > MOST_CHANGES as usize {
                 return Ok(None);
             }
@@ -111,6 +112,8 @@ struct Standing {
     mark: f64,
     journaled: f64,
     changed: Option<Timestamp>,
+    /// Up to here, entries may be missing.
+    thinned: Revision,
 }
 
 impl Standing {
@@ -122,6 +125,7 @@ impl Standing {
             mark: row.try_get(3)?,
             journaled: row.try_get(4)?,
             changed: row.try_get::<_, Option<i64>>(5)?.map(Timestamp),
+            thinned: revision(row.try_get(6)?),
         })
     }
 

@@ -9,6 +9,7 @@ mod known_list;
 mod lease_rows;
 mod postgres_store;
 mod reading;
+mod thinning;
 mod turn;
 mod writer;
 

@@ -5,17 +5,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard::core::{Entry, Lease, ListId, Moment, Rules, Timestamp};
+use taskyard::core::{Entry, Lease, ListId, Moment, Revision, Rules, Timestamp};
 use taskyard::store::kit::{StagedPair, StagedTxn};
 use taskyard::store::{
-    HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch,
+    HistoryQuery, LastEntry, ListInfo, ListWatch, Moved, SharedCare, Snapshot, Store, StoreError, ThinOut, ThinnedOut,
+    Txn, TxnPair, Watch,
 };
 use tokio_postgres::Row;
 
+use super::changes::revision;
 use super::history;
 use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
 use super::reading::{PostgresSnapshot, read};
+use super::thinning::thin_out;
 use super::writer::{Opened, Transaction, Waiting, open};
 use crate::connecting::{Failure, FailureKind};
 use crate::database::Database;
@@ -162,12 +165,30 @@ impl Store for PostgresStore {
         Ok(Box::new(PostgresNamesWatch::begin(&self.database, moved)))
     }
 
+    fn shared_care(&self) -> Option<&dyn SharedCare> {
+        Some(self)
+    }
+
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
         if leases.is_empty() {
             return Ok(());
         }
         let renewal = || vec![lease_rows::renewal(&self.database, list.directory(), leases)];
         self.database.change("renew leases", renewal).map(drop)
+    }
+}
+
+impl SharedCare for PostgresStore {
+    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError> {
+        let (doing, sql) = ("read the journal", "SELECT thinned FROM @.lists WHERE directory = $1");
+        let rows = self.database.read(doing, || vec![self.database.statement(sql).text(list.directory())])?;
+        let row = rows.as_ref().and_then(|rows| rows[0].first());
+        let thinned = row.map_or(Ok(0), |row| row.try_get(0)).map_err(Failure::from).map_err(self.failed(doing))?;
+        Ok(revision(thinned))
+    }
+
+    fn thin_out(&self, terms: &ThinOut) -> Result<ThinnedOut, StoreError> {
+        thin_out(&self.database, terms)
     }
 }
 

@@ -111,7 +111,7 @@ impl Yard {
             UndoRange::One(revision) => (revision, revision),
             UndoRange::Range(one, other) => (one.min(other), one.max(other)),
         };
-        let thinned = self.store().care().map_or(Ok(Revision(0)), |care| care.thinned(self.list_id()))?;
+        let thinned = self.thinned()?;
         if first <= thinned && first > Revision(0) {
             return Err(Refusal::RevisionThinned { revision: first, kept_since: thinned.next() }.into());
         }
@@ -124,9 +124,18 @@ impl Yard {
         Ok((first, last))
     }
 
+    /// Returns the revision up to which only a part of each is left.
+    fn thinned(&self) -> Result<Revision, StoreError> {
+        match (self.store().care(), self.store().shared_care()) {
+            (Some(care), _) => care.thinned(self.list_id()),
+            (None, Some(care)) => care.thinned(self.list_id()),
+            (None, None) => Ok(Revision(0)),
+        }
+    }
+
     /// Returns the newest revision that can be taken back without naming it; what was put back since `begun` is none.
     fn newest_to_undo(&self, begun: Revision) -> Result<Option<Revision>, StoreError> {
-        let thinned = self.store().care().map_or(Ok(Revision(0)), |care| care.thinned(self.list_id()))?;
+        let thinned = self.thinned()?;
         let ops = Op::ALL.into_iter().filter(|op| NewestToUndo::is_of_interest(*op)).collect();
         let mut search = NewestToUndo::default();
         for page in self.backwards(HistoryQuery { ops, since: thinned, ..HistoryQuery::default() }) {

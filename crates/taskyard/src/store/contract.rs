@@ -12,8 +12,8 @@ use taskyard_core::{
 
 use super::attempt::new_attempt;
 use super::{
-    FileCare, HistoryPages, HistoryQuery, LastEntry, ListWatch, LiveView, Lookup, Moved, Problem, StoreError, Untold,
-    Watch,
+    FileCare, HistoryPages, HistoryQuery, LastEntry, ListWatch, LiveView, Lookup, Moved, Problem, SharedCare,
+    StoreError, Untold, Watch,
 };
 
 /// Keeps task lists, and the journal of each.
@@ -93,6 +93,11 @@ pub trait Store: Debug + Send + Sync {
 
     /// Returns what this store knows besides because its lists are files; none where they are not.
     fn care(&self) -> Option<&dyn FileCare> {
+        None
+    }
+
+    /// Returns what this store knows besides because many machines share it; none where they do not.
+    fn shared_care(&self) -> Option<&dyn SharedCare> {
         None
     }
 }

@@ -22,6 +22,7 @@ mod memory;
 mod new_name;
 mod occupant;
 mod remembered_places;
+mod shared_care;
 mod sidecar;
 mod stale_write;
 mod subscription;
@@ -48,6 +49,7 @@ pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories}
 pub(crate) use memories::{list_sidecars, tidy_journal};
 pub use memory::MemoryStore;
 pub use occupant::Occupant;
+pub use shared_care::{SharedCare, ThinOut, ThinnedList, ThinnedOut};
 pub use sidecar::{JournalDamage, Pace, TidiedJournal, TidyTerms};
 pub use stale_write::StaleWrite;
 pub use subscription::Subscription;

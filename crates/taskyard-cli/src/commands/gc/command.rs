@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::Line;
+use taskyard::store::{StoreError, ThinOut, ThinnedOut};
 use taskyard::tidying::Named;
 
 use super::swept::Swept;
@@ -43,12 +44,13 @@ impl Gc {
             }
             None => (Vec::new(), Swept::default()),
         };
+        let shared = self.thin_out(context, output)?;
         for tidied in &tidied {
             if let Err(error) = &tidied.done {
                 output.warn(&format!("the journal in `{}` is left alone: {error}", tidied.memory.sidecar.display()))?;
             }
         }
-        for task in telling::still_kept(&self.forget, &tidied) {
+        for task in telling::still_kept(&self.forget, &tidied, &shared) {
             output.warn(&format!(
                 "task {task} is not forgotten: it is there, was never there, or has not been gone for long enough"
             ))?;
@@ -58,12 +60,14 @@ impl Gc {
         if output.is_json() {
             let removed: Vec<Value> = removed.iter().filter_map(|(list, found)| litter::shape(list, found)).collect();
             let journals: Vec<Value> = journals.iter().map(|(tidied, done)| telling::shape(tidied, done)).collect();
+            let store = context.address()?.to_string();
+            let shared_journals = shared.lists.iter().map(|thinned| telling::shared_shape(&store, thinned));
             output.document(json!({
                 "removed": removed,
-                "journals": journals,
+                "journals": journals.into_iter().chain(shared_journals).collect::<Vec<_>>(),
                 "jobs": swept.jobs.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(),
-                "notices": swept.notices,
-                "messages": swept.messages,
+                "notices": swept.notices + shared.notices,
+                "messages": swept.messages + shared.messages,
                 "todos": swept.todos.iter().map(|todo| todo.path.display().to_string()).collect::<Vec<_>>(),
                 "edits": swept.edits.iter().map(|text| text.path.display().to_string()).collect::<Vec<_>>(),
                 "bytes": bytes,
@@ -74,11 +78,12 @@ impl Gc {
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
         let mut lines: Vec<Line> = removed.iter().filter_map(|(list, found)| litter::line(list, found, verb)).collect();
         lines.extend(journals.iter().map(|(tidied, done)| telling::line(tidied, done, self.dry_run)));
+        lines.extend(shared.lists.iter().map(|thinned| telling::shared_line(thinned, self.dry_run)));
         let texts = swept.edits.iter().filter(|text| text.path.extension().is_some_and(|end| end == "md")).count();
         for (count, one, many) in [
             (swept.jobs.len(), "job that ended", "jobs that ended"),
-            (swept.notices, "notice that was heard", "notices that were heard"),
-            (swept.messages, "message that was acknowledged", "messages that were acknowledged"),
+            (swept.notices + shared.notices, "notice that was heard", "notices that were heard"),
+            (swept.messages + shared.messages, "message that was acknowledged", "messages that were acknowledged"),
             (swept.todos.len(), "todo list of a session that is over", "todo lists of sessions that are over"),
             (texts, "text of an edit that nobody went on with", "texts of edits that nobody went on with"),
         ] {
@@ -94,6 +99,23 @@ impl Gc {
         }
         lines.iter().try_for_each(|line| output.say(line))?;
         Ok(Exit::Done)
+    }
+
+    /// Thins out the journals of a store that many machines share. Whoever may not do so tidies what is on this machine all the same.
+    fn thin_out(&self, context: &Context, output: &mut Output) -> Result<ThinnedOut, Problem> {
+        let yard = context.yard()?;
+        let Some(care) = yard.store().shared_care() else { return Ok(ThinnedOut::default()) };
+        let tasks = self.forget.iter().map(|id| TaskId::stored(id.file_stem())).collect();
+        let named = (!self.forget.is_empty()).then(|| (yard.list_id().clone(), tasks));
+        let terms = ThinOut { keep: context.config()?.keep(), named, is_dry: self.dry_run };
+        match care.thin_out(&terms) {
+            Ok(thinned) => Ok(thinned),
+            Err(error @ StoreError::Failed { .. }) => {
+                output.warn(&format!("the journals in `{}` are left alone: {error}", context.address()?))?;
+                Ok(ThinnedOut::default())
+            }
+            Err(error) => Err(taskyard::Error::from(error).into()),
+        }
     }
 
     /// Returns the tasks that were named, and where we remember them.

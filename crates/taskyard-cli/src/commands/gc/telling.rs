@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone};
-use taskyard::store::TidiedJournal;
+use taskyard::store::{ThinnedList, ThinnedOut, TidiedJournal};
 use taskyard::tidying::TidiedList;
 
 /// Journals that got smaller by less than this, and lost nothing, are not told of.
@@ -40,6 +40,24 @@ pub(super) fn line(tidied: &TidiedList, done: &TidiedJournal, is_dry: bool) -> L
     line
 }
 
+/// Returns the line that tells of a journal in a store that many machines share.
+pub(super) fn shared_line(thinned: &ThinnedList, is_dry: bool) -> Line {
+    let verb = if is_dry { "Would thin out" } else { "Thinned out" };
+    Line::plain(&format!("{verb} {} of {}", counted(thinned.entries, "entry", "entries"), thinned.list))
+}
+
+/// Returns the shape of such a journal in JSON. How many bytes that gives is the server's business.
+pub(super) fn shared_shape(store: &str, thinned: &ThinnedList) -> Value {
+    json!({
+        "list": thinned.list.as_str(),
+        "path": store,
+        "entries": thinned.entries,
+        "bytes": 0,
+        "archived": false,
+        "forgotten": thinned.forgotten.iter().map(TaskId::as_str).collect::<Vec<_>>(),
+    })
+}
+
 /// Returns the shape of a journal in JSON.
 pub(super) fn shape(tidied: &TidiedList, done: &TidiedJournal) -> Value {
     let list = tidied.memory.list.as_ref().map(|path| path.display().to_string());
@@ -54,9 +72,10 @@ pub(super) fn shape(tidied: &TidiedList, done: &TidiedJournal) -> Value {
 }
 
 /// Returns the tasks that were named and did not go.
-pub(super) fn still_kept<'a>(named: &'a [TaskId], tidied: &[TidiedList]) -> Vec<&'a TaskId> {
+pub(super) fn still_kept<'a>(named: &'a [TaskId], tidied: &[TidiedList], shared: &ThinnedOut) -> Vec<&'a TaskId> {
     let done = tidied.iter().filter_map(|tidied| tidied.done.as_ref().ok()?.as_ref());
-    let gone: HashSet<&TaskId> = done.flat_map(|done| &done.forgotten).collect();
+    let shared = shared.lists.iter().flat_map(|thinned| &thinned.forgotten);
+    let gone: HashSet<&TaskId> = done.flat_map(|done| &done.forgotten).chain(shared).collect();
     named.iter().filter(|task| !gone.contains(task)).collect()
 }
 

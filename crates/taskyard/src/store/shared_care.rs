@@ -1,0 +1,52 @@
+//! What only a store that many machines share needs.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use taskyard_core::{ListId, Revision, TaskId};
+
+use super::StoreError;
+
+/// The care for journals that are not beside files of a machine, beside the [`super::Store`] that keeps them.
+pub trait SharedCare: Debug + Send + Sync {
+    /// Returns the revision up to which the journal of a list was thinned out: of a revision up to it only a part is left.
+    fn thinned(&self, list: &ListId) -> Result<Revision, StoreError>;
+
+    /// Thins out what is old in the journals of all lists, and forgets messages and notices that were heard long ago; or only says what
+    /// that would be. What is promised to stay, stays (`docs/design/retention.md`).
+    fn thin_out(&self, terms: &ThinOut) -> Result<ThinnedOut, StoreError>;
+}
+
+/// By which terms a shared store is tidied.
+#[derive(Clone, Debug, Default)]
+pub struct ThinOut {
+    /// For how long everything is kept.
+    pub keep: Duration,
+    /// The tasks of a list that may go although nobody deleted them on purpose.
+    pub named: Option<(ListId, HashSet<TaskId>)>,
+    /// Whether everything stays as it is.
+    pub is_dry: bool,
+}
+
+/// What was thinned out, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThinnedOut {
+    /// The lists of which entries went, by name.
+    pub lists: Vec<ThinnedList>,
+    /// How many messages went that were acknowledged.
+    pub messages: usize,
+    /// How many notices went that were heard.
+    pub notices: usize,
+}
+
+/// What went of the journal of one list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThinnedList {
+    /// The list.
+    pub list: ListId,
+    /// How many entries.
+    pub entries: u64,
+    /// The tasks that were named, and went.
+    pub forgotten: Vec<TaskId>,
+}
