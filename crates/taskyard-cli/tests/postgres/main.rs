@@ -1,7 +1,9 @@
 //! The binary on PostgreSQL: the same commands, and clear errors.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod clocks;
 mod errors;
+mod full_disk;
 mod passwords;
 mod sharing;
 

@@ -20,6 +20,8 @@ pub struct Cluster {
     directory: PathBuf,
     port: u16,
     stops: bool,
+    /// What the server is started with besides.
+    environment: Vec<(String, PathBuf)>,
 }
 
 impl Cluster {
@@ -29,7 +31,7 @@ impl Cluster {
         let folder = directory.join("server");
         fs::create_dir(&folder).unwrap();
         give_away(&folder);
-        let cluster = Self { directory: folder, port: free_port(), stops: false };
+        let cluster = Self { directory: folder, port: free_port(), stops: false, environment: Vec::new() };
         let mut initdb = Command::new(postgres_program("initdb"));
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"]);
         cluster.run(initdb.arg("-D").arg(cluster.data()));
@@ -44,7 +46,7 @@ impl Cluster {
         let folder = directory.join("server");
         fs::create_dir(&folder).unwrap();
         give_away(&folder);
-        let standby = Self { directory: folder, port: free_port(), stops: false };
+        let standby = Self { directory: folder, port: free_port(), stops: false, environment: Vec::new() };
         let from = format!("host=127.0.0.1 port={} user=postgres application_name={name}", of.port);
         let mut copy = Command::new(postgres_program("pg_basebackup"));
         copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname", &from]);
@@ -56,7 +58,12 @@ impl Cluster {
 
     /// Returns a cluster that another process made in a directory.
     pub(super) fn of(directory: &Path, port: u16) -> Self {
-        Self { directory: directory.join("server"), port, stops: false }
+        Self { directory: directory.join("server"), port, stops: false, environment: Vec::new() }
+    }
+
+    /// Gives a variable to the server's environment from its next start on.
+    pub fn set_variable(&mut self, name: &str, value: &Path) {
+        self.environment.push((name.to_owned(), value.to_owned()));
     }
 
     /// Stops it, at once and without care, when this is dropped.
@@ -91,7 +98,7 @@ impl Cluster {
         // Its own session: a test runner that ends the group of a test leaves it alone.
         let mut detached = Command::new("setsid");
         detached.arg("--fork").arg(postgres.get_program()).args(postgres.get_args());
-        detached.stdin(Stdio::null());
+        detached.stdin(Stdio::null()).envs(self.environment.iter().map(|(name, value)| (name, value)));
         let log = File::options().append(true).open(self.directory.with_file_name("log")).unwrap();
         detached.stdout(log.try_clone().unwrap()).stderr(log).current_dir(&self.directory);
         assert!(unprivileged(&mut detached).status().unwrap().success());
