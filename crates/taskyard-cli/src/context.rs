@@ -297,7 +297,7 @@ impl Context {
         let mut settings = config.jobs();
         // Where nobody says which form the output has, it is that of the client whose rules are followed.
         settings.output_form = config.output_form().unwrap_or(self.rules()?.client_version());
-        Ok(Jobs::new(places::jobs(&self.environment, settings)?))
+        Ok(Jobs::new(self.job_place(settings)?))
     }
 
     /// Returns what we remember on this machine, and how long that is kept; none without a data directory.
@@ -338,7 +338,7 @@ impl Context {
             directory: self.directory.as_deref().unwrap_or_else(|_| here()).to_owned(),
             config: self.config()?.clone(),
             data: places::data(&self.environment).ok(),
-            environment: self.environment.for_children(),
+            environment: self.environment_of_children(),
             session: self.environment.client_session.clone(),
             teammate: team,
             rules,

@@ -26,7 +26,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
 use crate::problem::Problem;
-use crate::{places, signals};
+use crate::signals;
 
 /// Run a command for every task, until nothing is left that is ready
 ///
@@ -178,7 +178,7 @@ impl Work {
             arguments: words.collect(),
             directory: context.directory()?.to_owned(),
             store_address: context.address()?.to_string(),
-            jobs: Jobs::new(places::jobs(context.environment(), JobSettings::default())?),
+            jobs: Jobs::new(context.job_place(JobSettings::default())?),
             workers,
             limit: config.claim_limit(),
             resuming: context.resuming(),

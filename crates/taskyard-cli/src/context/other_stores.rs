@@ -1,11 +1,15 @@
 //! The stores of other crates, and who gets into them.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
-use taskyard::opening::{Opener, Openers};
+use taskyard::jobs::{JobPlace, JobSettings};
+use taskyard::opening::{Address, Opener, Openers};
 use taskyard_postgres::{PostgresOpener, Surroundings};
 
 use super::Context;
+use crate::environment::PGPASSWORD;
+use crate::places;
 use crate::problem::Problem;
 
 impl Context {
@@ -22,6 +26,25 @@ impl Context {
             .fold(Openers::default(), |all, scheme| all.with(scheme, Arc::clone(&opener)))
     }
 
+    /// Returns where jobs leave their traces, and what they are started with.
+    pub(crate) fn job_place(&self, settings: JobSettings) -> Result<JobPlace, Problem> {
+        let environment = self.environment_of_children();
+        Ok(JobPlace { environment, ..places::jobs(&self.environment, settings)? })
+    }
+
+    /// Returns the variables that children get in place of ours. None of them holds the password of the store.
+    pub(super) fn environment_of_children(&self) -> Vec<(OsString, OsString)> {
+        let mut variables = self.environment.for_children();
+        let is_postgres = self.address().is_ok_and(
+            |address| matches!(address, Address::Remote(remote) if PostgresOpener::SCHEMES.contains(&remote.scheme())),
+        );
+        if is_postgres && self.environment.postgres.iter().any(|(name, _)| name == PGPASSWORD) {
+            // Empty, it counts for nothing to PostgreSQL's own programs either: they look into the passfile.
+            variables.push((PGPASSWORD.into(), OsString::new()));
+        }
+        variables
+    }
+
     /// Refuses to start commands that could not open the store: they get its address without the password.
     pub(crate) fn let_children_in(&self) -> Result<(), Problem> {
         let address = self.address()?;
@@ -29,7 +52,7 @@ impl Context {
             true => Ok(()),
             false => Err(Problem::usage(
                 "password_not_handed_on",
-                format!("commands are given `{address}` without its password, and no passfile lets them in"),
+                format!("commands are given `{address}` without a password, and no passfile lets them in"),
             )
             .hint(
                 "write `HOST:PORT:DATABASE:USER:PASSWORD` into ~/.pgpass, `chmod 600` it, and leave the password out",

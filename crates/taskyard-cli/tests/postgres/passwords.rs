@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-use taskyard_testkit::{Cluster, Home, SharedPostgres};
+use taskyard_testkit::{Cluster, Home, Ran, SharedPostgres};
 
-use crate::{ask, home, run};
+use crate::{ask, command, home, run};
 
 /// Writes ana's password where PostgreSQL's programs look for it.
 pub(crate) fn let_in_by_passfile(home: &Home, cluster: &Cluster) {
@@ -25,6 +26,8 @@ fn work_and_job_run_refuse_where_their_commands_would_not_get_in() {
         let ran = run(&home, &with_password, words);
         assert_eq!(ran.code, Some(2), "{words}: {ran:?}");
         assert!(ran.stderr.contains("~/.pgpass") && !ran.stderr.contains("s3cret"), "{words}: {ran:?}");
+        let ran = Ran::from(command(&home, &store, words).env("PGPASSWORD", "s3cret").output().unwrap());
+        assert!(ran.code == Some(2) && ran.stderr.contains("~/.pgpass"), "{words}: {ran:?}");
     }
     let file = home.path().join(".pgpass");
     fs::write(&file, "127.0.0.1:*:*:postgres:s3cret\n").unwrap();
@@ -34,4 +37,52 @@ fn work_and_job_run_refuse_where_their_commands_would_not_get_in() {
     ask(&home, &with_password, "work -- sh tell.sh");
     let told = fs::read_to_string(told).unwrap();
     assert!(told.contains(&format!("TASKYARD_STORE={store}")) && !told.contains("s3cret"), "{told}");
+    ask(&home, &store, "create two");
+    let working = command(&home, &store, "work -- sh tell.sh").env("PGPASSWORD", "s3cret").output().unwrap();
+    assert!(working.status.success(), "{working:?}");
+    let told = fs::read_to_string(home.path().join("told")).unwrap();
+    assert!(told.contains("PGPASSWORD=\n") && !told.contains("s3cret"), "{told}");
+}
+
+#[test]
+fn a_password_is_in_no_log_no_journal_and_no_file() {
+    let server = SharedPostgres::get();
+    let store = server.fresh_address();
+    let with_password = store.replace("postgres@", "postgres:s3cret@");
+    let home = home();
+    for words in [
+        "create one",
+        "claim 1 --as ana",
+        "list --json",
+        "where --json",
+        "team create alpha --as ana",
+        "doctor",
+        "history",
+    ] {
+        for (address, variable) in [(&with_password, ""), (&store, "s3cret")] {
+            let mut command = command(&home, address, words);
+            let ran = Ran::from(command.env("TASKYARD_LOG", "trace").env("PGPASSWORD", variable).output().unwrap());
+            assert!(!format!("{ran:?}").contains("s3cret"), "{words}: {ran:?}");
+        }
+    }
+    for entry in walk(home.path()) {
+        let contents = fs::read(&entry).unwrap();
+        assert!(!contents.windows(6).any(|part| part == b"s3cret"), "{}", entry.display());
+    }
+    let schema = store.rsplit_once('=').unwrap().1;
+    let dump = server.cluster().sql(&format!("SELECT * FROM {schema}.changes; SELECT * FROM {schema}.teams"));
+    assert!(!dump.contains("s3cret"), "{dump}");
+}
+
+fn walk(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            files.extend(walk(&entry.path()));
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files
 }

@@ -100,7 +100,11 @@ impl Settings {
             said.0.extend(service(&name, surroundings)?);
         }
         let variable = |(name, of): (&str, &str)| Some((name.to_owned(), surroundings.variable(of)?.to_owned()));
+        // A service's password is in a file that children read as well.
+        let of_service = said.get("password").map(str::to_owned);
         said.0.extend(VARIABLES.into_iter().filter_map(variable));
+        let own_password =
+            own_password.or_else(|| said.get("password").filter(|_| of_service.is_none()).map(str::to_owned));
         check(&said)?;
         let user = said.get("user").or(surroundings.user.as_deref());
         let user = user.ok_or_else(|| BadAddress::new("nobody says which user it is; name one before an `@`"))?;
@@ -297,6 +301,11 @@ mod tests {
         assert!(opens("postgres://ana:kept@h/x"));
         assert!(!opens("postgres://ana:other@h/x"));
         assert!(!opens("postgres://ben:kept@h/x"));
+        let of_variable = |password: &str| {
+            let around = around(home.path(), &[("PGPASSWORD", password)]);
+            Settings::read("postgres://ana@h/x", &around).unwrap().opens_without_password
+        };
+        assert!(of_variable("kept") && !of_variable("other"));
     }
 
     #[test]

@@ -55,10 +55,13 @@ impl Briefing<'_> {
         let messages = (self.mail.len() > 0).then(|| self.mail.as_json().to_string()).and_then(whole);
         let messages = messages.map(|messages| ("TASKYARD_MESSAGES", messages));
         let variables = values.into_iter().chain(around).chain(messages);
+        let variables = variables.map(|(name, value)| (name.into(), fitting(value).into()));
+        // What children get in place of ours comes first: the address of the store is the one that counts.
+        let replaced = order.jobs.place().environment.iter().cloned();
         Program {
             command: CommandLine::Words(order.program.clone(), order.arguments.clone()),
             directory: order.directory.clone(),
-            environment: variables.map(|(name, value)| (name.into(), fitting(value).into())).collect(),
+            environment: replaced.chain(variables).collect(),
             stdin,
             timeout: None,
         }
