@@ -42,6 +42,13 @@ impl Served {
         Self::spawn(home.command("serve --port 0 --json"))
     }
 
+    /// Starts a server on a store, on any port.
+    pub(crate) fn on_store(home: &Home, store: &str) -> Self {
+        let mut command = home.command("serve --port 0 --json");
+        command.env("TASKYARD_STORE", store);
+        Self::spawn(command)
+    }
+
     /// Starts a server that may open so many files.
     pub(crate) fn with_open_files(home: &Home, files: usize) -> Self {
         let server = home.command("serve --port 0 --json");

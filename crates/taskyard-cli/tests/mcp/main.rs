@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod background;
+mod balanced;
 mod client;
 mod conformance;
 mod dialects;
