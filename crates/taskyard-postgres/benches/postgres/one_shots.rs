@@ -1,0 +1,83 @@
+//! What one command costs, from its start to its end.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use taskyard_testkit::{Cluster, postgres_program};
+
+use crate::claiming::median;
+use crate::promises::Promises;
+use crate::yards::fill;
+
+const RUNS: usize = 21;
+const MANY_LISTS: u64 = 100_000;
+const TASKS_OF_EACH: u64 = 10;
+
+/// Measures commands against `psql` on the same rows.
+pub(crate) fn measure(cluster: &Cluster, promises: &mut Promises) {
+    let address = format!("{}?schema=one_shot", cluster.address());
+    fill(&address, "L", 1_000);
+    let mut psql = psql(cluster);
+    psql.args([
+        "--command",
+        "SELECT task, image FROM one_shot.tasks WHERE list = (SELECT id FROM one_shot.lists WHERE directory = 'L')",
+    ]);
+    let mut list = taskyard(&address, &["list", "--list", "L"]);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        ours.push(milliseconds(&mut list));
+        theirs.push(milliseconds(&mut psql));
+    }
+    let (ours, theirs) = (median(ours), median(theirs));
+    let what = format!(
+        "`list` of 1,000: {ours:.1} ms; psql selecting the same rows: {theirs:.1} ms; {:.2} times",
+        ours / theirs
+    );
+    promises.hold(&what, "2 times at most", ours <= 2.0 * theirs);
+    many_lists(cluster, promises);
+}
+
+fn many_lists(cluster: &Cluster, promises: &mut Promises) {
+    let address = format!("{}?schema=many_lists", cluster.address());
+    fill(&address, "first", 1);
+    cluster.sql(&format!(
+        "INSERT INTO many_lists.lists (directory, name, revision, changed_at, pending)
+            SELECT 'list-' || n, 'list-' || n, 1, 1700000000000, {TASKS_OF_EACH} FROM generate_series(1, {MANY_LISTS}) n;
+        INSERT INTO many_lists.tasks (list, task, image)
+            SELECT id, task::text, format('{{\"id\":\"%s\",\"subject\":\"task %s\",\"description\":\"\",\"status\":\"pending\",\"blocks\":[],\"blockedBy\":[]}}', task, task)
+            FROM many_lists.lists, generate_series(1, {TASKS_OF_EACH}) task WHERE name <> 'first';
+        ANALYZE many_lists.lists"
+    ));
+    let mut lists = taskyard(&address, &["lists", "--limit", "50"]);
+    let took = median((0..RUNS).map(|_| milliseconds(&mut lists)).collect());
+    let what =
+        format!("`lists --limit 50` among {MANY_LISTS} lists with {} tasks: {took:.1} ms", MANY_LISTS * TASKS_OF_EACH);
+    promises.hold(&what, "100 ms at most", took <= 100.0);
+}
+
+/// Returns a command on a yard, with nothing around it that is the user's.
+pub(crate) fn taskyard(address: &str, words: &[&str]) -> Command {
+    let beside = || env::current_exe().unwrap().parent().unwrap().with_file_name("taskyard");
+    let program = env::var_os("TASKYARD_PROGRAM").map_or_else(beside, PathBuf::from);
+    assert!(program.exists(), "{} is missing: cargo build --release --package taskyard-cli", program.display());
+    let home = env::temp_dir().join("taskyard-bench-home");
+    let mut command = Command::new(program);
+    command.args(words).env_clear().env("HOME", home).env("TASKYARD_STORE", address);
+    command
+}
+
+fn psql(cluster: &Cluster) -> Command {
+    let mut psql = Command::new(postgres_program("psql"));
+    psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--dbname"]).arg(cluster.address());
+    psql
+}
+
+fn milliseconds(command: &mut Command) -> f64 {
+    let begun = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    let took = begun.elapsed().as_secs_f64() * 1e3;
+    assert!(status.success(), "{command:?}");
+    took
+}
