@@ -1,6 +1,7 @@
 //! One PostgreSQL server in a directory of its own.
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -207,6 +208,11 @@ fn is_running(process: Pid) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }
 
+/// Returns a port that nobody uses, and that the system gives to no outgoing connection: a server that is stopped and started finds it
+/// free, and nobody who tries to connect meanwhile meets itself there.
 fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+    let random = RandomState::new();
+    let ports = (0u32..).map(|attempt| 12_000 + (random.hash_one(attempt) % 20_000) as u16);
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.take(1_000).find(is_free).expect("one of a thousand ports is free")
 }
