@@ -5,10 +5,9 @@
 //! that program's call returns, so whoever asks afterwards is told. Nothing is decided here for good: a commit reads again what it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::io;
+use std::ffi::OsString;
 use std::ops::Deref;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,15 +18,15 @@ use taskyard_core::dialect::macf::hidden_task_of;
 use taskyard_core::live::LiveList;
 use taskyard_core::{Image, Revision, TaskId};
 
-use super::fingerprint::look_through;
 use super::handle::Handle;
+use super::list_watch::{ListWatch, inode_of, watch};
 use super::observe;
 use super::place;
 use super::scan::{self, Change, Scan};
 use super::state::State;
 use crate::store::sidecar::Journal;
 use crate::store::{LiveView, Problem, Sighting, StoreError};
-use crate::watching::{self, Deed, DirectoryWatch, Happened};
+use crate::watching::{Deed, Happened};
 
 static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
 
@@ -40,17 +39,10 @@ const LOOKING: Duration = Duration::from_millis(15);
 #[derive(Debug, Default)]
 pub(super) struct Live {
     asked: u32,
-    watch: Option<Watch>,
+    watch: Option<ListWatch>,
     seen: Option<Seen>,
     /// Whether it was said that nobody tells of changes.
     is_untold_said: bool,
-}
-
-/// A directory of which the kernel tells what happens in it.
-#[derive(Debug)]
-struct Watch {
-    changes: DirectoryWatch,
-    inode: u64,
 }
 
 /// A list that was caught up with, while it is asked.
@@ -351,54 +343,4 @@ fn tasks_of(names: &BTreeMap<OsString, Deed>) -> Option<BTreeMap<TaskId, Deed>> 
         return None;
     }
     Some(names.filter_map(|(name, deed)| Some((place::task_of(name)?, deed))).collect())
-}
-
-/// Tells whether a file may hold a task.
-fn may_hold_task(name: &OsStr) -> bool {
-    name.as_encoded_bytes().ends_with(b".json")
-}
-
-fn inode_of(directory: BorrowedFd<'_>) -> Option<u64> {
-    look_through(directory).ok().map(|look| look.print.inode)
-}
-
-fn watch(directory: BorrowedFd<'_>, path: &Path, inode: u64) -> io::Result<Watch> {
-    if !tells_everything(directory) {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    let changes = watching::watch(path, may_hold_task)?;
-    // The path may have come to lead elsewhere in between.
-    if rustix::fs::stat(path)?.st_ino != inode {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    Ok(Watch { changes, inode })
-}
-
-/// Tells whether the kernel knows of everything that is done to a file system. Of one that other machines, or programs of the user's own,
-/// write to it does not.
-#[cfg(target_os = "linux")]
-fn tells_everything(directory: BorrowedFd<'_>) -> bool {
-    /// NFS, SMB, SMB2, CIFS, FUSE, 9P, Ceph, AFS, Coda, GFS2, OCFS2, Lustre, vboxsf, and a host's directory in a virtual machine.
-    const ELSEWHERE: [u32; 14] = [
-        0x6969,
-        0x517B,
-        0xFE53_4D42,
-        0xFF53_4D42,
-        0x6573_5546,
-        0x0102_1997,
-        0x00C3_6400,
-        0x5346_414F,
-        0x7375_7245,
-        0x0116_1970,
-        0x7461_636F,
-        0x0BD0_0BD0,
-        0x786F_4256,
-        0x6A65_6A62,
-    ];
-    rustix::fs::fstatfs(directory).is_ok_and(|found| !ELSEWHERE.contains(&(found.f_type as u32)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn tells_everything(_directory: BorrowedFd<'_>) -> bool {
-    false
 }

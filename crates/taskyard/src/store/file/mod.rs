@@ -16,6 +16,7 @@ mod guarded;
 mod handle;
 mod held;
 mod hidden;
+mod list_watch;
 mod litter;
 mod live;
 mod lock;

@@ -3,16 +3,25 @@
 use std::fs::File;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 /// So many threads are kept for the next who wait. Where many processes write at once, every turn is waited for.
-const KEPT: usize = 2;
+const KEPT: usize = 1;
+/// ... and for how long.
+const KEPT_FOR: Duration = Duration::from_secs(1);
 
-static IDLE: Mutex<Vec<Sender<Wait>>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+/// A thread that has nothing to wait for.
+struct Idle {
+    thread: ThreadId,
+    next: Sender<Wait>,
+}
 
 /// A file that is to be locked, and who wants to have it then. When nobody does any more, the file is dropped and with it the lock.
 struct Wait {
@@ -24,9 +33,8 @@ struct Wait {
 pub(super) fn lock(file: File) -> io::Result<Receiver<Result<File, Errno>>> {
     let (locked, receiver) = channel();
     let wait = Wait { file, locked };
-    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-    let unsent = match idle {
-        Some(thread) => thread.send(wait).err().map(|unsent| unsent.0),
+    let unsent = match idle().pop() {
+        Some(idle) => idle.next.send(wait).err().map(|unsent| unsent.0),
         None => Some(wait),
     };
     unsent.map_or(Ok(()), begin)?;
@@ -39,19 +47,43 @@ fn begin(wait: Wait) -> io::Result<()> {
 }
 
 fn lock_one_after_the_other(mut wait: Wait) {
-    let (sender, receiver) = channel();
+    let (next, waits) = channel();
     loop {
         let locked = flock(&wait.file, FlockOperation::LockExclusive);
         let _ = wait.locked.send(locked.map(|()| wait.file));
-        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= KEPT {
-            return;
-        }
-        idle.push(sender.clone());
-        drop(idle);
-        match receiver.recv() {
-            Ok(next) => wait = next,
-            Err(_) => return,
+        match stay_for_another(&next, &waits) {
+            Some(another) => wait = another,
+            None => return,
         }
     }
+}
+
+/// Waits for a while until there is something else to lock.
+fn stay_for_another(next: &Sender<Wait>, waits: &Receiver<Wait>) -> Option<Wait> {
+    let thread = thread::current().id();
+    let mut all = idle();
+    if all.len() >= KEPT {
+        return None;
+    }
+    all.push(Idle { thread, next: next.clone() });
+    drop(all);
+    if let Ok(another) = waits.recv_timeout(KEPT_FOR) {
+        return Some(another);
+    }
+    let mut all = idle();
+    match all.iter().position(|idle| idle.thread == thread) {
+        Some(place) => {
+            all.remove(place);
+            None
+        }
+        // Somebody has taken this one up and is about to say for what.
+        None => {
+            drop(all);
+            waits.recv().ok()
+        }
+    }
+}
+
+fn idle() -> MutexGuard<'static, Vec<Idle>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
