@@ -95,7 +95,7 @@ impl Overview<'_> {
         lines
     }
 
-    /// Returns the first line: the name, how far it is, and how many need somebody.
+    /// Returns the first line: the name, how far it is, and how many need somebody. What has no room is left out.
     fn header(&self, look: &Look) -> Line {
         let mut line = Line::plain("  ").with(Tone::Strong, self.title).with(Tone::Plain, "  ");
         if look.width.is_none_or(|width| width >= NARROW) {
@@ -103,16 +103,17 @@ impl Overview<'_> {
             line.push(Tone::Plain, " ");
         }
         line.push(Tone::Done, &format!("{} of {} done", self.counts[2], self.counts.iter().sum::<usize>()));
-        if !self.needs.is_empty() {
-            let verb = if self.needs.len() == 1 { "needs" } else { "need" };
-            line.push(Tone::Dim, look.dot());
-            line.push(Tone::Error, &format!("{} {} {verb} you", look.either("▲", "!"), self.needs.len()));
-        }
-        if self.blocked > 0 {
-            line.push(Tone::Dim, &format!("{}{} blocked", look.dot(), self.blocked));
-        }
-        if self.deferred > 0 {
-            line.push(Tone::Dim, &format!("{}{} deferred", look.dot(), self.deferred));
+        let verb = if self.needs.len() == 1 { "needs" } else { "need" };
+        let needs = format!("{} {} {verb} you", look.either("▲", "!"), self.needs.len());
+        for (count, tone, text) in [
+            (self.needs.len(), Tone::Error, needs),
+            (self.blocked, Tone::Dim, format!("{} blocked", self.blocked)),
+            (self.deferred, Tone::Dim, format!("{} deferred", self.deferred)),
+        ] {
+            let part = Line::new().with(Tone::Dim, look.dot()).with(tone, &text);
+            if count > 0 && look.width.is_none_or(|width| line.width() + part.width() <= width) {
+                line.append(part);
+            }
         }
         fitted(line, look)
     }
@@ -144,9 +145,11 @@ fn under_way_line(under_way: &UnderWay, look: &Look) -> Line {
 
 fn ready_line(ranked: &Ranked, look: &Look) -> Line {
     let mut line = task_line("  ", 0, &ranked.task, &[], look);
-    let why = Line::new().with(Tone::Dim, &format!("  {}", ranked.why));
+    // That it is overdue stands beside it already, and since when.
+    let reasons: Vec<&str> = ranked.why.split("; ").filter(|why| !matches!(*why, "" | "overdue")).collect();
+    let why = Line::new().with(Tone::Dim, &format!("  {}", reasons.join("; ")));
     let room = look.width.map_or(usize::MAX, |width| width.saturating_sub(line.width()));
-    if !ranked.why.is_empty() && why.width() <= room {
+    if !reasons.is_empty() && why.width() <= room {
         line.append(why);
     }
     line
@@ -213,6 +216,12 @@ mod tests {
                 "  ◻ #2 Task 2  unblocks 2 tasks",
             ]
         );
+    }
+
+    #[test]
+    fn a_narrow_screen_leaves_out_what_has_no_room() {
+        assert_eq!(screen([2, 1, 1], 24, 40)[0], "  rocket  1 of 4 done · ▲ 1 needs you");
+        assert_eq!(screen([2, 1, 1], 24, 30)[0], "  rocket  1 of 4 done");
     }
 
     #[test]
