@@ -281,18 +281,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (from, there) = (folder.path().join("new"), folder.path().join("1.json"));
         let watched = super::watch(folder.path(), |name| name == OsStr::new("1.json")).unwrap();
-        let ways: [(fn(&Path), Deed); 5] = [
-            (|_| {}, Deed::MovedThere),
-            (|path| drop(fs::read(path).unwrap()), Deed::MovedThere),
-            (|path| fs::write(path, "{}").unwrap(), Deed::Touched),
-            (|path| fs::remove_file(path).unwrap(), Deed::Touched),
-            (|path| fs::rename(path, path.with_extension("away")).unwrap(), Deed::Touched),
+        let only_moved: [fn(&Path); 2] = [|_| {}, |path| drop(fs::read(path).unwrap())];
+        let touched: [fn(&Path); 3] = [
+            |path| fs::write(path, "{}").unwrap(),
+            |path| fs::remove_file(path).unwrap(),
+            |path| fs::rename(path, path.with_extension("away")).unwrap(),
         ];
-        for (then, deed) in ways {
-            fs::write(&from, "{}").unwrap();
-            fs::rename(&from, &there).unwrap();
-            then(&there);
-            assert_eq!(watched.take(), to([("1.json", deed)]));
+        for (ways, deed) in [(&only_moved[..], Deed::MovedThere), (&touched[..], Deed::Touched)] {
+            for then in ways {
+                fs::write(&from, "{}").unwrap();
+                fs::rename(&from, &there).unwrap();
+                then(&there);
+                assert_eq!(watched.take(), to([("1.json", deed)]));
+            }
         }
         fs::write(&there, "{}").unwrap();
         fs::write(&from, "{}").unwrap();
