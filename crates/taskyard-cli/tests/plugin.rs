@@ -25,9 +25,12 @@ fn skill() -> String {
 fn commands() -> BTreeSet<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_taskyard")).arg("help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let indented = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    indented.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let groups = help.split("Usage:").nth(1).unwrap().split("Options:").next().unwrap();
+    let indented = groups.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let commands: BTreeSet<String> =
+        indented.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
+    assert!(commands.contains("create") && commands.contains("doctor"), "{commands:?}");
+    commands
 }
 
 #[test]
