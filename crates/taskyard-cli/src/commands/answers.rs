@@ -201,10 +201,7 @@ fn ready_line(ready: &[TaskId], yard: &Yard, output: &Output) -> Result<Line, Pr
     if let more @ 1.. = ready.len().saturating_sub(NAMED) {
         line.push(Tone::Plain, &format!(" and {more} more"));
     }
-    Ok(match output.look().width {
-        Some(width) => line.cut(width, output.look().ellipsis()),
-        None => line,
-    })
+    Ok(output.look().fitted(line))
 }
 
 /// Returns `VERB #7 Title`.

@@ -166,10 +166,7 @@ fn tell_tasks(plan: &ImportPlan, output: &mut Output) -> Result<(), Problem> {
         let mut line = Line::new().with(Tone::Dim, &format!("  {from} {} ", look.arrow()));
         line.push(Tone::Id, &format!("#{to}"));
         line.push(Tone::Plain, &format!(" {subject}"));
-        output.say(&match look.width {
-            Some(width) => line.cut(width, look.ellipsis()),
-            None => line,
-        })?;
+        output.say(&look.fitted(line))?;
     }
     if changing.len() > MOST_LINES {
         output.say(&Line::new().with(Tone::Dim, &format!("  and {} more", changing.len() - MOST_LINES)))?;

@@ -226,10 +226,7 @@ fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem
         line.push(Tone::member(colour), &message.to);
         line.push(Tone::Dim, &format!("{}{}{}", look.dot(), look.time(message.at), look.dot()));
         line.push(Tone::Plain, &message.summary);
-        output.line(&match look.width {
-            Some(width) => line.cut(width, look.ellipsis()),
-            None => line,
-        })?;
+        output.line(&look.fitted(line))?;
     }
     Ok(Exit::Done)
 }

@@ -70,10 +70,7 @@ impl Lists {
             if let Some(changed) = info.changed {
                 line.push(Tone::Dim, &format!("{}{}", look.dot(), look.time(changed)));
             }
-            output.line(&match look.width {
-                Some(width) => line.cut(width, look.ellipsis()),
-                None => line,
-            })?;
+            output.line(&look.fitted(line))?;
         }
         if has_more {
             output.advise("there are more; leave `--limit` out to see them all")?;

@@ -75,10 +75,7 @@ pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut O
         let mut line = Line::new().with(Tone::Dim, &format!("  #{old} {} ", look.arrow()));
         line.push(Tone::Id, &format!("#{new}"));
         line.push(Tone::Plain, &format!(" {}", task.shown_subject()));
-        output.say(&match look.width {
-            Some(width) => line.cut(width, look.ellipsis()),
-            None => line,
-        })?;
+        output.say(&look.fitted(line))?;
     }
     for (waiting, on) in &merged.dropped_edges {
         output.warn(&format!("#{waiting} waited for #{on}, which stayed behind: that edge is gone"))?;

@@ -126,10 +126,7 @@ fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -
             Tone::Dim,
             &format!("  {}, {} (revision {})", went(*absence, removed), look.time(removed.at), removed.revision),
         );
-        output.line(&match look.width {
-            Some(width) => line.cut(width, look.ellipsis()),
-            None => line,
-        })?;
+        output.line(&look.fitted(line))?;
     }
     let flag = if with_deleted { " --deleted" } else { "" };
     let mut line = Line::new().with(Tone::Dim, "bring them back with ");

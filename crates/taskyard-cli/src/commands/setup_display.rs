@@ -83,10 +83,7 @@ pub(super) fn show_standings(agents: &[Agent], places: &SetupPlaces, output: &mu
         line.append(Line::new().with(name, agent.word()).padded(widest + 2));
         line.append(Line::new().with(Tone::Dim, agent.name()).padded(widest_name + 2));
         line.push(name, &in_words(&user, &project, found.is_some()));
-        output.line(&match look.width {
-            Some(width) => line.cut(width, look.ellipsis()),
-            None => line,
-        })?;
+        output.line(&look.fitted(line))?;
     }
     if unknown_to_some {
         output.advise("register with all that are installed with `taskyard setup --all`")?;

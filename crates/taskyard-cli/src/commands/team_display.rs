@@ -58,10 +58,7 @@ fn member_line(shown: &MemberShown, widest: usize, look: &Look) -> Line {
         line.push(Tone::Dim, &format!("{}{activity} {}", look.dot(), look.time(seen)));
     }
     line.push(Tone::Dim, &format!("{}joined {}", look.dot(), look.time(member.joined_at)));
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    }
+    look.fitted(line)
 }
 
 /// Says what became of the process of a member that is not seen alive.
@@ -125,10 +122,7 @@ pub(super) fn line(team: &Team, look: &Look) -> Line {
         line.push(Tone::Plain, if number == 0 { "" } else { ", " });
         line.push(Tone::member(member.colour()), &member.name);
     }
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    }
+    look.fitted(line)
 }
 
 /// Returns a team in a list of teams, for programs.

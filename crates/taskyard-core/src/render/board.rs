@@ -63,10 +63,7 @@ impl Board<'_> {
         line.append(bar(self.counts, look));
         line.push(Tone::Plain, " ");
         line.append(counts_in_words(self.counts, look));
-        match look.width {
-            Some(width) => line.cut(width, look.ellipsis()),
-            None => line,
-        }
+        look.fitted(line)
     }
 
     fn task(&self, place: usize, guides: &str, id_width: usize, look: &Look) -> Line {

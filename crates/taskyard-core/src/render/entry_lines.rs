@@ -33,10 +33,7 @@ pub fn entry_line(entry: &Entry, look: &Look) -> Line {
     if let Some(words) = taken_from_us(entry) {
         line.push(Tone::Warning, &format!(" ({words})"));
     }
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    }
+    look.fitted(line)
 }
 
 /// Returns what an entry did, in the past tense.
@@ -176,10 +173,7 @@ fn changed_in_line(change: &Change, widest: usize, look: &Look) -> Line {
     let mut line = Line::new().with(Tone::Dim, &format!("      {:widest$}  ", change.field));
     let room = look.width.map_or(VALUE, |width| (width.saturating_sub(widest + 12) / 2).max(8));
     line.append(sides(change, room, look));
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    }
+    look.fitted(line)
 }
 
 fn sides(change: &Change, room: usize, look: &Look) -> Line {

@@ -32,10 +32,7 @@ pub fn job_line(indent: &str, job: &Job, look: &Look) -> Line {
         facts.push(format!("for #{task}"));
     }
     line.push(Tone::Dim, &format!("{}{}", look.dot(), facts.join(look.dot())));
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    }
+    look.fitted(line)
 }
 
 /// Returns how a job ended, in words; none where its state says it all.

@@ -3,7 +3,7 @@
 use crate::rules::leasing::LeaseState;
 use crate::{Lease, Status, Task, Timestamp};
 
-use super::Tone;
+use super::{Line, Tone};
 
 /// What the place of display can show: its characters, its width, and whether times are told as ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,14 @@ impl Look {
     /// Returns the sign that something was cut off.
     pub fn ellipsis(&self) -> &'static str {
         self.either("…", "...")
+    }
+
+    /// Returns a line cut to what fits, with a sign that something was cut off.
+    pub fn fitted(&self, line: Line) -> Line {
+        match self.width {
+            Some(width) => line.cut(width, self.ellipsis()),
+            None => line,
+        }
     }
 
     /// Returns an arrow from one thing to the next.

@@ -115,7 +115,7 @@ impl Overview<'_> {
                 line.append(part);
             }
         }
-        fitted(line, look)
+        look.fitted(line)
     }
 }
 
@@ -127,7 +127,7 @@ fn need_line(need: &Need, look: &Look) -> Line {
     if way.width() <= room {
         line.append(std::mem::take(&mut way));
     }
-    fitted(line, look)
+    look.fitted(line)
 }
 
 fn under_way_line(under_way: &UnderWay, look: &Look) -> Line {
@@ -153,13 +153,6 @@ fn ready_line(ranked: &Ranked, look: &Look) -> Line {
         line.append(why);
     }
     line
-}
-
-fn fitted(line: Line, look: &Look) -> Line {
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    }
 }
 
 #[cfg(test)]

@@ -45,10 +45,7 @@ pub fn revision_line(entries: &[Entry], look: &Look) -> Option<Line> {
     if !losers.is_empty() {
         line.push(Tone::Warning, &format!(" (took something back from {})", in_runs(&losers)));
     }
-    Some(match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
-    })
+    Some(look.fitted(line))
 }
 
 /// Returns numbers as people write them, those that follow one another as one: `#1-#120, #130`.

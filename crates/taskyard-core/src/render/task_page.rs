@@ -151,7 +151,7 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
         // A title too long for one line gets as many as it needs.
         Some(width) if line.width() + title.width() + 2 + state.width() > width => {
             line.append(state);
-            lines.push(fitted(line, look));
+            lines.push(look.fitted(line));
             let broken = wrapped(&subject, width.saturating_sub(2));
             lines.extend(broken.iter().map(|part| Line::plain("  ").with(Tone::Strong, part)));
         }
@@ -164,7 +164,7 @@ fn title(task: &Task, look: &Look) -> Vec<Line> {
     }
     if let Some(doing) = task.active_form.as_deref().filter(|text| !text.is_empty()) {
         let text = format!("  {}{}", doing.trim_end_matches('…'), look.ellipsis());
-        lines.push(fitted(Line::new().with(Tone::Active, &text), look));
+        lines.push(look.fitted(Line::new().with(Tone::Active, &text)));
     }
     lines
 }
@@ -216,10 +216,8 @@ fn notes(task: &Task, look: &Look, lines: &mut Vec<Line>) {
         let when = note.at.map(|at| Timestamp::parse(at).map_or_else(|| at.to_owned(), |at| look.time(at)));
         let head: Vec<String> = when.into_iter().chain(note.author.map(str::to_owned)).collect();
         if !head.is_empty() {
-            lines.push(fitted(
-                Line::new().with(Tone::Dim, &format!("    {}", escaping::one_line(&head.join(", ")))),
-                look,
-            ));
+            let head = format!("    {}", escaping::one_line(&head.join(", ")));
+            lines.push(look.fitted(Line::new().with(Tone::Dim, &head)));
         }
         lines.extend(written(note.text.trim_end(), 6, look));
     }
@@ -245,13 +243,6 @@ fn value_in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
-    }
-}
-
-fn fitted(line: Line, look: &Look) -> Line {
-    match look.width {
-        Some(width) => line.cut(width, look.ellipsis()),
-        None => line,
     }
 }
 

@@ -100,10 +100,7 @@ impl Drawing<'_> {
         let narrower = Look { width: self.look.width.map(|width| width.saturating_sub(after.width())), ..*self.look };
         let mut line = task_line(guides, if guides.is_empty() { self.id_width } else { 0 }, task, &[], &narrower);
         line.append(after);
-        self.lines.push(match self.look.width {
-            Some(width) => line.cut(width, self.look.ellipsis()),
-            None => line,
-        });
+        self.lines.push(self.look.fitted(line));
     }
 }
 
