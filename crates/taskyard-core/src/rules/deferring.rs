@@ -1,6 +1,6 @@
 //! What is deferred because what it is a part of is.
 
-use super::parts::Tree;
+use super::part_tree::Tree;
 use crate::{Task, Timestamp};
 
 /// Returns, for each task, the last moment to which open tasks are deferred that it is a part of.
@@ -11,19 +11,6 @@ pub(super) fn deferred_above(tasks: &[Task], tree: &Tree) -> Vec<Option<Timestam
     if stated.iter().all(Option::is_none) {
         return deferred;
     }
-    let mut is_known = vec![false; tasks.len()];
-    for start in 0..tasks.len() {
-        let mut way = Vec::new();
-        let mut at = start;
-        // A stack of our own: a tree may be deeper than the thread's stack.
-        while let Some(above) = tree.above(at).filter(|_| !is_known[at]) {
-            is_known[at] = true;
-            way.push((at, above));
-            at = above;
-        }
-        for (place, above) in way.into_iter().rev() {
-            deferred[place] = stated[above].max(deferred[above]);
-        }
-    }
+    tree.walk_down(|place, above| deferred[place] = stated[above].max(deferred[above]));
     deferred
 }

@@ -33,6 +33,7 @@ pub mod numbering;
 pub mod ordering;
 pub mod own_list;
 pub mod ownership;
+mod part_tree;
 pub mod parts;
 pub mod patching;
 pub mod plan_approval;

@@ -1,78 +1,13 @@
 //! What it means to be a part of another task: a task with open parts is no work, and its parts wait for what it waits for.
-//!
-//! Parts that lead back to themselves, which foreign files may hold, are nobody's parts.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::deferring::deferred_above;
+use super::part_tree::Tree;
 use super::places::Places;
 use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Rules, Task, TaskId, Timestamp};
-
-/// Which task each task of a list is a part of, by their places.
-#[derive(Debug)]
-pub(super) struct Tree {
-    above: Vec<Option<usize>>,
-}
-
-impl Tree {
-    /// Reads the tree of a list; none where no task is a part of another.
-    pub(super) fn of(tasks: &[Task]) -> Option<Self> {
-        let parents: Vec<Option<TaskId>> = tasks.iter().map(Task::parent).collect();
-        if parents.iter().all(Option::is_none) {
-            return None;
-        }
-        let places = Places::of(tasks, |_| true);
-        let mut above: Vec<Option<usize>> = parents.iter().map(|parent| places.get(parent.as_ref()?)).collect();
-        forget_circles(&mut above);
-        Some(Self { above })
-    }
-
-    /// Returns the place of the task that the one at this place is a part of.
-    pub(super) fn above(&self, place: usize) -> Option<usize> {
-        self.above[place]
-    }
-
-    /// Tells whether a task is a part of another, or of one of its parts.
-    pub(super) fn is_below(&self, place: usize, other: usize) -> bool {
-        let mut at = self.above[place];
-        while let Some(above) = at {
-            if above == other {
-                return true;
-            }
-            at = self.above[above];
-        }
-        false
-    }
-}
-
-/// Makes every task that is in a circle nobody's part.
-fn forget_circles(above: &mut [Option<usize>]) {
-    // Which walk came by each place, counted from one.
-    let mut walked = vec![0_usize; above.len()];
-    let mut in_circles = Vec::new();
-    for start in 0..above.len() {
-        let mut at = Some(start);
-        while let Some(place) = at.filter(|place| walked[*place] == 0) {
-            walked[place] = start + 1;
-            at = above[place];
-        }
-        // A walk that meets its own way has found a circle.
-        let Some(met) = at.filter(|place| walked[*place] == start + 1) else { continue };
-        let mut place = met;
-        loop {
-            in_circles.push(place);
-            match above[place] {
-                Some(next) if next != met => place = next,
-                Some(_) | None => break,
-            }
-        }
-    }
-    for place in in_circles {
-        above[place] = None;
-    }
-}
 
 /// What parts mean for the open tasks of a list, worked out once for all of them.
 #[derive(Debug)]
@@ -121,29 +56,18 @@ impl OpenParts {
 /// Returns, for each task, what holds up those that it is a part of. A task that waits for its own parts holds up none of them.
 fn inherited(tasks: &[Task], tree: &Tree, open: &Places) -> Vec<Vec<TaskId>> {
     let mut blockers: Vec<Vec<TaskId>> = vec![Vec::new(); tasks.len()];
-    let mut is_known = vec![false; tasks.len()];
-    for start in 0..tasks.len() {
-        let mut way = Vec::new();
-        let mut at = start;
-        // A stack of our own: a tree may be deeper than the thread's stack.
-        while let Some(above) = tree.above(at).filter(|_| !is_known[at]) {
-            is_known[at] = true;
-            way.push((at, above));
-            at = above;
-        }
-        for (place, above) in way.into_iter().rev() {
-            let mut waits_for = blockers[above].clone();
-            if tasks[above].status.is_open() {
-                for id in &tasks[above].blocked_by {
-                    let is_outside = open.get(id).is_some_and(|blocker| !tree.is_below(blocker, above));
-                    if is_outside && !waits_for.contains(id) {
-                        waits_for.push(id.clone());
-                    }
+    tree.walk_down(|place, above| {
+        let mut waits_for = blockers[above].clone();
+        if tasks[above].status.is_open() {
+            for id in &tasks[above].blocked_by {
+                let is_outside = open.get(id).is_some_and(|blocker| !tree.is_below(blocker, above));
+                if is_outside && !waits_for.contains(id) {
+                    waits_for.push(id.clone());
                 }
             }
-            blockers[place] = waits_for;
         }
-    }
+        blockers[place] = waits_for;
+    });
     blockers
 }
 

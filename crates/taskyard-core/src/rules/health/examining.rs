@@ -8,7 +8,7 @@ use super::families::{drawn_steps, ordered_parts};
 use super::order::{ClosesCircle, Order};
 use crate::rules::circles::{begin, end};
 use crate::rules::mending::Mend;
-use crate::rules::parts::Tree;
+use crate::rules::part_tree::Tree;
 use crate::{Task, TaskId};
 
 /// Something that is wrong with a task.

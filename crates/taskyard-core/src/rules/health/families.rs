@@ -7,7 +7,7 @@ use super::examining::{Examination, shown};
 use super::order::{ClosesCircle, Order};
 use crate::rules::circles::{begin, end};
 use crate::rules::mending::Mend;
-use crate::rules::parts::Tree;
+use crate::rules::part_tree::Tree;
 use crate::{Task, TaskId};
 
 /// Returns the steps of the tasks, two for each, in an order that agrees with who is a part of whom.
