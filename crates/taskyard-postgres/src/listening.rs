@@ -33,11 +33,11 @@ pub(crate) struct Listening {
     pool: Arc<Pool>,
     /// The channel on which we tell ourselves whether notifications come through.
     probe: String,
-    state: Mutex<State>,
+    state: Mutex<Followers>,
 }
 
 #[derive(Default)]
-struct State {
+struct Followers {
     followers: HashMap<String, Vec<(u64, Moved)>>,
     last_follower: u64,
     orders: Option<UnboundedSender<Order>>,
@@ -64,7 +64,7 @@ impl Listening {
         Self { pool, probe: schema.channel("probe", &own), state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Followers> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

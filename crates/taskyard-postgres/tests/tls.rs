@@ -37,16 +37,21 @@ fn ask(address: &str) -> Result<(), String> {
     store.lists().map(drop).map_err(|error| error.to_string())
 }
 
+/// Starts a server in a folder that has the certificate of another folder.
+fn certified_server(folder: &Path, certified: &Path) -> Cluster {
+    certificates(certified);
+    let path = |name: &str| certified.join(name).display().to_string();
+    let certificate = format!("ssl_cert_file = '{}'", path("server.crt"));
+    let key = format!("ssl_key_file = '{}'", path("server.key"));
+    Cluster::make(folder, &["ssl = on", &certificate, &key]).stop_when_dropped()
+}
+
 #[test]
 fn a_server_must_prove_who_it_is_in_the_way_that_is_asked_for() {
     let (folder, certified) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    certificates(certified.path());
-    let path = |name: &str| certified.path().join(name).display().to_string();
-    let certificate = format!("ssl_cert_file = '{}'", path("server.crt"));
-    let key = format!("ssl_key_file = '{}'", path("server.key"));
-    let cluster = Cluster::make(folder.path(), &["ssl = on", &certificate, &key]).stop_when_dropped();
+    let cluster = certified_server(folder.path(), certified.path());
     let at = |host: &str, mode: &str, root: &str| {
-        let root = path(&format!("{root}.crt"));
+        let root = certified.path().join(format!("{root}.crt")).display().to_string();
         format!("postgres://postgres@{host}:{}/postgres?sslmode={mode}&sslrootcert={root}", cluster.port())
     };
     ask(&at("localhost", "verify-full", "authority")).unwrap();
@@ -67,11 +72,7 @@ fn a_server_must_prove_who_it_is_in_the_way_that_is_asked_for() {
 #[test]
 fn nobody_reads_along_where_tls_is_used() {
     let (folder, certified) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    certificates(certified.path());
-    let path = |name: &str| certified.path().join(name).display().to_string();
-    let certificate = format!("ssl_cert_file = '{}'", path("server.crt"));
-    let key = format!("ssl_key_file = '{}'", path("server.key"));
-    let cluster = Cluster::make(folder.path(), &["ssl = on", &certificate, &key]).stop_when_dropped();
+    let cluster = certified_server(folder.path(), certified.path());
     for (mode, is_encrypted) in [("require", "t"), ("prefer", "t"), ("disable", "f")] {
         let address = format!("{}?sslmode={mode}&application_name={mode}", cluster.address());
         let store = PostgresStore::open(&address, &address, &Surroundings::default(), Rules::Strict).unwrap();

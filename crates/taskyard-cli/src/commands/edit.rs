@@ -49,7 +49,7 @@ enum Ended {
 }
 
 /// What an edit works with.
-struct Place<'a> {
+struct Editing<'a> {
     yard: &'a Yard,
     context: &'a Context,
     desk: Desk,
@@ -63,9 +63,9 @@ impl Edit {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
         let desk = Desk::in_data(&places::data(context.environment())?);
-        let place = Place { yard: &yard, context, desk, resume: self.resume, clock: writers_clock() };
+        let editing = Editing { yard: &yard, context, desk, resume: self.resume, clock: writers_clock() };
         if self.ids.is_empty() {
-            return place.write_new(output);
+            return editing.write_new(output);
         }
         let mut saved = Vec::new();
         let mut named = HashSet::new();
@@ -77,7 +77,7 @@ impl Edit {
             }
         }
         for id in &ids {
-            match place.edit(id, output)? {
+            match editing.edit(id, output)? {
                 Ended::Saved(updated) if output.is_json() => saved.push(*updated),
                 Ended::Saved(updated) => answers::updated("Updated", &updated, &yard, output)?,
                 Ended::Unchanged(task) if output.is_json() => {
@@ -96,7 +96,7 @@ impl Edit {
     }
 }
 
-impl Place<'_> {
+impl Editing<'_> {
     /// Lets the user edit one task, and saves what comes of it.
     fn edit(&self, id: &TaskId, output: &mut Output) -> Result<Ended, Problem> {
         let task = self.yard.show(id)?.done()?.task;

@@ -27,7 +27,7 @@ const TITLE: usize = 40;
 
 /// What a status line says.
 #[derive(Debug, Default)]
-struct State {
+struct StatusFigures {
     /// What is being done, and how many more are.
     doing: Option<(String, usize)>,
     done: usize,
@@ -43,15 +43,15 @@ impl StatusLine {
         let told = told_by_client();
         let directory = told["workspace"]["current_dir"].as_str().or(told["cwd"].as_str()).map(PathBuf::from);
         let context = context.in_session(told["session_id"].as_str()).at(directory.as_deref());
-        let state = look(&context)?;
+        let figures = look(&context)?;
         if output.is_json() {
-            let doing = state.doing.as_ref().map(|(text, _)| text);
+            let doing = figures.doing.as_ref().map(|(text, _)| text);
             output.document(json!({
-                "inProgress": doing, "done": state.done, "all": state.all, "blocked": state.blocked, "jobs": state.jobs,
-                "unread": state.unread,
+                "inProgress": doing, "done": figures.done, "all": figures.all, "blocked": figures.blocked, "jobs": figures.jobs,
+                "unread": figures.unread,
             }))?;
         } else {
-            output.client_line(&line(&state, output))?;
+            output.client_line(&line(&figures, output))?;
         }
         Ok(Exit::Done)
     }
@@ -68,10 +68,10 @@ fn told_by_client() -> Value {
 }
 
 /// Glances at the list: whoever shows a status line does so several times a second.
-fn look(context: &Context) -> Result<State, Problem> {
+fn look(context: &Context) -> Result<StatusFigures, Problem> {
     let yard = context.yard()?;
     let Summary { doing, counts: [pending, in_progress, done], blocked } = yard.summary()?;
-    Ok(State {
+    Ok(StatusFigures {
         doing: doing.map(|text| (text, in_progress.saturating_sub(1))),
         done,
         all: pending + in_progress + done,
@@ -87,28 +87,28 @@ fn running_jobs(context: &Context, yard: &Yard) -> usize {
     jobs.unwrap_or_default().iter().filter(is_ours).count()
 }
 
-fn line(state: &State, output: &Output) -> Line {
+fn line(figures: &StatusFigures, output: &Output) -> Line {
     let look = output.look();
     let mut parts: Vec<(Tone, String)> = Vec::new();
-    if let Some((text, more)) = &state.doing {
+    if let Some((text, more)) = &figures.doing {
         let more = if *more > 0 { format!(" +{more}") } else { String::new() };
         parts.push((
             Tone::Active,
             format!("{} {}{more}", look.either("◼", "[>]"), cut_text(text, TITLE, look.ellipsis())),
         ));
     }
-    if state.all > 0 {
-        parts.push((Tone::Done, format!("{}/{} done", state.done, state.all)));
+    if figures.all > 0 {
+        parts.push((Tone::Done, format!("{}/{} done", figures.done, figures.all)));
     }
-    let counted = [(state.blocked, Tone::Dim, "blocked"), (state.unread, Tone::Error, "unread")];
+    let counted = [(figures.blocked, Tone::Dim, "blocked"), (figures.unread, Tone::Error, "unread")];
     parts.extend(
         counted
             .into_iter()
             .filter(|(count, ..)| *count > 0)
             .map(|(count, tone, word)| (tone, format!("{count} {word}"))),
     );
-    if state.jobs > 0 {
-        parts.push((Tone::Hint, format!("{} job{}", state.jobs, if state.jobs == 1 { "" } else { "s" })));
+    if figures.jobs > 0 {
+        parts.push((Tone::Hint, format!("{} job{}", figures.jobs, if figures.jobs == 1 { "" } else { "s" })));
     }
     let mut line = Line::new();
     for (place, (tone, text)) in parts.into_iter().enumerate() {

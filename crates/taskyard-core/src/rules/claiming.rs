@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::agents::is_same_agent;
 use super::assignment::may_take;
 use super::listing::OpenTasks;
-use super::ordering::Place;
+use super::ordering::NumberOrder;
 use super::parts::held_up_through;
 use super::readiness::{Ranked, rank};
 use super::refusal::Refusal;
@@ -242,7 +242,7 @@ pub fn candidates(
 
 /// Returns the tasks that a claimant has already, what it has begun first.
 pub(crate) fn resumed_first(mut own: Vec<&Task>) -> Vec<Candidate> {
-    own.sort_by_key(|task| (task.status != Status::InProgress, Place::of(&task.id)));
+    own.sort_by_key(|task| (task.status != Status::InProgress, NumberOrder::of(&task.id)));
     let why = |task: &Task| match task.status {
         Status::InProgress => "already begun",
         Status::Pending | Status::Completed => "already reserved",

@@ -6,7 +6,7 @@ use crate::{ClientVersion, Status, Task, TaskId};
 
 /// Puts tasks into display order: in progress, pending, completed, each by number; those without one in the order of the store.
 pub fn sort_for_display(tasks: &mut [Task]) {
-    tasks.sort_by_cached_key(|task| (rank(task.status), Place::of(&task.id)));
+    tasks.sort_by_cached_key(|task| (rank(task.status), NumberOrder::of(&task.id)));
 }
 
 /// Puts tasks into the order of the client's `TaskList`: by file name in 2.1.34; in 2.1.325 names that are no number first,
@@ -29,14 +29,14 @@ const fn rank(status: Status) -> u8 {
 /// Where an id stands among others: numbers rise, and other names come after them in the order they are given in, which is the store's.
 /// So it is only for sorts that keep the order of equals.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum NumberOrder {
     /// A number.
     Number(u64),
     /// Another name.
     Name,
 }
 
-impl Place {
+impl NumberOrder {
     /// Returns the place of an id.
     pub fn of(id: &TaskId) -> Self {
         id.as_number().map_or(Self::Name, Self::Number)

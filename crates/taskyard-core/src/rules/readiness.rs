@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::chains::Chains;
 use super::listing::OpenTasks;
-use super::ordering::Place;
+use super::ordering::NumberOrder;
 use crate::{Priority, Rules, Task, TaskId, Timestamp};
 
 /// A task that can start now, and why it stands where it does.
@@ -30,7 +30,7 @@ pub fn rank(tasks: &[Task], limit: Option<usize>, now: Timestamp, rules: Rules) 
     ready.sort_by_cached_key(|place| {
         let task = &tasks[*place];
         let is_overdue = !rules.is_client() && task.is_overdue(now);
-        (Reverse(task.priority()), Reverse(is_overdue), Reverse(chains.length(*place)), Place::of(&task.id))
+        (Reverse(task.priority()), Reverse(is_overdue), Reverse(chains.length(*place)), NumberOrder::of(&task.id))
     });
     ready.truncate(limit.unwrap_or(usize::MAX));
     let ranked = |place: usize| {

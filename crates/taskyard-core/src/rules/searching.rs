@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use serde_json::Value;
 
 use super::near_words::NearWords;
-use super::ordering::Place;
+use super::ordering::NumberOrder;
 use super::patching::Field;
 use super::query::{Needle, Query, Surroundings};
 use crate::dialect::macf::plain;
@@ -36,12 +36,12 @@ pub struct Hit {
 #[derive(Debug)]
 pub struct Search<'a> {
     query: &'a Query,
-    words: Vec<Word<'a>>,
+    words: Vec<SearchedWord<'a>>,
 }
 
 /// A word that is searched for.
 #[derive(Debug)]
-struct Word<'a> {
+struct SearchedWord<'a> {
     needle: &'a Needle,
     /// Whether it occurs in a task that was looked at.
     occurs: bool,
@@ -52,7 +52,7 @@ struct Word<'a> {
 impl<'a> Search<'a> {
     /// Begins a search.
     pub fn new(query: &'a Query) -> Self {
-        let word = |needle: &'a Needle| Word { needle, occurs: false, near: None };
+        let word = |needle: &'a Needle| SearchedWord { needle, occurs: false, near: None };
         Self { query, words: query.texts().into_iter().map(word).collect() }
     }
 
@@ -69,7 +69,7 @@ impl<'a> Search<'a> {
             word.near = NearWords::to(word.needle.as_str());
         }
         let mut hits: Vec<Hit> = tasks.into_iter().filter_map(|task| self.hit(task, around)).collect();
-        hits.sort_by_cached_key(|hit| (Reverse(hit.score), Place::of(&hit.task.id)));
+        hits.sort_by_cached_key(|hit| (Reverse(hit.score), NumberOrder::of(&hit.task.id)));
         hits
     }
 
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
 /// What a word that occurs counts more than one that was mistyped.
 const EXACT: u32 = 4;
 
-impl Word<'_> {
+impl SearchedWord<'_> {
     /// Weighs how a lowered text answers, and returns the word it answers with.
     fn closeness(&mut self, text: &str) -> (u32, String) {
         let word = self.needle.as_str();

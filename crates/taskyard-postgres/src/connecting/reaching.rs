@@ -17,10 +17,10 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 const UNCONFIRMED: Duration = Duration::from_secs(15);
 
 /// Takes the channels on which something was told.
-pub(crate) type Heard = UnboundedSender<String>;
+pub(crate) type NotificationSender = UnboundedSender<String>;
 
 /// Connects to the first host that answers and is of the kind that is wanted; what owns the socket runs as a task of this runtime.
-pub(crate) async fn reach(settings: &Settings, heard: Option<Heard>) -> Result<Client, Failure> {
+pub(crate) async fn reach(settings: &Settings, heard: Option<NotificationSender>) -> Result<Client, Failure> {
     let mut failed: Option<Failure> = None;
     for host in &settings.hosts {
         let reaching = reach_one(settings, host, heard.clone());
@@ -44,7 +44,7 @@ pub(crate) async fn reach(settings: &Settings, heard: Option<Heard>) -> Result<C
     Err(failed.unwrap_or_else(|| Failure::new(FailureKind::Wrong, "the address names no host")))
 }
 
-async fn reach_one(settings: &Settings, host: &Host, heard: Option<Heard>) -> Result<Client, Failure> {
+async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationSender>) -> Result<Client, Failure> {
     let mut config = Config::new();
     config.user(&settings.user).dbname(&settings.database).application_name(&settings.application);
     config.keepalives_idle(KEEPALIVE).keepalives_interval(KEEPALIVE).keepalives_retries(3);

@@ -137,8 +137,7 @@ impl Yard {
                 refused.push((id.clone(), refusal));
             }
         }
-        let set_aside: HashSet<&TaskId> = refused.iter().map(|(id, _)| id).collect();
-        left.retain(|id| !set_aside.contains(id));
+        set_aside(left, refused);
         Ok(())
     }
 
@@ -180,13 +179,18 @@ impl Yard {
             match change_or_tell(self, txn, &left, update, seat)? {
                 Ok(updated) => return Ok((updated, refused)),
                 Err(told) => {
-                    let set_aside: HashSet<&TaskId> = told.iter().map(|(id, _)| id).collect();
-                    left.retain(|id| !set_aside.contains(id));
+                    set_aside(&mut left, &told);
                     refused.extend(told);
                 }
             }
         }
     }
+}
+
+/// Takes those out that were refused.
+fn set_aside(left: &mut Vec<TaskId>, refused: &[RefusedTask]) {
+    let refused: HashSet<&TaskId> = refused.iter().map(|(id, _)| id).collect();
+    left.retain(|id| !refused.contains(id));
 }
 
 /// Does something with each of several tasks in one transaction, in which a refusal stages nothing.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::ordering::Place;
+use taskyard_core::rules::ordering::NumberOrder;
 use taskyard_core::rules::query::{ListSurroundings, Query};
 use taskyard_core::rules::searching::{Hit, Search};
 use taskyard_core::{ListId, Task};
@@ -50,7 +50,7 @@ impl Yard {
         let Reading { mut tasks, missing, .. } = self.look()?;
         let around = self.surroundings(&tasks, query)?.with_missing(missing);
         tasks.retain(|task| !task.is_internal() && query.is_true_of(task, &around));
-        tasks.sort_by_cached_key(|task| Place::of(&task.id));
+        tasks.sort_by_cached_key(|task| NumberOrder::of(&task.id));
         Ok(tasks)
     }
 

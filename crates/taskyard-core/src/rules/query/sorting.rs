@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::matching::Surroundings;
 use super::near_miss::nearest;
-use crate::rules::ordering::Place;
+use crate::rules::ordering::NumberOrder;
 use crate::{Status, Task};
 
 /// What tasks can be sorted by.
@@ -102,9 +102,9 @@ impl SortOrder {
     fn value(self, task: &Task, around: &impl Surroundings) -> Value {
         let number = |number: Option<i64>| number.map_or(Part::Last, Part::Number);
         let part = match self.key {
-            SortKey::Id => match Place::of(&task.id) {
-                Place::Number(id) => Part::Number(i64::try_from(id).unwrap_or(i64::MAX)),
-                Place::Name => Part::Last,
+            SortKey::Id => match NumberOrder::of(&task.id) {
+                NumberOrder::Number(id) => Part::Number(i64::try_from(id).unwrap_or(i64::MAX)),
+                NumberOrder::Name => Part::Last,
             },
             SortKey::Priority => Part::Number(-(task.priority() as i64)),
             SortKey::Status => Part::Number(match task.status {
