@@ -3,6 +3,7 @@
 mod acting;
 mod choosing;
 mod newer;
+mod newer_databases;
 mod other_stores;
 mod warnings;
 mod writing;
@@ -16,7 +17,7 @@ use taskyard::core::rules::list_choice::Choice;
 use taskyard::core::{ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
-use taskyard::leases::ThisMachine;
+use taskyard::liveness::ThisMachine;
 use taskyard::machine::{Machine, MachineError};
 use taskyard::notices::Notices;
 use taskyard::opening::{Address, OpenError, Opened, Places};
@@ -35,7 +36,7 @@ use crate::output::Pager;
 use crate::problem::Problem;
 use crate::{candidates, places};
 
-use newer::NewerDatabases;
+use newer_databases::NewerDatabases;
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
 #[derive(Debug)]

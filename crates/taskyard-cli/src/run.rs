@@ -11,9 +11,9 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use serde_json::json;
 use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
+use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
 use taskyard::process::Cancel;
-use taskyard::store::failpoint;
 use taskyard::tidying::{Household, tidy_a_little};
 
 use crate::arguments::{Globals, with_negations};
@@ -45,7 +45,7 @@ pub(crate) fn run() -> ExitCode {
     }
     if completion::is_asked(&environment) {
         // A shell has no use for what went wrong.
-        let _ = completion::answer(&typed, &environment);
+        let _ = completion::answer(Arguments::command(), &typed, &environment);
         return ExitCode::SUCCESS;
     }
     let typed = with_negations(typed);

@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::dialect::native::{self, Unreadable};
-use crate::{Task, TaskId};
-
 /// The exact bytes of one task file at one moment, whether or not a task can be read from them.
 ///
 /// The journal keeps images, so that undo and restore bring back a file to the letter, its unknown keys, order and
@@ -21,10 +18,5 @@ impl Image {
     /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
-    }
-
-    /// Reads the task of this name from the bytes.
-    pub fn task(&self, id: &TaskId) -> Result<Task, Unreadable> {
-        native::read(id, &self.0)
     }
 }

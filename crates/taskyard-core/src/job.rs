@@ -1,73 +1,11 @@
 //! A command that runs in the background, and what became of it.
 
+use crate::JobKind;
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::{AgentName, ClientVersion, JobId, ListId, ProcessMark, TaskId, Timestamp};
-
-/// What runs in the background.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum JobKind {
-    /// A command.
-    #[default]
-    LocalBash,
-    /// An agent on this machine.
-    LocalAgent,
-    /// An agent elsewhere.
-    RemoteAgent,
-    /// A teammate.
-    InProcessTeammate,
-}
-
-/// A kind of job nobody knows.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no kind of job; use local_bash, local_agent, remote_agent or in_process_teammate", .word.escape_debug())]
-pub struct UnknownJobKind {
-    /// What was given.
-    pub word: String,
-}
-
-impl JobKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::LocalBash, Self::LocalAgent, Self::RemoteAgent, Self::InProcessTeammate];
-
-    /// Returns the client's word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::LocalBash => "local_bash",
-            Self::LocalAgent => "local_agent",
-            Self::RemoteAgent => "remote_agent",
-            Self::InProcessTeammate => "in_process_teammate",
-        }
-    }
-
-    /// Returns the letter its ids begin with.
-    pub const fn letter(self) -> char {
-        match self {
-            Self::LocalBash => 'b',
-            Self::LocalAgent => 'a',
-            Self::RemoteAgent => 'r',
-            Self::InProcessTeammate => 't',
-        }
-    }
-}
-
-impl FromStr for JobKind {
-    type Err = UnknownJobKind;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
-        known.ok_or_else(|| UnknownJobKind { word: word.to_owned() })
-    }
-}
-
-impl fmt::Display for JobKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
 
 /// The word for how a job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -344,7 +282,8 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
-    use super::{Farewell, JobEnding, JobKind, JobState};
+    use super::{Farewell, JobEnding, JobState};
+    use crate::JobKind;
 
     #[test]
     fn a_word_and_a_letter_for_every_kind() {

@@ -30,6 +30,7 @@ mod entry;
 mod image;
 mod job;
 mod job_id;
+mod job_kind;
 #[cfg(test)]
 mod job_samples;
 mod lease;
@@ -53,8 +54,9 @@ pub use assignee::Assignee;
 pub use attempt::AttemptId;
 pub use entry::{Entry, Event, Op, Remark};
 pub use image::Image;
-pub use job::{Farewell, Gap, Job, JobEnding, JobFate, JobKind, JobOutput, JobState, JobUsage, UnknownJobKind};
+pub use job::{Farewell, Gap, Job, JobEnding, JobFate, JobOutput, JobState, JobUsage};
 pub use job_id::{BadJobId, JobId};
+pub use job_kind::{JobKind, UnknownJobKind};
 pub use lease::{Holder, Lease, Moment, Proof, Token};
 pub use list::{BadListName, ListId};
 pub use loss::{Loss, TaskField, Verdict};

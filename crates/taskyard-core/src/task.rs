@@ -1,12 +1,10 @@
 //! What a task is.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use crate::dialect::macf;
 use crate::{AgentName, Assignee, Status, TaskId};
 
 /// What a task carries beside its fields. Keys keep their order.
@@ -65,12 +63,6 @@ impl Task {
         self.stated_id.as_deref().unwrap_or(self.id.as_str())
     }
 
-    /// Returns the subject as displays show it: without the task's own number, which some tools put before it, and without what
-    /// makes it dim.
-    pub fn shown_subject(&self) -> Cow<'_, str> {
-        macf::plain(&self.subject)
-    }
-
     /// Returns the owner, where there is one.
     pub fn owner(&self) -> Option<&str> {
         self.owner.as_deref().filter(|name| !name.is_empty())
@@ -125,20 +117,6 @@ impl Task {
             None => &[],
         };
         words.iter().filter_map(Value::as_str).filter_map(Assignee::parse).collect()
-    }
-
-    /// Returns the task this one is a part of: the one its block names, where it has such a block, or else the one its metadata
-    /// does. Only Taskyard writes both; where they differ, another program moved the task.
-    pub fn parent(&self) -> Option<TaskId> {
-        macf::stated_parent(&self.description).or_else(|| self.parent_beside())
-    }
-
-    fn parent_beside(&self) -> Option<TaskId> {
-        match self.meta("parent")? {
-            Value::String(id) if !id.is_empty() => Some(TaskId::stored(id.as_str())),
-            Value::Number(number) => Some(TaskId::number(number.as_u64()?)),
-            _ => None,
-        }
     }
 }
 

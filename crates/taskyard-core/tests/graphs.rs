@@ -7,7 +7,7 @@ use proptest::{prop_assert_eq, proptest};
 use serde_json::json;
 use taskyard_core::rules::chains::Chains;
 use taskyard_core::rules::dependencies::is_freed;
-use taskyard_core::rules::listing::OpenTasks;
+use taskyard_core::rules::open_tasks::OpenTasks;
 use taskyard_core::rules::readiness::rank;
 use taskyard_core::{Rules, Status, Task, TaskId, Timestamp};
 

@@ -15,7 +15,6 @@ mod settings;
 mod store;
 mod teams;
 mod todos;
-mod watching;
 
 pub use opener::PostgresOpener;
 pub use settings::{BadAddress, Surroundings};

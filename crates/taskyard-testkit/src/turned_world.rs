@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taskyard::core::rules::liveness::{LONGEST_SILENCE, ProcessSeen, Sight, Standpoint, judge_process};
 use taskyard::core::{Holder, Moment, ProcessMark, Timestamp};
-use taskyard::leases::World;
+use taskyard::liveness::World;
 use taskyard::store::StoreClock;
 
 /// How many machines there are.

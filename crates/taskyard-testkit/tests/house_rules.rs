@@ -147,12 +147,12 @@ const MAKE_FILES_OF_OTHERS: [(&str, &str); 18] = [
     ("taskyard/src/replacement.rs", "what takes the place of another's file"),
     ("taskyard/src/setup/applying.rs", "the settings of other agents"),
     ("taskyard/src/store/document/held.rs", "a document and its old version"),
-    ("taskyard/src/store/file/failpoint.rs", "the trace of a test"),
-    ("taskyard/src/store/file/files.rs", "task files"),
-    ("taskyard/src/store/file/guarded.rs", "inboxes and team files"),
-    ("taskyard/src/store/file/lock.rs", "the client's locks"),
-    ("taskyard/src/store/file/place.rs", "the directory of a list"),
-    ("taskyard/src/store/file/plan.rs", "the file that locks a list"),
+    ("taskyard/src/failpoint.rs", "the trace of a test"),
+    ("taskyard/src/store/file/reading/files.rs", "task files"),
+    ("taskyard/src/store/locks/guarded.rs", "inboxes and team files"),
+    ("taskyard/src/store/locks/lock.rs", "the client's locks"),
+    ("taskyard/src/store/locks/list_paths.rs", "the directory of a list"),
+    ("taskyard/src/store/file/writing/plan.rs", "the file that locks a list"),
     ("taskyard/src/store/teaching/files.rs", "a teaching folder"),
     ("taskyard/src/teams/files/mailboxes.rs", "the directories of inboxes"),
     ("taskyard/src/teams/files/roster.rs", "the directories of a team and of its list"),
@@ -263,8 +263,7 @@ fn a_public_type_of_another_crate_is_noticed() {
 }
 
 /// Who continues or stops processes: those that started them, and a test that stops its own.
-const MAY_CONTINUE_AND_STOP: [&str; 3] =
-    ["taskyard/src/jobs", "taskyard/src/process", "taskyard/src/store/file/failpoint.rs"];
+const MAY_CONTINUE_AND_STOP: [&str; 3] = ["taskyard/src/jobs", "taskyard/src/process", "taskyard/src/failpoint.rs"];
 
 #[test]
 fn a_process_is_continued_and_stopped_only_by_whoever_started_it() {

@@ -11,7 +11,7 @@ pub(crate) fn wall() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
     #[cfg(feature = "failpoints")]
-    let wall = wall + crate::store::failpoint::wall_shift() * 1_000_000;
+    let wall = wall + crate::failpoint::wall_shift() * 1_000_000;
     wall
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn moment() -> Moment {
 /// Returns a name for this run of the machine; another one means that it was off in between.
 pub(crate) fn boot_id() -> String {
     #[cfg(feature = "failpoints")]
-    if let Some(id) = crate::store::failpoint::boot_id() {
+    if let Some(id) = crate::failpoint::boot_id() {
         return id.to_owned();
     }
     // A process lives in one run of the machine, and every lease is judged by this.

@@ -8,7 +8,7 @@ use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Token
 use crate::WrittenLists;
 use crate::blocking::about_to_block;
 use crate::hooks::{HookTurn, Hooks};
-use crate::leases::{ThisMachine, World};
+use crate::liveness::{ThisMachine, World};
 use crate::notices::Notices;
 use crate::store::{Store, StoreError};
 use crate::teams::Teams;

@@ -9,7 +9,7 @@ use taskyard::core::rules::leasing::LeaseState;
 use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
 
 use super::answers::did;
-use super::claim::{lost, shape};
+use super::lost_claim::{lost, shape};
 use super::several::none_is_like_that;
 use crate::arguments::WhichTasks;
 use crate::context::Context;

@@ -1,6 +1,6 @@
 //! The commands, and which of them change something.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::adopt::Adopt;
 use super::backup::Backup;
@@ -240,7 +240,7 @@ impl Command {
             Self::Serve(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
-            Self::Man(command) => command.run(context, output),
+            Self::Man(command) => command.run(Arguments::command(), context, output),
         }
     }
 }

@@ -7,7 +7,8 @@ use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone, numbered};
 
 use super::answers::{did, way_back};
-use super::several::{exit_of, none_is_like_that, refused_as_json, tell_refused};
+use super::refused_tasks::{exit_of, refused_as_json, tell_refused};
+use super::several::none_is_like_that;
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
 use crate::exit::Exit;

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use taskyard::core::render::{Line, Tone};
 
-use super::{Arguments, grouped};
+use super::grouped;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::exit::Exit;
@@ -46,9 +46,10 @@ pub(crate) enum Format {
 }
 
 impl Man {
-    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    /// Shows or writes pages about a program, given as its parser knows it.
+    pub(crate) fn run(self, program: clap::Command, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(directory) = self.out {
-            write_pages(&directory)?;
+            write_pages(program, &directory)?;
             if output.is_json() {
                 output.document(json!({"directory": directory.display().to_string()}))?;
             } else {
@@ -58,15 +59,15 @@ impl Man {
             return Ok(Exit::Done);
         }
         let page = match self.format {
-            Format::Markdown => reference(),
-            Format::Roff => roff(&page_of(self.command.as_deref())?)?,
+            Format::Markdown => reference(program.clone()),
+            Format::Roff => roff(&page_of(program.clone(), self.command.as_deref())?)?,
         };
         if self.format == Format::Roff && output.is_terminal() && shown_by_man(&page, context.environment()) {
             return Ok(Exit::Done);
         }
         if self.format == Format::Roff && output.is_terminal() {
             // Without `man` the help says the same.
-            let mut command = page_of(self.command.as_deref())?;
+            let mut command = page_of(program, self.command.as_deref())?;
             output.text(&format!("{}\n", trimmed(&command.render_long_help().to_string())))?;
             return Ok(Exit::Done);
         }
@@ -80,8 +81,8 @@ impl Man {
 }
 
 /// Returns what a page is about.
-fn page_of(name: Option<&str>) -> Result<clap::Command, Problem> {
-    let mut all = grouped(Arguments::command());
+fn page_of(program: clap::Command, name: Option<&str>) -> Result<clap::Command, Problem> {
+    let mut all = grouped(program);
     all.build();
     let Some(name) = name else { return Ok(all) };
     let unknown = || {
@@ -113,15 +114,15 @@ fn shown_by_man(page: &str, environment: &Environment) -> bool {
     child.wait().is_ok_and(|status| status.success())
 }
 
-fn write_pages(directory: &Path) -> Result<(), Problem> {
+fn write_pages(program: clap::Command, directory: &Path) -> Result<(), Problem> {
     let failed = |error| Problem::io(&format!("cannot write the manual to `{}`", directory.display()), &error);
     std::fs::create_dir_all(directory).map_err(failed)?;
-    clap_mangen::generate_to(Arguments::command(), directory).map_err(failed)
+    clap_mangen::generate_to(program, directory).map_err(failed)
 }
 
 /// Returns the reference of every command, as Markdown.
-fn reference() -> String {
-    let mut command = grouped(Arguments::command()).term_width(100);
+fn reference(program: clap::Command) -> String {
+    let mut command = grouped(program).term_width(100);
     command.build();
     let mut page = String::from(
         "# The command line\n\nWritten by `taskyard man --format markdown`; a test keeps it true.\n\n## taskyard\n\n",

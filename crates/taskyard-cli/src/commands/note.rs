@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone};
-use taskyard::operations::Told;
+use taskyard::operations::OwnerTold;
 
 use super::answers::did;
 use super::create::description;
@@ -51,13 +51,13 @@ impl Note {
         }
         let yard = context.yard()?;
         let noted = yard.note(&self.id, &text)?.done()?;
-        let sent = |told: &'_ Told| match told {
-            Told::Sent { to } => Some(to.clone()),
-            Told::Failed { .. } => None,
+        let sent = |told: &'_ OwnerTold| match told {
+            OwnerTold::Sent { to } => Some(to.clone()),
+            OwnerTold::Failed { .. } => None,
         };
         let told: Vec<String> = noted.told.iter().filter_map(sent).collect();
         for told in &noted.told {
-            if let Told::Failed { to, why } = told {
+            if let OwnerTold::Failed { to, why } = told {
                 output.warn(&format!("{to} could not be told of it: {why}"))?;
             }
         }

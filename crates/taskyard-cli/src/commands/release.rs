@@ -9,7 +9,8 @@ use taskyard::operations::{Departed, Departure, Possible};
 
 use super::answers::did;
 use super::departure_words::{given_back, unassigned_as_json};
-use super::several::{exit_of, none_is_like_that, refused_as_json, tell_refused};
+use super::refused_tasks::{exit_of, refused_as_json, tell_refused};
+use super::several::none_is_like_that;
 use crate::arguments::{LeaseFlags, WhichTasks, parse_agent};
 use crate::context::Context;
 use crate::exit::Exit;

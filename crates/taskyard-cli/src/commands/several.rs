@@ -1,11 +1,12 @@
 //! What commands do that make a move with one task or with several.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use taskyard::Yard;
 use taskyard::core::render::{Line, Tone};
-use taskyard::operations::{Move, RefusedTask};
+use taskyard::operations::Move;
 
 use super::answers;
+use super::refused_tasks::exit_of;
 use crate::arguments::WhichTasks;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -54,26 +55,4 @@ pub(super) fn none_is_like_that(output: &mut Output) -> Result<Exit, Problem> {
         false => output.say(&Line::new().with(Tone::Dim, "No task is like that."))?,
     }
     Ok(Exit::Done)
-}
-
-/// Tells on stderr of the tasks with which nothing was done.
-pub(super) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Result<(), Problem> {
-    for (id, refusal) in refused {
-        output.warn(&format!("#{id} is left as it is: {refusal}"))?;
-    }
-    Ok(())
-}
-
-/// Returns the tasks with which nothing was done, for programs; none where there are none.
-pub(super) fn refused_as_json(refused: &[RefusedTask]) -> Option<Value> {
-    let shape = |(id, refusal): &RefusedTask| {
-        let problem = Problem::from(refusal.clone());
-        json!({"task": id.as_str(), "error": problem.report().as_json()})
-    };
-    (!refused.is_empty()).then(|| refused.iter().map(shape).collect())
-}
-
-/// Returns how a command ends that did what it could: as the first refusal would have ended it.
-pub(super) fn exit_of(refused: &[RefusedTask]) -> Exit {
-    refused.first().map_or(Exit::Done, |(_, refusal)| Problem::from(refusal.clone()).report().exit)
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::{Elvish, EnvCompleter as _, Powershell};
 use taskyard::process::Cancel;
@@ -12,7 +12,6 @@ use super::candidates::Source;
 use super::command_line::{quoted, take_apart};
 use super::kinds::with_candidates;
 use crate::arguments::Globals;
-use crate::commands::Arguments;
 use crate::environment::Environment;
 use crate::signals;
 
@@ -21,8 +20,8 @@ pub(crate) fn is_asked(environment: &Environment) -> bool {
     environment.complete.is_some()
 }
 
-/// Answers a shell that asks: the words so far stand behind `--`.
-pub(crate) fn answer(typed: &[OsString], environment: &Environment) -> io::Result<()> {
+/// Answers a shell that asks about a program, given as its parser knows it: the words so far stand behind `--`.
+pub(crate) fn answer(program: clap::Command, typed: &[OsString], environment: &Environment) -> io::Result<()> {
     // Whoever looks at a list may hold a lock for a moment.
     signals::end_in_order_when_stopped(Cancel::new());
     let shell = environment.complete.as_deref().unwrap_or_default();
@@ -38,7 +37,7 @@ pub(crate) fn answer(typed: &[OsString], environment: &Environment) -> io::Resul
         return Ok(());
     }
     let source = Source::new(globals(&words), environment.clone());
-    let mut command = with_candidates(Arguments::command(), &source);
+    let mut command = with_candidates(program, &source);
     command.build();
     let here = std::env::current_dir().ok();
     let mut out = Vec::new();

@@ -1,21 +1,11 @@
 //! Databases of ours that a newer Taskyard wrote, for commands that only show what is in files.
 
-use std::cell::{Cell, RefCell};
 use std::io;
 
 use taskyard::sqlite::DatabaseError;
 
 use super::Context;
 use crate::output::Output;
-
-/// What is done about databases that a newer Taskyard wrote.
-#[derive(Debug, Default)]
-pub(super) struct NewerDatabases {
-    /// Whether the command does without them.
-    are_done_without: Cell<bool>,
-    /// What is to be told of those that it did without.
-    met: RefCell<Vec<String>>,
-}
 
 impl Context {
     /// Lets the command, which only shows what is in files, do without databases that a newer Taskyard wrote.

@@ -19,8 +19,9 @@ use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
 
 use super::admission::admission_of;
+use super::caller::Caller;
 use super::hub::Hub;
-use super::identity::{self, Caller};
+use super::identity;
 use super::place::{Bench, Place};
 use super::repeats::{CallKey, Recorder, Turn};
 use super::tool_list;

@@ -18,12 +18,13 @@ use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{Admission, admission_of};
+use super::agents_told::Agents;
 use super::calling::Call;
-use super::hub::{Hub, Leases};
+use super::hub::Hub;
 use super::identity;
 use super::log_level::{LogLevel, with_logging};
-use super::mail::Agents;
 use super::notifying::Answered;
+use super::options::Leases;
 use super::prompts::{self, NoPrompt};
 use super::roots::roots_of;
 use super::telling::ToldClient;

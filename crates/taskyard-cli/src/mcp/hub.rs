@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ErrorData;
 use rmcp::model::Tool;
-use taskyard::core::rules::gate::System;
-use taskyard::core::tools::ToolSet;
 use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::RwLock;
 
-use super::mail::AgentsTold;
+use super::agents_told::AgentsTold;
+use super::jobs_told::JobsTold;
 use super::news::News;
-use super::notifying::Notifying;
+use super::options::Options;
 use super::place::Place;
 use super::repeats::Repeats;
 use super::tool_list;
@@ -22,30 +21,6 @@ use super::workers::{self, Workers};
 use crate::context::Context;
 use crate::open_files::open_files;
 use crate::problem::Problem;
-
-/// What a server offers, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
-    /// Which tools are listed.
-    pub(crate) tools: ToolSet,
-    /// Which of the client's two systems is on.
-    pub(crate) system: System,
-    /// Whether answers carry their structure besides their text.
-    pub(crate) structured: bool,
-    /// What the leases of claims live by.
-    pub(crate) leases: Leases,
-    /// Whether tools may run commands.
-    pub(crate) runs_commands: bool,
-}
-
-/// What the leases of claims live by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leases {
-    /// As long as this process, and a grace: the connection is its standard input and output.
-    Connection,
-    /// For a time, begun anew by every call of the agent.
-    Time,
-}
 
 /// What all connections of one server share.
 #[derive(Debug)]
@@ -65,7 +40,7 @@ pub(crate) struct Hub {
     /// The threads calls are made on.
     pub(super) workers: Workers,
     /// What agents were told of their jobs.
-    pub(super) notifying: Arc<Notifying>,
+    pub(super) jobs_told: Arc<JobsTold>,
     /// The name that was given for whoever acts, by flag or variable.
     pub(super) named_agent: Option<AgentName>,
     /// The name that agents of the client's session have where nobody gave them another, where a variable says so.
@@ -95,7 +70,7 @@ impl Hub {
             news: News::default(),
             repeats: Repeats::default(),
             workers: Workers::new(open_files()),
-            notifying: Arc::default(),
+            jobs_told: Arc::default(),
             named_agent: context.named_agent().and_then(AgentName::new),
             session_agent: context.environment().session_agent.as_deref().and_then(AgentName::new),
             session: context.environment().client_session.clone(),

@@ -1,4 +1,4 @@
-//! Who makes a call.
+//! Finding out who makes a call.
 
 use rmcp::RoleServer;
 use rmcp::model::Extensions;
@@ -8,7 +8,9 @@ use serde_json::Value;
 use taskyard::core::AgentName;
 use taskyard::operations::Resuming;
 
-use super::hub::{Hub, Leases};
+use super::caller::Caller;
+use super::hub::Hub;
+use super::options::Leases;
 
 /// The key under which a call names the agent that makes it, where several share a connection.
 const AGENT: &str = "taskyard/agent";
@@ -16,23 +18,6 @@ const AGENT: &str = "taskyard/agent";
 const CALL_IDS: [&str; 2] = ["claudecode/toolUseId", "taskyard/callId"];
 /// So many characters of a client's name are used.
 const LONGEST_NAME: usize = 40;
-
-/// Who makes a call.
-#[derive(Clone, Debug)]
-pub(super) struct Caller {
-    /// The agent.
-    pub(super) agent: AgentName,
-    /// Whose todo list is meant: in a session of the client whoever was not named is the session itself.
-    pub(super) todos_of: String,
-    /// The id the call carries.
-    pub(super) call: Option<String>,
-    /// The same, where the client gave it and nobody said who calls: its transcripts tell which of its agents has made the call.
-    pub(super) clients_call: Option<String>,
-    /// Whether the agent is named after a session over HTTP, and nobody can call under its name when that has ended.
-    pub(super) is_of_session: bool,
-    /// Which tasks of its own the agent is given again when it asks for the next one.
-    pub(super) resuming: Resuming,
-}
 
 /// Returns who makes a call: the agent it names, the one the server was started for, or one named after the client and its
 /// session.

@@ -4,17 +4,21 @@
 //! makes them and on which list, run beside each other, and their answers go out. No web page is served here.
 
 mod admission;
+mod agents_told;
+mod caller;
 mod calling;
 mod connection;
 mod http;
 mod hub;
 mod identity;
+mod jobs_told;
 mod lines;
 mod log_level;
 mod mail;
 mod messages;
 mod news;
 mod notifying;
+mod options;
 mod place;
 mod prompts;
 mod repeats;
@@ -27,5 +31,6 @@ mod tool_list;
 mod workers;
 
 pub(crate) use http::answering;
-pub(crate) use hub::{Hub, Leases, Options};
+pub(crate) use hub::Hub;
+pub(crate) use options::{Leases, Options};
 pub(crate) use stdio::serve_stdio;

@@ -9,7 +9,7 @@ use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::mail::{Agents, NewMail};
+use super::agents_told::{Agents, NewMail};
 use super::resources::{GRAPH, INBOX, LIST, NOTIFICATIONS, task_uri};
 
 /// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.
@@ -17,7 +17,7 @@ const WAITING: usize = 1_024;
 
 /// Tells connections what changed.
 #[derive(Clone, Debug)]
-pub(super) struct News(broadcast::Sender<Word>);
+pub(super) struct News(broadcast::Sender<NewsItem>);
 
 /// Follows one list for the news, until it is dropped.
 #[derive(Debug, Default)]
@@ -25,11 +25,11 @@ pub(super) struct Following(Mutex<Option<Listening>>);
 
 /// Hears what changed.
 #[derive(Debug)]
-pub(super) struct Hearing(broadcast::Receiver<Word>);
+pub(super) struct Hearing(broadcast::Receiver<NewsItem>);
 
 /// Something that happened.
 #[derive(Clone, Debug)]
-enum Word {
+enum NewsItem {
     /// A commit, ours or another program's.
     Commit(Arc<Event>),
     /// Messages have come for somebody.
@@ -68,13 +68,13 @@ impl News {
     /// Says that messages have come.
     pub(super) fn tell_of_mail(&self, mail: NewMail) {
         // Without connections there is nobody to tell.
-        let _ = self.0.send(Word::Mail(Arc::new(mail)));
+        let _ = self.0.send(NewsItem::Mail(Arc::new(mail)));
     }
 
     /// Says that another list is served now.
     pub(super) fn tell_of_another_list(&self) {
         // Without connections there is nobody to tell.
-        let _ = self.0.send(Word::AnotherList);
+        let _ = self.0.send(NewsItem::AnotherList);
     }
 }
 
@@ -95,8 +95,8 @@ impl Following {
         let sender = news.0.clone();
         // Without connections there is nobody to tell.
         *following = Some(stream.listen(move |happening| match happening {
-            Happening::Commit(event) => drop(sender.send(Word::Commit(Arc::new(event)))),
-            Happening::JobEnded(_) => drop(sender.send(Word::Notice)),
+            Happening::Commit(event) => drop(sender.send(NewsItem::Commit(Arc::new(event)))),
+            Happening::JobEnded(_) => drop(sender.send(NewsItem::Notice)),
             _ => {}
         })?);
         Ok(())
@@ -108,14 +108,14 @@ impl Hearing {
     pub(super) async fn changes(&mut self) -> Option<Changes> {
         let mut changes = Changes::default();
         match self.0.recv().await {
-            Ok(word) => changes.add(&word),
-            Err(RecvError::Lagged(_)) => changes.add(&Word::AnotherList),
+            Ok(item) => changes.add(&item),
+            Err(RecvError::Lagged(_)) => changes.add(&NewsItem::AnotherList),
             Err(RecvError::Closed) => return None,
         }
         loop {
             match self.0.try_recv() {
-                Ok(word) => changes.add(&word),
-                Err(TryRecvError::Lagged(_)) => changes.add(&Word::AnotherList),
+                Ok(item) => changes.add(&item),
+                Err(TryRecvError::Lagged(_)) => changes.add(&NewsItem::AnotherList),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(changes),
             }
         }
@@ -123,15 +123,15 @@ impl Hearing {
 }
 
 impl Changes {
-    fn add(&mut self, word: &Word) {
-        match word {
-            Word::AnotherList => {
+    fn add(&mut self, item: &NewsItem) {
+        match item {
+            NewsItem::AnotherList => {
                 self.resources_came_or_went = true;
                 self.is_everything = true;
             }
-            Word::Mail(mail) => self.mail.push(Arc::clone(mail)),
-            Word::Notice => self.notifications = true,
-            Word::Commit(event) => {
+            NewsItem::Mail(mail) => self.mail.push(Arc::clone(mail)),
+            NewsItem::Notice => self.notifications = true,
+            NewsItem::Commit(event) => {
                 for entry in &event.entries {
                     self.resources_came_or_went |= entry.before.is_none() || entry.after.is_none();
                     self.tasks.insert(entry.task.clone());

@@ -24,10 +24,11 @@ use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
 use taskyard::{Error, Yard};
 
-use super::hub::{Leases, Options};
-use super::identity::Caller;
-use super::mail::{AgentsTold, FollowingInboxes};
+use super::agents_told::AgentsTold;
+use super::caller::Caller;
+use super::mail::FollowingInboxes;
 use super::news::{Following, News};
+use super::options::{Leases, Options};
 use super::workers::WorkerSeat;
 use crate::context::Context;
 use crate::places;

@@ -8,8 +8,8 @@ use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::Peer;
 use tokio_util::sync::CancellationToken;
 
+use super::agents_told::Agents;
 use super::log_level::LogLevel;
-use super::mail::Agents;
 use super::news::{Changes, Hearing};
 use super::resources;
 

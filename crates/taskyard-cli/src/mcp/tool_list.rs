@@ -8,7 +8,7 @@ use taskyard::core::Rules;
 use taskyard::core::tools::catalogue::Surface;
 use taskyard::core::tools::{self, Answer, catalogue};
 
-use super::hub::Options;
+use super::options::Options;
 
 /// Returns the tools a server offers.
 pub(super) fn offered(options: Options, rules: Rules) -> Vec<Tool> {

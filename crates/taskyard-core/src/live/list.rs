@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::rank::Rank;
 use super::record::{Facts, Key, Record, Slot};
 use crate::dialect::native::Unreadable;
 use crate::{Event, Image, Rules, Status, Task, TaskId, Timestamp};
@@ -18,7 +19,7 @@ pub struct LiveList {
     length: usize,
     counts: [usize; 3],
     /// What can start, best first.
-    pub(super) ready: BTreeSet<super::readiness::Rank>,
+    pub(super) ready: BTreeSet<Rank>,
     /// The moments at which tasks are judged otherwise than before.
     pub(super) moments: BTreeSet<(Timestamp, Slot)>,
     /// The moment at which it was last judged.

@@ -7,6 +7,7 @@
 mod chains;
 mod claiming;
 mod list;
+mod rank;
 mod readiness;
 mod record;
 

@@ -1,27 +1,12 @@
 //! What can start, best first, kept up to date.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::Bound;
 
 use super::list::LiveList;
+use super::rank::Rank;
 use super::record::{Facts, Key, Slot};
-use crate::{Priority, Status, Task, TaskId, Timestamp};
-
-/// Where a task stands among those that can start: by priority, what is overdue first, then by the longest chain behind it, then by number.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    priority: Reverse<Priority>,
-    is_overdue: Reverse<bool>,
-    chain: Reverse<u32>,
-    key: Key,
-}
-
-impl Rank {
-    fn of((priority, is_overdue, chain): (Priority, bool, u32), key: Key) -> Self {
-        Self { priority: Reverse(priority), is_overdue: Reverse(is_overdue), chain: Reverse(chain), key }
-    }
-}
+use crate::{Status, Task, TaskId, Timestamp};
 
 /// A task that can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +214,8 @@ mod tests {
 
     use super::super::LiveList;
     use crate::dialect::native;
-    use crate::rules::listing::{OpenTasks, count};
+    use crate::rules::listing::count;
+    use crate::rules::open_tasks::OpenTasks;
     use crate::rules::readiness::rank;
     use crate::{Rules, Status, Task, TaskId, Timestamp};
 

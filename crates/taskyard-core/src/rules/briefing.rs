@@ -1,6 +1,7 @@
 //! What somebody who begins to work needs to know of a list.
 
-use super::listing::{OpenTasks, count, is_blocked};
+use super::listing::{count, is_blocked};
+use super::open_tasks::OpenTasks;
 use super::readiness::{Ranked, rank};
 use super::vanishing::Gone;
 use crate::{Rules, Status, Task, Timestamp};

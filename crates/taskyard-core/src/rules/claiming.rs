@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::agents::is_same_agent;
 use super::assignment::may_take;
-use super::listing::OpenTasks;
+use super::open_tasks::OpenTasks;
 use super::ordering::NumberOrder;
 use super::parts::held_up_through;
 use super::readiness::{Ranked, rank};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::dependencies::Edge;
-use super::restoring::{Absence, Removed};
+use super::removed::{Absence, Removed};
 use crate::{Entry, Op, Revision, TaskId};
 
 /// The edges that other tasks lost because these were not there. The tasks themselves may never have known of them: another program may

@@ -85,7 +85,7 @@ mod tests {
 
     use super::{LivingRecord, Verdict, judge_job, reopens};
     use crate::job_samples::ended;
-    use crate::rules::leasing::CLOCK_MARGIN;
+    use crate::rules::expiry::CLOCK_MARGIN;
     use crate::rules::liveness::{Liveness, ProcessSeen};
     use crate::{Job, JobEnding, Moment, ProcessMark, Status, Task, Timestamp};
 

@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use super::agents::is_same_agent;
+use super::expiry::is_past;
 use super::liveness::{ProcessSeen, Standing, WithoutSigns, judge_holder};
 use super::refusal::Refusal;
 use crate::{AgentName, Lease, Moment, ProcessMark, Proof, Rules, Status, Task, TaskId, Timestamp, Token};
 
 /// How long a lease lives where nothing else is said.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(3600);
-
-/// How much longer a lease counts as alive when only the wall clock can tell: clocks of two machines, or of one machine before
-/// and after it was off, agree only so far.
-pub const CLOCK_MARGIN: Duration = Duration::from_secs(30);
 
 /// What a lease is at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,14 +70,6 @@ pub fn by_the_wall_clock(wall: Timestamp) -> Moment {
     Moment { wall, boot: String::new(), since_boot: 0 }
 }
 
-/// Tells whether a moment lies behind us.
-pub fn is_past(moment: &Moment, now: &Moment) -> bool {
-    if moment.boot == now.boot {
-        return now.since_boot >= moment.since_boot;
-    }
-    now.wall >= moment.after(CLOCK_MARGIN).wall
-}
-
 /// Tells whether a lease still belongs to its task: the task is open, and its file names the holder. Another program may have
 /// completed it or given it to somebody else; its word counts.
 pub fn holds(lease: &Lease, task: &Task) -> bool {
@@ -135,7 +124,8 @@ pub fn renewed(lease: &Lease, now: &Moment) -> Option<Lease> {
 mod tests {
     use std::time::Duration;
 
-    use super::{CLOCK_MARGIN, DEFAULT_LEASE, LeaseState, holds, judge_lease, judge_write, renewed, stale};
+    use super::super::expiry::CLOCK_MARGIN;
+    use super::{DEFAULT_LEASE, LeaseState, holds, judge_lease, judge_write, renewed, stale};
     use crate::rules::liveness::{Liveness, ProcessSeen};
     use crate::rules::refusal::Refusal;
     use crate::{

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::leasing::is_past;
+use super::expiry::is_past;
 use crate::process_mark::is_known_boot;
 use crate::{Holder, Moment, ProcessMark};
 
@@ -137,7 +137,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Liveness, ProcessSeen, Sight, Standing, Standpoint, WithoutSigns, judge_holder, judge_process};
-    use crate::rules::leasing::CLOCK_MARGIN;
+    use crate::rules::expiry::CLOCK_MARGIN;
     use crate::{Holder, Moment, ProcessMark, Timestamp, UNKNOWN_BOOT};
 
     const MINUTE: Duration = Duration::from_secs(60);

@@ -245,7 +245,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Named, blockers_above, held_up_through};
-    use crate::rules::listing::OpenTasks;
+    use crate::rules::open_tasks::OpenTasks;
     use crate::rules::samples::{id, task};
     use crate::{ClientVersion, Rules, Status, Task, TaskId};
 

@@ -1,6 +1,6 @@
 //! Whether a task is there, entry by entry of its journal, and where it is not, why.
 
-use super::restoring::Absence;
+use super::removed::Absence;
 use crate::{Entry, Op, Revision};
 
 /// What one entry says of whether a task is there.

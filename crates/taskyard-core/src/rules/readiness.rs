@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::chains::Chains;
-use super::listing::OpenTasks;
+use super::open_tasks::OpenTasks;
 use super::ordering::NumberOrder;
 use crate::{Priority, Rules, Task, TaskId, Timestamp};
 

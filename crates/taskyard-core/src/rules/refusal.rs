@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::hooking::HookEvent;
-use super::restoring::Absence;
+use super::removed::Absence;
 use crate::dialect::native::Unreadable;
 use crate::{AgentName, Revision, TaskId, Timestamp, Token};
 

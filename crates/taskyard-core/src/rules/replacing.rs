@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::restoring::{Absence, Removed};
+use super::removed::{Absence, Removed};
 use crate::dialect::macf::{self, Block, Subject};
 use crate::{Entry, Image, Op, Revision, Status, Task, TaskId};
 
@@ -152,7 +152,8 @@ mod tests {
 
     use super::{is_another_task, under_number};
     use crate::dialect::native;
-    use crate::rules::restoring::{Removed, removed};
+    use crate::rules::removed::Removed;
+    use crate::rules::restoring::removed;
     use crate::{AgentName, Entry, Op, Remark, Revision, Rules, Status, Task, TaskId, Timestamp};
 
     fn task(subject: &str, description: &str) -> Task {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::restoring::{Absence, Removed};
+use super::removed::{Absence, Removed};
 use crate::{Task, TaskId};
 
 /// What becomes of the copy of one task.
@@ -57,7 +57,8 @@ impl<'a> NumbersNow<'a> {
 #[cfg(test)]
 mod tests {
     use super::{CopyFate, NumbersNow};
-    use crate::rules::restoring::{Absence, removed};
+    use crate::rules::removed::Absence;
+    use crate::rules::restoring::removed;
     use crate::{AgentName, Entry, Image, Op, Remark, Revision, Task, TaskId, Timestamp};
 
     fn task(id: &str, subject: &str) -> Task {

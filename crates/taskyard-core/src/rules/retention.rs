@@ -2,7 +2,7 @@
 //! that is not there its last state for as long as that is promised.
 
 use super::presence::{Step, absences};
-use super::restoring::Absence;
+use super::removed::Absence;
 use crate::{Revision, Timestamp};
 
 /// One entry about a task.

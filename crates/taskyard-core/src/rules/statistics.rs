@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::chains::Chains;
-use super::listing::{OpenTasks, count, is_blocked};
+use super::listing::{count, is_blocked};
+use super::open_tasks::OpenTasks;
 use super::vanishing::Gone;
 use crate::{Priority, Revision, Rules, Task, TaskId, Timestamp};
 

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::listing::{OpenTasks, count};
+use super::listing::count;
+use super::open_tasks::OpenTasks;
 use crate::{Rules, Status, Task};
 
 /// A list in a few numbers, and what is being done in it.

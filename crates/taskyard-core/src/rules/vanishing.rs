@@ -1,6 +1,6 @@
 //! Whether a list without tasks is new, or has lost what was in it.
 
-use super::restoring::Removed;
+use super::removed::Removed;
 use crate::Timestamp;
 
 /// What is gone from a list of which no task file is left, though nobody deleted it on purpose. Internal tasks are not counted.

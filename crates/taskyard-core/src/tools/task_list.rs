@@ -7,7 +7,8 @@ use super::schema::{Object, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::{gone_shape, loss_in_words, numbered};
 use crate::rules::gate::System;
-use crate::rules::listing::{ClientLine, OpenTasks, as_the_client_lists};
+use crate::rules::listing::{ClientLine, as_the_client_lists};
+use crate::rules::open_tasks::OpenTasks;
 use crate::rules::vanishing::Gone;
 use crate::{ListId, Rules, Status, Task, TaskId};
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use taskyard::store::{Occupant, StoreError};
 use tokio_postgres::error::SqlState;
 
+use super::limits::LOCK_WAIT;
+
 /// Why something could not be asked of the server, or could not be done there.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -72,7 +74,7 @@ impl Failure {
                 StoreError::Unavailable { store: format!("`{store}`"), source: Box::new(self.said) }
             }
             FailureKind::Locked => {
-                StoreError::Busy { by: Occupant::Elsewhere { who: "another client".into() }, waited: super::LOCK_WAIT }
+                StoreError::Busy { by: Occupant::Elsewhere { who: "another client".into() }, waited: LOCK_WAIT }
             }
             FailureKind::Clash | FailureKind::Missing | FailureKind::Wrong => {
                 StoreError::Failed { doing: format!("{doing} at `{store}`"), source: Box::new(self.said) }

@@ -1,26 +1,16 @@
 //! Connections: making them, keeping them, and what to do when they break.
 
 mod failure;
+mod limits;
 mod pool;
 mod reaching;
 mod session;
 mod statement;
 mod tls;
 
-use std::time::Duration;
-
 pub(crate) use failure::{Failure, FailureKind};
+pub(crate) use limits::{ANSWER_TIME, IDLE_TIME, LOCK_WAIT, STATEMENT_TIME};
 pub(crate) use pool::{Held, Pool};
 pub(crate) use reaching::reach;
 pub(crate) use session::Session;
 pub(crate) use statement::Statement;
-
-/// How long a writer waits for those before it.
-pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(30);
-/// How long one statement may take on the server.
-pub(crate) const STATEMENT_TIME: Duration = Duration::from_secs(60);
-/// How long a transaction may be open without a word before the server ends it: whoever is suspended or cut off keeps others waiting no
-/// longer than they wait.
-pub(crate) const IDLE_TIME: Duration = Duration::from_secs(25);
-/// How long we wait for an answer: longer than the server takes to give up.
-pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(65);

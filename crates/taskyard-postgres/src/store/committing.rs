@@ -1,5 +1,6 @@
 //! Writing a commit down, whole, in one round trip.
 
+use crate::database::NotAsked;
 use std::sync::Arc;
 
 use taskyard::core::{Event, Image, Revision, Status, Task, TaskId};
@@ -11,8 +12,8 @@ use super::changes;
 use super::images::ImageColumns;
 use super::known_list::KnownList;
 use super::lease_rows;
-use super::turn::Turn;
-use super::writer::{PostgresWriter, has_happened};
+use super::turn::WritersTurn;
+use super::writer::{PostgresWriter, Waiting, lock};
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Statement};
 use crate::database::Database;
 
@@ -28,7 +29,7 @@ pub(super) struct Committing {
     journaled: f64,
     counted: [i64; Status::ALL.len()],
     /// Given back when all is done.
-    _turn: Turn,
+    _turn: WritersTurn,
 }
 
 /// Makes everything staged happen, on all lists or on none.
@@ -188,4 +189,23 @@ fn counted(base: &ListState, commit: &Commit) -> [i64; Status::ALL.len()] {
         count(entry.after.as_ref().and_then(read).as_ref(), 1);
     }
     counted
+}
+
+/// Asks again for a commit whose answer was lost: whoever has the lists locked knows that nothing is under way any more.
+fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, NotAsked> {
+    let found = database.begin(|| {
+        let mut all = Vec::new();
+        for part in committing {
+            all.push(lock(database, part.list.list.directory(), Waiting::Wait));
+        }
+        for part in committing {
+            let attempt = part.commit.entries.first().and_then(|entry| entry.attempt);
+            let sql = "SELECT 1 FROM @.changes WHERE list = $1 AND attempt = $2";
+            all.push(database.statement(sql).number(part.id).some_text(attempt.map(|attempt| attempt.to_string())));
+        }
+        all
+    });
+    let (mut held, rows) = found?;
+    database.roll_back(&mut held);
+    Ok(rows[committing.len()..].iter().any(|rows| !rows.is_empty()))
 }

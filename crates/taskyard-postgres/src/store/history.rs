@@ -1,13 +1,21 @@
 //! Asking the journal.
 
-use taskyard::core::{Entry, Op, TaskId, Timestamp};
+use taskyard::core::{Entry, ListId, Op, TaskId, Timestamp};
 use taskyard::store::kit::key_of;
-use taskyard::store::{HistoryQuery, LastEntry};
+use taskyard::store::{HistoryQuery, LastEntry, StoreError};
 use tokio_postgres::Row;
 
 use super::changes::{COLUMNS, entry, revision};
 use crate::connecting::{Failure, FailureKind, Statement};
 use crate::database::Database;
+
+/// Returns a part of the journal.
+pub(crate) fn history_of(database: &Database, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+    let doing = "read the journal";
+    let rows = database.read(doing, || vec![question(database, list.directory(), query)])?;
+    let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
+    entries(&rows).map_err(|failure| failure.into_store_error(database.shown(), doing))
+}
 
 /// Returns what asks for a part of the journal, oldest entry first.
 pub(super) fn question(database: &Database, directory: &str, query: &HistoryQuery) -> Statement {

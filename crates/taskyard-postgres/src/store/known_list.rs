@@ -11,7 +11,7 @@ use taskyard::core::{AttemptId, ListId, Rules, TaskId, Timestamp};
 use taskyard::store::LiveView;
 use taskyard::store::kit::{Home, ListState};
 
-use super::turn::Queue;
+use super::writers_queue::WritersQueue;
 
 /// A server that many lists are asked of forgets those that nobody has open when it knows so many.
 const MOST: usize = 256;
@@ -21,7 +21,7 @@ const MOST: usize = 256;
 pub(super) struct KnownList {
     pub(super) list: ListId,
     /// Those of this process who want to write to it.
-    pub(super) queue: Queue,
+    pub(super) queue: WritersQueue,
     known: Mutex<Known>,
     /// When somebody last asked for it.
     asked: Mutex<Instant>,
@@ -68,7 +68,7 @@ impl KnownList {
     fn new(list: ListId, shown: &str) -> Self {
         let home = Home::Images(PathBuf::from(shown).join(list.directory()));
         let known = Mutex::new(Known::nothing(home));
-        Self { list, queue: Queue::default(), known, asked: Mutex::new(Instant::now()) }
+        Self { list, queue: WritersQueue::default(), known, asked: Mutex::new(Instant::now()) }
     }
 
     /// Locks what is known. Nothing is asked of the database meanwhile.

@@ -11,9 +11,11 @@ mod postgres_store;
 mod reading;
 mod thinning;
 mod turn;
+mod watching;
 mod writer;
+mod writer_contract;
+mod writers_queue;
 
 pub(crate) use changes::storable;
 pub(crate) use lease_rows::{holder_from_json, holder_to_json};
 pub use postgres_store::PostgresStore;
-pub(crate) use postgres_store::history_of;

@@ -19,11 +19,11 @@ use super::known_list::{KnownList, KnownLists};
 use super::lease_rows;
 use super::reading::{PostgresSnapshot, read};
 use super::thinning::thin_out;
+use super::watching::{PostgresListWatch, PostgresNamesWatch};
 use super::writer::{Opened, Transaction, Waiting, open};
 use crate::connecting::{Failure, FailureKind};
 use crate::database::Database;
 use crate::settings::{BadAddress, Settings, Surroundings};
-use crate::watching::{PostgresListWatch, PostgresNamesWatch};
 
 /// How long a list stays in memory that nobody asks for.
 const KEEPS: Duration = Duration::from_secs(300);
@@ -147,7 +147,7 @@ impl Store for PostgresStore {
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        history_of(&self.database, list, query)
+        history::history_of(&self.database, list, query)
     }
 
     fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
@@ -190,14 +190,6 @@ impl SharedCare for PostgresStore {
     fn thin_out(&self, terms: &ThinOut) -> Result<ThinnedOut, StoreError> {
         thin_out(&self.database, terms)
     }
-}
-
-/// Returns a part of the journal.
-pub(crate) fn history_of(database: &Database, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-    let doing = "read the journal";
-    let rows = database.read(doing, || vec![history::question(database, list.directory(), query)])?;
-    let rows = rows.map(|mut rows| rows.remove(0)).unwrap_or_default();
-    history::entries(&rows).map_err(|failure| failure.into_store_error(database.shown(), doing))
 }
 
 fn info(row: &Row) -> Result<ListInfo, Failure> {

@@ -1,22 +1,15 @@
 //! The turn among the writers of one process: a list has one connection that waits for it, however many threads want to write.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::known_list::KnownList;
 
-/// Those who want to write to a list.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    is_taken: Mutex<bool>,
-    free: Condvar,
-}
-
 /// The right to ask the database for the list, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn(Arc<KnownList>);
+pub(super) struct WritersTurn(Arc<KnownList>);
 
-impl Turn {
+impl WritersTurn {
     /// Waits until no other thread of this process writes to the list; none where that takes too long.
     pub(super) fn wait(list: &Arc<KnownList>, longest: Duration) -> Option<Self> {
         let started = Instant::now();
@@ -36,7 +29,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WritersTurn {
     fn drop(&mut self) {
         *self.0.queue.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.0.queue.free.notify_one();

@@ -2,16 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use taskyard::core::{Event, ListId, Moment, Rules};
-use taskyard::store::kit::{ListState, Staging, Writer};
-use taskyard::store::{LiveView, Occupant, Signature, StoreError};
+use taskyard::core::{ListId, Rules};
+use taskyard::store::kit::ListState;
+use taskyard::store::{Occupant, StoreError};
 use tokio_postgres::Row;
 
 use super::catching_up::{Asked, STANDING, questions, take_in};
-use super::committing::{Committing, commit};
 use super::known_list::{Found, KnownList};
 use super::reading::read;
-use super::turn::Turn;
+use super::turn::WritersTurn;
 use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Held, LOCK_WAIT, Statement};
 use crate::database::{Database, NotAsked};
 
@@ -55,12 +54,12 @@ pub(super) struct PostgresWriter {
     pub(super) database: Arc<Database>,
     pub(super) transaction: Arc<Transaction>,
     /// Given back after the transaction has ended.
-    pub(super) turn: Turn,
+    pub(super) turn: WritersTurn,
     /// The list's number.
     pub(super) id: i64,
     /// The count of lease changes that it has seen.
     pub(super) lease_version: i64,
-    rules: Rules,
+    pub(super) rules: Rules,
 }
 
 /// A writer, and the list as it found it.
@@ -85,7 +84,7 @@ pub(super) fn open(
     rules: Rules,
 ) -> Result<Option<Opened>, StoreError> {
     let longest = if waiting == Waiting::Wait { LOCK_WAIT } else { std::time::Duration::ZERO };
-    let Some(turn) = Turn::wait(list, longest) else {
+    let Some(turn) = WritersTurn::wait(list, longest) else {
         return match waiting {
             Waiting::DoNotWait => Ok(None),
             Waiting::Wait => {
@@ -157,7 +156,7 @@ fn open_once(
 }
 
 /// Returns what locks the row of a list and says how the list stands.
-fn lock(database: &Database, directory: &str, waiting: Waiting) -> Statement {
+pub(super) fn lock(database: &Database, directory: &str, waiting: Waiting) -> Statement {
     let how = if waiting == Waiting::Wait { "" } else { "NOWAIT" };
     database.statement(&format!("SELECT {STANDING} FROM @.lists WHERE directory = $1 FOR UPDATE {how}")).text(directory)
 }
@@ -180,47 +179,4 @@ impl PostgresWriter {
     pub(super) fn list(&self) -> &Arc<KnownList> {
         self.turn.list()
     }
-}
-
-impl Writer for PostgresWriter {
-    fn now(&self) -> Result<Moment, StoreError> {
-        Ok(self.database.clock.now_in_transaction())
-    }
-
-    fn live(&self, base: &ListState) -> Option<LiveView<'_>> {
-        // While the row is locked nobody moves the list on; somebody who reads it may find another in its place.
-        let now = self.database.clock.now_in_transaction().wall;
-        Some(self.list().live(self.rules, now)).filter(|live| live.revision() == base.revision)
-    }
-
-    fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
-        commit([(self, staging)], signature).map(|[event]| event)
-    }
-
-    fn commit_both(
-        from: (Self, Staging),
-        into: (Self, Staging),
-        signature: &Signature,
-    ) -> Result<[Option<Event>; 2], StoreError> {
-        commit([from, into], signature)
-    }
-}
-
-/// Asks again for a commit whose answer was lost: whoever has the lists locked knows that nothing is under way any more.
-pub(super) fn has_happened(database: &Database, committing: &[Committing]) -> Result<bool, NotAsked> {
-    let found = database.begin(|| {
-        let mut all = Vec::new();
-        for part in committing {
-            all.push(lock(database, part.list.list.directory(), Waiting::Wait));
-        }
-        for part in committing {
-            let attempt = part.commit.entries.first().and_then(|entry| entry.attempt);
-            let sql = "SELECT 1 FROM @.changes WHERE list = $1 AND attempt = $2";
-            all.push(database.statement(sql).number(part.id).some_text(attempt.map(|attempt| attempt.to_string())));
-        }
-        all
-    });
-    let (mut held, rows) = found?;
-    database.roll_back(&mut held);
-    Ok(rows[committing.len()..].iter().any(|rows| !rows.is_empty()))
 }

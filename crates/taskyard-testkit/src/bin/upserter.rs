@@ -11,9 +11,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use taskyard::Store;
 use taskyard::core::{ListId, Rules, Task, TaskId};
-use taskyard::store::{
-    DocumentOptions, DocumentPlace, TeachingOptions, TeachingPlace, failpoint, open_documents, open_teaching,
-};
+use taskyard::failpoint;
+use taskyard::store::{DocumentOptions, DocumentPlace, TeachingOptions, TeachingPlace, open_documents, open_teaching};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use taskyard::core::rules::leasing::{CLOCK_MARGIN, DEFAULT_LEASE, LeaseState};
+use taskyard::core::rules::expiry::CLOCK_MARGIN;
+use taskyard::core::rules::leasing::{DEFAULT_LEASE, LeaseState};
 use taskyard::core::rules::liveness::LONGEST_SILENCE;
 use taskyard::core::{Holder, Lease};
 

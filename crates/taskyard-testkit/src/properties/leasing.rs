@@ -9,7 +9,7 @@ use taskyard::Yard;
 use taskyard::core::rules::agents::is_same_agent;
 use taskyard::core::rules::leasing::{LeaseState, holds};
 use taskyard::core::{AgentName, Entry, Lease, ListId, Op, Revision, Rules, Status, Task, TaskId, Token};
-use taskyard::leases::World;
+use taskyard::liveness::World;
 use taskyard::store::HistoryQuery;
 use taskyard::store::StoreClock;
 

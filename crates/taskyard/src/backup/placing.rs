@@ -12,7 +12,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::manifest::mode_of;
 use super::{BackupError, BackupSource};
-use crate::store::failpoint::reach;
+use crate::failpoint::reach;
 
 /// What the names begin with under which files are made ready. Neither the client nor we take them for lists, tasks or teams.
 const STAGING: &str = ".taskyard-restoring-";

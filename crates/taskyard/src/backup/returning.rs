@@ -10,12 +10,12 @@ use super::merging::{Copies, copies_of};
 use super::placing::{Files, has_something, tidy};
 use super::{BackedUpList, BackupError, BackupSource, Dialect};
 use crate::Yard;
+use crate::failpoint::reach;
 use crate::machine::Machine;
 use crate::opening::{Address, Places};
 use crate::operations::{CopiesRestored, CopiesWanted, Outcome};
 use crate::private::make_directory;
 use crate::sqlite::Alone;
-use crate::store::failpoint::reach;
 use crate::store::{FileCare, FileLayout};
 use crate::teams::{MovedTeam, take_team_memory};
 

@@ -12,8 +12,8 @@ use super::manifest::{self, Manifest};
 use super::sums::{self, Sums, sum_of, sum_of_all};
 use super::{BackupError, BackupSource};
 use crate::clock;
+use crate::failpoint::reach;
 use crate::private::{create_new, make_directory};
-use crate::store::failpoint::reach;
 
 /// What ends the name of the place in which a backup is made ready.
 const PARTIAL: &str = ".taskyard-partial";

@@ -1,48 +1,19 @@
 //! Several agents on one connection, under a name that nobody gave: the client's agent and its subagents. Which of them calls is told by
 //! the client's transcripts, so that what a subagent claims is its own.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use taskyard_core::AgentName;
 use taskyard_core::rules::agents::subagent_name;
 use taskyard_core::rules::refusal::Refusal;
 
 use super::Toolbox;
+use super::shared_call::{SharedCall, SharedConnection};
 use super::toolbox::NoAnswer;
-use super::transcripts::{CalledBy, Transcripts};
+use super::transcripts::CalledBy;
 use crate::liveness::own_mark;
 use crate::operations::{Claim, Resuming};
 use crate::process::wait_aside;
-
-/// What the agents of one connection share.
-#[derive(Debug)]
-pub struct SharedConnection {
-    transcripts: Transcripts,
-    /// The names that subagents gave themselves.
-    names: Mutex<HashMap<AgentName, AgentName>>,
-}
-
-/// One call over a connection that several agents share.
-#[derive(Clone, Debug)]
-pub(super) struct SharedCall {
-    connection: Arc<SharedConnection>,
-    /// The id that the client gave the call.
-    id: String,
-}
-
-impl SharedConnection {
-    /// Returns a connection whose agents are told apart by these transcripts.
-    pub fn new(transcripts: Transcripts) -> Self {
-        Self { transcripts, names: Mutex::default() }
-    }
-
-    /// Returns the name a subagent acts under: the one it gave itself, else its own.
-    fn name_of(&self, subagent: &AgentName) -> AgentName {
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.get(subagent).unwrap_or(subagent).clone()
-    }
-}
 
 impl Toolbox {
     /// Has calls made by whichever of the agents on a connection has made the call with this id.

@@ -7,7 +7,7 @@ use taskyard_core::rules::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
 use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
 
-use super::shared_connection::SharedCall;
+use super::shared_call::SharedCall;
 use super::{ClaimedFor, JobDesk, LastListing};
 use crate::operations::{Claim, Filter};
 use crate::teams::TeamError;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use taskyard_core::dialect::transcript::{makes_call, names_given};
 
-use crate::operations::slug;
+use crate::project_slug::slug;
 use crate::regular_file::{self, NotRead};
 
 /// How long a call is looked for. A client on a busy machine was seen to take a quarter of a second.

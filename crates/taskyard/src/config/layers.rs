@@ -1,13 +1,13 @@
 //! The configuration in force: the user's file, and over it the project's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
-use super::{ConfigError, ConfigNotice, Ownership, Project, RuleWord, Settings, ownership, reading};
+use super::{ConfigError, ConfigNotice, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading};
 use crate::jobs::JobSettings;
 use crate::opening::WrittenAddress;
 
@@ -18,30 +18,6 @@ const FILE_NAME: &str = "taskyard.toml";
 const KEEP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How large the journal of a list may get where nothing is said.
 const MAX_SIZE: u64 = 256 << 20;
-
-/// Whose file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The user's own.
-    User,
-    /// One that came with a directory; what it wants run needs the user's trust.
-    Project,
-}
-
-/// One file that was read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Layer {
-    /// The file.
-    pub path: PathBuf,
-    /// Whose it is.
-    pub origin: Origin,
-    /// What it says.
-    pub settings: Settings,
-    /// The keys in it that mean nothing to us.
-    pub unknown: Vec<String>,
-    /// The keys in it that count only where its directory is trusted.
-    pub needs_trust: Vec<&'static str>,
-}
 
 /// Every file that was read, the weakest first.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,6 +5,7 @@
 //! whether that file is trusted.
 
 mod error;
+mod layer;
 mod layers;
 mod notice;
 mod ownership;
@@ -14,7 +15,8 @@ mod reading;
 mod settings;
 
 pub use error::ConfigError;
-pub use layers::{Config, Layer, Origin};
+pub use layer::{Layer, Origin};
+pub use layers::Config;
 pub use notice::ConfigNotice;
 pub(crate) use ownership::{Ownership, ownership};
 pub use project::Project;

@@ -12,6 +12,7 @@ mod notice;
 mod running;
 mod settings_file;
 mod setup;
+mod taking_turns;
 
 pub use asking::Hooks;
 pub(crate) use asking::{Found, Told, line};

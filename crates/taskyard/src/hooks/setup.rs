@@ -7,7 +7,7 @@ use taskyard_core::Rules;
 use taskyard_core::dialect::hook_input::{Common, Teammate};
 
 use crate::config::Config;
-use crate::operations::slug;
+use crate::project_slug::slug;
 
 /// Where hooks are found, and what they are told of the place they run in.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ mod output_layout;
 mod output_map;
 mod output_reader;
 mod output_writer;
+mod own_supervisors;
 mod place;
 mod processes;
 mod quota;

@@ -7,9 +7,6 @@ use super::record::Record;
 use super::{JobError, Jobs};
 use crate::machine::{JobRows, Machine};
 
-/// How much room is set aside for a job that begins.
-const FIRST_ROOM: u64 = 1 << 20;
-
 /// Returns how large the output of another job may become, after the oldest that ended have made room for it where that was
 /// needed.
 pub(super) fn grant(jobs: &Jobs, machine: &mut Machine, wanted: Option<u64>) -> Result<u64, JobError> {
@@ -20,11 +17,6 @@ pub(super) fn grant(jobs: &Jobs, machine: &mut Machine, wanted: Option<u64>) -> 
         return Err(JobError::NoRoom { used: settings.quota.saturating_sub(left), quota: settings.quota });
     }
     Ok(wanted.min(left))
-}
-
-/// Returns the room that is set aside for a job that begins.
-pub(super) fn first_room(max_output: u64) -> u64 {
-    FIRST_ROOM.min(max_output)
 }
 
 /// Sets aside as much again as a job has filled, as far as there is room; returns how large its output may become.

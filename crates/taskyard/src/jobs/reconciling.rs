@@ -4,8 +4,8 @@ use taskyard_core::rules::job_fate::{Verdict, judge_job};
 use taskyard_core::rules::liveness::Liveness;
 use taskyard_core::{Farewell, Job, JobEnding, JobFate, JobUsage};
 
+use super::own_supervisors::take_notice_of_ends;
 use super::record::Record;
-use super::starting::take_notice_of_ends;
 use super::{JobError, Jobs, leftovers, output_map};
 use crate::clock;
 use crate::liveness::Signs;

@@ -17,6 +17,9 @@ use super::JobError;
 use crate::liveness::own_mark;
 use crate::machine::JobRow;
 
+/// How much room is set aside for a job that begins.
+const FIRST_ROOM: u64 = 1 << 20;
+
 /// Everything that is kept of a job: what others may know of it, and what we need to find and end it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Record {
@@ -43,7 +46,7 @@ pub(super) struct Record {
 impl Record {
     /// Returns the first record of a job.
     pub(super) fn new(job: Job, token: String, starter: ProcessMark, grace: Duration) -> Self {
-        let (file_size, extra) = (super::quota::first_room(job.max_output), Map::new());
+        let (file_size, extra) = (first_room(job.max_output), Map::new());
         Self { job, token, starter, pipe: None, grace, is_stop_asked: false, identity: None, file_size, extra }
     }
 
@@ -337,4 +340,9 @@ pub(crate) fn job_in(row: &JobRow) -> Result<Job, JobError> {
 /// Returns the row of a job that another machine has recorded.
 pub(crate) fn row_of(job: &Job) -> JobRow {
     Record::new(job.clone(), String::new(), own_mark(), Duration::ZERO).to_row()
+}
+
+/// Returns the room that is set aside for a job that begins.
+fn first_room(max_output: u64) -> u64 {
+    FIRST_ROOM.min(max_output)
 }

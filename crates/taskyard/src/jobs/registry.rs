@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use taskyard_core::{AgentName, Job, JobId, ListId, TaskId};
 
+use super::own_supervisors::take_notice_of_ends;
 use super::record::Record;
-use super::starting::take_notice_of_ends;
 use super::{JobError, JobPlace, OutputReader, output_map};
 use crate::blocking::about_to_block;
 use crate::machine::{JobRow, JobRows, Machine, find_job, replace_job};
@@ -130,7 +130,7 @@ impl Jobs {
             if change(&mut record) {
                 replace_job(transaction, &record.to_row())?;
                 if !was_over && record.job.state().is_over() {
-                    crate::notices::queue(transaction, &record.job)?;
+                    crate::machine::queue_notice(transaction, &record.job)?;
                 }
             }
             Ok(Ok(Some(record)))

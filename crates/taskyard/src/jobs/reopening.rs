@@ -17,8 +17,8 @@ use taskyard_core::{Job, JobId};
 use super::{JobError, Jobs};
 use crate::blocking::about_to_block;
 use crate::machine::{Machine, insert_reopening, remove_reopening};
+use crate::private;
 use crate::sqlite::{Database, DatabaseError};
-use crate::{Error, private};
 
 /// How long another process is waited for that opens tasks again.
 const PATIENCE: Duration = Duration::from_secs(12);
@@ -53,11 +53,11 @@ impl Jobs {
 
     /// Has the tasks opened again of those jobs that were started for lists of a store, each once: whoever comes while another
     /// process is at it waits, and finds nothing left to do.
-    pub(crate) fn settle_reopenings(
+    pub(crate) fn settle_reopenings<E: From<JobError>>(
         &self,
         store: &str,
-        reopen: impl Fn(&Job) -> Result<Option<Refusal>, Error>,
-    ) -> Result<(), Error> {
+        reopen: impl Fn(&Job) -> Result<Option<Refusal>, E>,
+    ) -> Result<(), E> {
         let is_due = |job: &Job| job.store == store;
         if !self.to_be_reopened()?.iter().any(is_due) {
             return Ok(());
@@ -182,7 +182,7 @@ mod tests {
         let (begun, begins) = channel();
         std::thread::scope(|scope| {
             let first = scope.spawn(|| {
-                jobs.settle_reopenings("memory:", |_| {
+                jobs.settle_reopenings::<crate::Error>("memory:", |_| {
                     begun.send(()).unwrap();
                     // Long enough for the other one to have looked.
                     std::thread::sleep(Duration::from_millis(200));
@@ -191,7 +191,7 @@ mod tests {
             });
             begins.recv().unwrap();
             assert_eq!(jobs.to_be_reopened().unwrap().len(), 1, "it is due still");
-            jobs.settle_reopenings("memory:", |job| panic!("{} was opened twice", job.id)).unwrap();
+            jobs.settle_reopenings::<crate::Error>("memory:", |job| panic!("{} was opened twice", job.id)).unwrap();
             first.join().unwrap().unwrap();
         });
         assert!(!jobs.may_reopen_tasks());
@@ -201,10 +201,10 @@ mod tests {
     fn what_could_not_be_opened_is_tried_again_and_other_stores_are_left_alone() {
         let data = tempfile::tempdir().unwrap();
         let jobs = with_a_lost_job(data.path());
-        jobs.settle_reopenings("claude:", |job| panic!("{} is of another store", job.id)).unwrap();
-        assert!(jobs.settle_reopenings("memory:", |_| Err(crate::Error::Cancelled)).is_err());
+        jobs.settle_reopenings::<crate::Error>("claude:", |job| panic!("{} is of another store", job.id)).unwrap();
+        assert!(jobs.settle_reopenings::<crate::Error>("memory:", |_| Err(crate::Error::Cancelled)).is_err());
         assert_eq!(jobs.to_be_reopened().unwrap().len(), 1);
-        jobs.settle_reopenings("memory:", |_| Ok(None)).unwrap();
+        jobs.settle_reopenings::<crate::Error>("memory:", |_| Ok(None)).unwrap();
         assert_eq!(jobs.to_be_reopened().unwrap(), []);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::Stdio;
 
 use taskyard_core::{Job, JobFate, JobId, JobKind, JobOutput};
 
 use super::inherited_files::without_inherited_files;
+use super::own_supervisors::take_notice_of_ends;
 use super::record::Record;
 use super::trampoline::{JOB, TOKEN};
 use super::{JobError, JobSettings, Jobs, NewJob, quota};
@@ -133,15 +133,6 @@ impl Jobs {
             tracing::warn!(job = %id, %error, "a job that never began stays on record");
         }
     }
-}
-
-/// Takes notice of the supervisors of ours that have ended, so that the system forgets them; keeps another one for later. Those
-/// that outlive us are the system's.
-pub(super) fn take_notice_of_ends(another: Option<Child>) {
-    static CHILDREN: Mutex<Vec<Child>> = Mutex::new(Vec::new());
-    let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
-    children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-    children.extend(another);
 }
 
 /// Returns an id that a job could have.

@@ -18,8 +18,8 @@ use super::JobPlace;
 use super::command_start::Started;
 use super::ending_all::adopt_orphans;
 use super::supervision::{Cause, Duties, Leftovers, Supervision, Wish};
+use crate::failpoint::reach;
 use crate::process::Cancel;
-use crate::store::failpoint::reach;
 
 /// What is written to have everybody asked to end.
 pub(super) const ASK: u8 = b'a';

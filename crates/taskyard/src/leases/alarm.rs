@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use taskyard_core::rules::leasing::{CLOCK_MARGIN, LeaseState};
+use taskyard_core::rules::expiry::CLOCK_MARGIN;
+use taskyard_core::rules::leasing::LeaseState;
 use taskyard_core::{Lease, Moment, ProcessMark, Timestamp};
 
 use super::bell::{Bell, Sleeper, Waker};

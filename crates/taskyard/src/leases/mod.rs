@@ -4,9 +4,7 @@ mod alarm;
 mod bell;
 mod holdings;
 mod warden;
-mod world;
 
 pub use alarm::{Alarm, Woken};
 pub use bell::Bell;
 pub use warden::Warden;
-pub use world::{ThisMachine, World};

@@ -6,7 +6,9 @@ mod machine_id;
 mod process_table;
 mod sign_file;
 mod signs;
+mod world;
 
 pub(crate) use process_table::{Process, is_seen_dead, look_at, sees_processes, space_tag, standpoint};
 pub use process_table::{liveness_of, mark_of, own_mark};
 pub use signs::{Signs, longest_silence};
+pub use world::{ThisMachine, World};

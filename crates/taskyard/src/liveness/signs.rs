@@ -24,7 +24,7 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Returns how long a process that cannot be seen counts as alive after its last sign of life.
 pub fn longest_silence() -> Duration {
     #[cfg(feature = "failpoints")]
-    if let Some(silence) = crate::store::failpoint::longest_silence() {
+    if let Some(silence) = crate::failpoint::longest_silence() {
         return silence;
     }
     LONGEST_SILENCE

@@ -1,33 +1,11 @@
 //! The table of jobs. What a record says is the business of [`crate::jobs`].
 
-use rusqlite::{Row, named_params, params_from_iter};
+use rusqlite::{named_params, params_from_iter};
 
+use super::job_row::{JobRow, read};
 use super::notices::keep_for_notice;
 use super::{Machine, MachineError};
 use crate::sqlite::{Database, DatabaseError};
-
-/// One row: what is looked for in columns, the rest as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct JobRow {
-    /// The job's id.
-    pub(crate) id: String,
-    /// The word for how it stands.
-    pub(crate) state: String,
-    /// Its list.
-    pub(crate) list: String,
-    /// Its task.
-    pub(crate) task: Option<String>,
-    /// When it was started.
-    pub(crate) started: i64,
-    /// When it ended.
-    pub(crate) ended: Option<i64>,
-    /// How much room its output takes; while it has not ended, how much it may take.
-    pub(crate) size: i64,
-    /// Everything else.
-    pub(crate) record: String,
-    /// Whether its end has been delivered; not written by this table's queries.
-    pub(crate) is_delivered: bool,
-}
 
 /// Which rows are wanted.
 #[derive(Clone, Debug)]
@@ -137,19 +115,4 @@ fn write(transaction: &Database, query: &str, row: &JobRow) -> Result<(), Databa
         ":started": row.started, ":ended": row.ended, ":size": row.size, ":record": row.record,
     };
     transaction.execute(query, values).map(drop)
-}
-
-/// Reads a row of [`COLUMNS`].
-pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
-    Ok(JobRow {
-        id: row.get(0)?,
-        state: row.get(1)?,
-        list: row.get(2)?,
-        task: row.get(3)?,
-        started: row.get(4)?,
-        ended: row.get(5)?,
-        size: row.get(6)?,
-        record: row.get(7)?,
-        is_delivered: row.get(8)?,
-    })
 }

@@ -4,6 +4,8 @@
 mod bindings;
 mod copying;
 mod database;
+mod ended_jobs;
+mod job_row;
 mod jobs;
 mod notices;
 mod reopenings;
@@ -14,6 +16,8 @@ mod trust;
 pub use bindings::Binding;
 pub(crate) use copying::copy_machine;
 pub use database::{Machine, MachineError};
-pub(crate) use jobs::{JobRow, JobRows, find_job, has_been, insert_job, remove_job, replace_job};
+pub(crate) use ended_jobs::queue_notice;
+pub(crate) use job_row::JobRow;
+pub(crate) use jobs::{JobRows, find_job, has_been, insert_job, remove_job, replace_job};
 pub(crate) use notices::{NoticeRow, NoticeRows, keep_foreign};
 pub(crate) use reopenings::{insert_reopening, remove_reopening};

@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, ToSql, params_from_iter};
 
-use super::jobs::{JobRow, read as read_job};
+use super::job_row::{JobRow, read as read_job};
 use super::{Machine, MachineError};
 use crate::sqlite::{Database, DatabaseError};
 

@@ -1,17 +1,17 @@
 //! The notices of a machine: which wait, which were told, which were heard.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt;
 use std::path::PathBuf;
 
 use taskyard_core::{AgentName, Job, JobId, ListId, Timestamp};
 
 use super::stamp::Stamp;
 use super::watching::DatabaseWatch;
-use super::{Notice, NoticeError, NoticeWatch, Notices, queue};
+use super::{Notice, NoticeError, NoticeWatch, Notices};
 use crate::clock;
 use crate::jobs::{job_in, row_of};
-use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows, has_been, keep_foreign};
-use crate::opening::Address;
+use crate::machine::{Machine, MachineError, NoticeRow, NoticeRows, has_been, keep_foreign, queue_notice};
 use crate::store::Moved;
 
 /// The notices of a machine. They are queued where jobs end, and wait here until they are acknowledged.
@@ -29,7 +29,7 @@ impl MachineNotices {
 
     /// Leaves out what belongs to the lists of other stores than the one of this address: theirs may have the same names.
     #[must_use]
-    pub fn of_store(self, address: &Address) -> Self {
+    pub fn of_store(self, address: impl fmt::Display) -> Self {
         Self { store: Some(address.to_string()), ..self }
     }
 
@@ -58,7 +58,7 @@ impl Notices for MachineNotices {
             if !has_been(transaction, job.id.as_str())? {
                 keep_foreign(transaction, &row_of(job))?;
             }
-            queue(transaction, job)
+            queue_notice(transaction, job)
         })?)
     }
 

@@ -12,7 +12,6 @@ mod job_text;
 mod machine_notices;
 mod memory;
 mod notice;
-mod queue;
 mod stamp;
 mod watching;
 
@@ -24,4 +23,3 @@ pub use job_text::{job_from_text, job_to_text};
 pub use machine_notices::MachineNotices;
 pub use memory::MemoryNotices;
 pub use notice::Notice;
-pub(crate) use queue::queue;

@@ -2,8 +2,6 @@
 
 use crate::StoreError;
 
-use super::Openers;
-
 /// Why an address cannot be read. None of these holds a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -35,12 +33,6 @@ pub enum AddressError {
         /// What is wrong with it.
         why: String,
     },
-}
-
-impl AddressError {
-    pub(super) fn unknown(address: String, openers: &Openers) -> Self {
-        Self::Unknown { address, schemes: openers.schemes().collect() }
-    }
 }
 
 /// Why a store cannot be opened.

@@ -6,6 +6,8 @@
 
 mod address;
 mod error;
+mod finding;
+mod open;
 mod opened;
 mod openers;
 mod percent;
@@ -15,7 +17,8 @@ mod written_address;
 
 pub use address::{Address, RemoteAddress};
 pub use error::{AddressError, OpenError};
-pub use opened::{Opened, open};
+pub use open::open;
+pub use opened::Opened;
 pub use openers::{Opener, Openers};
 pub use percent::percent_decoded;
 pub use places::Places;

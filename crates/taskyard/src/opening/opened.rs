@@ -1,16 +1,12 @@
-//! What lives at an address, and opening it.
+//! What lives at an address.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Address, AddressError, OpenError, Openers, Places};
-use crate::notices::{ForwardedNotices, MachineNotices, MemoryNotices, Notices};
-use crate::store::{
-    DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Store, TeachingOptions, TeachingPlace,
-    open_documents, open_teaching,
-};
+use super::{Address, Places};
+use crate::notices::{MachineNotices, Notices};
+use crate::store::Store;
 use crate::teams::{FileTeamsOptions, MemoryTeams, TeamCaller, Teams};
-use crate::todos::{FileTodos, MemoryTodos, Todos};
+use crate::todos::{FileTodos, Todos};
 
 /// Everything that lives at an address.
 #[derive(Clone, Debug)]
@@ -40,53 +36,13 @@ impl Opened {
     }
 }
 
-/// Opens everything that lives at an address. Nothing is read, made or connected to before it is asked for.
-pub fn open(address: &Address, places: &Places, openers: &Openers) -> Result<Opened, OpenError> {
-    let rules = places.rules;
-    let client = || places.client.clone().ok_or(OpenError::NoClientDirectory);
-    let data = || places.data.clone().ok_or(OpenError::NoDataDirectory);
-    let files = |root: PathBuf| -> Result<Arc<dyn Store>, OpenError> {
-        let options = FileStoreOptions { tasks: root.join("tasks"), data: Some(data()?), rules };
-        Ok(Arc::new(FileStore::open(options)))
-    };
-    let documents = |place: DocumentPlace| Ok(open_documents(DocumentOptions { place, data: data()?, rules }));
-    let store: Result<Arc<dyn Store>, OpenError> = match address {
-        Address::Claude => files(client()?),
-        Address::File(root) => files(root.clone()),
-        Address::Documents => documents(DocumentPlace::Lists(client()?.join("tasks"))),
-        Address::Document(path) => documents(DocumentPlace::File(path.clone())),
-        Address::Teaching(path) => {
-            let place = TeachingPlace::Folder(path.clone());
-            Ok(open_teaching(TeachingOptions { place, data: data()?, rules }))
-        }
-        Address::Memory => {
-            let notices: Arc<dyn Notices> = Arc::new(MemoryNotices::default());
-            return Ok(Opened {
-                store: Arc::new(MemoryStore::new(rules)),
-                teams: teams(address, places),
-                notices: Some(match left_by_jobs(address, places) {
-                    Some(here) => Arc::new(ForwardedNotices::keeping(here, notices)),
-                    None => notices,
-                }),
-                todos: Some(Arc::new(MemoryTodos::default())),
-            });
-        }
-        Address::Remote(remote) => {
-            let opener = openers.find(remote.scheme());
-            let opener = opener.ok_or_else(|| AddressError::unknown(remote.to_string(), openers))?;
-            return opener.open(remote, places);
-        }
-    };
-    Ok(Opened::with_this_machines(store?, address, places))
-}
-
 /// Returns what jobs of this machine leave for the agents of a store.
-fn left_by_jobs(address: &Address, places: &Places) -> Option<MachineNotices> {
+pub(super) fn left_by_jobs(address: &Address, places: &Places) -> Option<MachineNotices> {
     Some(MachineNotices::in_data(places.data.as_ref()?).of_store(address))
 }
 
 /// Returns the teams of this machine: those under the root of the store, else the client's own; in memory where the store is.
-fn teams(address: &Address, places: &Places) -> Option<Arc<Teams>> {
+pub(super) fn teams(address: &Address, places: &Places) -> Option<Arc<Teams>> {
     let Places { client, data, directory, session, client_teammate, rules } = places;
     let caller = TeamCaller {
         session: session.clone(),

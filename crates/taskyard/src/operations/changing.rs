@@ -10,14 +10,14 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::transitions::{Transition, frees_from_owner, judge_transition, started_too_early};
 use taskyard_core::{AgentName, Lease, Rules, Status, Task, TaskId};
 
+use super::change_terms::{Update, Updated, without_old_cancellation};
 use super::edges::{
     attach, blocking, connect_as_the_client, disconnect, disconnect_as_the_client, refuse_circles, waiting_for,
 };
 use super::freeing::{dependents, freed, freed_as_the_client, refuse_open_parts};
 use super::halt::Halt;
 use super::leases::lease_on;
-use super::possible::RefusedTask;
-use super::update::{Update, Updated, without_old_cancellation};
+use super::refused_task::RefusedTask;
 use super::workbench::Workbench;
 use crate::Yard;
 use crate::store::{NewLease, StoreError, Txn};

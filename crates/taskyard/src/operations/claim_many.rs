@@ -8,7 +8,7 @@ use taskyard_core::{Op, Task, TaskId};
 
 use super::claim::{ClaimOutcome, Claimed};
 use super::claim_terms::Claim;
-use super::moves::once;
+use super::named_once::once;
 use super::outcome::Outcome;
 use crate::{Error, Yard};
 

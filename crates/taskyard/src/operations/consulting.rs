@@ -12,8 +12,8 @@ use taskyard_core::rules::verifying::demanded_checks;
 use taskyard_core::{ClientVersion, Op, Rules, Task, TaskId};
 
 use super::Update;
-use super::delete::forget;
-use super::update::without_old_cancellation;
+use super::change_terms::without_old_cancellation;
+use super::forgetting::forget;
 use crate::hooks::{Found, HookTurn, Hooks, Told, line};
 use crate::{Error, Outcome, Yard, clock};
 

@@ -11,10 +11,10 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Event, Metadata, Op, Revision, Rules, Status, Task, TaskId};
 
 use super::Update;
+use super::change_terms::with_owner;
 use super::changing::consequences;
 use super::consulting::changed;
 use super::edges::{blocking, connect_as_the_client, connect_strictly, waiting_for};
-use super::team::with_owner;
 use super::workbench::Workbench;
 use crate::store::Lookup;
 use crate::teams::Seat;

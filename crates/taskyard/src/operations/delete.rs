@@ -1,14 +1,14 @@
 //! Removing tasks, and the edges that led to them.
 
-use std::collections::HashMap;
+use crate::operations::forgetting::forget;
 
-use taskyard_core::rules::parts::{lifted, with_all_parts};
+use taskyard_core::rules::parts::with_all_parts;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::{Op, Revision, Rules, Task, TaskId};
+use taskyard_core::{Op, Revision, Task, TaskId};
 
 use super::RefusedTask;
-use super::moves::once;
-use crate::store::{Lookup, StoreError, Txn};
+use super::named_once::once;
+use crate::store::{Lookup, StoreError};
 use crate::{Error, Outcome, Yard};
 
 /// Tasks that were removed.
@@ -141,28 +141,4 @@ impl Yard {
     fn missing_to_delete(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
         if self.rules().is_client() { Ok(None) } else { self.missing_task(id) }
     }
-}
-
-/// Takes every edge to tasks that are gone out of those that are left, lifts their parts, and returns which those are.
-///
-/// All tasks are looked at: another program may have written an edge at one end only, which the removed task does not name.
-pub(super) fn forget(txn: &mut dyn Txn, gone: &[Task], rules: Rules) -> Result<Vec<TaskId>, StoreError> {
-    let stood: HashMap<TaskId, Option<TaskId>> = gone.iter().map(|task| (task.id.clone(), task.parent())).collect();
-    let mut parts = Vec::new();
-    for task in txn.tasks()? {
-        // The client looks a task up by the id in its file, so it does not find one whose file has another name.
-        if rules.is_client() && task.stated_id.is_some() {
-            continue;
-        }
-        let lifted = if rules.is_client() { None } else { lifted(&task, &stood) };
-        parts.extend(lifted.as_ref().map(|part| part.id.clone()));
-        let names_one = |ids: &[TaskId]| ids.iter().any(|id| stood.contains_key(id));
-        if names_one(&task.blocks) || names_one(&task.blocked_by) || lifted.is_some() {
-            let mut after = lifted.unwrap_or(task);
-            after.blocks.retain(|id| !stood.contains_key(id));
-            after.blocked_by.retain(|id| !stood.contains_key(id));
-            txn.put(after)?;
-        }
-    }
-    Ok(parts)
 }

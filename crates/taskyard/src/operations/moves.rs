@@ -1,6 +1,6 @@
 //! The moves people make with a task.
 
-use std::collections::HashSet;
+use crate::operations::named_once::once;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -109,12 +109,6 @@ pub(super) fn reopening(task: &Task) -> Update {
     let mut update = to(Status::Pending, no_longer_cancelled(task));
     update.patch.owner = task.owner.as_ref().map(|_| OwnerChange::Clear);
     update
-}
-
-/// Returns each id once: a task that is named twice changes once.
-pub(super) fn once(ids: &[TaskId]) -> Vec<TaskId> {
-    let mut seen = HashSet::new();
-    ids.iter().map(|id| TaskId::stored(id.file_stem())).filter(|id| seen.insert(id.clone())).collect()
 }
 
 fn to(status: Status, metadata: Option<Metadata>) -> Update {

@@ -5,7 +5,7 @@ use taskyard_core::rules::notes::{NOTES, Note, participants, with_note};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Task, TaskId};
 
-use super::team::Told;
+use super::owner_told::OwnerTold;
 use super::{Update, Updated};
 use crate::store::{Lookup, StoreError};
 use crate::teams::{Letter, Seat, Teams};
@@ -21,7 +21,7 @@ pub struct Noted {
     /// The commit.
     pub revision: Option<Revision>,
     /// Those who were told of it, and those who could not be.
-    pub told: Vec<Told>,
+    pub told: Vec<OwnerTold>,
 }
 
 impl Yard {
@@ -73,7 +73,7 @@ impl Yard {
 
     /// Tells those who own a task, made it, or noted something on it of a new note. Members of the list's team can be told; nobody is told
     /// what they noted themselves.
-    pub fn tell_of_note(&self, task: &Task, text: &str) -> Vec<Told> {
+    pub fn tell_of_note(&self, task: &Task, text: &str) -> Vec<OwnerTold> {
         let Some(teams) = self.teams() else { return Vec::new() };
         let Some(seat) = self.seat_to_note_from(teams) else { return Vec::new() };
         let maker = self.making_of(&task.id).ok().flatten().filter(|entry| !entry.op.is_elsewhere());
@@ -83,10 +83,10 @@ impl Yard {
         names.retain(|name| !is_same_agent(name, &seat.name) && !is_same_agent(name, self.actor().as_str()));
         let letter = Letter::new(format!("Note on task #{} ({}): {text}", task.id, task.shown_subject()));
         let tell = |to: String| match teams.send(&seat, &to, &letter) {
-            Ok(Ok(_)) => Some(Told::Sent { to }),
+            Ok(Ok(_)) => Some(OwnerTold::Sent { to }),
             // Whoever is no member cannot be written to.
             Ok(Err(_)) => None,
-            Err(error) => Some(Told::Failed { to, why: error.to_string() }),
+            Err(error) => Some(OwnerTold::Failed { to, why: error.to_string() }),
         };
         names.into_iter().filter_map(tell).collect()
     }

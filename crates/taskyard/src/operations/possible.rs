@@ -1,5 +1,7 @@
 //! Changing those of several tasks that can be changed, and telling of the others.
 
+use crate::operations::Possible;
+use crate::operations::RefusedTask;
 use std::collections::HashSet;
 
 use taskyard_core::rules::hooking::HookEvent;
@@ -7,26 +9,14 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::verifying::demanded_checks;
 use taskyard_core::{Event, Op, Rules, Task, TaskId};
 
+use super::change_terms::with_owner;
+use super::change_terms::{sign, with_revision};
 use super::changing::{change_as_the_client, change_or_tell};
 use super::halt::Halt;
-use super::team::with_owner;
-use super::update::{sign, with_revision};
 use super::{Update, Updated};
 use crate::store::{StoreError, Txn};
 use crate::teams::Seat;
 use crate::{Error, Outcome, Yard};
-
-/// A task of which something was refused, and why.
-pub type RefusedTask = (TaskId, Refusal);
-
-/// What came of something that was to be done with several tasks, as far as it could be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Possible<T> {
-    /// What was done, in the order of the tasks.
-    pub done: Vec<T>,
-    /// The tasks with which it could not be done, and why.
-    pub refused: Vec<RefusedTask>,
-}
 
 impl Yard {
     /// Changes those of several tasks that can be changed, in one commit. Where hooks or checks judge, each is changed in a commit of its own:

@@ -10,7 +10,7 @@ use taskyard_core::{AgentName, Event, Lease, Op, Revision, Status, Task, TaskId,
 use super::Possible;
 use super::halt::Halt;
 use super::leases::lease_on;
-use super::moves::once;
+use super::named_once::once;
 use super::possible::each;
 use crate::store::Txn;
 use crate::{Error, Outcome, Yard};

@@ -2,7 +2,7 @@
 
 use taskyard_core::rules::reconnecting::{Reconnected, reconnect};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::restoring::Absence;
+use taskyard_core::rules::removed::Absence;
 use taskyard_core::rules::restoring_copies::{CopyFate, NumbersNow};
 use taskyard_core::{Image, Op, Revision, Task, TaskId};
 

@@ -7,6 +7,7 @@ use std::{fs, io};
 use taskyard_core::rules::list_choice::short_session_list;
 use taskyard_core::{ListId, Task, Timestamp};
 
+use crate::project_slug::slug;
 use crate::store::StoreError;
 use crate::{Error, Yard};
 
@@ -65,15 +66,6 @@ fn sessions(transcripts: &Path) -> Result<Vec<(String, Option<Timestamp>)>, Stor
     }
     sessions.sort_by(|(one, used_one), (two, used_two)| used_two.cmp(used_one).then_with(|| one.cmp(two)));
     Ok(sessions)
-}
-
-/// Makes the directory name that the client makes of a path: everything but letters and digits becomes `-`.
-pub(crate) fn slug(directory: &Path) -> String {
-    let keep = |unit: u16| match u8::try_from(unit) {
-        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-        _ => '-',
-    };
-    directory.to_string_lossy().encode_utf16().map(keep).collect()
 }
 
 fn timestamp(moment: SystemTime) -> Option<Timestamp> {

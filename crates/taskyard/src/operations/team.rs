@@ -1,7 +1,9 @@
 //! What being in a team means for tasks: who is told of them, who may begin, and what becomes of them when somebody leaves.
 
+use crate::operations::Update;
 use std::borrow::Cow;
 use std::sync::Arc;
+use taskyard_core::rules::patching::Field;
 
 use taskyard_core::rules::agents::is_same_agent;
 use taskyard_core::rules::claiming::{ClaimRefusal, judge_start};
@@ -10,40 +12,14 @@ use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 
 use super::halt::Halt;
-use super::{Claim, Departed, Field, OwnerChange, Update, Updated};
+use super::owner_told::OwnerTold;
+use super::{Claim, Departed, Updated};
 use crate::store::{StoreError, Txn};
 use crate::teams::{Ghost, Letter, NewTeam, Seat, TeamError, TeamRefusal, TeamShown, Teams};
 use crate::{Error, Yard};
 
 /// How many tasks a teammate has in progress where no limit is set.
 pub const AT_ONCE: usize = 1;
-
-/// Whether the new owner of a task was told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// A message lies in its inbox.
-    Sent {
-        /// Who.
-        to: String,
-    },
-    /// It could not be written.
-    Failed {
-        /// Who.
-        to: String,
-        /// Why.
-        why: String,
-    },
-}
-
-impl Told {
-    /// Returns why it could not be told.
-    pub fn failure(&self) -> Option<&str> {
-        match self {
-            Self::Sent { .. } => None,
-            Self::Failed { why, .. } => Some(why),
-        }
-    }
-}
 
 /// A member that was taken out of its team because it no longer lived, or had said that it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,21 +246,11 @@ impl Yard {
         let owner = updated.task.owner().filter(|_| updated.updated.contains(&Field::Owner)).map(str::to_owned);
         let is_own = |to: &String| !self.rules().is_client() && is_same_agent(to, &seat.name);
         let told = owner.filter(|to| !is_own(to)).and_then(|to| match teams.assign(seat, &to, &updated.task) {
-            Ok(Ok(_)) => Some(Told::Sent { to }),
+            Ok(Ok(_)) => Some(OwnerTold::Sent { to }),
             // The owner is no member: there is nobody to tell.
             Ok(Err(_)) => None,
-            Err(error) => Some(Told::Failed { to, why: error.to_string() }),
+            Err(error) => Some(OwnerTold::Failed { to, why: error.to_string() }),
         });
         Updated { is_by_teammate: !seat.is_lead(), told, ..updated }
     }
-}
-
-/// Gives a task that a teammate starts and nobody has to that teammate, as the client does.
-pub(super) fn with_owner(mut update: Update, task: &Task, seat: Option<&Seat>) -> Update {
-    let starts = update.patch.status == Some(Status::InProgress);
-    let is_nobodys = update.patch.owner.is_none() && task.owner().is_none();
-    if let Some(seat) = seat.filter(|seat| starts && is_nobodys && !seat.is_lead()) {
-        update.patch.owner = Some(OwnerChange::Set(seat.name.clone()));
-    }
-    update
 }

@@ -1,9 +1,5 @@
 //! The agents we know how to register with.
 
-use super::places::SetupPlaces;
-use super::target::Target;
-use super::{SetupError, Wish, amp, claude, codex, copilot, cursor, gemini, opencode, vscode, windsurf, zed};
-
 /// An agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,6 +33,17 @@ pub enum Scope {
     User,
     /// For everybody, in this project.
     Project,
+}
+
+/// What is wished for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// The agent is to know our server.
+    Register,
+    /// The agent is to know our server and to use its tools without asking.
+    RegisterAndAllowTools,
+    /// The agent is to forget us.
+    Remove,
 }
 
 impl Agent {
@@ -140,22 +147,6 @@ impl Agent {
             Self::Zed => &["zed", "zeditor"],
             Self::Windsurf => &["windsurf"],
             Self::Amp => &["amp"],
-        }
-    }
-
-    /// Returns the files of the agent and what of ours belongs in them; the first is the one that names our server.
-    pub(super) fn targets(self, places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
-        match self {
-            Self::Claude => claude::targets(places, scope, wish),
-            Self::Codex => codex::targets(places, scope),
-            Self::Gemini => gemini::targets(places, scope),
-            Self::Cursor => cursor::targets(places, scope),
-            Self::Vscode => vscode::targets(places, scope),
-            Self::Opencode => opencode::targets(places, scope),
-            Self::Copilot => copilot::targets(places, scope),
-            Self::Zed => zed::targets(places, scope),
-            Self::Windsurf => windsurf::targets(places, scope),
-            Self::Amp => amp::targets(places, scope),
         }
     }
 }

@@ -19,14 +19,15 @@ mod planning;
 mod record;
 mod standing;
 mod target;
+mod targets;
 mod vscode;
 mod windsurf;
 mod zed;
 
-pub use agent::{Agent, Scope};
+pub use agent::{Agent, Scope, Wish};
 pub use change::{Change, Outcome, Plan};
 pub use claude::SKILL;
 pub use error::SetupError;
 pub use places::SetupPlaces;
-pub use planning::{Wish, plan};
+pub use planning::plan;
 pub use standing::Registration;

@@ -12,19 +12,8 @@ use super::change::{Change, Plan};
 use super::places::SetupPlaces;
 use super::record::{Made, Record, Step};
 use super::target::{Ours, Target};
-use super::{Agent, Scope, SetupError};
+use super::{Agent, Scope, SetupError, Wish};
 use crate::machine::Machine;
-
-/// What is wished for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// The agent is to know our server.
-    Register,
-    /// The agent is to know our server and to use its tools without asking.
-    RegisterAndAllowTools,
-    /// The agent is to forget us.
-    Remove,
-}
 
 /// Symbolic links in a row after which one gives up.
 const LINKS: usize = 40;

@@ -8,7 +8,7 @@ use rusqlite::{ErrorCode, Transaction};
 use super::database::PATIENCE;
 use super::schema::name_of;
 use super::{Alone, Database, DatabaseError, Table};
-use crate::store::failpoint::reach;
+use crate::failpoint::reach;
 
 /// How long somebody needs who reads a database without a write-ahead log.
 const SHORT: Duration = Duration::from_millis(5);

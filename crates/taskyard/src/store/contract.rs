@@ -12,8 +12,8 @@ use taskyard_core::{
 
 use super::attempt::new_attempt;
 use super::{
-    FileCare, HistoryPages, HistoryQuery, LastEntry, ListWatch, LiveView, Lookup, Moved, Problem, SharedCare,
-    StoreError, Untold, Watch,
+    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListWatch, LiveView, Lookup, Moved, Problem,
+    SharedCare, StoreError, Untold, Watch,
 };
 
 /// Keeps task lists, and the journal of each.
@@ -323,4 +323,14 @@ pub struct ListInfo {
     pub counts: [usize; 3],
     /// When it last changed.
     pub changed: Option<Timestamp>,
+}
+
+impl<S: Store + ?Sized> HistorySource for S {
+    fn entries(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        self.history(list, query)
+    }
+
+    fn newest(&self, list: &ListId) -> Result<Revision, StoreError> {
+        Ok(self.read(list)?.revision())
+    }
 }

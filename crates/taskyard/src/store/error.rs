@@ -10,7 +10,7 @@ use taskyard_core::rules::numbering::LARGEST_NUMBER;
 use taskyard_core::{SpecialFile, TaskId};
 
 use super::Occupant;
-use super::sidecar::JournalDamage;
+use super::journal_damage::JournalDamage;
 use crate::regular_file::NotRead;
 
 /// What is behind an error, whatever store it comes from.

@@ -2,26 +2,36 @@
 
 use taskyard_core::{Entry, ListId, Revision};
 
-use super::{HistoryQuery, Store, StoreError};
+use super::error::StoreError;
+use super::history_query::HistoryQuery;
 
 /// So many revisions are asked for at once.
 const PAGE: usize = 256;
 /// No list comes so far.
 const NEVER: Revision = Revision(1 << 37);
 
+/// Whoever can be asked for the journal of a list: every store.
+pub trait HistorySource {
+    /// Returns the entries that are wanted, oldest first.
+    fn entries(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
+
+    /// Returns the newest revision that is written down; 0 where there is none, or it cannot be told.
+    fn newest(&self, list: &ListId) -> Result<Revision, StoreError>;
+}
+
 /// A part of the journal in pages of whole revisions, oldest first: however much it is, only one page of it is in memory.
 ///
 /// What is committed after the first question is not part of it. Nothing is held between two pages, so a reader may take its time: others
 /// write meanwhile, and revisions that somebody thins before they are reached are left out.
 #[derive(Debug)]
-pub struct HistoryPages<'a, S: Store + ?Sized> {
+pub struct HistoryPages<'a, S: HistorySource + ?Sized> {
     store: &'a S,
     list: &'a ListId,
     /// What to ask for next; none at the end.
     next: Option<HistoryQuery>,
 }
 
-impl<'a, S: Store + ?Sized> HistoryPages<'a, S> {
+impl<'a, S: HistorySource + ?Sized> HistoryPages<'a, S> {
     /// Begins to read what is wanted, as far as it has happened by now.
     pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
         let next = newest_of(store, list)?.map(|newest| paged(query, newest));
@@ -30,7 +40,7 @@ impl<'a, S: Store + ?Sized> HistoryPages<'a, S> {
 
     /// Begins to read what is wanted, as far as it is written down by now: for whoever has just looked at the list.
     pub fn of_what_is_recorded(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
-        match store.read(list)?.revision() {
+        match store.newest(list)? {
             Revision(0) => Self::of(store, list, query),
             newest => Ok(Self { store, list, next: Some(paged(query, newest)) }),
         }
@@ -45,24 +55,24 @@ fn paged(query: HistoryQuery, newest: Revision) -> HistoryQuery {
 
 /// Returns the newest revision, once what other programs did is written down. It may hold as many entries as the list has tasks, so it is
 /// not read where that can be helped.
-fn newest_of<S: Store + ?Sized>(store: &S, list: &ListId) -> Result<Option<Revision>, StoreError> {
-    store.history(list, &HistoryQuery { since: NEVER, ..HistoryQuery::default() })?;
-    match store.read(list)?.revision() {
+fn newest_of<S: HistorySource + ?Sized>(store: &S, list: &ListId) -> Result<Option<Revision>, StoreError> {
+    store.entries(list, &HistoryQuery { since: NEVER, ..HistoryQuery::default() })?;
+    match store.newest(list)? {
         // There is none, or it cannot be told; then the question says why.
         Revision(0) => {
             let newest = HistoryQuery { newest: Some(1), ..HistoryQuery::default() };
-            Ok(store.history(list, &newest)?.last().map(|entry| entry.revision))
+            Ok(store.entries(list, &newest)?.last().map(|entry| entry.revision))
         }
         newest => Ok(Some(newest)),
     }
 }
 
-impl<S: Store + ?Sized> Iterator for HistoryPages<'_, S> {
+impl<S: HistorySource + ?Sized> Iterator for HistoryPages<'_, S> {
     type Item = Result<Vec<Entry>, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let query = self.next.take()?;
-        let page = match self.store.history(self.list, &query) {
+        let page = match self.store.entries(self.list, &query) {
             Ok(page) => page,
             Err(error) => return Some(Err(error)),
         };
@@ -83,7 +93,7 @@ const MOST: usize = 64;
 /// A part of the journal in pages of whole revisions, each oldest entry first, the newest page first: for whoever finds what it looks for
 /// near the end.
 #[derive(Debug)]
-pub struct HistoryBackwards<'a, S: Store + ?Sized> {
+pub struct HistoryBackwards<'a, S: HistorySource + ?Sized> {
     store: &'a S,
     list: &'a ListId,
     count: usize,
@@ -91,7 +101,7 @@ pub struct HistoryBackwards<'a, S: Store + ?Sized> {
     next: Option<HistoryQuery>,
 }
 
-impl<'a, S: Store + ?Sized> HistoryBackwards<'a, S> {
+impl<'a, S: HistorySource + ?Sized> HistoryBackwards<'a, S> {
     /// Begins with the newest of what is wanted.
     pub fn of(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Self {
         Self { store, list, count: FIRST, next: Some(query) }
@@ -103,12 +113,12 @@ impl<'a, S: Store + ?Sized> HistoryBackwards<'a, S> {
     }
 }
 
-impl<S: Store + ?Sized> Iterator for HistoryBackwards<'_, S> {
+impl<S: HistorySource + ?Sized> Iterator for HistoryBackwards<'_, S> {
     type Item = Result<Vec<Entry>, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let query = HistoryQuery { newest: Some(self.count), ..self.next.take()? };
-        let page = match self.store.history(self.list, &query) {
+        let page = match self.store.entries(self.list, &query) {
             Ok(page) => page,
             Err(error) => return Some(Err(error)),
         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use taskyard_core::{ListId, SpecialFile, TeamName};
 
 use super::TeamError;
-use super::contract::TeamsFound;
+use super::teams_found::TeamsFound;
 use crate::store::StuckLock;
 
 /// What a place of files can do besides.

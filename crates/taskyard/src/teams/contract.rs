@@ -16,6 +16,7 @@ use taskyard_core::{AgentName, ListId, Member, Message, MessageKey, Team, TeamNa
 use super::TeamError;
 use super::care::TeamFileCare;
 use super::seat_record::{SeatRecord, SeatTaken};
+use super::teams_found::TeamsFound;
 use crate::store::Moved;
 
 /// A place where teams live: who is in them, what their members write to each other, and what is remembered of both.
@@ -122,24 +123,6 @@ pub trait SeatMemory: Debug + Send + Sync {
     /// Changes what is remembered of a seat, in one step. The closure begins with the default where nothing is remembered; what is the
     /// default again afterwards is forgotten.
     fn change_seat(&self, team: &Team, member: &str, change: &mut dyn FnMut(&mut SeatRecord)) -> Result<(), TeamError>;
-}
-
-/// The teams there are.
-#[derive(Debug, Default)]
-pub struct TeamsFound {
-    /// Those that can be read, by name.
-    pub teams: Vec<Team>,
-    /// The others.
-    pub unreadable: Vec<UnreadableTeam>,
-}
-
-/// A team that cannot be read.
-#[derive(Debug)]
-pub struct UnreadableTeam {
-    /// The name of its directory, as [`TeamName::directory`] makes it.
-    pub directory: String,
-    /// Why it cannot be read.
-    pub error: TeamError,
 }
 
 /// A member that is in a team now.

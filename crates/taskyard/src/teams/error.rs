@@ -3,7 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::TeamFileError;
+use taskyard_core::dialect::inbox::BadInbox;
+use taskyard_core::dialect::team_file::BadTeamFile;
+
+use super::file_error::TeamFileError;
+use crate::sqlite::DatabaseError;
 use crate::store::StoreError;
 
 /// Why something about a team could not be found out or done.
@@ -45,5 +49,28 @@ impl TeamError {
     pub(super) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let wrap = StoreError::io(doing, path);
         move |source| Self::Store(wrap(source))
+    }
+}
+
+impl TeamError {
+    pub(super) fn bad_inbox(path: impl Into<PathBuf>, why: BadInbox) -> Self {
+        TeamFileError::BadInbox { path: path.into(), why }.into()
+    }
+
+    pub(super) fn bad_team_file(path: impl Into<PathBuf>, why: BadTeamFile) -> Self {
+        TeamFileError::BadTeamFile { path: path.into(), why }.into()
+    }
+
+    pub(super) fn too_many_conflicts(path: impl Into<PathBuf>, attempts: u32) -> Self {
+        TeamFileError::TooManyConflicts { path: path.into(), attempts }.into()
+    }
+}
+
+impl From<DatabaseError> for TeamError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Io { doing, path, source } => Self::io(doing, path)(source),
+            error => Self::Files(TeamFileError::Memory(error)),
+        }
     }
 }

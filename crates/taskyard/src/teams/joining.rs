@@ -11,8 +11,8 @@ use super::seat::Seat;
 use super::seat_record::SeatRecord;
 use super::{Judged, TeamError, TeamRefusal};
 use crate::clock;
+use crate::failpoint::reach;
 use crate::liveness::{liveness_of, longest_silence, mark_of, own_mark, standpoint};
-use crate::store::failpoint::reach;
 
 /// Somebody who is to join.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use taskyard_core::{AgentName, LEAD, Member, Message, MessageKey, Team, TeamName
 use super::TeamError;
 use super::contract::{
     Acknowledged, Added, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, TeamStore, TeamWatch,
-    TeamsFound,
 };
 use super::seat_record::{SeatRecord, SeatTaken};
+use super::teams_found::TeamsFound;
 use crate::store::Moved;
 use crate::watching::{Watchers, Watching};
 

@@ -10,6 +10,7 @@ mod contract;
 mod creating;
 mod ending;
 mod error;
+mod file_error;
 mod files;
 mod joining;
 mod memory_teams;
@@ -23,23 +24,25 @@ mod seat;
 mod seat_record;
 mod sending;
 mod showing;
+mod teams_found;
 mod troubles;
 
 pub use care::{Mended, TeamFileCare, TeamTrouble};
 pub use choosing::{ChosenBy, ChosenSeat};
 pub use contract::{
     Acknowledged, Added, LeadMail, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, SetAside,
-    TeamStore, TeamWatch, TeamsFound, Trace, UnreadableTeam,
+    TeamStore, TeamWatch, Trace,
 };
 pub use creating::NewTeam;
 pub use error::TeamError;
-pub use files::{FileTeams, FileTeamsOptions, TeamFileError, count_old_letters, forget_old_letters};
+pub use file_error::TeamFileError;
+pub use files::{FileTeams, FileTeamsOptions, count_old_letters, forget_old_letters};
 pub(crate) use files::{MovedTeam, copy_team_memory, take_team_memory};
 pub use joining::{Backend, Ghost, NewMember, Presence};
 pub use memory_teams::MemoryTeams;
 pub use outbox::{Outbox, SentMessage};
 pub use receiving::Received;
-pub use refusal::TeamRefusal;
+pub use refusal::{Judged, TeamRefusal};
 pub use register::{TeamCaller, Teams};
 pub use seat::Seat;
 pub use seat_record::{Plan, SeatRecord, SeatTaken};
@@ -48,6 +51,4 @@ pub use showing::{MemberShown, TeamShown};
 pub use taskyard_core::rules::mailing::{Delivery, DeliveryState, Traces, Unreachable};
 pub use taskyard_core::rules::membership::{BadMemberName, MemberState};
 pub use taskyard_core::rules::plan_approval::PlanState;
-
-/// What came of something that a rule may refuse.
-pub type Judged<T> = Result<Result<T, TeamRefusal>, TeamError>;
+pub use teams_found::{TeamsFound, UnreadableTeam};

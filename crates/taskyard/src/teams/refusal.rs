@@ -3,6 +3,8 @@
 use taskyard_core::rules::mailing::Unreachable;
 use taskyard_core::rules::membership::BadMemberName;
 
+use super::error::TeamError;
+
 /// Why a rule forbids something about a team. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamRefusal {
@@ -98,3 +100,6 @@ fn taken(team: &str, by: &str) -> String {
     }
     format!("`{}` would share its directory with team {by}", team.escape_debug())
 }
+
+/// What came of something that a rule may refuse.
+pub type Judged<T> = Result<Result<T, TeamRefusal>, TeamError>;

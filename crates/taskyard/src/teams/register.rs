@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use taskyard_core::rules::agents::name_of;
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
-use super::contract::{TeamStore, TeamWatch, TeamsFound};
+use super::contract::{TeamStore, TeamWatch};
 use super::files::{FileTeams, FileTeamsOptions};
 use super::seat::Seat;
+use super::teams_found::TeamsFound;
 use super::{Judged, TeamError, TeamFileCare, TeamRefusal};
 use crate::clock;
 use crate::liveness::Signs;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::{Deed, Happened, waking};
+use super::{Deed, Happened};
 
 /// Everything that can be done to the files of a directory, and to the directory itself. Looking at them is nothing.
 const ANYTHING: WatchFlags = WatchFlags::CREATE
@@ -68,13 +68,6 @@ pub(crate) fn watch(path: &Path, wants: Wants) -> io::Result<DirectoryWatch> {
     Kernel::get()?.watch(path, wants, None)
 }
 
-/// Begins to watch a directory, and calls `notify` whenever something happens there.
-pub(super) fn watch_and_tell(path: &Path, notify: Notify) -> io::Result<DirectoryWatch> {
-    let kernel = Kernel::get()?;
-    waking::begin(&kernel)?;
-    kernel.watch(path, |_| true, Some(notify))
-}
-
 impl DirectoryWatch {
     /// Returns what has happened since this was last asked.
     pub(crate) fn take(&self) -> Happened {
@@ -105,7 +98,7 @@ impl Drop for DirectoryWatch {
 
 impl Kernel {
     /// Returns the instance, making it where there is none yet; another process may have taken the last one there may be.
-    fn get() -> io::Result<Arc<Self>> {
+    pub(super) fn get() -> io::Result<Arc<Self>> {
         let mut kernel = KERNEL.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = &*kernel {
             return Ok(Arc::clone(kernel));
@@ -116,7 +109,12 @@ impl Kernel {
         Ok(made)
     }
 
-    fn watch(self: Arc<Self>, path: &Path, wants: Wants, notify: Option<Notify>) -> io::Result<DirectoryWatch> {
+    pub(super) fn watch(
+        self: Arc<Self>,
+        path: &Path,
+        wants: Wants,
+        notify: Option<Notify>,
+    ) -> io::Result<DirectoryWatch> {
         let watcher = Arc::new(Watcher { happened: Mutex::new(Happened::Nothing), wants, notify });
         // What happens from here on is taken in by nobody before the watcher is known.
         let mut watchers = self.watchers();
@@ -251,7 +249,7 @@ mod tests {
 
     use super::{Deed, DirectoryWatch, Happened, MOST_NAMES};
 
-    fn watch(path: &Path) -> std::io::Result<DirectoryWatch> {
+    pub(super) fn watch(path: &Path) -> std::io::Result<DirectoryWatch> {
         super::watch(path, |_| true)
     }
 

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-use super::kernel::{DirectoryWatch, watch_and_tell};
+use super::kernel::DirectoryWatch;
 #[cfg(not(target_os = "linux"))]
 use super::told_by_crate::{DirectoryWatch, watch_and_tell};
+use super::waking::watch_and_tell;
 
 /// Watches directories, or the nearest ones above them that exist. It does not say what moved.
 pub(crate) struct PlacesWatched {

@@ -1,6 +1,9 @@
 //! The thread that waits for the kernel, where somebody is to be called when something happens.
 
+use crate::watching::DirectoryWatch;
+use crate::watching::kernel::Notify;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,8 +23,15 @@ const LOOK_AROUND: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 static IS_RUNNING: Mutex<bool> = Mutex::new(false);
 
+/// Begins to watch a directory, and calls `notify` whenever something happens there.
+pub(super) fn watch_and_tell(path: &Path, notify: Notify) -> io::Result<DirectoryWatch> {
+    let kernel = Kernel::get()?;
+    begin(&kernel)?;
+    kernel.watch(path, |_| true, Some(notify))
+}
+
 /// Makes sure that the thread runs.
-pub(super) fn begin(kernel: &Arc<Kernel>) -> io::Result<()> {
+fn begin(kernel: &Arc<Kernel>) -> io::Result<()> {
     let mut is_running = IS_RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     if !*is_running {
         let kernel = Arc::clone(kernel);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use taskyard::Yard;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Holder, Lease, ListId, Op, Rules, Status, Task, Token};
-use taskyard::leases::World;
+use taskyard::liveness::World;
 use taskyard::operations::{Claim, ClaimOutcome, ClaimRefusal, Claimed, MergeWhich, UndoRange};
 use taskyard::store::MemoryStore;
 use taskyard_testkit::TurnedWorld;

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use taskyard::core::JobId;
+use taskyard::failpoint;
 use taskyard::jobs::{JobPlace, JobSettings, Jobs, READY, supervise, supervise_tied, trampoline};
 use taskyard::process::Cancel;
-use taskyard::store::failpoint;
 
 use crate::environment::Environment;
 use crate::reopening::settle_end_of;

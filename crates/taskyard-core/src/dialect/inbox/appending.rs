@@ -4,8 +4,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::entry::entry;
-use super::reading::{BadInbox, entries};
-use super::{EMPTY, LARGEST};
+use super::reading::{BadInbox, EMPTY, LARGEST, entries};
 use crate::dialect::native::stringify;
 use crate::json_text::print_over;
 use crate::{ClientVersion, Message};

@@ -14,11 +14,5 @@ pub use appending::{append, is_whole};
 pub use consuming::{Consumed, Manner, consume, manner};
 pub use entry::entry;
 pub use protocol::{read_protocol, write_protocol};
-pub use reading::{BadInbox, Contents, read};
+pub use reading::{BadInbox, Contents, EMPTY, LARGEST, read};
 pub use salvaging::{Salvaged, salvage};
-
-/// What a new inbox holds.
-pub const EMPTY: &str = "[]";
-
-/// The largest inbox we read or write.
-pub const LARGEST: u64 = 256 * 1024 * 1024;

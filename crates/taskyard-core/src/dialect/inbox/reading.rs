@@ -2,10 +2,15 @@
 
 use serde_json::Value;
 
-use super::LARGEST;
 use super::entry::message;
 use crate::json_text::from_slice;
 use crate::{Message, SpecialFile};
+
+/// What a new inbox holds.
+pub const EMPTY: &str = "[]";
+
+/// The largest inbox we read or write.
+pub const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// Why an inbox cannot be read. It is then never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

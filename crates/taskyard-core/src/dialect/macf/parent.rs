@@ -2,8 +2,25 @@
 
 use serde_json::Value;
 
-use super::block::{Block, PARENT};
+use super::block::{Block, PARENT, stated_parent};
 use crate::{Task, TaskId};
+
+impl Task {
+    /// Returns the task this one is a part of: the one its block names, where it has such a block, or else the one its metadata
+    /// does. Only Taskyard writes both; where they differ, another program moved the task.
+    pub fn parent(&self) -> Option<TaskId> {
+        stated_parent(&self.description).or_else(|| stated_beside(self))
+    }
+}
+
+/// Returns the parent that a task's metadata names.
+fn stated_beside(task: &Task) -> Option<TaskId> {
+    match task.meta("parent")? {
+        Value::String(id) if !id.is_empty() => Some(TaskId::stored(id.as_str())),
+        Value::Number(number) => Some(TaskId::number(number.as_u64()?)),
+        _ => None,
+    }
+}
 
 /// Makes a task a part of another, or of none, wherever it says so.
 pub fn set_parent(task: &mut Task, parent: Option<&TaskId>) {

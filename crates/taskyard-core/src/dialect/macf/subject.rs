@@ -1,5 +1,6 @@
 //! What stands before a title: the task's own number and its parent's, dim, for displays that show no numbers.
 
+use crate::Task;
 use std::borrow::Cow;
 
 const DIM: &str = "\x1b[2m";
@@ -66,6 +67,14 @@ impl<'a> Subject<'a> {
             Some(parent) => format!("{DIM}[^#{parent}]{end} "),
         };
         format!("{id_mark} {parent_mark}{title}")
+    }
+}
+
+impl Task {
+    /// Returns the subject as displays show it: without the task's own number, which some tools put before it, and without what
+    /// makes it dim.
+    pub fn shown_subject(&self) -> Cow<'_, str> {
+        plain(&self.subject)
     }
 }
 

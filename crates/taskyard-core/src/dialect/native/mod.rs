@@ -5,18 +5,13 @@
 mod javascript;
 mod reading;
 mod repairing;
+mod schema;
 mod shape;
 mod writing;
 
 pub use javascript::{keys, next_number, parse_int, stringify};
 pub use reading::{Unreadable, read};
 pub use repairing::{Repair, repair};
+pub use schema::{LARGEST, SCHEMA};
 pub use shape::Shape;
 pub use writing::{TooLarge, with_lone_surrogates_of, write};
-
-/// The keys the client knows, in the order it writes them.
-pub const SCHEMA: [&str; 9] =
-    ["id", "subject", "description", "activeForm", "owner", "status", "blocks", "blockedBy", "metadata"];
-
-/// The largest task file we read or write.
-pub const LARGEST: u64 = 16 * 1024 * 1024;

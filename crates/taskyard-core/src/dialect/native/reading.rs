@@ -1,5 +1,6 @@
 //! From bytes to a task, or the reason why not.
 
+use crate::Image;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::LARGEST;
+use super::schema::LARGEST;
 use crate::json_text::without_lone_surrogates;
 use crate::{Metadata, SpecialFile, Status, Task, TaskId};
 
@@ -273,6 +274,13 @@ fn kind(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
+    }
+}
+
+impl Image {
+    /// Reads the task of this name from the bytes.
+    pub fn task(&self, id: &TaskId) -> Result<Task, Unreadable> {
+        read(id, self.bytes())
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::javascript::{pretty, stringify};
-use super::{LARGEST, SCHEMA};
+use super::schema::{LARGEST, SCHEMA};
 use crate::json_text::{self, has_lone_surrogates, lower_case_lone_surrogates, print_over};
 use crate::{Image, Rules, Task, TaskId};
 

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::IN_PROCESS;
 use crate::dialect::native::stringify;
 use crate::{ClientVersion, LEAD, Member, Team};
+
+/// What the client writes for a member that has no window of its own; it is what it was seen to accept.
+const IN_PROCESS: &str = "in-process";
 
 /// Writes the file of a new team as the client of that version does.
 pub fn create(team: &Team, version: ClientVersion) -> Vec<u8> {

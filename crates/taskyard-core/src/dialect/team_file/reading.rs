@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::LARGEST;
 use crate::json_text::from_slice;
 use crate::{LeadProcess, Member, SpecialFile, Team, TeamName, Timestamp};
+
+/// The largest file of a team we read or write.
+pub const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Why a team cannot be read from a file. It is then never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,28 +1,15 @@
 //! Looking the tasks of a list over.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 
 use super::FindingCode;
+use super::examination::{Defect, Examination, Missing, shown};
 use super::families::{drawn_steps, ordered_parts};
-use super::order::{ClosesCircle, Order};
+use super::order::ClosesCircle;
 use crate::rules::circles::{begin, end};
 use crate::rules::mending::Mend;
 use crate::rules::part_tree::Tree;
 use crate::{Task, TaskId};
-
-/// Something that is wrong with a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Defect {
-    /// What kind of defect it is.
-    pub code: FindingCode,
-    /// The task it is about.
-    pub task: TaskId,
-    /// What is wrong, in words.
-    pub message: String,
-    /// How it can be mended; none where only a person can decide.
-    pub mend: Option<Mend>,
-}
 
 /// Looks the tasks of a list over, given them by number and the names of what cannot be read.
 pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
@@ -56,39 +43,7 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
     examination.defects
 }
 
-/// Who names a task that is not there.
-#[derive(Debug, Default)]
-struct Missing {
-    /// Those that wait for it.
-    waiting: Vec<TaskId>,
-    /// Those that say that it waits for them.
-    awaited: Vec<TaskId>,
-}
-
-pub(super) struct Examination<'a> {
-    /// The index of each task.
-    pub(super) there: HashMap<&'a TaskId, usize>,
-    pub(super) unreadable: &'a HashSet<TaskId>,
-    /// Who says that it waits for whom.
-    waits: HashSet<(&'a TaskId, &'a TaskId)>,
-    /// Who says that it blocks whom.
-    blocks: HashSet<(&'a TaskId, &'a TaskId)>,
-    /// The tasks that are named and not there, and have not been told of.
-    missing: HashMap<TaskId, Missing>,
-    /// How many files say that they are the task of an id, where one says so that is not called so.
-    claimants: HashMap<&'a str, usize>,
-    /// Who is a part of whom.
-    tree: Option<Tree>,
-    /// An order in which everything could be begun and finished when all mends are made.
-    order: Order,
-    defects: Vec<Defect>,
-}
-
 impl Examination<'_> {
-    pub(super) fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
-        self.defects.push(Defect { code, task: task.clone(), message, mend });
-    }
-
     fn look_at_id(&mut self, task: &Task) {
         let Some(stated) = &task.stated_id else { return };
         let says = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
@@ -233,11 +188,6 @@ fn first_double(ids: &[TaskId]) -> Option<&TaskId> {
 fn once(ids: &[TaskId]) -> impl Iterator<Item = &TaskId> {
     let mut seen = HashSet::new();
     ids.iter().filter(move |id| seen.insert(*id))
-}
-
-/// An id in a foreign file may hold anything; what a person reads holds no control characters.
-pub(super) fn shown(id: &TaskId) -> impl fmt::Display {
-    id.as_str().escape_debug()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::FindingCode;
-use super::examining::{Examination, shown};
+use super::examination::{Examination, shown};
 use super::order::{ClosesCircle, Order};
 use crate::rules::circles::{begin, end};
 use crate::rules::mending::Mend;

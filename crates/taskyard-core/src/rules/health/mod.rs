@@ -2,6 +2,7 @@
 //!
 //! Looking at files, locks, jobs and teams is not done here: the library brings what it found there under these codes.
 
+mod examination;
 mod examining;
 mod families;
 mod finding_code;
@@ -10,6 +11,7 @@ mod owners;
 #[cfg(test)]
 mod told;
 
-pub use examining::{Defect, examine};
+pub use examination::Defect;
+pub use examining::examine;
 pub use finding_code::FindingCode;
 pub use owners::{OWNER_SILENCE, is_of_another_program, is_sign_of_owner, judge_owner, may_be_abandoned};

@@ -7,7 +7,7 @@ use super::condition::{Condition, Query, StateTerm, Term};
 use super::texts::Needle;
 pub use crate::dialect::hook_input::Times;
 use crate::rules::agents::is_same_agent;
-use crate::rules::listing::OpenTasks;
+use crate::rules::open_tasks::OpenTasks;
 use crate::{Rules, Task, TaskId, Timestamp};
 
 /// What a query may ask of a task beside the task itself.

@@ -2,7 +2,11 @@
 
 mod answers;
 mod form;
+mod generation;
+mod message;
 mod old_form;
 
 pub use answers::{Routed, answered_plan, answered_shutdown, asked_to_end, broadcast, plan_shown, sent, unreachable};
-pub use form::{SendMessage, TOOL, Unsendable, read, tool};
+pub use form::TOOL;
+pub use generation::{read, tool};
+pub use message::{SendMessage, Unsendable};

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::form::{SendMessage, TOOL, Unsendable, named, rejection};
+use super::form::TOOL;
+use super::message::{SendMessage, Unsendable, named, rejection};
 use crate::Rules;
 use crate::tools::schema::{Field, Issue, Object, Shape, Step, Unknown, Wrong, check};
 use crate::tools::tool::Fields;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use taskyard_core::dialect::native::{Unreadable, repair};
 use taskyard_core::rules::health::{self, FindingCode};
 use taskyard_core::rules::numbering::is_beyond_counting;
+use taskyard_core::rules::removed::{Absence, Removed};
 use taskyard_core::rules::replacing::Replacements;
-use taskyard_core::rules::restoring::{Absence, Removed};
 use taskyard_core::rules::taking_back::OpenLosses;
 use taskyard_core::{Image, Op, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};
-use super::owners::Signs;
+use super::owner_signs::OwnerSigns;
 use crate::operations::absent::names_of;
 use crate::store::{
     FileCare, FileLayout, HistoryPages, HistoryQuery, JournalDamage, LastEntry, Litter, Lookup, Problem, Snapshot,
@@ -25,7 +25,7 @@ pub(super) struct LookedOver {
     pub(super) findings: Vec<Finding>,
     pub(super) tasks: Vec<Task>,
     /// What the journal has of those who own tasks; none where it is damaged.
-    pub(super) signs: Option<Signs>,
+    pub(super) signs: Option<OwnerSigns>,
 }
 
 /// What one pass over the journal finds.
@@ -33,7 +33,7 @@ struct Gathered {
     last: Vec<LastEntry>,
     replaced: Replacements,
     losses: OpenLosses,
-    signs: Signs,
+    signs: OwnerSigns,
 }
 
 impl Yard {
@@ -185,7 +185,7 @@ impl Yard {
 }
 
 /// Reads the whole journal once, and keeps of it what the examination needs.
-fn gather(pages: HistoryPages<'_, dyn Store + '_>, mut signs: Signs) -> Result<Gathered, StoreError> {
+fn gather(pages: HistoryPages<'_, dyn Store + '_>, mut signs: OwnerSigns) -> Result<Gathered, StoreError> {
     let mut last: BTreeMap<TaskId, LastEntry> = BTreeMap::new();
     let (mut replaced, mut losses) = (Replacements::default(), OpenLosses::default());
     for page in pages {

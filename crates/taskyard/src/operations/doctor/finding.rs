@@ -6,13 +6,14 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::health::{Defect, FindingCode};
 use taskyard_core::rules::mending::Mend;
 use taskyard_core::rules::numbering::LARGEST_NUMBER;
-use taskyard_core::rules::restoring::Removed;
+use taskyard_core::rules::removed::Removed;
 use taskyard_core::rules::taking_back::StillLost;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
-use super::taken_back;
 use crate::store::{JournalDamage, Litter, Problem, StuckLock};
 use crate::teams::TeamTrouble;
+use taskyard_core::Loss;
+use taskyard_core::TaskField;
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,11 +121,24 @@ impl Fix {
             Self::MendTeam(_) => {
                 "keep what can be read of it, and a copy of it as it is in the data directory".to_owned()
             }
-            Self::PutBack(lost) => taken_back::describe(lost),
+            Self::PutBack(lost) => put_back_in_words(lost),
             Self::LetGo { team, member } => {
                 format!("take {member} out of team {team}, give its tasks back and tell the others")
             }
         }
+    }
+}
+
+/// Says in words what putting back would do.
+fn put_back_in_words(lost: &StillLost) -> String {
+    let name = |loss: &Loss| match &loss.field {
+        TaskField::Note(_) => "a note".to_owned(),
+        field => field.to_string().escape_debug().to_string(),
+    };
+    let fields: Vec<String> = lost.losses.iter().map(name).collect();
+    match &lost.losses[..] {
+        [Loss { field: TaskField::Deletion, .. }, ..] => format!("delete task {} again", lost.task),
+        _ => format!("put {} of task {} back", fields.join(", "), lost.task),
     }
 }
 

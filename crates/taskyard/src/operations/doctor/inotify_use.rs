@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 #[cfg(feature = "failpoints")]
-use crate::store::failpoint::inotify_instances;
+use crate::failpoint::inotify_instances;
 
 /// How many inotify instances a user has, and may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

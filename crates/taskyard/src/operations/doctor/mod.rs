@@ -5,6 +5,7 @@ mod examining;
 mod finding;
 mod inotify_use;
 mod mending;
+mod owner_signs;
 mod owners;
 mod surroundings;
 mod taken_back;

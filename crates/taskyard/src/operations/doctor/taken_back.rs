@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 use taskyard_core::rules::health::FindingCode;
 use taskyard_core::rules::notes::read_note;
-use taskyard_core::rules::restoring::Removed;
+use taskyard_core::rules::removed::Removed;
 use taskyard_core::rules::taking_back::{LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back};
 use taskyard_core::{Image, Loss, Task, TaskField, TaskId};
 
@@ -64,19 +64,6 @@ impl Finding {
             ),
             fix: Some(Fix::Restore(vec![task.id.clone()])),
         }
-    }
-}
-
-/// Says in words what putting back would do.
-pub(super) fn describe(lost: &StillLost) -> String {
-    let name = |loss: &Loss| match &loss.field {
-        TaskField::Note(_) => "a note".to_owned(),
-        field => field.to_string().escape_debug().to_string(),
-    };
-    let fields: Vec<String> = lost.losses.iter().map(name).collect();
-    match &lost.losses[..] {
-        [Loss { field: TaskField::Deletion, .. }, ..] => format!("delete task {} again", lost.task),
-        _ => format!("put {} of task {} back", fields.join(", "), lost.task),
     }
 }
 

@@ -17,8 +17,8 @@ use super::files::{LARGEST, temporary_prefix};
 use super::overwriting::{overwrite, reserve};
 use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
+use crate::failpoint::reach;
 use crate::regular_file::{self, NotRead};
-use crate::store::file::failpoint::reach;
 use crate::store::translated::{chance, clear_away, lock_in_time};
 use crate::store::{Occupant, StoreError};
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt as _;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::store::file::failpoint::reach;
+use crate::failpoint::reach;
 
 /// How much is written at once.
 const PART: usize = 64 * 1024;

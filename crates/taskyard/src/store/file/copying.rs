@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::dialect::macf::hidden_task_of;
 
-use super::failpoint::reach;
-use super::handle::Handle;
-use super::hidden;
-use super::observe;
-use super::place::{OURS, Place, task_of};
 use crate::clock;
+use crate::failpoint::reach;
+use crate::store::file::handle::Handle;
+use crate::store::file::reading::hidden;
+use crate::store::file::reading::observe;
 use crate::store::list_copy::is_lock;
+use crate::store::locks::list_paths::{OURS, Place, task_of};
 use crate::store::sidecar::{Journal, install};
 use crate::store::{ListCopy, ListCopyTarget, StoreError};
 
@@ -31,7 +31,7 @@ const SETTLING: Duration = Duration::from_millis(25);
 const GRAIN: i64 = 20_000_000;
 
 /// Copies the list.
-pub(super) fn copy_out(handle: &Handle, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
+pub(in crate::store) fn copy_out(handle: &Handle, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
     let recorded = record(handle);
     let journal = match recorded {
         Err(StoreError::JournalDamaged { .. }) => None,
@@ -55,7 +55,7 @@ pub(super) fn copy_out(handle: &Handle, to: &mut dyn ListCopyTarget) -> Result<L
 }
 
 /// Puts a copied journal where the list has none.
-pub(super) fn take_memory(handle: &Handle, copy: &Path) -> Result<bool, StoreError> {
+pub(in crate::store) fn take_memory(handle: &Handle, copy: &Path) -> Result<bool, StoreError> {
     let installed = install(handle.sidecar()?, &handle.place.directory, copy)?;
     handle.journals.forget();
     Ok(installed)
@@ -98,7 +98,7 @@ fn copy_moment(
     journal.each_known(|id, known| {
         let name = match &directory {
             Some(directory) => hidden::find(&place, directory.as_fd(), id).map(|(name, _)| name),
-            None => Ok(super::place::file_name(id)),
+            None => Ok(crate::store::locks::list_paths::file_name(id)),
         };
         let name = name.map_err(StoreError::io("cannot look at", place.task_file(id)))?;
         let name = name.to_string_lossy().into_owned();

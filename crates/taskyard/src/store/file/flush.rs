@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use taskyard_core::dialect::macf::hidden_names;
 use taskyard_core::{Revision, TaskId};
 
-use super::handle::Handle;
-use super::place::{c_name, file_name};
 use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
+use crate::store::file::handle::Handle;
+use crate::store::locks::list_paths::{c_name, file_name};
 use crate::store::sidecar::Journal;
 
 /// A running process looks this often whether something is due, in nanoseconds.
@@ -33,14 +33,14 @@ const MANY_FILES: usize = 128;
 
 /// Flushes the files of commits that have waited long enough, after one that wrote so many bytes. Called with no lock held; a failure is
 /// for the next one.
-pub(super) fn flush_what_is_old(handle: &Handle, journal: &Journal, written: u64) {
+pub(in crate::store) fn flush_what_is_old(handle: &Handle, journal: &Journal, written: u64) {
     if let Err(error) = flush_if_due(handle, journal, written) {
         tracing::debug!(%error, "the task files are not flushed");
     }
 }
 
 /// Does the same, however lately somebody looked.
-pub(super) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
+pub(in crate::store) fn flush_what_is_old_now(handle: &Handle, journal: &Journal) {
     handle.next_flush_look.store(0, Ordering::Relaxed);
     flush_what_is_old(handle, journal, 0);
 }
@@ -62,7 +62,7 @@ fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), 
 }
 
 /// Tells whether there are commits whose files have waited long enough, or that cannot be found out.
-pub(super) fn may_be_due(handle: &Handle, journal: &Journal) -> bool {
+pub(in crate::store) fn may_be_due(handle: &Handle, journal: &Journal) -> bool {
     !waiting(handle, journal).is_ok_and(|waiting| waiting.is_none())
 }
 
@@ -95,7 +95,7 @@ fn flush_since(
 }
 
 /// Flushes the whole file system the list is on. Tells whether that was done and is remembered.
-pub(super) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Revision) -> bool {
+pub(in crate::store) fn flush_all(directory: BorrowedFd<'_>, journal: &Journal, until: Revision) -> bool {
     #[cfg(target_os = "linux")]
     if rustix::fs::syncfs(directory).is_err() {
         return false;

@@ -7,15 +7,20 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
-use super::handle::Handle;
-use super::pair::FilePair;
-use super::place::Place;
-use super::snapshot::FileSnapshot;
-use super::txn::FileTxn;
-use super::{copying, flush, litter, mending, outlines, scan};
 use crate::store::directories::{changed, list_directories, named};
+use crate::store::file::copying;
+use crate::store::file::flush;
+use crate::store::file::handle::Handle;
+use crate::store::file::reading::outlines;
+use crate::store::file::reading::scan;
+use crate::store::file::reading::snapshot::FileSnapshot;
+use crate::store::file::recovery::litter;
+use crate::store::file::recovery::mending;
+use crate::store::file::writing::pair::FilePair;
+use crate::store::file::writing::txn::FileTxn;
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
+use crate::store::locks::list_paths::Place;
 use crate::store::remembered_places::directories_gone;
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use taskyard_core::{Entry, Event, Image, Lease, ListId, Remark, Revision, TaskId, Timestamp, Token};
 
 use super::staging::{Change, Staging};
-use super::state::{Kept, key_of};
+use super::state::{Kept, ListState, key_of, number_of};
 use crate::store::{HistoryQuery, Signature};
 
 /// Everything that one transaction changes. It has no entries where only leases change: then it is no revision, and nobody is told.
@@ -104,4 +104,36 @@ pub fn select(journal: &[Event], query: &HistoryQuery) -> Vec<Entry> {
     }
     revisions.truncate(query.oldest.unwrap_or(usize::MAX));
     revisions.into_iter().flatten().collect()
+}
+
+impl ListState {
+    /// Moves on by one commit: catching up is this, for every commit that is not in here yet, in order.
+    pub fn apply(&mut self, commit: &Commit) {
+        for (entry, after) in commit.entries.iter().zip(&commit.after) {
+            self.journaled = self.journaled.max(number_of(&entry.task));
+            self.put(&entry.task, after.clone());
+        }
+        self.mark = self.mark.max(commit.mark);
+        self.last_token = self.last_token.max(commit.last_token);
+        for (task, lease) in &commit.leases {
+            match lease {
+                Some(lease) => drop(self.leases.insert(task.clone(), lease.clone())),
+                None => drop(self.leases.remove(task)),
+            }
+        }
+        if let Some(first) = commit.entries.first() {
+            self.exists = true;
+            self.revision = first.revision;
+            self.changed = Some(first.at);
+        }
+    }
+
+    /// Returns the commit that gives leases the ends they carry here, those that are still there with the same token.
+    pub fn renewal(&self, leases: &[Lease]) -> Commit {
+        let renewed = |lease: &Lease| {
+            let there = self.leases.get(&lease.task).filter(|there| there.token == lease.token)?;
+            Some((lease.task.clone(), Some(Lease { ends: lease.ends.clone(), ..there.clone() })))
+        };
+        Commit::new(Vec::new(), leases.iter().filter_map(renewed).collect(), self.last_token, self.mark)
+    }
 }

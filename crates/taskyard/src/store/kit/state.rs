@@ -8,7 +8,6 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::numbering::counted;
 use taskyard_core::{Entry, Image, Lease, ListId, Revision, Status, Task, TaskId, Timestamp, Token};
 
-use super::commit::Commit;
 use crate::store::{ListInfo, Lookup, Problem};
 
 /// One task as it is kept.
@@ -103,39 +102,9 @@ pub struct ListState {
 }
 
 impl ListState {
-    /// Moves on by one commit: catching up is this, for every commit that is not in here yet, in order.
-    pub fn apply(&mut self, commit: &Commit) {
-        for (entry, after) in commit.entries.iter().zip(&commit.after) {
-            self.journaled = self.journaled.max(number_of(&entry.task));
-            self.put(&entry.task, after.clone());
-        }
-        self.mark = self.mark.max(commit.mark);
-        self.last_token = self.last_token.max(commit.last_token);
-        for (task, lease) in &commit.leases {
-            match lease {
-                Some(lease) => drop(self.leases.insert(task.clone(), lease.clone())),
-                None => drop(self.leases.remove(task)),
-            }
-        }
-        if let Some(first) = commit.entries.first() {
-            self.exists = true;
-            self.revision = first.revision;
-            self.changed = Some(first.at);
-        }
-    }
-
     /// Moves one task on by one entry of the journal.
     pub fn follow(&mut self, entry: &Entry) {
         self.put(&entry.task, entry.after.as_ref().map(|image| Kept::new(entry.task.clone(), image.clone())));
-    }
-
-    /// Returns the commit that gives leases the ends they carry here, those that are still there with the same token.
-    pub fn renewal(&self, leases: &[Lease]) -> Commit {
-        let renewed = |lease: &Lease| {
-            let there = self.leases.get(&lease.task).filter(|there| there.token == lease.token)?;
-            Some((lease.task.clone(), Some(Lease { ends: lease.ends.clone(), ..there.clone() })))
-        };
-        Commit::new(Vec::new(), leases.iter().filter_map(renewed).collect(), self.last_token, self.mark)
     }
 
     /// Returns what there is to say of the list, in a store without places.
@@ -153,7 +122,7 @@ impl ListState {
         counts
     }
 
-    fn put(&mut self, task: &TaskId, after: Option<Arc<Kept>>) {
+    pub(super) fn put(&mut self, task: &TaskId, after: Option<Arc<Kept>>) {
         match after {
             Some(kept) => drop(self.tasks.insert(task.clone(), kept)),
             None => drop(self.tasks.remove(task)),

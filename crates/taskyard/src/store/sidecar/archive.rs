@@ -12,12 +12,13 @@ use super::Journal;
 use super::damage::judge;
 use super::entries::entries_where;
 use super::fingerprint::Fingerprint;
-use super::images::COLUMNS;
 use super::known::Known;
 use super::naming::data_of;
+use super::recent_images::COLUMNS;
 use super::schema::{ENTRIES, FACTS};
 use super::stamp::Marks;
 use super::sums;
+use super::wrong_sum::wrong;
 use crate::sqlite::{Database, Schema, Table};
 use crate::store::StoreError;
 
@@ -189,7 +190,7 @@ fn name_of(sidecar: &Path) -> String {
 fn archived(row: &Row<'_>) -> rusqlite::Result<Archived> {
     sums::check(row, "lists")?;
     let mark = |place: usize| row.get::<_, i64>(place).map(i64::unsigned_abs);
-    let rows = unpacked(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| sums::wrong(6, "lists"))?;
+    let rows = unpacked(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| wrong(6, "lists"))?;
     let marks = Marks { revision: mark(2)?, token: mark(3)?, number: mark(4)? };
     Ok(Archived { path: PathBuf::from(row.get::<_, String>(1)?), marks, rows })
 }

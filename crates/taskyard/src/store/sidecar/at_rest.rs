@@ -3,57 +3,17 @@
 //! SQLite makes a log and its index for whoever opens a database, and the last one to close it takes them away. Whoever only looks at a
 //! short list would do nothing else for most of its time.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Journal;
-use super::fingerprint::Fingerprint;
+use super::condemning::look_at_stamp;
 use super::naming::data_of;
-use super::opening::look_at_stamp;
+use super::resting_file::AtRest;
 use super::schema::{DATABASE, FORMAT, JOURNAL};
 use super::stamp::{Stamp, Standstill};
-use crate::clock;
+use crate::failpoint::reach_if_named;
 use crate::private::has_database;
-use crate::sqlite::{Database, beside};
-use crate::store::file::failpoint::reach_if_named;
-
-/// Larger ones are opened: copying them takes longer than making a log.
-const LARGEST: u64 = 128 << 10;
-
-/// A database file that nobody had open, as it was then.
-#[derive(Debug)]
-pub(super) struct AtRest {
-    path: PathBuf,
-    print: Fingerprint,
-}
-
-impl AtRest {
-    /// Looks at a database; none where somebody has it open, or may have written to it at this instant, or it is large.
-    fn find(path: &Path) -> Option<Self> {
-        let print = Fingerprint::of(&fs::metadata(path).ok()?);
-        let is_small = print.size <= LARGEST;
-        // From a settled file the next write can be told by its time.
-        (is_small && print.is_settled(clock::wall()) && !may_have_log(path))
-            .then(|| Self { path: path.to_owned(), print })
-    }
-
-    /// Tells whether nobody has written to the database since.
-    ///
-    /// Everybody writes to the log first, which is there until it is copied into the file. So where there is no log now, what was
-    /// written has changed the file.
-    fn is_still_so(&self) -> bool {
-        !may_have_log(&self.path) && fs::metadata(&self.path).is_ok_and(|found| Fingerprint::of(&found) == self.print)
-    }
-}
-
-/// Tells whether there is a log beside a database, of either kind that SQLite makes.
-fn may_have_log(path: &Path) -> bool {
-    let is_missing = |ending: &str| {
-        fs::symlink_metadata(beside(path, ending)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-    };
-    !(is_missing("-wal") && is_missing("-journal"))
-}
+use crate::sqlite::Database;
 
 impl Journal {
     /// Reads the journal as its file has it. None where somebody has it open, where it is large, and where anything about it is not
@@ -104,8 +64,9 @@ mod tests {
     use std::thread;
     use std::time::{Duration, SystemTime};
 
+    use super::super::resting_file::LARGEST;
     use super::super::stamp::Marks;
-    use super::{AtRest, Journal, LARGEST, look_at_stamp};
+    use super::{AtRest, Journal, look_at_stamp};
 
     fn open(place: &Path) -> Journal {
         Journal::open(place, place).unwrap()

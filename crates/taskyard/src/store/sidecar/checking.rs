@@ -6,9 +6,10 @@ use std::path::Path;
 use taskyard_core::Revision;
 
 use super::Journal;
-use super::damage::{JournalDamage, first_unopenable, judge};
-use super::images::COLUMNS;
-use super::opening::{look_at_stamp, newer, older};
+use super::condemning::{look_at_stamp, newer};
+use super::damage::{first_unopenable, judge};
+use super::opening::older;
+use super::recent_images::COLUMNS;
 use super::schema::{DATABASE, ENTRIES, FORMAT, JOURNAL};
 use super::sequence::Sequence;
 use super::stamp::{Marks, Standstill};
@@ -16,6 +17,7 @@ use super::sums;
 use super::verdict;
 use crate::sqlite::{Database, Table};
 use crate::store::StoreError;
+use crate::store::journal_damage::JournalDamage;
 
 /// No release will have a higher format than this.
 const HIGHEST_TO_COME: i64 = 9999;

@@ -5,30 +5,34 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row, ToSql, Transaction};
+use rustix::process::{Resource, getrlimit};
 
-use super::at_rest::AtRest;
-use super::damage::{JournalDamage, judge};
-use super::images::RecentImages;
-use super::mapping::map_files;
-use super::pool::Seat;
+use super::damage::judge;
+use super::recent_images::RecentImages;
+use super::resting_file::AtRest;
 use super::schema::JOURNAL;
+use super::seats::Seat;
 use super::stamp::{Marks, Stamp, StampFile};
 use super::sums;
 use crate::sqlite::Database;
 use crate::store::StoreError;
+use crate::store::journal_damage::JournalDamage;
 
 /// Counts how often a turn was taken from a writer that had not ended it.
 pub(super) const OVERTAKEN: &str = "overtaken";
 /// For how long a connection is believed to lead to the database of its place.
 const LATELY: Duration = Duration::from_millis(100);
+
+/// So much of the database is mapped into memory.
+const MAPPED: usize = 256 << 20;
 
 /// One open database.
 #[derive(Debug)]
@@ -252,5 +256,16 @@ impl Journal {
     pub(super) fn remove(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
         self.flush_as_usual()?;
         self.database.execute(sql, values).map(drop).map_err(judge)
+    }
+}
+
+/// Has a connection read the database where it lies in memory.
+///
+/// Where the process may have only so much address space, the map would take it away from everything else.
+pub(super) fn map_files(connection: &Connection) -> rusqlite::Result<()> {
+    static IS_LIMITED: OnceLock<bool> = OnceLock::new();
+    match IS_LIMITED.get_or_init(|| getrlimit(Resource::As).current.is_some()) {
+        true => Ok(()),
+        false => connection.execute_batch(&format!("PRAGMA mmap_size = {MAPPED}")),
     }
 }

@@ -8,7 +8,7 @@ use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revisi
 
 use super::Journal;
 use super::database::OVERTAKEN;
-use super::images::{BEFORE, COLUMNS, Images};
+use super::recent_images::{BEFORE, COLUMNS, Images};
 use super::stamp::Marks;
 use crate::store::{Signature, StoreError};
 

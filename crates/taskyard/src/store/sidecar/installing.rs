@@ -11,9 +11,9 @@ use super::leases::TOKEN;
 use super::opening::{BEGUN, begun_from, lock_alone, sync_directories};
 use super::schema::DATABASE;
 use super::stamp::{StampFile, Standstill};
+use crate::failpoint::reach;
 use crate::private::{create_new, make_directory};
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
 
 /// What the place begins with in which a journal is made ready.
 const STAGING: &str = ".restoring-";

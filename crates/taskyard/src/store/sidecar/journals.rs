@@ -9,9 +9,9 @@ use taskyard_core::Revision;
 
 use super::Journal;
 use super::archive::is_archived;
-use super::damage::JournalDamage;
 use super::pool::JournalPool;
 use super::schema::DATABASE;
+use crate::store::journal_damage::JournalDamage;
 use crate::store::{StaleWrite, StoreError};
 
 /// A journal that cannot be opened is tried again so often, after so long.

@@ -12,18 +12,20 @@ use taskyard_core::Revision;
 use super::Journal;
 use super::aside;
 use super::checking::{self, Health};
-use super::damage::{JournalDamage, judge};
+use super::condemning::look_at_stamp;
+use super::damage::judge;
 use super::naming::data_of;
-use super::opening::{lock_alone, look_at_stamp, sync_directories};
+use super::opening::{lock_alone, sync_directories};
 use super::salvage::{Beside, salvage};
 use super::schema::DATABASE;
 use super::stamp::{Marks, StampFile, Standstill};
 use super::verdict;
 use crate::clock;
+use crate::failpoint::reach;
 use crate::private::prepare_database;
 use crate::sqlite::Alone;
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
+use crate::store::journal_damage::JournalDamage;
 
 /// Returns what is wrong with the journal of a sidecar, after a look over all of it. `written` is a revision that is known to
 /// have been written.

@@ -8,22 +8,23 @@ use super::Journal;
 use super::archive::{self, Archived};
 use super::aside;
 use super::boot::remember_boot;
-use super::damage::{JournalDamage, judge};
+use super::condemning::{Stamped, damaged, look_at_stamp, newer};
+use super::damage::judge;
 use super::leases::TOKEN;
 use super::naming::data_of;
 use super::schema::{DATABASE, FORMAT, JOURNAL};
 use super::stamp::{Marks, Stamp, StampFile, Standstill};
 use super::verdict;
+use crate::failpoint::reach;
 use crate::private::{has_database, make_directory, prepare_database};
 use crate::sqlite::{Alone, Database, DatabaseError};
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
+use crate::store::journal_damage::JournalDamage;
 
 /// Where a journal was begun whose predecessor is gone: a revision, a space, a number.
 pub(super) const BEGUN: &str = "begun";
 
 /// The stamp as it was found, and what it says; nothing where there is none.
-type Stamped = Option<(StampFile, Stamp)>;
 
 impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
@@ -226,16 +227,6 @@ fn refuse_damaged(sidecar: &Path) -> Result<Stamped, StoreError> {
     }
 }
 
-/// Returns the stamp and what it says.
-pub(super) fn look_at_stamp(sidecar: &Path) -> Result<Stamped, JournalDamage> {
-    let unopenable = |error: io::Error| JournalDamage::Unopenable { file: "stamp", why: error.to_string() };
-    let Some(file) = StampFile::open(sidecar).map_err(unopenable)? else { return Ok(None) };
-    match file.read() {
-        Some(stamp) => Ok(Some((file, stamp))),
-        None => Err(JournalDamage::BadStamp),
-    }
-}
-
 /// Tells whether there is a database that SQLite may be let at: one that was emptied would be taken for a new one, and its log
 /// thrown away.
 fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool, StoreError> {
@@ -252,23 +243,6 @@ fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(StoreError::io("cannot look at", path)(error)),
     }
-}
-
-/// Says that a newer Taskyard has the journal in a sidecar.
-pub(super) fn newer(sidecar: &Path, stamp: &Stamp) -> StoreError {
-    StoreError::NewerJournal { path: sidecar.join(DATABASE), format: stamp.newer_format() }
-}
-
-/// Keeps what was found wrong with the journal in a sidecar, and returns it as an error. What a newer Taskyard writes makes no sense to
-/// whoever is older, and is not damaged by that.
-pub(super) fn damaged(sidecar: &Path, what: JournalDamage) -> StoreError {
-    if let Ok(Some((_, stamp))) = look_at_stamp(sidecar)
-        && stamp.is_newer()
-    {
-        return newer(sidecar, &stamp);
-    }
-    verdict::keep(sidecar, &what);
-    StoreError::JournalDamaged { path: sidecar.join(DATABASE), what }
 }
 
 /// Returns what is wrong with a journal that ends before it should.

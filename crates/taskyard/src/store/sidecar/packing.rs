@@ -7,10 +7,10 @@ use taskyard_core::{Image, Revision, TaskId};
 
 use super::Journal;
 use super::entries::{Key, entries_where, first_id, task_id};
-use super::images::{AFTER, BEFORE, Images, image_after};
 use super::pace::Pace;
+use super::recent_images::{AFTER, BEFORE, Images, image_after};
+use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
 
 /// So many entries about a task in a row may need the one before them; the next is whole.
 pub(super) const LONGEST_CHAIN: u8 = 31;

@@ -1,10 +1,10 @@
 //! The connections to one list's journal that a process keeps: so many and no more.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::database::Journal;
+use super::seats::Seats;
 
 /// So many connections of one process are in use at once. Each costs three descriptors and up to some megabytes.
 const CONNECTIONS: usize = 8;
@@ -12,33 +12,35 @@ const CONNECTIONS: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Lends connections to the journal of one list. Whoever needs one while all are in use waits for its turn.
-#[derive(Debug, Default)]
-pub(super) struct JournalPool(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<Connections>,
-    freed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Connections {
-    idle: Vec<Journal>,
-    /// The threads that were lent the connections in use.
-    borrowers: Vec<ThreadId>,
-}
-
-/// The right to one connection, which ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    pool: Arc<Shared>,
-    borrower: ThreadId,
+pub(super) struct JournalPool {
+    seats: Arc<Seats>,
+    idle: Mutex<IdleJournals>,
+}
+
+/// The connections that nobody uses just now.
+#[derive(Debug, Default)]
+struct IdleJournals(Vec<Journal>);
+
+impl Default for JournalPool {
+    fn default() -> Self {
+        Self { seats: Seats::new(CONNECTIONS), idle: Mutex::default() }
+    }
 }
 
 impl JournalPool {
     /// Lends a connection that is idle, or one that is opened now.
     pub(super) fn take<E>(&self, open: impl FnOnce() -> Result<Journal, E>) -> Result<Journal, E> {
-        let (seat, idle) = self.0.seat(PATIENCE);
+        self.take_within(PATIENCE, open)
+    }
+
+    fn take_within<E>(&self, patience: Duration, open: impl FnOnce() -> Result<Journal, E>) -> Result<Journal, E> {
+        let seat = self.seats.take(patience);
+        let idle = {
+            let mut idle = self.idle();
+            // One whose database was replaced since leads nowhere.
+            std::iter::from_fn(|| idle.0.pop()).find(Journal::was_current_lately)
+        };
         let mut journal = idle.map_or_else(open, Ok)?;
         journal.seat = Some(seat);
         Ok(journal)
@@ -47,71 +49,38 @@ impl JournalPool {
     /// Takes a connection back for the next one. One that is dropped instead is closed.
     pub(super) fn give_back(&self, mut journal: Journal) {
         let seat = journal.seat.take();
-        let mut state = self.0.state();
-        if state.idle.len() < CONNECTIONS {
-            state.idle.push(journal);
+        let mut idle = self.idle();
+        if idle.0.len() < CONNECTIONS {
+            idle.0.push(journal);
         }
-        drop(state);
+        drop(idle);
+        // Whoever waits for the seat finds the connection.
         drop(seat);
     }
 
     /// Tells whether there is no connection at all, neither idle nor in use.
     pub(super) fn is_empty(&self) -> bool {
-        let state = self.0.state();
-        state.idle.is_empty() && state.borrowers.is_empty()
+        self.seats.are_free() && self.idle().0.is_empty()
     }
 
     /// Closes every connection that is idle.
     pub(super) fn clear(&self) {
-        self.0.state().idle.clear();
+        self.idle().0.clear();
+    }
+
+    fn idle(&self) -> MutexGuard<'_, IdleJournals> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shared {
-    /// Waits for its turn. A thread that has a connection already never waits: whoever waits for a list's turn holds one, and the
-    /// one that has the turn may need a second.
-    fn seat(self: &Arc<Self>, patience: Duration) -> (Seat, Option<Journal>) {
-        let borrower = thread::current().id();
-        let mut state = self.state();
-        let until = Instant::now() + patience;
-        while state.borrowers.len() >= CONNECTIONS && !state.borrowers.contains(&borrower) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                tracing::warn!("all connections to a journal are in use for long; another one is opened");
-                break;
-            }
-            state = self.freed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.borrowers.push(borrower);
-        // One whose database was replaced since leads nowhere.
-        let idle = std::iter::from_fn(|| state.idle.pop()).find(Journal::was_current_lately);
-        (Seat { pool: Arc::clone(self), borrower }, idle)
-    }
-
-    fn state(&self) -> MutexGuard<'_, Connections> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Connections {
+impl Drop for IdleJournals {
     /// Nobody of this process uses the journal any more: the last connection folds the log in, where it can.
     fn drop(&mut self) {
-        let last = self.idle.pop();
-        self.idle.clear();
+        let last = self.0.pop();
+        self.0.clear();
         if let Some(last) = last {
             last.fold_at_close();
         }
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut state = self.pool.state();
-        if let Some(place) = state.borrowers.iter().position(|borrower| *borrower == self.borrower) {
-            state.borrowers.swap_remove(place);
-        }
-        drop(state);
-        self.pool.freed.notify_one();
     }
 }
 
@@ -145,7 +114,7 @@ mod tests {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(opened.load(Ordering::Relaxed) <= CONNECTIONS);
-        assert!(pool.0.state().borrowers.is_empty());
+        assert!(pool.seats.are_free());
     }
 
     #[test]
@@ -155,7 +124,7 @@ mod tests {
         let open = || Journal::open(place.path(), place.path());
         let held: Vec<Journal> = (0..=CONNECTIONS).map(|_| pool.take(open).unwrap()).collect();
         held.into_iter().for_each(|journal| pool.give_back(journal));
-        assert_eq!(pool.0.state().idle.len(), CONNECTIONS);
+        assert_eq!(pool.idle().0.len(), CONNECTIONS);
     }
 
     #[test]
@@ -166,6 +135,6 @@ mod tests {
         let failed: Result<Journal, StoreError> =
             pool.take(|| Err(StoreError::io("cannot open", place.path())(std::io::ErrorKind::NotFound.into())));
         assert!(failed.is_err());
-        assert!(pool.0.state().borrowers.is_empty() && pool.0.state().idle.is_empty());
+        assert!(pool.is_empty());
     }
 }

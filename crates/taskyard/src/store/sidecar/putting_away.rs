@@ -13,14 +13,14 @@ use taskyard_core::Timestamp;
 use super::Journal;
 use super::archive;
 use super::damage::judge;
+use super::naming::is_gone;
 use super::opening::lock_alone;
 use super::schema::{DATABASE, FORMAT};
 use super::stamp::StampFile;
-use super::tidying::is_gone;
+use crate::failpoint::reach;
 use crate::private;
 use crate::store::StoreError;
 use crate::store::directories::changed;
-use crate::store::file::failpoint::reach;
 
 /// What the name of a directory begins with that is about to be removed.
 pub(in crate::store) const LEAVING: &str = ".leaving-";

@@ -7,12 +7,12 @@ use rusqlite::{ToSql, params};
 use taskyard_core::{AttemptId, Entry, Op, Revision, Timestamp};
 
 use super::Journal;
-use super::damage::JournalDamage;
+use super::condemning::damaged;
 use super::entries::{ENTRY_BITS, Key, first_id, task_id};
-use super::images::COLUMNS;
-use super::opening::damaged;
 use super::rare_entries::{IS_RARE, is_about_rare_entries};
+use super::recent_images::COLUMNS;
 use super::sequence::Sequence;
+use crate::store::journal_damage::JournalDamage;
 use crate::store::{HistoryQuery, LastEntry, StoreError};
 
 /// A page ends with the revision in which its images reach so many bytes.

@@ -1,7 +1,7 @@
 //! Noticing that entries are missing.
 
-use super::damage::JournalDamage;
 use super::entries::ENTRY_BITS;
+use crate::store::journal_damage::JournalDamage;
 
 /// Follows the ids of entries: within a revision and from one to the next they rise by one.
 pub(super) struct Sequence {

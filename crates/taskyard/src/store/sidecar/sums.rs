@@ -1,22 +1,16 @@
 //! The checksum of a row: a CRC-32 over its other columns, so that a damaged row is told from a whole one.
 
 use crc32fast::Hasher;
-use rusqlite::types::{ToSqlOutput, Type, Value, ValueRef};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{CachedStatement, Row, ToSql};
 use taskyard_core::Image;
 
-use super::images::{self, Images};
+use super::recent_images::{AFTER, BEFORE, Images, SUM};
+use super::wrong_sum::wrong;
 use crate::sqlite::Table;
 
 /// Columns are gathered up to this many bytes before they are summed: one long run costs less than many short ones.
 const GATHERED: usize = 256;
-
-/// A row whose checksum is not that of its columns.
-#[derive(Debug, thiserror::Error)]
-#[error("a row of `{table}` does not match its checksum")]
-pub(super) struct WrongSum {
-    pub(super) table: &'static str,
-}
 
 /// Returns the columns that a checksum is made of, in their order, and the checksum itself. What a format adds comes after it.
 pub(super) fn columns_of(table: &Table) -> Vec<&'static str> {
@@ -66,32 +60,27 @@ pub(super) fn check(row: &Row<'_>, table: &'static str) -> rusqlite::Result<()> 
 
 /// Fails where a row of entries, with its images rebuilt, has another checksum than it was written with.
 pub(super) fn check_entry(row: &Row<'_>, images: &Images) -> rusqlite::Result<()> {
-    let sum = match row.get_ref(images::SUM)? {
+    let sum = match row.get_ref(SUM)? {
         ValueRef::Null => return Ok(()),
         ValueRef::Integer(sum) => Some(sum),
         _ => None,
     };
     let mut running = Running::new();
-    for place in 0..images::SUM {
+    for place in 0..SUM {
         match place {
-            images::BEFORE => running.add(bytes_or_null(images.before.as_ref())),
-            images::AFTER => running.add(bytes_or_null(images.after.as_ref())),
+            BEFORE => running.add(bytes_or_null(images.before.as_ref())),
+            AFTER => running.add(bytes_or_null(images.after.as_ref())),
             _ => running.add(row.get_ref(place)?),
         }
     }
     if sum == Some(running.sum()) {
         return Ok(());
     }
-    Err(wrong(images::SUM, "entries"))
+    Err(wrong(SUM, "entries"))
 }
 
 fn bytes_or_null(image: Option<&Image>) -> ValueRef<'_> {
     image.map_or(ValueRef::Null, |image| ValueRef::Blob(image.bytes()))
-}
-
-/// Returns the error of a row that is not what was written.
-pub(super) fn wrong(place: usize, table: &'static str) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(place, Type::Integer, Box::new(WrongSum { table }))
 }
 
 /// Returns the checksum of columns.

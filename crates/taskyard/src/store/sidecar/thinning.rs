@@ -17,11 +17,11 @@ use taskyard_core::{Image, Op, Revision, Task, TaskId, Timestamp};
 use super::Journal;
 use super::damage::judge;
 use super::entries::{ENTRY_BITS, Key, entries_where, first_id, split, task_id};
-use super::images::{AFTER, BEFORE, Images, SUM, image_after};
 use super::pace::Pace;
 use super::packing::LONGEST_CHAIN;
+use super::recent_images::{AFTER, BEFORE, Images, SUM, image_after};
+use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
 
 /// The revision up to which entries may be missing because they were thinned out.
 const THINNED: &str = "thinned";

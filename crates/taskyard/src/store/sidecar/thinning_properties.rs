@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use proptest::prelude::*;
 use taskyard_core::dialect::native;
 use taskyard_core::rules::presence::{Step, absences};
-use taskyard_core::rules::restoring::{Absence, Removed, removed};
+use taskyard_core::rules::removed::{Absence, Removed};
+use taskyard_core::rules::restoring::removed;
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use super::pace::Pace;

@@ -9,17 +9,17 @@ use taskyard_core::{Revision, TaskId, Timestamp};
 
 use super::Journal;
 use super::damage::judge;
-use super::naming::data_of;
+use super::naming::{data_of, is_gone};
 use super::opening::lock_alone;
 use super::pace::Pace;
 use super::putting_away::put_away;
 use super::schema::{DATABASE, FORMAT};
 use super::thinning::{Thinned, Thinning};
 use crate::clock;
+use crate::failpoint::reach;
 use crate::private::prepare_database;
 use crate::sqlite::beside;
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
 
 /// So many of the newest revisions are never thinned out because of their size, so that what was just done can be undone.
 const NEVER_TOO_LARGE: u64 = 32;
@@ -150,11 +150,6 @@ fn remove_trial(sidecar: &Path) {
     for ending in ["", "-wal", "-shm", "-journal"] {
         let _ = fs::remove_file(beside(&path, ending));
     }
-}
-
-/// Tells whether nothing is at a path any more. What cannot be looked at may be there.
-pub(in crate::store) fn is_gone(path: &Path) -> bool {
-    matches!(fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
 }
 
 impl Journal {

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use taskyard_core::Timestamp;
 
-use super::damage::JournalDamage;
 use super::stamp::{StampFile, Standstill};
+use crate::store::journal_damage::JournalDamage;
 use crate::{clock, private};
 
 const FILE: &str = "damaged";

@@ -1,6 +1,5 @@
 //! The files of a folder: read and replaced.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -11,28 +10,23 @@ use taskyard_core::TaskId;
 use taskyard_core::dialect::native::{LARGEST, Unreadable};
 use taskyard_core::dialect::teaching::{Folder, parse_carried, print_carried, read, task_of};
 
-use super::form::Raw;
-use super::replacing::{put, put_new, replace};
+use super::raw_folder::{RawFolder, Stamps};
+use super::replacing::{TEMPORARY, put, put_new, replace};
 use super::yielding::{is_taken, yield_to_rivals};
 use crate::regular_file::{self, NotRead};
 use crate::store::sidecar::Fingerprint;
 use crate::store::translated::clear_away;
 use crate::store::{Litter, StoreError};
 
-/// What each file looks like without reading it.
-pub(super) type Stamps = BTreeMap<String, Fingerprint>;
-
 /// What the task files have no words for.
 const CARRIED: &str = ".taskyard.json";
 /// What is carried for every task is together no larger than this.
 const LARGEST_CARRIED: u64 = 256 * 1024 * 1024;
-/// What our temporary files begin with.
-pub(super) const TEMPORARY: &str = ".taskyard-";
 /// Other programs write in place: what may be half written is read again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(250);
 
 /// Reads a folder; none where there is none.
-pub(super) fn load(path: &Path) -> Result<Option<Raw>, StoreError> {
+pub(super) fn load(path: &Path) -> Result<Option<RawFolder>, StoreError> {
     let started = Instant::now();
     loop {
         let Some(before) = stamps(path).map_err(StoreError::io("cannot list", path))? else { return Ok(None) };
@@ -60,7 +54,7 @@ pub(super) fn load(path: &Path) -> Result<Option<Raw>, StoreError> {
         }
         let is_same = stamps(path).map_err(StoreError::io("cannot list", path))?.as_ref() == Some(&before);
         if (is_whole && is_same) || started.elapsed() > LOOKING_AGAIN {
-            return Ok(Some(Raw::new(folder, before)));
+            return Ok(Some(RawFolder::new(folder, before)));
         }
         thread::sleep(Duration::from_millis(2));
     }

@@ -1,6 +1,6 @@
 //! What a folder is to the store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,12 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 use taskyard_core::dialect::native::Unreadable;
-use taskyard_core::dialect::teaching::{self, Folder};
+use taskyard_core::dialect::teaching::{self};
 use taskyard_core::{ListId, Rules, Task, TaskId, Timestamp};
 
-use super::files::{self, Stamps};
+use super::files;
+use super::raw_folder::{RawFolder, Stamps};
+use super::replacing::TEMPORARY;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
@@ -52,23 +54,8 @@ struct TeachingForm {
     place: TeachingPlace,
 }
 
-/// A folder as it was read.
-#[derive(Clone, Debug)]
-pub(super) struct Raw {
-    pub(super) folder: Folder,
-    pub(super) stamps: Stamps,
-    waiting: HashMap<TaskId, Vec<TaskId>>,
-}
-
-impl Raw {
-    pub(super) fn new(folder: Folder, stamps: Stamps) -> Self {
-        let waiting = teaching::waiting(&folder);
-        Self { folder, stamps, waiting }
-    }
-}
-
 impl Form for TeachingForm {
-    type Raw = Raw;
+    type Raw = RawFolder;
     type Held = Option<File>;
 
     const LAYOUT: FileLayout = FileLayout::Named;
@@ -121,7 +108,7 @@ impl Form for TeachingForm {
     }
 
     fn temporary(&self, _path: &Path) -> String {
-        files::TEMPORARY.to_owned()
+        TEMPORARY.to_owned()
     }
 
     fn hold(&self, path: &Path, patience: Duration) -> Result<Option<Self::Held>, StoreError> {
@@ -134,11 +121,11 @@ impl Form for TeachingForm {
         Ok(lock_in_time(folder, patience).map_err(StoreError::io("cannot lock", path))?.map(Some))
     }
 
-    fn load(&self, path: &Path) -> Result<Option<Raw>, StoreError> {
+    fn load(&self, path: &Path) -> Result<Option<RawFolder>, StoreError> {
         files::load(path)
     }
 
-    fn forms(&self, raw: &Raw) -> BTreeMap<TaskId, Vec<u8>> {
+    fn forms(&self, raw: &RawFolder) -> BTreeMap<TaskId, Vec<u8>> {
         let form = |(id, bytes): (&TaskId, &Vec<u8>)| {
             let mut form = bytes.clone();
             if let Some(carried) = raw.folder.carried.get(id) {
@@ -150,18 +137,18 @@ impl Form for TeachingForm {
         raw.folder.files.iter().map(form).collect()
     }
 
-    fn read(&self, raw: &Raw, id: &TaskId) -> Result<Task, Unreadable> {
+    fn read(&self, raw: &RawFolder, id: &TaskId) -> Result<Task, Unreadable> {
         let bytes = raw.folder.files.get(id).ok_or(Unreadable::Empty)?;
         let blocks = raw.waiting.get(id).map_or(&[][..], Vec::as_slice);
         teaching::read(id, bytes, raw.folder.carried.get(id), blocks)
     }
 
-    fn is_occupied(&self, path: &Path, raw: Option<&Raw>, id: &TaskId) -> bool {
+    fn is_occupied(&self, path: &Path, raw: Option<&RawFolder>, id: &TaskId) -> bool {
         let is_read = raw.is_some_and(|raw| raw.folder.files.contains_key(id));
         !is_read && path.join(files::file_name(id)).symlink_metadata().is_ok()
     }
 
-    fn change(&self, raw: Option<&Raw>, changes: &Changes, _at: Timestamp) -> Raw {
+    fn change(&self, raw: Option<&RawFolder>, changes: &Changes, _at: Timestamp) -> RawFolder {
         let mut folder = raw.map(|raw| raw.folder.clone()).unwrap_or_default();
         for (id, task) in changes {
             folder.carried.remove(id);
@@ -181,14 +168,14 @@ impl Form for TeachingForm {
                 folder.carried.insert(id.clone(), carried);
             }
         }
-        Raw { folder, stamps: Stamps::default(), waiting }
+        RawFolder { folder, stamps: Stamps::default(), waiting }
     }
 
-    fn is_settled(&self, raw: &Raw, seen: i64) -> bool {
+    fn is_settled(&self, raw: &RawFolder, seen: i64) -> bool {
         raw.stamps.values().all(|stamp| stamp.is_settled(seen))
     }
 
-    fn is_still(&self, path: &Path, raw: Option<&Raw>) -> bool {
+    fn is_still(&self, path: &Path, raw: Option<&RawFolder>) -> bool {
         match (files::stamps(path), raw) {
             (Ok(None), None) => true,
             (Ok(Some(now)), Some(raw)) => now == raw.stamps,
@@ -196,7 +183,13 @@ impl Form for TeachingForm {
         }
     }
 
-    fn save(&self, path: &Path, _held: &mut Self::Held, before: Option<&Raw>, after: &Raw) -> Result<bool, StoreError> {
+    fn save(
+        &self,
+        path: &Path,
+        _held: &mut Self::Held,
+        before: Option<&RawFolder>,
+        after: &RawFolder,
+    ) -> Result<bool, StoreError> {
         if !self.is_still(path, before) {
             return Ok(false);
         }

@@ -2,6 +2,7 @@
 
 mod files;
 mod form;
+mod raw_folder;
 mod replacing;
 mod yielding;
 

@@ -9,12 +9,14 @@ use std::path::Path;
 use rustix::fs::CWD;
 use taskyard_core::dialect::native::LARGEST;
 
-use super::files::TEMPORARY;
+use crate::failpoint::reach;
 use crate::regular_file::{self, NotRead};
 use crate::replacement::create_replacement;
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
 use crate::store::new_name::rename_to_new;
+
+/// What our temporary files begin with.
+pub(super) const TEMPORARY: &str = ".taskyard-";
 
 /// A file that was replaced, kept open: whoever opened it before may still write to it.
 #[derive(Debug)]

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use taskyard_core::{Event, Revision, TaskId};
 
 use super::form::{Changes, Form};
-use super::looking::APPLIED;
 use super::observe;
-use super::rewriting::{self, Following};
+use super::rewriting::{self, APPLIED, Following};
 use super::writer::TranslatedWriter;
 use crate::clock;
-use crate::store::file::failpoint::reach;
+use crate::failpoint::reach;
 use crate::store::kit::{Change, Staging, entries_of};
 use crate::store::sidecar::{Formed, Journal, NewEntry};
 use crate::store::{Signature, StoreError};

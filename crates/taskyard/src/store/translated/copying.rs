@@ -6,7 +6,7 @@ use std::path::Path;
 use super::form::Form;
 use super::handle::Handle;
 use super::observe::record_in_turn;
-use crate::store::file::failpoint::reach;
+use crate::failpoint::reach;
 use crate::store::list_copy::is_lock;
 use crate::store::sidecar::install;
 use crate::store::{FileLayout, ListCopy, ListCopyTarget, StoreError};

@@ -3,17 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use taskyard_core::{Entry, ListId, Rules};
+use taskyard_core::{ListId, Rules};
 
 use super::form::Form;
-use super::looking::Remembered;
-use super::observe;
-use super::repair;
+use super::sight::Remembered;
 use super::turn::Turn;
-use crate::store::following::Followed;
+use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::sidecar::{Journal, Journals, canonical, sidecar_of};
-use crate::store::{HistoryQuery, StoreError};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
@@ -57,37 +54,10 @@ impl<F: Form> Handle<F> {
         self.journals.give_back(journal);
     }
 
-    /// Waits for a turn, and finishes what a dead writer began.
-    pub(super) fn take_turn(&self) -> Result<(Turn<F>, Journal), StoreError> {
-        // Opening it makes the place that the queue is in.
-        let journal = self.journal()?;
-        let mut turn = Turn::take(&*self.form, &self.path, &self.queue())?;
-        // Whoever had the turn before us may have put another database in the place of this one.
-        let mut journal = self.journals.renewed(journal)?;
-        repair::repair(self, &mut turn, &mut journal)?;
-        Ok((turn, journal))
-    }
-
     /// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
     pub(super) fn take_bare_turn(&self) -> Result<Turn<F>, StoreError> {
         self.give_back(self.journal()?);
         Turn::take(&*self.form, &self.path, &self.queue())
-    }
-
-    /// Takes a turn where nobody else has one, and finishes what a dead writer began.
-    pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
-        let journal = self.journal()?;
-        match Turn::try_take(&*self.form, &self.path, &self.queue())? {
-            Some(mut turn) => {
-                let mut journal = self.journals.renewed(journal)?;
-                repair::repair(self, &mut turn, &mut journal)?;
-                Ok(Some((turn, journal)))
-            }
-            None => {
-                self.give_back(journal);
-                Ok(None)
-            }
-        }
     }
 
     /// Fails where the list is behind a link to a directory of another user.
@@ -113,23 +83,5 @@ fn real_place(form: &impl Form, path: &Path) -> PathBuf {
     match path.file_name().filter(|_| directory != path) {
         Some(name) => canonical(directory).join(name),
         None => canonical(path),
-    }
-}
-
-impl<F: Form> Followed for Handle<F> {
-    fn list(&self) -> &ListId {
-        &self.list
-    }
-
-    fn places(&self) -> Vec<&Path> {
-        vec![self.form.directory(&self.path), &self.sidecar]
-    }
-
-    fn observe(&self) -> Result<bool, StoreError> {
-        observe::observe(self)
-    }
-
-    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        self.journals.ask(|journal| journal.select(query))
     }
 }

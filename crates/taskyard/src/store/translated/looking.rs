@@ -9,61 +9,16 @@ use taskyard_core::{Revision, TaskId};
 
 use super::form::{Form, Loaded};
 use super::handle::Handle;
-use super::observe;
-use super::present::{Outside, present};
+use super::present::present;
 use super::rewriting::Following;
+use super::sight::{Files, Remembered, Sight};
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::kit::{Kept, ListState};
-use crate::store::sidecar::{Journal, LOOK_IS_OLD};
-
-/// The last commit that is in the files, as far as was written down.
-pub(super) const APPLIED: &str = "applied";
+use crate::store::sidecar::Journal;
 
 /// Files that somebody is writing are looked at again for so long.
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
-
-/// A list as it was seen.
-#[derive(Debug)]
-pub(super) struct Sight<F: Form> {
-    pub(super) state: ListState,
-    pub(super) files: Files<F>,
-    /// What other programs did and is not yet recorded.
-    pub(super) outside: Vec<Outside>,
-    /// Whether a commit of ours may not be in the files yet.
-    pub(super) is_unsettled: bool,
-}
-
-impl<F: Form> Sight<F> {
-    /// Tells whether there is nothing to record.
-    fn is_quiet(&self) -> bool {
-        self.outside.is_empty() && !self.is_unsettled
-    }
-}
-
-/// The files of a list, read, and the form of everything in them.
-#[derive(Debug)]
-pub(super) struct Files<F: Form> {
-    raw: Option<Arc<F::Raw>>,
-    pub(super) forms: Arc<BTreeMap<TaskId, Vec<u8>>>,
-}
-
-/// A list that was at rest when it was seen: as long as its files and our journal are the same, so are its tasks.
-#[derive(Debug)]
-pub(super) struct Remembered<F: Form> {
-    raw: Arc<F::Raw>,
-    forms: Arc<BTreeMap<TaskId, Vec<u8>>>,
-    newest: Revision,
-    applied: Revision,
-    tasks: BTreeMap<TaskId, Arc<Kept>>,
-}
-
-impl<F: Form> Files<F> {
-    /// Returns what was read; none where there are no files.
-    pub(super) fn raw(&self) -> Option<&F::Raw> {
-        self.raw.as_deref()
-    }
-}
 
 /// Looks at a list without a lock.
 pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Sight<F>, StoreError> {
@@ -121,45 +76,6 @@ pub(super) fn read_files<F: Form>(handle: &Handle<F>) -> Result<Option<Arc<F::Ra
         handle.give_back(journal);
     }
     Ok(glance?.files.raw)
-}
-
-/// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
-pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<ListState>, StoreError> {
-    let sight = handle.journals.reading(|journal| {
-        let sight = look(handle, journal)?;
-        if let Some(journal) = journal.filter(|_| sight.is_quiet() && !sight.state.tasks.is_empty()) {
-            write_down_look(journal);
-        }
-        Ok(sight)
-    })?;
-    if sight.is_quiet() {
-        return Ok(Arc::new(sight.state));
-    }
-    // The first look at a list that others made: from here on nothing of it can be lost.
-    match observe::record_what_is_new(handle) {
-        Ok(Some(state)) => return Ok(Arc::new(state)),
-        Ok(None) => {}
-        // Whoever only reads is not troubled by a journal that cannot be written.
-        Err(error) => tracing::debug!(%error, "outside changes are not recorded"),
-    }
-    Ok(Arc::new(sight.state))
-}
-
-/// Remembers that tasks were there, where the last look that was remembered is old.
-fn write_down_look(journal: &Journal) {
-    let written = journal.last_look().and_then(|last| {
-        let now = clock::now();
-        if last.is_some_and(|last| (now.0 - last.0).saturating_mul(1_000_000) <= LOOK_IS_OLD) {
-            return Ok(());
-        }
-        let transaction = journal.begin()?;
-        journal.set_last_look(now)?;
-        journal.end(transaction)
-    });
-    // Whoever only reads is not troubled by a journal that cannot be written.
-    if let Err(error) = written {
-        tracing::debug!(%error, "a look is not written down");
-    }
 }
 
 /// The files, and how far they had followed the journal.

@@ -13,14 +13,17 @@ mod handle;
 mod litter;
 mod looking;
 mod mending;
+mod moves;
 mod observe;
 mod pair;
 mod present;
 mod repair;
 mod rewriting;
+mod sight;
 mod store;
 mod turn;
 mod writer;
+mod writer_contract;
 
 pub(super) use chance::chance;
 pub(super) use form::{Changes, Form, Loaded};

@@ -1,11 +1,19 @@
 //! Recording what other programs did, so that history is complete and what they removed can be restored.
 
+use crate::store::HistoryQuery;
+use crate::store::kit::Followed;
+use crate::store::sidecar::LOOK_IS_OLD;
+use std::path::Path;
+use std::sync::Arc;
+use taskyard_core::Entry;
+use taskyard_core::ListId;
 use taskyard_core::{Revision, TaskId};
 
 use super::form::Form;
 use super::handle::Handle;
-use super::looking::{APPLIED, look};
+use super::looking::look;
 use super::present::Outside;
+use super::rewriting::APPLIED;
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::kit::ListState;
@@ -94,4 +102,61 @@ pub(super) fn record<F: Form>(
         }
     }
     Ok(stale)
+}
+
+/// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
+pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<ListState>, StoreError> {
+    let sight = handle.journals.reading(|journal| {
+        let sight = look(handle, journal)?;
+        if let Some(journal) = journal.filter(|_| sight.is_quiet() && !sight.state.tasks.is_empty()) {
+            write_down_look(journal);
+        }
+        Ok(sight)
+    })?;
+    if sight.is_quiet() {
+        return Ok(Arc::new(sight.state));
+    }
+    // The first look at a list that others made: from here on nothing of it can be lost.
+    match record_what_is_new(handle) {
+        Ok(Some(state)) => return Ok(Arc::new(state)),
+        Ok(None) => {}
+        // Whoever only reads is not troubled by a journal that cannot be written.
+        Err(error) => tracing::debug!(%error, "outside changes are not recorded"),
+    }
+    Ok(Arc::new(sight.state))
+}
+
+/// Remembers that tasks were there, where the last look that was remembered is old.
+fn write_down_look(journal: &Journal) {
+    let written = journal.last_look().and_then(|last| {
+        let now = clock::now();
+        if last.is_some_and(|last| (now.0 - last.0).saturating_mul(1_000_000) <= LOOK_IS_OLD) {
+            return Ok(());
+        }
+        let transaction = journal.begin()?;
+        journal.set_last_look(now)?;
+        journal.end(transaction)
+    });
+    // Whoever only reads is not troubled by a journal that cannot be written.
+    if let Err(error) = written {
+        tracing::debug!(%error, "a look is not written down");
+    }
+}
+
+impl<F: Form> Followed for Handle<F> {
+    fn list(&self) -> &ListId {
+        &self.list
+    }
+
+    fn places(&self) -> Vec<&Path> {
+        vec![self.form.directory(&self.path), &self.sidecar]
+    }
+
+    fn observe(&self) -> Result<bool, StoreError> {
+        observe(self)
+    }
+
+    fn entries(&self, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
+        self.journals.ask(|journal| journal.select(query))
+    }
 }

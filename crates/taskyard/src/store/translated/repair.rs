@@ -9,22 +9,51 @@ use taskyard_core::{Entry, Image, Rules, Task, TaskId};
 use super::collision::Renamed;
 use super::form::{Changes, Form};
 use super::handle::Handle;
+use super::moves::finish_noted_moves;
 use super::observe;
-use super::pair;
 use super::present::Outside;
 use super::rewriting::{self, Following};
 use super::turn::Turn;
 use crate::clock;
+use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::file::failpoint::reach;
 use crate::store::sidecar::{Formed, Journal};
 
 /// How often we begin again where somebody who knows no lock keeps writing.
 const TRIES: u32 = 20;
 
+impl<F: Form> Handle<F> {
+    /// Waits for a turn, and finishes what a dead writer began.
+    pub(super) fn take_turn(&self) -> Result<(Turn<F>, Journal), StoreError> {
+        // Opening it makes the place that the queue is in.
+        let journal = self.journal()?;
+        let mut turn = Turn::take(&*self.form, &self.path, &self.queue())?;
+        // Whoever had the turn before us may have put another database in the place of this one.
+        let mut journal = self.journals.renewed(journal)?;
+        repair(self, &mut turn, &mut journal)?;
+        Ok((turn, journal))
+    }
+
+    /// Takes a turn where nobody else has one, and finishes what a dead writer began.
+    pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
+        let journal = self.journal()?;
+        match Turn::try_take(&*self.form, &self.path, &self.queue())? {
+            Some(mut turn) => {
+                let mut journal = self.journals.renewed(journal)?;
+                repair(self, &mut turn, &mut journal)?;
+                Ok(Some((turn, journal)))
+            }
+            None => {
+                self.give_back(journal);
+                Ok(None)
+            }
+        }
+    }
+}
+
 /// Finishes what was begun, where something was. Called within a turn.
 pub(super) fn repair<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal) -> Result<(), StoreError> {
-    pair::finish_noted_moves(handle, journal)?;
+    finish_noted_moves(handle, journal)?;
     for _ in 0..TRIES {
         turn.keep_held(&*handle.form, &handle.path)?;
         if finish(handle, turn, journal)? {

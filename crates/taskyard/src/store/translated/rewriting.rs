@@ -2,9 +2,11 @@
 
 use taskyard_core::Revision;
 
-use super::looking::APPLIED;
 use crate::store::StoreError;
 use crate::store::sidecar::Journal;
+
+/// The last commit that is in the files, as far as was written down.
+pub(super) const APPLIED: &str = "applied";
 
 /// What the last commit that wrote in place wrote.
 const REWRITE: &str = "rewrite";

@@ -1,5 +1,6 @@
 //! The store itself.
 
+use crate::store::translated::observe;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,7 +54,7 @@ impl<F: Form> Store for TranslatedStore<F> {
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
         let mut lists = Vec::new();
         for (list, path) in self.form.lists()? {
-            let state = looking::look_and_record(&self.handle(&list))?;
+            let state = observe::look_and_record(&self.handle(&list))?;
             let changed = changed(&path);
             lists.push(ListInfo { list, path: Some(path), counts: state.counts(), changed });
         }
@@ -62,7 +63,7 @@ impl<F: Form> Store for TranslatedStore<F> {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(StateSnapshot { state: looking::look_and_record(&self.handle(list))? }))
+        Ok(Box::new(StateSnapshot { state: observe::look_and_record(&self.handle(list))? }))
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {

@@ -1,20 +1,17 @@
 //! The writer of a list: what it holds, and what it read when its turn began.
 
-use std::collections::HashSet;
 use std::sync::Arc;
-
-use taskyard_core::{Event, Moment, Rules, TaskId};
 
 use super::form::Form;
 use super::handle::Handle;
-use super::looking::{Files, Sight, look};
+use super::looking::look;
 use super::present::Outside;
+use super::repair;
+use super::sight::{Files, Sight};
 use super::turn::Turn;
-use super::{commit, pair, repair};
-use crate::clock;
-use crate::store::kit::{StagedTxn, Staging, Writer};
+use crate::store::StoreError;
+use crate::store::kit::StagedTxn;
 use crate::store::sidecar::Journal;
-use crate::store::{HistoryQuery, Signature, StoreError};
 
 /// A writer of a list.
 #[derive(Debug)]
@@ -71,48 +68,5 @@ impl<F: Form> Drop for TranslatedWriter<F> {
         if let Some(journal) = self.journal.take() {
             self.handle.give_back(journal);
         }
-    }
-}
-
-impl<F: Form> Writer for TranslatedWriter<F> {
-    fn now(&self) -> Result<Moment, StoreError> {
-        Ok(clock::moment())
-    }
-
-    fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
-        commit::commit(self, staging, signature)
-    }
-
-    fn commit_both(
-        from: (Self, Staging),
-        into: (Self, Staging),
-        signature: &Signature,
-    ) -> Result<[Option<Event>; 2], StoreError> {
-        pair::commit(from, into, signature)
-    }
-
-    fn new_ids(&self, staging: &Staging, count: usize, _rules: Rules) -> Result<Vec<TaskId>, StoreError> {
-        let mut ids = HashSet::with_capacity(count);
-        while ids.len() < count {
-            let id = self.handle.form.new_id(clock::now());
-            // What the journal knows may be missing, and come back under its id.
-            let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
-            let is_free = staging.get(&id).is_none() && !self.is_occupied(&id);
-            if is_free && self.journal().select(&known)?.is_empty() {
-                ids.insert(id);
-            }
-        }
-        // Tasks are kept by their names: what comes in one order is to be seen in it.
-        let mut ids: Vec<TaskId> = ids.into_iter().collect();
-        ids.sort();
-        Ok(ids)
-    }
-
-    fn has_met_outside_writes(&self) -> bool {
-        !self.outside.is_empty()
-    }
-
-    fn is_occupied(&self, id: &TaskId) -> bool {
-        self.handle.form.is_occupied(&self.handle.path, self.files.raw(), id)
     }
 }

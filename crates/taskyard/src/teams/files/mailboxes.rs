@@ -11,8 +11,8 @@ use taskyard_core::{Message, MessageKey, Team, Timestamp};
 use super::memory::SentRow;
 use super::store::FileTeams;
 use super::watching::FileWatch;
+use crate::failpoint::reach;
 use crate::store::Moved;
-use crate::store::failpoint::reach;
 use crate::teams::{Acknowledged, LeadMail, Mailbox, Mailboxes, Posted, SentFound, SentLetter, TeamError, TeamWatch};
 
 impl Mailboxes for FileTeams {

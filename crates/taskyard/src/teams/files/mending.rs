@@ -7,10 +7,10 @@ use taskyard_core::dialect::inbox::{self, BadInbox};
 use taskyard_core::dialect::team_file::{self, BadTeamFile};
 use taskyard_core::{ListId, TeamName, inbox_name};
 
-use super::TeamFileError;
 use super::store::FileTeams;
 use crate::regular_file;
 use crate::store::{Found, Guarded, end_lock_of, stuck_lock_of};
+use crate::teams::TeamFileError;
 use crate::teams::{Mended, TeamError, TeamFileCare, TeamTrouble, TeamsFound};
 use crate::{clock, private};
 

@@ -4,7 +4,6 @@
 //! messages were shown and acknowledged, and how far plans came. The files are described in `docs/formats/teams.md`.
 
 mod emptied;
-mod error;
 mod inbox;
 mod known_whole;
 mod lead_mail;
@@ -19,7 +18,6 @@ mod store;
 mod team_file;
 mod watching;
 
-pub use error::TeamFileError;
 pub(crate) use memory::{MovedTeam, copy_team_memory, take_team_memory};
 pub use old_letters::{count_old_letters, forget_old_letters};
 pub use store::{FileTeams, FileTeamsOptions};

@@ -8,7 +8,7 @@ use taskyard_core::{BadListName, ClientVersion, LEAD, ListId, Member, Rules, Tea
 
 use super::store::FileTeams;
 use super::team_file;
-use crate::store::failpoint::reach;
+use crate::failpoint::reach;
 use crate::teams::random_id::random_id;
 use crate::teams::{Added, Roster, SeatRecord, TeamError, TeamsFound, UnreadableTeam};
 

@@ -1,0 +1,65 @@
+//! What is known while the tasks of a list are looked over, and what was found so far.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use super::FindingCode;
+use super::order::Order;
+use crate::TaskId;
+use crate::rules::mending::Mend;
+use crate::rules::part_tree::Tree;
+
+/// Something that is wrong with a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// What kind of defect it is.
+    pub code: FindingCode,
+    /// The task it is about.
+    pub task: TaskId,
+    /// What is wrong, in words.
+    pub message: String,
+    /// How it can be mended; none where only a person can decide.
+    pub mend: Option<Mend>,
+}
+
+/// Who names a task that is not there.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// Those that wait for it.
+    pub(super) waiting: Vec<TaskId>,
+    /// Those that say that it waits for them.
+    pub(super) awaited: Vec<TaskId>,
+}
+
+/// The tasks as they name each other, and what was found.
+#[derive(Debug)]
+pub(super) struct Examination<'a> {
+    /// The index of each task.
+    pub(super) there: HashMap<&'a TaskId, usize>,
+    pub(super) unreadable: &'a HashSet<TaskId>,
+    /// Who says that it waits for whom.
+    pub(super) waits: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// Who says that it blocks whom.
+    pub(super) blocks: HashSet<(&'a TaskId, &'a TaskId)>,
+    /// The tasks that are named and not there, and have not been told of.
+    pub(super) missing: HashMap<TaskId, Missing>,
+    /// How many files say that they are the task of an id, where one says so that is not called so.
+    pub(super) claimants: HashMap<&'a str, usize>,
+    /// Who is a part of whom.
+    pub(super) tree: Option<Tree>,
+    /// An order in which everything could be begun and finished when all mends are made.
+    pub(super) order: Order,
+    pub(super) defects: Vec<Defect>,
+}
+
+impl Examination<'_> {
+    /// Notes a defect.
+    pub(super) fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
+        self.defects.push(Defect { code, task: task.clone(), message, mend });
+    }
+}
+
+/// An id in a foreign file may hold anything; what a person reads holds no control characters.
+pub(super) fn shown(id: &TaskId) -> impl fmt::Display {
+    id.as_str().escape_debug()
+}

@@ -1,0 +1,49 @@
+//! A task that the journal knows and the list no longer holds.
+
+use crate::{Entry, Image, Revision, Task, Timestamp};
+
+/// Why a task that the journal knows is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Absence {
+    /// Another program removed it, or an undo took away what a restore had brought back. Nobody deleted it on purpose.
+    Missing,
+    /// Somebody deleted it or cleared the list with Taskyard.
+    Deleted,
+    /// It moved to another list.
+    Moved,
+    /// It got another number.
+    Renumbered,
+    /// It was not there yet: its making was taken back.
+    Unmade,
+    /// Another program put a different task under its number.
+    Replaced,
+}
+
+/// A task that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The task as it last was.
+    pub task: Task,
+    /// The exact form it had.
+    pub image: Image,
+    /// Why it is not there.
+    pub absence: Absence,
+    /// The entry by which it went. Where nobody has noticed that yet, the last one it was there in.
+    pub entry: Entry,
+    /// The first revision that has it no more.
+    pub since: Revision,
+    /// When it was last known to be there.
+    pub last_seen: Timestamp,
+}
+
+impl Removed {
+    /// Tells whether nobody meant the task to go, and its number is free.
+    pub fn is_missing(&self) -> bool {
+        self.absence == Absence::Missing
+    }
+
+    /// Tells whether another task has its number.
+    pub fn is_replaced(&self) -> bool {
+        self.absence == Absence::Replaced
+    }
+}

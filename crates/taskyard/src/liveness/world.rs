@@ -1,0 +1,62 @@
+//! Which processes run.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use taskyard_core::rules::leasing::{LeaseState, judge_lease};
+use taskyard_core::rules::liveness::ProcessSeen;
+use taskyard_core::{Holder, Lease, Moment, ProcessMark};
+
+use super::process_table::{liveness_of, own_mark};
+use super::signs::{Signs, longest_silence};
+
+/// Where those live who hold leases. Tests bring one whose processes they start and end themselves.
+pub trait World: Debug + Send + Sync {
+    /// Returns what is known of a process.
+    fn see(&self, process: &ProcessMark) -> ProcessSeen;
+
+    /// Takes note that something was given to a holder. Where that is this process, it leaves signs of life from now on.
+    fn holds_now(&self, holder: &Holder);
+
+    /// Takes note that this process holds no lease any more, and is about to end.
+    fn holds_nothing(&self) {}
+
+    /// Judges a lease at a moment of its store's clock.
+    fn judge_at(&self, lease: &Lease, now: &Moment) -> LeaseState {
+        judge_lease(lease, now, |process| self.see(process))
+    }
+}
+
+/// The machine we run on.
+#[derive(Clone, Debug, Default)]
+pub struct ThisMachine {
+    signs: Option<Signs>,
+}
+
+impl ThisMachine {
+    /// Returns the machine we run on, with the signs of life in a data directory. Without one, processes that cannot be seen live by
+    /// the time of what they hold.
+    pub fn with_signs_in(data: &Path) -> Self {
+        Self { signs: Some(Signs::in_data(data)) }
+    }
+}
+
+impl World for ThisMachine {
+    fn see(&self, process: &ProcessMark) -> ProcessSeen {
+        let unsigned = || {
+            let (liveness, longest_silence) = (liveness_of(process), longest_silence());
+            ProcessSeen { liveness, last_sign: None, longest_silence }
+        };
+        self.signs.as_ref().map_or_else(unsigned, |signs| signs.see(process))
+    }
+
+    fn holds_now(&self, holder: &Holder) {
+        if let Some(signs) = self.signs.as_ref().filter(|_| *holder.process() == own_mark()) {
+            signs.leave_from_now_on();
+        }
+    }
+
+    fn holds_nothing(&self) {
+        self.signs.iter().for_each(Signs::end);
+    }
+}

@@ -1,0 +1,227 @@
+//! Bringing a list in memory up to date with what happened to its files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::os::fd::AsFd as _;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard_core::live::LiveList;
+use taskyard_core::{Image, Revision, TaskId};
+
+use super::list_watch::{inode_of, watch};
+use super::live_list::{Live, Seen, new_sighting, tasks_of};
+use super::observe;
+use super::scan::{self, Change, Scan};
+use crate::store::file::handle::Handle;
+use crate::store::locks::turn_record::State;
+use crate::store::sidecar::Journal;
+use crate::store::{LiveView, StoreError};
+use crate::watching::{Deed, Happened};
+
+/// How often one looks again while our writers are at work, before their word is taken from the journal.
+const LOOKS: u32 = 12;
+/// ... and for how long.
+const LOOKING: Duration = Duration::from_millis(15);
+
+/// A list that was caught up with, while it is asked.
+struct SeenList<'a>(MutexGuard<'a, Live>);
+
+impl Deref for SeenList<'_> {
+    type Target = LiveList;
+
+    fn deref(&self) -> &LiveList {
+        &self.0.seen.as_ref().expect("it was caught up with").list
+    }
+}
+
+impl Live {
+    /// Brings the list up to date, and returns it. Returns none where it is not worth keeping, or cannot be kept: then the files are
+    /// looked at instead.
+    ///
+    /// Whoever asks has a connection to the journal before it locks this: those who have one and wait for a turn wait for the writer
+    /// whose turn it is, and that one waits for this.
+    pub(in crate::store) fn catch_up(
+        &mut self,
+        handle: &Handle,
+        journal: &Journal,
+    ) -> Result<Option<&mut Seen>, StoreError> {
+        self.asked = self.asked.saturating_add(1);
+        // A process that looks once and ends does not need to be told of anything.
+        if self.asked < 2 || !self.is_watching(handle)? {
+            self.seen = None;
+            return Ok(None);
+        }
+        if !self.look(handle, journal).inspect_err(|error| handle.journals.note(error))? {
+            self.seen = None;
+        }
+        if let Some(seen) = &mut self.seen {
+            seen.list.judge(crate::clock::now());
+        }
+        Ok(self.seen.as_mut())
+    }
+
+    /// Returns the list in memory as it is now, for as long as nobody else asks; none where the files are to be looked at instead.
+    pub(in crate::store) fn view<'a>(
+        handle: &'a Handle,
+        journal: &Journal,
+    ) -> Result<Option<LiveView<'a>>, StoreError> {
+        let mut live = handle.live();
+        let revision = match live.catch_up(handle, journal) {
+            Ok(Some(seen)) => seen.revision,
+            // What the files hold does not depend on the journal.
+            Ok(None) | Err(StoreError::JournalDamaged { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(LiveView::new(SeenList(live), revision)))
+    }
+
+    /// Makes sure that the kernel tells of the directory that is there now.
+    fn is_watching(&mut self, handle: &Handle) -> Result<bool, StoreError> {
+        let Some(directory) = handle.place.open()? else {
+            (self.watch, self.seen) = (None, None);
+            return Ok(false);
+        };
+        let inode = inode_of(directory.as_fd());
+        if self.watch.is_some() && self.watch.as_ref().map(|watch| watch.inode) == inode {
+            return Ok(true);
+        }
+        self.seen = None;
+        let watch = inode.and_then(|inode| watch(directory.as_fd(), &handle.place.directory, inode).ok());
+        if watch.is_none() && !std::mem::replace(&mut self.is_untold_said, true) {
+            tracing::debug!(path = %handle.place.directory.display(), "changes are looked for instead of being told");
+        }
+        self.watch = watch;
+        Ok(self.watch.is_some())
+    }
+
+    /// Looks at what has happened. Returns no where that cannot be told.
+    fn look(&mut self, handle: &Handle, journal: &Journal) -> Result<bool, StoreError> {
+        let started = Instant::now();
+        for look in 1.. {
+            let before = handle.state().unwrap_or_default();
+            let Some(scan) = self.take_in(handle, journal)? else { return Ok(false) };
+            let Some(seen) = &mut self.seen else { return Ok(false) };
+            let after = handle.state().unwrap_or_default();
+            seen.state = after;
+            if before.sequence.is_multiple_of(2) && before.sequence == after.sequence {
+                seen.record(handle, journal, &scan)?;
+                return Ok(true);
+            }
+            seen.unsettled.extend(scan.changes.into_iter().map(|change| change.task));
+            if look == LOOKS || started.elapsed() > LOOKING {
+                // Commits that are being written out, or are in the hands of a suspended writer, are shown whole.
+                return seen.complete(journal, Revision(before.applied)).map(|()| true);
+            }
+            thread::sleep(Duration::from_micros(u64::from(look) * 200));
+        }
+        Ok(false)
+    }
+
+    /// Reads the files that something was done to, or all of them. Returns what of it is to be recorded.
+    fn take_in(&mut self, handle: &Handle, journal: &Journal) -> Result<Option<Scan>, StoreError> {
+        let Some(watch) = &self.watch else { return Ok(None) };
+        let mut ids = match (watch.changes.take(), &mut self.seen) {
+            (Happened::Gone, _) => {
+                (self.watch, self.seen) = (None, None);
+                return Ok(None);
+            }
+            (Happened::Anything, _) | (_, None) => {
+                self.seen = None;
+                return self.take_in_all(handle, journal).map(Some);
+            }
+            (Happened::To(names), Some(seen)) => match tasks_of(&names) {
+                Some(tasks) if tasks.is_empty() || !seen.has_hidden => tasks,
+                _ => {
+                    self.seen = None;
+                    return self.take_in_all(handle, journal).map(Some);
+                }
+            },
+            (Happened::Nothing, Some(_)) => BTreeMap::new(),
+        };
+        let Some(seen) = &mut self.seen else { return Ok(None) };
+        ids.extend(std::mem::take(&mut seen.unsettled).into_iter().map(|id| (id, Deed::Touched)));
+        let scan = if ids.is_empty() {
+            Scan { revision: journal.newest_told()?, ..Scan::default() }
+        } else {
+            scan::scan_some(&handle.place, journal, &ids)?
+        };
+        seen.apply(ids.keys(), &scan);
+        Ok(Some(scan))
+    }
+
+    fn take_in_all(&mut self, handle: &Handle, journal: &Journal) -> Result<Scan, StoreError> {
+        let scan = scan::scan(&handle.place, Some(journal))?;
+        let mut images: BTreeMap<TaskId, Image> =
+            journal.all_known()?.into_iter().map(|(id, known)| (id, known.image)).collect();
+        for Change { task, after, .. } in &scan.changes {
+            match after {
+                Some((image, _)) => drop(images.insert(task.clone(), image.clone())),
+                None => drop(images.remove(task)),
+            }
+        }
+        let mut list = LiveList::new(handle.rules);
+        let mut unsettled = BTreeSet::new();
+        for task in &scan.tasks {
+            match images.remove(&task.id).filter(|image| image.task(&task.id).as_ref() == Ok(task)) {
+                Some(image) => list.put_read(task, image),
+                // It changed since, or is not what is known of it.
+                None => drop(unsettled.insert(task.id.clone())),
+            }
+        }
+        let problems = scan.problems.iter().map(|problem| (problem.task.clone(), problem.clone())).collect();
+        let (revision, has_hidden, state) = (scan.revision, scan.has_hidden, State::default());
+        self.seen = Some(Seen { list, problems, revision, sighting: new_sighting(), state, has_hidden, unsettled });
+        if let Some(seen) = &mut self.seen
+            && !seen.unsettled.is_empty()
+        {
+            let ids = std::mem::take(&mut seen.unsettled).into_iter().map(|id| (id, Deed::Touched)).collect();
+            let some = scan::scan_some(&handle.place, journal, &ids)?;
+            seen.apply(ids.keys(), &some);
+            seen.unsettled.extend(some.changes.into_iter().map(|change| change.task));
+        }
+        Ok(scan)
+    }
+}
+
+impl Seen {
+    /// Records what other programs did. What cannot be recorded yet is looked at again. That files look different which hold the same is
+    /// left to whoever looks at all of them: here they are not recognised by their looks.
+    fn record(&mut self, handle: &Handle, journal: &Journal, scan: &Scan) -> Result<(), StoreError> {
+        if scan.changes.is_empty() {
+            return Ok(());
+        }
+        if handle.transactions.load(Ordering::Relaxed) == 0 {
+            observe::record(handle, journal, scan);
+            self.revision = journal.newest()?;
+        }
+        for change in &scan.changes {
+            let known = journal.known(&change.task)?.map(|known| known.image);
+            if known.as_ref() != change.after.as_ref().map(|(image, _)| image) {
+                self.unsettled.insert(change.task.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what the journal has beyond a revision, whether or not it is in the files; the files are looked at again.
+    fn complete(&mut self, journal: &Journal, applied: Revision) -> Result<(), StoreError> {
+        for stored in journal.after(applied)? {
+            let entry = stored.entry;
+            self.revision = self.revision.max(entry.revision);
+            if entry.op.is_elsewhere() {
+                continue;
+            }
+            self.sighting = new_sighting();
+            self.problems.remove(&entry.task);
+            match entry.after {
+                Some(image) if self.list.put(&entry.task, image.clone()).is_ok() => {}
+                _ => self.list.remove(&entry.task),
+            }
+            self.unsettled.insert(entry.task);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading and writing single task files.
+
+use crate::store::Lookup;
+use crate::store::Problem;
+use crate::store::locks::list_paths;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use taskyard_core::dialect::native::{LARGEST, Unreadable};
+use taskyard_core::{Image, Task, TaskId};
+
+use super::hidden;
+use crate::clock;
+use crate::regular_file::{self, NotRead};
+use crate::store::locks::fingerprint::{Look, look_at, look_through};
+use crate::store::locks::list_paths::{Place, file_name};
+use crate::store::locks::lock::temporary_name;
+use crate::store::new_name::rename_to_new;
+
+/// A file that nobody touched for this long is not in the middle of being written.
+const SURELY_WRITTEN: i64 = 2_000_000_000;
+
+/// What stands under a task's name on disk.
+#[derive(Clone, Debug)]
+pub(in crate::store) enum Contents {
+    /// Nothing.
+    Missing,
+    /// A task.
+    Task(Box<Task>, Image, Look),
+    /// A file that no task can be read from, with its contents where it has readable ones.
+    Broken(Unreadable, Option<(Image, Look)>),
+}
+
+impl Contents {
+    /// Returns the bytes and what they were recognised by.
+    pub(in crate::store) fn image(&self) -> Option<(&Image, &Look)> {
+        match self {
+            Self::Task(_, image, look) | Self::Broken(_, Some((image, look))) => Some((image, look)),
+            Self::Missing | Self::Broken(_, None) => None,
+        }
+    }
+}
+
+/// Reads a task file. One that seems to be half written at this instant is looked at again for a while.
+pub(in crate::store) fn read(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+    let mut pause = Duration::from_micros(250);
+    loop {
+        let contents = read_once(place, directory, id)?;
+        let Contents::Broken(why, Some((_, look))) = &contents else { return Ok(contents) };
+        let is_fresh = clock::wall().saturating_sub(look.print.mtime) < SURELY_WRITTEN;
+        if !why.may_be_torn() || !is_fresh || pause > Duration::from_millis(150) {
+            return Ok(contents);
+        }
+        thread::sleep(pause);
+        pause *= 2;
+    }
+}
+
+/// Reads a task file as it is at this instant.
+pub(in crate::store) fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+    let open = |name: &CStr| regular_file::open_at(directory, name);
+    let mut opened = open(&file_name(id));
+    let mut other_names = hidden::other_names(place, id);
+    while opened.as_ref().is_err_and(NotRead::is_missing)
+        && let Some(hidden) = other_names.next()
+    {
+        opened = open(&hidden);
+    }
+    let read = opened.and_then(|file| {
+        let look = look_through(file.as_fd())?;
+        regular_file::must_fit(look.kind, look.print.size, LARGEST)?;
+        Ok((regular_file::read_open(file, look.print.size, LARGEST)?, look))
+    });
+    let (bytes, look) = match read {
+        Ok(read) => read,
+        Err(why) if why.is_missing() => return Ok(Contents::Missing),
+        Err(NotRead::System(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let why = "permission denied".to_owned();
+            return Ok(Contents::Broken(Unreadable::Unopenable { why }, None));
+        }
+        Err(why) => return Ok(Contents::Broken(why.of_a_task()?, None)),
+    };
+    let image = Image::new(bytes);
+    Ok(match image.task(id) {
+        Ok(task) => Contents::Task(Box::new(task), image, look),
+        Err(why) => Contents::Broken(why, Some((image, look))),
+    })
+}
+
+/// Writes contents to a new file beside the tasks, ready to be renamed into its place.
+pub(in crate::store) fn write_temporary(
+    directory: BorrowedFd<'_>,
+    image: &Image,
+    mode: Option<u32>,
+) -> io::Result<(CString, Look)> {
+    let name = temporary_name("tmp");
+    let written = write_new(directory, &name, image, mode);
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(directory, &*name, AtFlags::empty());
+    }
+    Ok((name, written?))
+}
+
+fn write_new(directory: BorrowedFd<'_>, name: &CStr, image: &Image, mode: Option<u32>) -> io::Result<Look> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    // New files are for everybody the umask allows, as the client makes them; what was private is so from the first moment.
+    let first_mode = Mode::from_raw_mode(mode.unwrap_or(0o666));
+    let mut file = File::from(rustix::fs::openat(directory, name, flags, first_mode)?);
+    file.write_all(image.bytes())?;
+    let mut look = look_through(file.as_fd())?;
+    if let Some(mode) = mode.filter(|mode| *mode != look.mode) {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        look.mode = mode;
+    }
+    Ok(look)
+}
+
+/// Replaces a file of the list's by writing another and renaming it. It keeps its mode.
+pub(in crate::store) fn replace(directory: BorrowedFd<'_>, name: &CStr, contents: &[u8]) -> io::Result<()> {
+    let found = look_at(directory, name)?.filter(|look| look.kind == FileType::RegularFile);
+    let mode = found.map(|look| look.mode);
+    let rename = |temporary: &CStr| Ok(rustix::fs::renameat(directory, temporary, directory, name)?);
+    write_and_rename(directory, contents, mode, rename)
+}
+
+/// Adds a file of this mode under a name that nothing has.
+pub(in crate::store) fn add(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    contents: &[u8],
+    mode: Option<u32>,
+) -> io::Result<()> {
+    write_and_rename(directory, contents, mode, |temporary| rename_to_new(directory, temporary, name))
+}
+
+fn write_and_rename(
+    directory: BorrowedFd<'_>,
+    contents: &[u8],
+    mode: Option<u32>,
+    rename: impl FnOnce(&CStr) -> io::Result<()>,
+) -> io::Result<()> {
+    let (temporary, _) = write_temporary(directory, &Image::new(contents), mode)?;
+    rename(&temporary).inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(directory, &*temporary, AtFlags::empty());
+    })
+}
+
+/// Says what stands under a task's name.
+pub(in crate::store) fn lookup(contents: Contents, id: &TaskId, place: &list_paths::Place) -> Lookup {
+    match contents {
+        Contents::Missing => Lookup::Missing,
+        Contents::Task(task, image, _) => Lookup::Found(task, image),
+        Contents::Broken(why, found) => {
+            let (path, contents) = (place.file_in_use(id), found.map(|(image, _)| image));
+            Lookup::Unreadable(Problem { task: id.clone(), path, why, last_known: None, contents })
+        }
+    }
+}

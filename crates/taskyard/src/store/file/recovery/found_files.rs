@@ -1,0 +1,89 @@
+//! What is found in a directory after a writer did not finish: its temporary files, and the tasks' own.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType};
+use taskyard_core::rules::rebasing::rebase_by;
+use taskyard_core::{Image, Op, Rules, TaskId};
+
+use crate::store::StoreError;
+use crate::store::file::reading::files::{self, Contents};
+use crate::store::file::reading::hidden;
+use crate::store::locks::fingerprint::{Look, look_at};
+use crate::store::locks::list_paths::{self, OURS, c_name};
+use crate::store::locks::turn::Turn;
+
+/// Returns our temporary files, by their inodes.
+pub(in crate::store) fn temporaries(turn: &Turn) -> Result<HashMap<u64, CString>, StoreError> {
+    let directory = turn.directory.as_fd();
+    let mut found = HashMap::new();
+    for name in ours(turn)? {
+        if let Ok(Some(look)) = look_at(directory, &name)
+            && look.kind == FileType::RegularFile
+        {
+            found.insert(look.print.inode, name);
+        }
+    }
+    Ok(found)
+}
+
+fn ours(turn: &Turn) -> Result<Vec<CString>, StoreError> {
+    let names = list_paths::names(turn.directory.as_fd(), &turn.place.directory)?;
+    Ok(names.into_iter().filter(|name| name.starts_with(OURS)).map(|name| c_name(&name)).collect())
+}
+
+/// File systems give back files of the right name that are empty or full of zeros; writers that die leave empty ones.
+pub(in crate::store) fn is_blank(image: &Image) -> bool {
+    image.bytes().iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
+}
+
+/// Removes the temporary files and set-aside locks of ours that nobody needs any more.
+pub(in crate::store) fn clear_away(turn: &Turn) -> Result<(), StoreError> {
+    for name in ours(turn)? {
+        if rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_err() {
+            let _ = rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::REMOVEDIR);
+        }
+    }
+    Ok(())
+}
+
+/// Reads what a file holds, for whoever decides what became of a commit.
+pub(in crate::store) fn contents(turn: &Turn, id: &TaskId) -> Result<Contents, StoreError> {
+    files::read(&turn.place, turn.directory.as_fd(), id)
+        .map_err(StoreError::io("cannot read", turn.place.task_file(id)))
+}
+
+/// Returns the name under which a task's file is found.
+pub(in crate::store) fn name_in_use(turn: &Turn, id: &TaskId) -> Result<CString, StoreError> {
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
+    found.map(|(name, _)| name).map_err(StoreError::io("cannot look at", turn.place.task_file(id)))
+}
+
+/// Writes contents to a temporary file, with the mode of the task's own where there is one, and returns what it is recognised by.
+pub(in crate::store) fn write_temporary(turn: &Turn, id: &TaskId, image: &Image) -> Result<Look, StoreError> {
+    let found = hidden::find(&turn.place, turn.directory.as_fd(), id).ok().and_then(|(_, look)| look);
+    files::write_temporary(turn.directory.as_fd(), image, found.map(|look| look.mode))
+        .map(|(_, look)| look)
+        .map_err(StoreError::io("cannot write", turn.place.task_file(id)))
+}
+
+/// Applies to newer contents what a change did to older ones; where that cannot be, the change is all there is.
+pub(in crate::store) fn rebased(
+    op: Op,
+    id: &TaskId,
+    before: Option<&Image>,
+    after: &Image,
+    now: &Image,
+    rules: Rules,
+) -> Image {
+    let merge = || {
+        if before == Some(now) {
+            return None;
+        }
+        let merged = rebase_by(op, &before?.task(id).ok()?, &after.task(id).ok()?, &now.task(id).ok()?);
+        taskyard_core::dialect::native::write(Some(now), &merged, rules).ok()
+    };
+    merge().unwrap_or_else(|| after.clone())
+}

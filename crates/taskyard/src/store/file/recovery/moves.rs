@@ -1,0 +1,121 @@
+//! Carrying out, on the list that things leave, a move between two lists that its writer did not finish.
+
+use std::path::Path;
+
+use taskyard_core::{Image, Op, Rules, TaskId};
+
+use super::found_files::{contents, rebased, write_temporary};
+use super::outside_changes::journal_outside_changes;
+use crate::clock;
+use crate::failpoint::reach;
+use crate::store::StoreError;
+use crate::store::locks::fingerprint::Look;
+use crate::store::locks::turn::Turn;
+use crate::store::sidecar::{Journal, Known, Move, NewEntry};
+
+/// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not.
+pub(in crate::store) fn finish_noted_moves(
+    turn: &mut Turn,
+    journal: &mut Journal,
+    rules: Rules,
+) -> Result<(), StoreError> {
+    for noted in journal.noted_moves()? {
+        let happened = has_happened(&noted.peer, &noted.token)?;
+        reach("move: decided");
+        let transaction = journal.begin()?;
+        if happened {
+            tracing::info!(tasks = noted.changes.len(), "finishing a merge that its writer did not finish");
+            append(turn, journal, &noted, rules)?;
+        }
+        journal.forget_move(&noted.token)?;
+        journal.end(transaction)?;
+        reach("move: followed by its note");
+    }
+    Ok(())
+}
+
+/// Asks the list that things come to. Where that one knows nothing of the move, it never will: its writer may only be asleep.
+fn has_happened(peer: &Path, token: &str) -> Result<bool, StoreError> {
+    match peer.join("journal.sqlite").exists() {
+        true => Journal::open(peer, peer)?.decide_move(token),
+        false => Ok(false),
+    }
+}
+
+/// Writes the entries a move should have written; the files follow with everything else that is not written out.
+fn append(turn: &Turn, journal: &Journal, noted: &Move, rules: Rules) -> Result<(), StoreError> {
+    let at = clock::now();
+    let changes: Vec<Followed<'_>> = noted
+        .changes
+        .iter()
+        .map(|(task, after)| follow(turn, journal, task, after.as_ref(), rules))
+        .collect::<Result<_, _>>()?;
+    let found = changes.iter().map(|change| (change.task, change.before.as_ref(), None));
+    let revision = journal.newest()?.next();
+    let seen_elsewhere = journal_outside_changes(journal, found, revision, at)?.is_some();
+    let entries: Vec<NewEntry<'_>> = changes
+        .iter()
+        .map(|change| NewEntry {
+            task: change.task,
+            op: noted.signature.op,
+            before: change.before.as_ref(),
+            after: change.after.as_ref().map(|(image, _)| image),
+            inode: match (&change.after, change.inode) {
+                (Some((_, look)), _) => Some(look.print.inode),
+                (None, inode) => inode,
+            },
+            mode: change.mode,
+        })
+        .collect();
+    let revision = if seen_elsewhere { revision.next() } else { revision };
+    journal.append(revision, at, &noted.signature, &entries)?;
+    for change in &changes {
+        match &change.after {
+            None => journal.forget(change.task)?,
+            Some((image, look)) => {
+                let (seen, mode) = (look.print.mtime, Some(look.mode));
+                let known = Known { print: look.print, seen, image: image.clone(), mode };
+                journal.set_known(change.task, &known)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a move does to one file of the list that things leave.
+struct Followed<'a> {
+    task: &'a TaskId,
+    before: Option<Image>,
+    /// What it is to hold, and the temporary file that holds it.
+    after: Option<(Image, Look)>,
+    /// The file that is to be removed.
+    inode: Option<u64>,
+    /// The permission bits it has.
+    mode: Option<u32>,
+}
+
+fn follow<'a>(
+    turn: &Turn,
+    journal: &Journal,
+    task: &'a TaskId,
+    after: Option<&Image>,
+    rules: Rules,
+) -> Result<Followed<'a>, StoreError> {
+    let found = contents(turn, task)?;
+    let now = found.image().map(|(image, _)| image);
+    let known = journal.known(task)?.map(|known| known.image);
+    let after = match (after, now) {
+        // Somebody wrote in between: what the move changes is changed in what they wrote. What they removed stays removed.
+        (Some(after), Some(now)) => Some(rebased(Op::Merge, task, known.as_ref(), after, now, rules)),
+        (Some(_), None) | (None, _) => None,
+    };
+    let written = after.map(|image| write_temporary(turn, task, &image).map(|look| (image, look))).transpose()?;
+    let look = found.image().map(|(_, look)| look);
+    Ok(Followed {
+        task,
+        before: now.cloned(),
+        after: written,
+        inode: look.map(|look| look.print.inode),
+        mode: look.map(|look| look.mode),
+    })
+}

@@ -1,0 +1,83 @@
+//! Taking a turn at a list: whoever has one first finishes what a dead writer began.
+
+use std::time::Instant;
+
+use super::{power, repair};
+use crate::store::StoreError;
+use crate::store::file::handle::Handle;
+use crate::store::locks::queue::PATIENCE;
+use crate::store::locks::turn::Turn;
+use crate::store::locks::turn_record::State;
+use crate::store::sidecar::Journal;
+
+impl Handle {
+    /// Waits for a turn, and finishes what a dead writer began.
+    pub(in crate::store) fn take_turn(&self) -> Result<(Turn, Journal), StoreError> {
+        let started = Instant::now();
+        loop {
+            let journal = self.journal()?;
+            let turn = Turn::take(&self.place, &self.queue_file()?)?;
+            match self.settled(turn, journal) {
+                // Somebody else keeps a lock that is needed to finish. The turn was given back, and others had theirs.
+                Err(StoreError::Busy { by, waited }) if waited.is_zero() => {
+                    if started.elapsed() > PATIENCE {
+                        return Err(StoreError::Busy { by, waited: started.elapsed() });
+                    }
+                }
+                settled => return settled,
+            }
+        }
+    }
+
+    /// Takes a turn where nobody else has one, and finishes what a dead writer began.
+    pub(in crate::store) fn try_take_turn(&self) -> Result<Option<(Turn, Journal)>, StoreError> {
+        // Opening it makes the place that the queue is in.
+        let journal = self.journal()?;
+        match Turn::try_take(&self.place, &self.queue_file()?) {
+            Ok(Some(turn)) => match self.settled(turn, journal) {
+                Ok(settled) => Ok(Some(settled)),
+                Err(StoreError::Busy { .. } | StoreError::NoLock { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
+            Ok(None) | Err(StoreError::Busy { .. }) => {
+                self.give_back(journal);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Finishes what a dead writer began, where one did and nobody is at it.
+    pub(in crate::store) fn settle(&self) {
+        let is_unsettled = |state: State| state.busy || state.sequence % 2 == 1;
+        if !self.place.directory.exists() {
+            return;
+        }
+        let unsettled = self.state().is_some_and(is_unsettled) || !self.is_same_boot();
+        if !unsettled {
+            return;
+        }
+        // The turn is written down beside the journal: where that is a newer Taskyard's, nothing is.
+        let settled = self.try_take_turn().map(|settled| {
+            if let Some((turn, journal)) = settled {
+                drop(turn);
+                self.give_back(journal);
+            }
+        });
+        if let Err(error) = settled {
+            tracing::debug!(%error, "what a dead writer began is left for the next writer");
+        }
+    }
+
+    /// Finishes, within a turn, what a dead writer began.
+    pub(in crate::store) fn settled(&self, mut turn: Turn, journal: Journal) -> Result<(Turn, Journal), StoreError> {
+        // Whoever had the turn before us may have put another database in the place of this one.
+        let mut journal = self.journals.renewed(journal)?;
+        if !self.is_same_boot() {
+            power::recover(&mut turn, &mut journal, self.sidecar()?, self.rules)?;
+            self.note_boot();
+        }
+        repair::repair(&mut turn, &mut journal, self.rules)?;
+        Ok((turn, journal))
+    }
+}

@@ -1,0 +1,325 @@
+//! The commit: everything staged happens, or nothing does.
+//!
+//! In order: the temporary files (`plan.rs`), the journal's rows, the client's locks, a second look at everything, the end of the
+//! journal's transaction (from here on the commit exists), the renames and removals (`applying.rs`), the locks given back, the mark
+//! that all was written out. `docs/design/commit.md` says why in this order.
+
+use crate::store::file::marks::mark_applied;
+use crate::store::file::recovery::outside_changes::journal_outside_changes;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use taskyard_core::{Entry, Event, Image, Op, Remark, Revision, TaskId, Timestamp};
+
+use super::applying::{self, Hindrance};
+use super::plan::{self, Plan, Write};
+use super::txn::FileTxn;
+use super::unfinished::unfinished;
+use crate::clock;
+use crate::failpoint::reach;
+use crate::store::file::flush;
+use crate::store::file::recovery::repair;
+use crate::store::locks::locking::Ready;
+use crate::store::locks::queue::PATIENCE;
+use crate::store::locks::turn::Turn;
+use crate::store::locks::waiting::Waiting;
+use crate::store::sidecar::{Journal, Known, NewEntry};
+use crate::store::{Signature, StoreError};
+
+/// How often the locks are taken as the last thing before the commit exists, which works where nobody holds them.
+const EAGER_ATTEMPTS: u32 = 3;
+/// How long a claim lets the holder of the list's lock finish, which it does not need itself.
+const COURTESY: Duration = Duration::from_millis(250);
+
+/// Makes everything staged happen.
+pub(in crate::store) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
+    match plan::prepare(&mut txn)? {
+        Some(plan) => commit_plan(txn, plan, signature).map(Some),
+        None => commit_leases(txn).map(|()| None),
+    }
+}
+
+/// Makes what was staged of leases happen where no task changes.
+fn commit_leases(mut txn: FileTxn) -> Result<(), StoreError> {
+    let Some(leases) = txn.settled_leases(std::iter::empty())? else { return Ok(()) };
+    let journal = txn.journal();
+    let transaction = journal.begin()?;
+    reach("journal: open");
+    if !journal.stands_as(&txn.standing)? {
+        let task = leases.changed().keys().next().cloned();
+        return Err(StoreError::Conflict { task: task.unwrap_or_else(|| TaskId::number(0)) });
+    }
+    journal.write_leases(&leases)?;
+    journal.end(transaction)?;
+    txn.turn.release();
+    txn.sync()?;
+    txn.journal().copy_log();
+    Ok(())
+}
+
+/// Makes a plan happen.
+pub(in crate::store) fn commit_plan(
+    mut txn: FileTxn,
+    mut plan: Plan,
+    signature: &Signature,
+) -> Result<Event, StoreError> {
+    let written = write_journal(&mut txn, &mut plan, signature);
+    let event = written.inspect_err(|_| plan::discard(&txn.turn, &plan))?;
+    // A change of several files must be on the disk before the first of them is touched: half of it could survive a power
+    // loss otherwise. A change of one file cannot be halved, so its flush can wait until the locks are free for others.
+    if plan.can_be_halved() {
+        txn.sync()?;
+    }
+    reach("journal: flushed");
+    carry_out(txn, &plan, event)
+}
+
+/// Writes a journaled commit out to the files, and returns when it will survive anything.
+pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -> Result<Event, StoreError> {
+    let event = match applying::lock_names(&mut txn.turn, plan).and_then(|()| applying::apply(&mut txn.turn, plan)) {
+        Ok(()) => {
+            txn.turn.unlock();
+            reach("applied: before");
+            mark_applied(&mut txn.turn, event.revision).map_err(|error| unfinished(&txn.turn, error))?;
+            reach("applied: marked");
+            let contested = contested(&txn.turn, &event);
+            txn.turn.release();
+            if let Some(lock) = contested {
+                let _ = lock.wait_until_free(&txn.turn.directory, COURTESY);
+            }
+            event
+        }
+        Err(hindrance) => finish_by_the_journal(&mut txn, event, hindrance)?,
+    };
+    if !plan.can_be_halved() {
+        txn.sync()?;
+    }
+    flush::flush_what_is_old(&txn.handle, txn.journal(), plan.length());
+    txn.journal().copy_log();
+    Ok(event)
+}
+
+/// Writes the commit into the journal, under the locks it needs: the moment it exists.
+fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> Result<Event, StoreError> {
+    let (started, wanted) = (Instant::now(), plan.locks_to_commit());
+    if plan.needs_list_lock() && !wanted.list {
+        // It will be needed as soon as the commit exists. Whoever keeps it for long is waited for now.
+        if let Some(lock) = txn.turn.list_lock_of_others() {
+            txn.turn.wait_until_free(&lock, started)?;
+        }
+    }
+    for _ in 0..EAGER_ATTEMPTS {
+        let ready = txn.turn.ready(&wanted)?;
+        match write_entries(txn, plan, signature, Some(ready), |_| Ok(()))? {
+            Written::Exists(event) => return Ok(event),
+            Written::StaleWrites => return Err(StoreError::Conflict { task: plan.writes[0].id.clone() }),
+            Written::Held { lock, is_ours_to_take: true } => txn.turn.wait_until_free(&lock, started)?,
+            Written::Held { lock, .. } => drop(lock.wait_until_free(&txn.turn.directory, COURTESY)),
+        }
+    }
+    // Where many want the same, whoever is ready takes it first.
+    txn.turn.lock(&wanted)?;
+    write_locked(txn, plan, signature, |_| Ok(()))
+}
+
+/// Writes a commit into the journal whose locks we have. `with` is written in the same database transaction.
+pub(in crate::store) fn write_locked(
+    txn: &mut FileTxn,
+    plan: &mut Plan,
+    signature: &Signature,
+    with: impl Fn(&Journal) -> Result<(), StoreError>,
+) -> Result<Event, StoreError> {
+    match write_entries(txn, plan, signature, None, with)? {
+        Written::Exists(event) => Ok(event),
+        Written::Held { .. } | Written::StaleWrites => Err(StoreError::Conflict { task: plan.writes[0].id.clone() }),
+    }
+}
+
+/// What came of writing a commit into the journal.
+enum Written {
+    /// It exists.
+    Exists(Event),
+    /// It does not, and what other programs did was written instead: they took back something of ours without knowing. The judgement
+    /// was made on what they left there, and what they took back comes first.
+    StaleWrites,
+    /// It does not: somebody holds this lock.
+    Held {
+        lock: Waiting,
+        /// Whether the commit needs the lock; else it only lets its holder finish.
+        is_ours_to_take: bool,
+    },
+}
+
+/// Writes the rows, takes the locks that are ready, and looks again. While others wait for those, nothing is done but that look, the
+/// end of the transaction and the renames.
+fn write_entries(
+    txn: &mut FileTxn,
+    plan: &mut Plan,
+    signature: &Signature,
+    locks: Option<Ready>,
+    with: impl Fn(&Journal) -> Result<(), StoreError>,
+) -> Result<Written, StoreError> {
+    let at = clock::now();
+    let after = plan.writes.iter().map(|write| (&write.id, write.after.as_ref().map(|after| &after.image)));
+    let leases = txn.settled_leases(after)?;
+    let journal = txn.journal.as_ref().expect("the journal is there until the transaction ends");
+    reach("journal: before");
+    let transaction = journal.begin()?;
+    reach("journal: open");
+    if !journal.stands_as(&txn.standing)? {
+        // Somebody of ours had a turn since we read: ours was taken over.
+        return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
+    }
+    let next = txn.standing.newest.next();
+    let seen_elsewhere = journal_outside_changes(journal, plan.writes.iter().map(found), next, at)?;
+    let revision = match seen_elsewhere {
+        None => next,
+        Some(stale) if stale.is_empty() => next.next(),
+        Some(stale) => {
+            for write in &plan.writes {
+                remember_found(journal, write, at)?;
+            }
+            // Odd while the journal is ahead of what is marked as written out, though no file is to change.
+            txn.turn.state.sequence |= 1;
+            txn.turn.save()?;
+            let ended = journal.end(transaction);
+            if ended.is_ok() {
+                txn.turn.state.applied = next.0;
+            }
+            txn.turn.state.sequence += 1;
+            txn.turn.save()?;
+            ended?;
+            txn.handle.journals.note_stale_writes(stale);
+            return Ok(Written::StaleWrites);
+        }
+    };
+    let entries: Vec<NewEntry<'_>> = plan.writes.iter().map(|write| new_entry(write, signature.op)).collect();
+    journal.append(revision, at, signature, &entries)?;
+    drop(entries);
+    for write in &plan.writes {
+        remember(journal, write, at)?;
+    }
+    if let Some(leases) = leases {
+        journal.write_leases(&leases)?;
+    }
+    with(journal)?;
+    reach("journal: rows written");
+    let is_eager = locks.is_some();
+    if let Some(lock) = locks.map(|ready| txn.turn.try_lock(ready)).transpose()?.flatten() {
+        return Ok(Written::Held { lock, is_ours_to_take: true });
+    }
+    let has_new = plan.writes.iter().any(|write| write.before.is_none());
+    if let Err(error) = plan::verify(&txn.turn, plan) {
+        if has_new {
+            txn.handle.crowding.fetch_add(1, Ordering::Relaxed);
+        }
+        return Err(error);
+    }
+    if has_new {
+        txn.handle.crowding.store(0, Ordering::Relaxed);
+    }
+    if !txn.are_numbers_unused() || !txn.turn.is_ours() {
+        return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
+    }
+    if let Some(lock) = (is_eager && signature.op == Op::Claim).then(|| txn.turn.list_lock_of_others()).flatten() {
+        txn.turn.unlock();
+        return Ok(Written::Held { lock, is_ours_to_take: false });
+    }
+    reach("journal: looked again");
+    // Odd from before the commit exists until it is in every file, so that no reader shows half of it.
+    txn.turn.state.sequence |= 1;
+    txn.turn.save()?;
+    if let Err(error) = journal.end(transaction) {
+        txn.turn.state.sequence += 1;
+        txn.turn.save()?;
+        return Err(error);
+    }
+    reach("journal: written");
+    Ok(Written::Exists(event(txn, plan, revision, at, signature)))
+}
+
+/// Returns the list's lock where a claim was written out while somebody else held it: a claim that asks whether the agent is idle is
+/// made under that lock alone, and may have been decided before ours was to be seen.
+fn contested(turn: &Turn, event: &Event) -> Option<Waiting> {
+    let is_claim = event.entries.first().is_some_and(|entry| entry.op == Op::Claim);
+    is_claim.then(|| turn.list_lock_of_others()).flatten()
+}
+
+/// Returns what a file that is to be changed holds, and when it was written.
+fn found(write: &Write) -> (&TaskId, Option<&Image>, Option<i64>) {
+    let before = write.before.as_ref();
+    (&write.id, before.map(|(image, _)| image), before.map(|(_, look)| look.print.mtime))
+}
+
+/// Remembers what a file holds that is not changed after all.
+fn remember_found(journal: &Journal, write: &Write, at: Timestamp) -> Result<(), StoreError> {
+    let Some((image, look)) = &write.before else { return journal.forget(&write.id) };
+    let known = Known { print: look.print, seen: at.0 * 1_000_000, image: image.clone(), mode: Some(look.mode) };
+    journal.set_known(&write.id, &known)
+}
+
+fn new_entry(write: &Write, op: Op) -> NewEntry<'_> {
+    NewEntry {
+        task: &write.id,
+        op,
+        before: write.before.as_ref().map(|(image, _)| image),
+        after: write.after.as_ref().map(|after| &after.image),
+        inode: match (&write.after, &write.before) {
+            (Some(after), _) => Some(after.look.print.inode),
+            (None, before) => before.as_ref().map(|(_, look)| look.print.inode),
+        },
+        mode: write.before.as_ref().map(|(_, look)| look.mode),
+    }
+}
+
+fn remember(journal: &Journal, write: &Write, at: Timestamp) -> Result<(), StoreError> {
+    match &write.after {
+        None => journal.forget(&write.id),
+        Some(after) => {
+            let known = Known {
+                print: after.look.print,
+                seen: at.0 * 1_000_000,
+                image: after.image.clone(),
+                mode: Some(after.look.mode),
+            };
+            journal.set_known(&write.id, &known)
+        }
+    }
+}
+
+fn event(txn: &FileTxn, plan: &Plan, revision: Revision, at: Timestamp, signature: &Signature) -> Event {
+    let entries = plan.writes.iter().enumerate().map(|(place, write)| Entry {
+        revision,
+        at,
+        actor: signature.actor.clone(),
+        op: signature.op,
+        task: write.id.clone(),
+        before: write.before.as_ref().map(|(image, _)| image.clone()),
+        after: write.after.as_ref().map(|after| after.image.clone()),
+        undoes: signature.undoes.clone(),
+        remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
+        attempt: (place == 0).then_some(signature.attempt),
+    });
+    Event { list: txn.handle.list.clone(), revision, entries: entries.collect() }
+}
+
+/// Finishes a commit whose straight way was barred. It exists, so nothing that comes of this may read as if it did not.
+fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) -> Result<Event, StoreError> {
+    txn.turn.release();
+    match hindrance {
+        Hindrance::Failed(error) => return Err(error),
+        Hindrance::Changed | Hindrance::LockLost => {}
+    }
+    let started = Instant::now();
+    loop {
+        match txn.handle.take_turn() {
+            Ok((mut turn, journal)) => {
+                turn.release();
+                txn.handle.give_back(journal);
+                return repair::as_it_became(txn.journal(), event);
+            }
+            Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
+            Err(error) => return Err(unfinished(&txn.turn, error)),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A transaction over two lists: what leaves the one comes to the other, or neither happens.
+//!
+//! Each list has its own journal, so the moment the change exists is one commit in one of them: the journal of the list
+//! that things come to. The list they leave has a note of it beforehand, and follows.
+
+use crate::store::file::recovery::moves::finish_noted_moves;
+use std::sync::Arc;
+use std::time::Instant;
+
+use taskyard_core::Event;
+
+use super::commit;
+use super::plan::{self, Plan};
+use super::txn::FileTxn;
+use super::unfinished::unfinished;
+use crate::clock;
+use crate::failpoint::reach;
+use crate::store::file::handle::Handle;
+use crate::store::file::recovery::repair;
+use crate::store::locks::queue::PATIENCE;
+use crate::store::sidecar::{Journal, Move};
+use crate::store::{Signature, StoreError, Txn, TxnPair};
+
+/// Two lists while things move between them.
+#[derive(Debug)]
+pub(in crate::store) struct FilePair {
+    from: FileTxn,
+    into: FileTxn,
+}
+
+impl FilePair {
+    /// Waits for a turn at both lists, always in the same order, so that two that cross each other do not wait for ever.
+    pub(in crate::store) fn open(from: Arc<Handle>, into: Arc<Handle>) -> Result<Self, StoreError> {
+        if from.place.directory <= into.place.directory {
+            let from = FileTxn::open(from)?;
+            Ok(Self { from, into: FileTxn::open(into)? })
+        } else {
+            let into = FileTxn::open(into)?;
+            Ok(Self { from: FileTxn::open(from)?, into })
+        }
+    }
+}
+
+impl TxnPair for FilePair {
+    fn source(&mut self) -> &mut dyn Txn {
+        &mut self.from
+    }
+
+    fn target(&mut self) -> &mut dyn Txn {
+        &mut self.into
+    }
+
+    fn commit(self: Box<Self>, signature: &Signature) -> Result<[Option<Event>; 2], StoreError> {
+        let Self { mut from, mut into } = *self;
+        let leaving = plan::prepare(&mut from)?;
+        let coming = match plan::prepare(&mut into) {
+            Ok(coming) => coming,
+            Err(error) => {
+                discard(&from, leaving.as_ref());
+                return Err(error);
+            }
+        };
+        let (mut leaving, mut coming) = match (leaving, coming) {
+            (Some(leaving), Some(coming)) => (leaving, coming),
+            (leaving, coming) => return commit_one_side(from, into, leaving, coming, signature),
+        };
+        // Neither list may change under the decision until it has happened on both.
+        let locked = lock(&mut from, &mut leaving).and_then(|()| lock(&mut into, &mut coming));
+        if let Err(error) = locked {
+            plan::discard(&from.turn, &leaving);
+            plan::discard(&into.turn, &coming);
+            return Err(error);
+        }
+        let token = format!("{}-{:x}", std::process::id(), clock::wall());
+        let written = note(&mut from, &into, &leaving, signature, &token).and_then(|()| {
+            reach("move: noted");
+            let task = coming.writes[0].id.clone();
+            commit::write_locked(&mut into, &mut coming, signature, |journal| match journal.confirm_move(&token)? {
+                true => Ok(()),
+                // We were asleep, and somebody of ours had a turn at the list that things leave.
+                false => Err(StoreError::Conflict { task: task.clone() }),
+            })
+        });
+        let came = match written {
+            Ok(event) => event,
+            Err(error) => {
+                let _ = from.journal().forget_move(&token);
+                plan::discard(&from.turn, &leaving);
+                plan::discard(&into.turn, &coming);
+                return Err(error);
+            }
+        };
+        into.sync()?;
+        reach("move: exists");
+        // From here on it has happened; what is left is carried out now, or by the next command on either list.
+        let strike = |journal: &Journal| journal.forget_move(&token);
+        let left = commit::write_locked(&mut from, &mut leaving, signature, strike);
+        if left.is_ok() {
+            from.sync()?;
+        }
+        reach("move: followed");
+        let came = commit::carry_out(into, &coming, came)?;
+        let left = match left {
+            Ok(event) => commit::carry_out(from, &leaving, event)?,
+            Err(_) => follow_by_the_note(&mut from, &leaving)?,
+        };
+        Ok([Some(left), Some(came)])
+    }
+}
+
+/// Lets the list that things leave follow by its note: our turn at it was taken over while we slept.
+fn follow_by_the_note(from: &mut FileTxn, leaving: &Plan) -> Result<Event, StoreError> {
+    plan::discard(&from.turn, leaving);
+    from.turn.release();
+    let started = Instant::now();
+    let (mut turn, mut journal) = loop {
+        match from.handle.take_turn() {
+            Ok(taken) => break taken,
+            Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
+            Err(error) => return Err(unfinished(&from.turn, error)),
+        }
+    };
+    finish_noted_moves(&mut turn, &mut journal, from.handle.rules)
+        .and_then(|()| repair::finish(&mut turn, &mut journal, from.handle.rules))
+        .map_err(|error| unfinished(&from.turn, error))?;
+    turn.release();
+    let revision = journal.newest()?;
+    from.handle.give_back(journal);
+    Ok(Event { list: from.handle.list.clone(), revision, entries: Vec::new() })
+}
+
+fn commit_one_side(
+    from: FileTxn,
+    into: FileTxn,
+    leaving: Option<Plan>,
+    coming: Option<Plan>,
+    signature: &Signature,
+) -> Result<[Option<Event>; 2], StoreError> {
+    let one = |txn: FileTxn, plan: Option<Plan>| plan.map(|plan| commit::commit_plan(txn, plan, signature)).transpose();
+    Ok([one(from, leaving)?, one(into, coming)?])
+}
+
+fn note(
+    from: &mut FileTxn,
+    into: &FileTxn,
+    leaving: &Plan,
+    signature: &Signature,
+    token: &str,
+) -> Result<(), StoreError> {
+    let change = |write: &plan::Write| (write.id.clone(), write.after.as_ref().map(|after| after.image.clone()));
+    let coming = Move {
+        token: token.to_owned(),
+        peer: into.handle.sidecar()?.clone(),
+        signature: signature.clone(),
+        changes: leaving.writes.iter().map(change).collect(),
+    };
+    let journal = from.journal();
+    let transaction = journal.begin()?;
+    journal.note_move(&coming)?;
+    journal.end(transaction)?;
+    from.sync()
+}
+
+/// Takes the locks of the tasks that are rewritten or removed, and looks that they are what the decision was made on.
+fn lock(txn: &mut FileTxn, plan: &mut Plan) -> Result<(), StoreError> {
+    txn.turn.lock(&plan.locks_to_commit())?;
+    plan::verify(&txn.turn, plan)
+}
+
+fn discard(txn: &FileTxn, plan: Option<&Plan>) {
+    if let Some(plan) = plan {
+        plan::discard(&txn.turn, plan);
+    }
+}

@@ -1,0 +1,106 @@
+//! Locks that would last for ever: found by whoever looks a list over, and ended when asked to.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use taskyard_core::SpecialFile;
+
+use super::fingerprint::{Look, look_at};
+use super::guarded::queue_of;
+use super::list_paths::c_name;
+use super::lock::{self, LIFE, temporary_name};
+use super::sightings::{Sightings, time_ahead};
+use crate::regular_file::special;
+
+/// How often one that waits for a lock's end looks at it.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Why what stands in a lock's place keeps others waiting, though nobody works behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StuckLock {
+    /// It is no directory, as every lock of the client is.
+    NotADirectory {
+        /// What it is; none for a regular file.
+        found: Option<SpecialFile>,
+    },
+    /// Its time lies in the future, so that by it the lock never grows old.
+    InTheFuture {
+        /// How far.
+        by: Duration,
+    },
+    /// Its holder showed no sign of life for longer than a lock lives.
+    Silent {
+        /// For how long.
+        age: Duration,
+    },
+}
+
+impl fmt::Display for StuckLock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotADirectory { found: Some(found) } => write!(formatter, "{found} in the place of a lock"),
+            Self::NotADirectory { found: None } => formatter.write_str("a file in the place of a lock"),
+            Self::InTheFuture { by } => write!(formatter, "a lock whose time lies {} s in the future", by.as_secs()),
+            Self::Silent { age } => write!(formatter, "a lock whose holder has been silent for {} s", age.as_secs()),
+        }
+    }
+}
+
+/// Returns why a lock is stuck, where it is.
+pub(in crate::store) fn judge(name: &CStr, look: &Look, sightings: &Sightings) -> Option<StuckLock> {
+    let silence = sightings.silence(name, look);
+    if !lock::is_directory(look) {
+        return Some(StuckLock::NotADirectory { found: special(look.kind) });
+    }
+    match time_ahead(look) {
+        Some(by) => Some(StuckLock::InTheFuture { by }),
+        None => (silence > LIFE).then_some(StuckLock::Silent { age: silence }),
+    }
+}
+
+/// Takes a stuck lock out of the way, however long it has to be looked at to be sure that nobody holds it. Returns whether the way
+/// is free; a lock that moves meanwhile is held, and is left alone.
+pub(in crate::store) fn end(directory: BorrowedFd<'_>, name: &CStr, sightings: &Sightings) -> io::Result<bool> {
+    let Some(first) = look_at(directory, name)? else { return Ok(true) };
+    let started = Instant::now();
+    loop {
+        let Some(look) = look_at(directory, name)? else { return Ok(true) };
+        if look.print != first.print || look.born != first.born {
+            return Ok(false);
+        }
+        if !lock::is_directory(&look) || sightings.silence(name, &look) > LIFE {
+            return lock::take_aside(directory, name, &look, &temporary_name("stale"));
+        }
+        if started.elapsed() > LIFE + GLANCE * 2 {
+            return Ok(false);
+        }
+        thread::sleep(GLANCE);
+    }
+}
+
+/// Returns why the lock on a file that is locked by itself is stuck, where it is. Our processes queue for it in `queues`.
+pub(crate) fn stuck_lock_of(file: &Path, queues: &Path) -> Option<StuckLock> {
+    let (directory, name, sightings) = lock_of(file, queues)?;
+    let look = look_at(directory.as_fd(), &name).ok().flatten()?;
+    judge(&name, &look, &sightings)
+}
+
+/// Takes the stuck lock on a file that is locked by itself out of the way, as [`end`] does.
+pub(crate) fn end_lock_of(file: &Path, queues: &Path) -> io::Result<bool> {
+    match lock_of(file, queues) {
+        Some((directory, name, sightings)) => end(directory.as_fd(), &name, &sightings),
+        None => Ok(false),
+    }
+}
+
+fn lock_of(file: &Path, queues: &Path) -> Option<(File, std::ffi::CString, Sightings)> {
+    let directory = File::open(file.parent()?).ok()?;
+    let name = c_name(&format!("{}.lock", file.file_name()?.to_str()?));
+    Some((directory, name, Sightings::beside(&queue_of(file, queues))))
+}

@@ -1,0 +1,247 @@
+//! The few words our processes leave each other about one list, in a file of ours beside the journal.
+//!
+//! The file is also the one that writers queue on (`queue.rs`). It is written with `pwrite` by whoever has the turn
+//! and survives the death of a process, not a power loss; nothing in it is needed after one (see `repair.rs`).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::private;
+use crate::store::StoreError;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TYSTATE1");
+const WORDS: usize = 11;
+/// The last word: who holds the locks whose names follow it.
+const HOLDER_AT: u64 = (WORDS * 8 - 8) as u64;
+/// Where the names of the locks that are held begin.
+const HELD_AT: u64 = (WORDS * 8) as u64;
+/// What the word for being busy says of whoever is.
+const AT_THE_HEAD: u64 = 1;
+const PAST_THE_QUEUE: u64 = 2;
+/// Nobody is busy, and the last one went past the queue.
+const WAS_PAST_THE_QUEUE: u64 = 3;
+/// More lock names than this are not remembered; a crash then leaves locks that go stale by themselves.
+const LONGEST_HELD: usize = 1 << 20;
+
+/// The words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::store) struct State {
+    /// Odd while a commit is being written out: a reader that meets an odd number, or another one afterwards, looks again.
+    pub(in crate::store) sequence: u64,
+    /// Every commit up to this revision has been written out.
+    pub(in crate::store) applied: u64,
+    /// Counts the turns. Whoever has one finds its own number here for as long as nobody took the turn over.
+    pub(in crate::store) turns: u64,
+    /// When the list's lock was last given back, on the clock that only goes forward.
+    pub(in crate::store) released: i64,
+    /// How long it was held then.
+    pub(in crate::store) held_for: i64,
+    /// Wall time minus time since boot, to notice a clock that was set.
+    pub(in crate::store) clock_offset: i64,
+    /// Since when our writers have followed each other without leaving the lock free (`gap.rs`).
+    pub(in crate::store) streak: i64,
+    /// When one of ours last found the lock in a rival's hands.
+    pub(in crate::store) rival_met: i64,
+    /// Whether somebody is between taking the turn and giving it back. Found set by the next one, its setter has died.
+    pub(in crate::store) busy: bool,
+    /// Whether the last turn was taken past the queue: then the head of the queue does not say who may write (`passing.rs`).
+    pub(in crate::store) is_past_queue: bool,
+    /// Whose the locks are that are written down behind the words.
+    pub(in crate::store) holder: u32,
+    /// In which pid namespace of which machine that is, where it went past the queue; 0 otherwise.
+    pub(in crate::store) holder_space: u32,
+}
+
+/// A directory that is one of our locks, is about to become one, or was moved aside: its name, and which directory it is. One
+/// that is only known by its name, because it was written down before it was made, has zeros; such names are always our own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::store) struct HeldName {
+    pub(in crate::store) name: String,
+    pub(in crate::store) inode: u64,
+    pub(in crate::store) born: i64,
+}
+
+impl HeldName {
+    /// Returns a name of ours under which a directory may be.
+    pub(in crate::store) fn of_ours(name: &std::ffi::CStr) -> Self {
+        Self { name: name.to_string_lossy().into_owned(), inode: 0, born: 0 }
+    }
+}
+
+/// Opens the file, making it where there is none.
+pub(in crate::store) fn open(path: &Path) -> io::Result<File> {
+    private::open(path)
+}
+
+/// Reads the words; `None` where nothing of ours is written there.
+pub(in crate::store) fn load(file: &File) -> Option<State> {
+    let mut bytes = [0; WORDS * 8];
+    file.read_exact_at(&mut bytes, 0).ok()?;
+    let word = |place: usize| u64::from_le_bytes(bytes[place * 8..place * 8 + 8].try_into().unwrap_or_default());
+    (word(0) == MAGIC).then(|| State {
+        sequence: word(1),
+        applied: word(2),
+        turns: word(3),
+        released: word(4).cast_signed(),
+        held_for: word(5).cast_signed(),
+        clock_offset: word(6).cast_signed(),
+        streak: word(7).cast_signed(),
+        rival_met: word(8).cast_signed(),
+        busy: matches!(word(9), AT_THE_HEAD | PAST_THE_QUEUE),
+        is_past_queue: matches!(word(9), PAST_THE_QUEUE | WAS_PAST_THE_QUEUE),
+        holder: word(10) as u32,
+        holder_space: (word(10) >> 32) as u32,
+    })
+}
+
+/// Reads the words, none where nothing was written yet; fails where a newer Taskyard wrote them in another way.
+pub(in crate::store) fn load_or_new(file: &File, path: &Path) -> Result<State, StoreError> {
+    if let Some(state) = load(file) {
+        return Ok(state);
+    }
+    let mut magic = [0; 8];
+    match file.read_exact_at(&mut magic, 0).map(|()| magic) {
+        Ok([b'T', b'Y', b'S', b'T', b'A', b'T', b'E', layout @ b'2'..=b'9']) => {
+            Err(StoreError::NewerJournal { path: path.to_owned(), format: i64::from(layout - b'0') })
+        }
+        _ => Ok(State::default()),
+    }
+}
+
+/// Writes the words, all but the holder.
+pub(in crate::store) fn save(file: &File, state: &State) -> io::Result<()> {
+    file.write_all_at(&words(state)[..WORDS * 8 - 8], 0)
+}
+
+/// Writes the words, the holder, and the locks it holds.
+pub(in crate::store) fn save_all(file: &File, state: &State, held: &[HeldName]) -> io::Result<()> {
+    let mut bytes = words(state).to_vec();
+    push_held(&mut bytes, held);
+    file.write_all_at(&bytes, 0)
+}
+
+/// Writes down who holds which locks or is about to make them, so that the next of our processes can tell a dead one of
+/// ours from a rival's.
+pub(in crate::store) fn save_held(file: &File, holder: u32, held: &[HeldName]) -> io::Result<()> {
+    let mut bytes = u64::from(holder).to_le_bytes().to_vec();
+    push_held(&mut bytes, held);
+    file.write_all_at(&bytes, HOLDER_AT)
+}
+
+/// Writes only up to which revision everything has been written out. Of use to whoever has no turn: whatever it overwrites, a
+/// number too low means no more than that files are looked at again.
+pub(in crate::store) fn save_applied(file: &File, applied: u64) -> io::Result<()> {
+    file.write_all_at(&applied.to_le_bytes(), 2 * 8)
+}
+
+fn words(state: &State) -> [u8; WORDS * 8] {
+    let words: [u64; WORDS] = [
+        MAGIC,
+        state.sequence,
+        state.applied,
+        state.turns,
+        state.released.cast_unsigned(),
+        state.held_for.cast_unsigned(),
+        state.clock_offset.cast_unsigned(),
+        state.streak.cast_unsigned(),
+        state.rival_met.cast_unsigned(),
+        match (state.busy, state.is_past_queue) {
+            (false, false) => 0,
+            (false, true) => WAS_PAST_THE_QUEUE,
+            (true, false) => AT_THE_HEAD,
+            (true, true) => PAST_THE_QUEUE,
+        },
+        u64::from(state.holder_space) << 32 | u64::from(state.holder),
+    ];
+    let mut bytes = [0; WORDS * 8];
+    for (place, word) in words.iter().enumerate() {
+        bytes[place * 8..place * 8 + 8].copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+fn push_held(bytes: &mut Vec<u8>, held: &[HeldName]) {
+    let mut text = String::new();
+    for HeldName { name, inode, born } in held {
+        text.push_str(&format!("{name} {inode} {born}\n"));
+    }
+    if text.len() > LONGEST_HELD {
+        text.clear();
+    }
+    bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+/// Reads which locks were held.
+pub(in crate::store) fn load_held(file: &File) -> Vec<HeldName> {
+    let mut length = [0; 4];
+    if file.read_exact_at(&mut length, HELD_AT).is_err() {
+        return Vec::new();
+    }
+    let mut text = vec![0; (u32::from_le_bytes(length) as usize).min(LONGEST_HELD)];
+    if file.read_exact_at(&mut text, HELD_AT + 4).is_err() {
+        return Vec::new();
+    }
+    String::from_utf8_lossy(&text).lines().filter_map(held_name).collect()
+}
+
+fn held_name(line: &str) -> Option<HeldName> {
+    let mut words = line.split(' ');
+    let name = words.next()?.to_owned();
+    Some(HeldName { name, inode: words.next()?.parse().ok()?, born: words.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeldName, State, load, load_held, load_or_new, open, save, save_all, save_held};
+    use crate::store::StoreError;
+
+    #[test]
+    fn words_that_a_newer_release_wrote_in_another_way_are_not_taken_for_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue");
+        let file = open(&path).unwrap();
+        assert_eq!(load_or_new(&file, &path).unwrap(), State::default());
+        std::os::unix::fs::FileExt::write_all_at(&file, b"TYSTATE2 and more", 0).unwrap();
+        let refused = load_or_new(&file, &path);
+        assert!(matches!(refused, Err(StoreError::NewerJournal { format: 2, .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = open(&folder.path().join("queue")).unwrap();
+        assert_eq!(load(&file), None);
+        let state = State {
+            sequence: 3,
+            applied: 9,
+            turns: 2,
+            released: -5,
+            held_for: 7,
+            clock_offset: -1,
+            streak: 8,
+            rival_met: 9,
+            busy: true,
+            is_past_queue: true,
+            holder: 4,
+            holder_space: 9,
+        };
+        let held = vec![HeldName { name: "7.json.lock".into(), inode: 12, born: -3 }];
+        save_all(&file, &state, &held).unwrap();
+        assert_eq!(load(&file), Some(state));
+        assert_eq!(load_held(&file), held);
+        for (busy, is_past_queue) in [(false, false), (false, true), (true, false), (true, true)] {
+            let state = State { busy, is_past_queue, ..state };
+            save(&file, &state).unwrap();
+            assert_eq!(load(&file), Some(state));
+        }
+        save(&file, &State { applied: 10, holder: 5, ..state }).unwrap();
+        assert_eq!(load(&file), Some(State { applied: 10, ..state }));
+        assert_eq!(load_held(&file), held);
+        save_held(&file, 6, &[]).unwrap();
+        assert_eq!(load(&file), Some(State { applied: 10, holder: 6, holder_space: 0, ..state }));
+        assert_eq!(load_held(&file), []);
+    }
+}

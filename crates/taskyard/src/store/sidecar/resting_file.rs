@@ -1,0 +1,46 @@
+//! A database file that nobody has open.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::fingerprint::Fingerprint;
+use crate::clock;
+use crate::sqlite::beside;
+
+/// Larger ones are opened: copying them takes longer than making a log.
+pub(super) const LARGEST: u64 = 128 << 10;
+
+/// A database file that nobody had open, as it was then.
+#[derive(Debug)]
+pub(super) struct AtRest {
+    path: PathBuf,
+    print: Fingerprint,
+}
+
+impl AtRest {
+    /// Looks at a database; none where somebody has it open, or may have written to it at this instant, or it is large.
+    pub(super) fn find(path: &Path) -> Option<Self> {
+        let print = Fingerprint::of(&fs::metadata(path).ok()?);
+        let is_small = print.size <= LARGEST;
+        // From a settled file the next write can be told by its time.
+        (is_small && print.is_settled(clock::wall()) && !may_have_log(path))
+            .then(|| Self { path: path.to_owned(), print })
+    }
+
+    /// Tells whether nobody has written to the database since.
+    ///
+    /// Everybody writes to the log first, which is there until it is copied into the file. So where there is no log now, what was
+    /// written has changed the file.
+    pub(super) fn is_still_so(&self) -> bool {
+        !may_have_log(&self.path) && fs::metadata(&self.path).is_ok_and(|found| Fingerprint::of(&found) == self.print)
+    }
+}
+
+/// Tells whether there is a log beside a database, of either kind that SQLite makes.
+fn may_have_log(path: &Path) -> bool {
+    let is_missing = |ending: &str| {
+        fs::symlink_metadata(beside(path, ending)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    !(is_missing("-wal") && is_missing("-journal"))
+}

@@ -1,0 +1,23 @@
+//! The teams that a place holds.
+
+use taskyard_core::Team;
+
+use super::error::TeamError;
+
+/// The teams there are.
+#[derive(Debug, Default)]
+pub struct TeamsFound {
+    /// Those that can be read, by name.
+    pub teams: Vec<Team>,
+    /// The others.
+    pub unreadable: Vec<UnreadableTeam>,
+}
+
+/// A team that cannot be read.
+#[derive(Debug)]
+pub struct UnreadableTeam {
+    /// The name of its directory, as [`TeamName::directory`] makes it.
+    pub directory: String,
+    /// Why it cannot be read.
+    pub error: TeamError,
+}
