@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use taskyard::core::rules::query::{ListSurroundings, Query};
+use taskyard::core::rules::looking::query::{ListSurroundings, Query};
 use taskyard::core::{Metadata, Rules, Task, Timestamp};
 
 use crate::Failure;

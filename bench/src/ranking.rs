@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use taskyard::core::rules::readiness::rank;
+use taskyard::core::rules::claims::readiness::rank;
 use taskyard::core::{Rules, Timestamp};
 
 use crate::Failure;

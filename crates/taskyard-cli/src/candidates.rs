@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use taskyard::config::Config;
 use taskyard::core::ListId;
-use taskyard::core::rules::list_choice::{Candidates, short_session_list};
+use taskyard::core::rules::lists::list_choice::{Candidates, short_session_list};
 
 use crate::environment::Environment;
 use crate::places;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use taskyard::config::{Config, Project, RuleWord};
-use taskyard::core::rules::list_choice::Choice;
+use taskyard::core::rules::lists::list_choice::Choice;
 use taskyard::core::{ClientVersion, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;

@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Map, Value, json};
 use taskyard::Error;
 use taskyard::config::ConfigError;
-use taskyard::core::rules::hooking::HookEvent;
+use taskyard::core::rules::hooks::hooking::HookEvent;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{BadListName, TaskId};
 use taskyard::notices::NoticeError;

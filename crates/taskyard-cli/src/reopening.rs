@@ -1,7 +1,7 @@
 //! What the end of jobs means for their tasks and agents. What keeps us from settling it is for the log alone.
 
 use taskyard::core::Job;
-use taskyard::core::rules::job_fate::reopens_its_task;
+use taskyard::core::rules::leases::job_fate::reopens_its_task;
 use taskyard::jobs::{JobSettings, Jobs};
 use taskyard::opening::{Address, WrittenAddress};
 use taskyard::process::Cancel;

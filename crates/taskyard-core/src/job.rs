@@ -262,6 +262,12 @@ impl Job {
         }
     }
 
+    /// Returns the exit code of a job that ended by itself; as a shell tells it where a signal ended it.
+    pub fn own_exit_code(&self) -> Option<i32> {
+        let ending = self.ending().filter(|ending| ending.state() != JobState::Killed)?;
+        ending.exit_code().or_else(|| ending.signal().map(|signal| 128 + signal))
+    }
+
     /// Returns how it ended, where that is known.
     pub const fn ending(&self) -> Option<&JobEnding> {
         match &self.fate {

@@ -16,11 +16,14 @@
 
 pub mod config_edit;
 pub mod dialect;
+pub mod forms;
 pub mod json_text;
 pub mod live;
+pub mod near_miss;
 pub mod packing;
 pub mod render;
 pub mod rules;
+pub mod timing;
 pub mod tools;
 
 mod agent;
@@ -37,6 +40,7 @@ mod lease;
 mod list;
 mod loss;
 mod message;
+mod note;
 mod process_mark;
 mod revision;
 mod ruleset;

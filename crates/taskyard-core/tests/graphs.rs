@@ -5,10 +5,10 @@ use proptest::prelude::{Strategy, any};
 use proptest::test_runner::Config;
 use proptest::{prop_assert_eq, proptest};
 use serde_json::json;
-use taskyard_core::rules::chains::Chains;
-use taskyard_core::rules::dependencies::is_freed;
-use taskyard_core::rules::open_tasks::OpenTasks;
-use taskyard_core::rules::readiness::rank;
+use taskyard_core::rules::claims::readiness::rank;
+use taskyard_core::rules::graph::chains::Chains;
+use taskyard_core::rules::graph::dependencies::is_freed;
+use taskyard_core::rules::graph::open_tasks::OpenTasks;
 use taskyard_core::{Rules, Status, Task, TaskId, Timestamp};
 
 const TASKS: usize = 9;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use serde_json::{Value, json};
-use taskyard_core::rules::gate::System;
+use taskyard_core::rules::hooks::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
 use taskyard_core::tools::{Tool, ToolSet};
 use taskyard_core::{ClientVersion, Rules};

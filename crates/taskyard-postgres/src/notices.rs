@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard::core::rules::notifying::is_told_of;
+use taskyard::core::rules::teams::notifying::is_told_of;
 use taskyard::core::{AgentName, Job, JobId, ListId, Timestamp};
 use taskyard::notices::{Notice, NoticeError, NoticeWatch, Notices, job_from_text, job_to_text};
 use taskyard::store::Moved;

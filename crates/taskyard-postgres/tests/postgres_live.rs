@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard::core::rules::readiness::rank;
+use taskyard::core::rules::claims::readiness::rank;
 use taskyard::core::{AgentName, ListId, Rules, TaskId, Timestamp};
 use taskyard::operations::{Claim, NewTask, UndoRange};
 use taskyard::{Store, Yard};

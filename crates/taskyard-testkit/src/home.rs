@@ -1,9 +1,8 @@
 //! A home directory of a test's own, and the real binary run in it.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use taskyard::core::{ListId, Rules};
@@ -11,6 +10,7 @@ use taskyard::store::{FileStore, FileStoreOptions};
 use tempfile::TempDir;
 
 use crate::listing::{Tasks, read_tasks};
+use crate::ran::Ran;
 use crate::took::Took;
 
 /// A temporary home with the client's lists, our data directory and the binary to run.
@@ -20,19 +20,6 @@ pub struct Home {
     /// Called like the list that commands work on, so that it is the list of this directory.
     path: PathBuf,
     binary: PathBuf,
-}
-
-/// What a command came to.
-#[derive(Debug)]
-pub struct Ran {
-    /// The exit code; none when a signal ended it.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// What it printed.
-    pub stdout: String,
-    /// What it complained of.
-    pub stderr: String,
 }
 
 impl Home {
@@ -168,39 +155,6 @@ impl Home {
             }
         }
         copy
-    }
-}
-
-impl Ran {
-    /// Waits for a command that was started.
-    pub fn wait(child: Child) -> Self {
-        Self::from(child.wait_with_output().expect("a started command can be waited for"))
-    }
-
-    /// Returns the JSON answer.
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
-    /// Returns the id of the task in the JSON answer.
-    pub fn id(&self) -> String {
-        self.json()["task"]["id"].as_str().unwrap_or_else(|| panic!("no task in {self:?}")).to_owned()
-    }
-
-    /// Tells whether the command was killed.
-    pub fn was_killed(&self) -> bool {
-        self.signal == Some(9)
-    }
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            signal: output.status.signal(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
     }
 }
 

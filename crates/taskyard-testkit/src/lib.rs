@@ -41,6 +41,7 @@ mod opens_counted;
 mod patience;
 #[cfg(unix)]
 mod postgres;
+mod ran;
 mod random;
 mod rivals;
 mod scale;
@@ -53,7 +54,7 @@ mod turned_world;
 pub use counting_teams::CountingTeams;
 pub use databases::{HeldDatabase, set_database_format, upgrade_beyond_today};
 pub use disk_use::DiskUse;
-pub use home::{Home, Ran};
+pub use home::Home;
 pub use journal_dump::{HeldLog, JournalDump, copy_log, dump_journal};
 pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
 pub use log_store::LogStore;
@@ -67,6 +68,7 @@ pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes};
 #[cfg(unix)]
 pub use postgres::{Cluster, SharedPostgres, postgres_program, unprivileged};
+pub use ran::Ran;
 pub use random::Random;
 pub use rivals::{
     Rival, install_claude, install_mcp_clients, install_rivals, install_taskmaster, install_taskwarrior,

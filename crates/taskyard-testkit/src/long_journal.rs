@@ -1,7 +1,7 @@
 //! A list to which much has happened.
 
 use taskyard::core::TaskId;
-use taskyard::core::rules::patching::Patch;
+use taskyard::core::rules::changes::patching::Patch;
 use taskyard::operations::{NewTask, Update};
 use taskyard::{Outcome, Yard};
 

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::home::Ran;
+use crate::ran::Ran;
 
 /// A running program of others.
 #[derive(Debug)]

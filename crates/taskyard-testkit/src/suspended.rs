@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::home::{Home, Ran};
+use crate::home::Home;
+use crate::ran::Ran;
 
 /// A command that is stopped at a step.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use crate::home::Ran;
+use crate::ran::Ran;
 
 /// How long a command took.
 #[derive(Clone, Copy, Debug)]

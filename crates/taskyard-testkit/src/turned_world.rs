@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use taskyard::core::rules::liveness::{LONGEST_SILENCE, ProcessSeen, Sight, Standpoint, judge_process};
+use taskyard::core::rules::leases::liveness::{LONGEST_SILENCE, ProcessSeen, Sight, Standpoint, judge_process};
 use taskyard::core::{Holder, Moment, ProcessMark, Timestamp};
 use taskyard::liveness::World;
 use taskyard::store::StoreClock;

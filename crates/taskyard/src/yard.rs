@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taskyard_core::rules::leasing::LeaseState;
+use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Token};
 
 use crate::WrittenLists;

@@ -15,7 +15,7 @@ use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 use taskyard::calls::Toolbox;
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::catalogue::{self, Surface};
 use taskyard::core::tools::{ToolSet, task_run};
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};

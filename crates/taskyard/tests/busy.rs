@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::calls::Toolbox;
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ListId, Rules, Status, TaskId, TeamName};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask, OwnerChange, Patch, Update};

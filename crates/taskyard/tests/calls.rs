@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::calls::Toolbox;
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::{Answer, catalogue};
 use taskyard::core::{AgentName, Holder, ListId, ProcessMark, Rules, Todo};
 use taskyard::operations::Claim;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskyard::calls::Toolbox;
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::{Answer, dialects};
 use taskyard::core::{AgentName, ClientVersion, ListId, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Filter, NewTask, UndoRange};

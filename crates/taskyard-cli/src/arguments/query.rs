@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use taskyard::core::rules::query::FIELDS;
+use taskyard::core::rules::looking::query::FIELDS;
 use taskyard::operations::Query;
 
 use crate::problem::Problem;

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use taskyard::core::Timestamp;
-use taskyard::core::rules::timing::{Clock, PartOfDay, parse_moment, parse_span};
+use taskyard::core::timing::{Clock, PartOfDay, parse_moment, parse_span};
 
 /// The word that takes a time away.
 const NONE: &str = "none";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::ListId;
 use taskyard::core::render::{Line, Tone, task_line};
-use taskyard::core::rules::list_choice::is_session_list;
+use taskyard::core::rules::lists::list_choice::is_session_list;
 use taskyard::machine::{Binding, Machine};
 use taskyard::operations::{MergeWhich, Merged, SessionList, SharedBy};
 

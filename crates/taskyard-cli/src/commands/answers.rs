@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, changes_in_words, numbered};
-use taskyard::core::rules::leasing::LeaseState;
+use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId};
 use taskyard::operations::{Field, OwnerTold, Possible, Updated, now_ready};
 use taskyard::store::Problem as Defect;

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, numbered, task_text};
-use taskyard::core::rules::leasing::LeaseState;
+use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{AgentName, Holder, TaskId};
 use taskyard::leases::Alarm;
 use taskyard::liveness::mark_of;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::Tone;
-use taskyard::core::rules::leasing::LeaseState;
+use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
 
 use super::answers::did;

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use taskyard::core::dialect::batch::{BatchEntry, BatchMistake, read};
 use taskyard::core::dialect::native::Shape;
+use taskyard::core::forms::batch::{BatchEntry, BatchMistake, read};
 use taskyard::core::render::{Line, Tone, graph, numbered};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::CreatedBatch;

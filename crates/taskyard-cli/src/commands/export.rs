@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use taskyard::core::dialect::foreign::ExportFormat;
 use taskyard::core::render::{Line, Tone, escaping};
-use taskyard::core::rules::query::FIELDS;
+use taskyard::core::rules::looking::query::FIELDS;
 use taskyard::interchange::{Written, save};
 
 use super::import::{losses_as_json, tasks, warn_of_losses};

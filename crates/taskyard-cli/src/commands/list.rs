@@ -7,7 +7,7 @@ use taskyard::Yard;
 use taskyard::core::render::{
     Board, Line, Template, Tone, client_line, escaping, gone_shape, historic_line, historic_mark_line,
 };
-use taskyard::core::rules::parts::Progress;
+use taskyard::core::rules::graph::parts::Progress;
 use taskyard::core::{Priority, Status, Task, TaskId};
 use taskyard::operations::{Filter, Listing, SortOrder};
 

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::{Args, ValueEnum};
-use taskyard::core::rules::gate::{System, system_when_interactive};
+use taskyard::core::rules::hooks::gate::{System, system_when_interactive};
 use taskyard::core::tools::ToolSet;
 use taskyard::opening::Address;
 

@@ -2,7 +2,7 @@
 
 use taskyard::Yard;
 use taskyard::core::render::{Line, Need, Overview, Tone, UnderWay};
-use taskyard::core::rules::attempts::failed_attempts;
+use taskyard::core::rules::claims::attempts::failed_attempts;
 use taskyard::core::{Status, Task, Timestamp};
 use taskyard::operations::{Filter, Listing};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use taskyard::Yard;
 use taskyard::core::ListId;
 use taskyard::core::render::{brief_lines, loss_in_words};
-use taskyard::core::rules::list_choice::short_session_list;
+use taskyard::core::rules::lists::list_choice::short_session_list;
 use taskyard::operations::Brief;
 
 use super::hook_event::read_event;

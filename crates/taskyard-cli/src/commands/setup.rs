@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone};
-use taskyard::core::rules::list_choice::SESSION;
+use taskyard::core::rules::lists::list_choice::SESSION;
 use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan};
 
 use super::setup_display::{change_as_json, show, show_standings, standings_as_json};

@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use taskyard::core::TaskId;
 use taskyard::core::render::{Board, Line, Tone};
-use taskyard::core::rules::statistics::Estimate;
-use taskyard::core::rules::timing::span_in_words;
+use taskyard::core::rules::looking::statistics::Estimate;
+use taskyard::core::timing::span_in_words;
 use taskyard::operations;
 
 use super::answers::counts_as_json;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use taskyard::core::Team;
 use taskyard::core::render::{Line, Look, Tone};
-use taskyard::core::rules::liveness::Standing;
+use taskyard::core::rules::leases::liveness::Standing;
 use taskyard::teams::{MemberShown, MemberState, PlanState, TeamShown};
 
 /// Returns a team as lines: its name, and a line for every member.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap_complete::engine::CompletionCandidate;
 use taskyard::core::render::{escaping, state_in_words};
-use taskyard::core::rules::agents::is_same_agent;
-use taskyard::core::rules::notes::participants;
+use taskyard::core::rules::agents::naming::is_same_agent;
+use taskyard::core::rules::changes::notes::participants;
 use taskyard::core::{Entry, Task};
 use taskyard::process::Cancel;
 use taskyard::store::HistoryQuery;

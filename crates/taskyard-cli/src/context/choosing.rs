@@ -1,6 +1,6 @@
 //! Which list is meant: by whoever acts, and by the directory itself.
 
-use taskyard::core::rules::list_choice::{self, Candidates, Choice};
+use taskyard::core::rules::lists::list_choice::{self, Candidates, Choice};
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::machine::Machine;
 use taskyard::opening::Address;

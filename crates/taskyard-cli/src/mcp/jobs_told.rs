@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use taskyard::core::AgentName;
 use taskyard::core::dialect::task_notification::{HEADING, block};
-use taskyard::core::rules::notifying::Told;
+use taskyard::core::rules::teams::notifying::Told;
 use taskyard::notices::Notice;
 
 use super::place::Place;

@@ -1,6 +1,6 @@
 //! What a server offers, and how.
 
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::ToolSet;
 
 /// What a server offers, and how.

@@ -3,8 +3,8 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 use taskyard::core::dialect::native::Shape;
-use taskyard::core::rules::leasing::LeaseState;
-use taskyard::core::rules::taking_back::{LostValue, lost_values};
+use taskyard::core::rules::history::taking_back::{LostValue, lost_values};
+use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{Entry, Image, Lease, ListId, Loss, Task, TaskId};
 
 /// One answer: the schema first, then what the command has to say, and the list where it has to be named.

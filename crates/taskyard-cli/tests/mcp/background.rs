@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::calls::{JobDesk, Toolbox};
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::task_output::longest_output;
 use taskyard::core::{AgentName, ClientVersion, ListId, Rules};
 use taskyard::jobs::{JobPlace, JobSettings, Jobs};

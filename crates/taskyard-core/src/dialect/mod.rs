@@ -1,8 +1,6 @@
 //! The ways a task is written down, one module each. A dialect owns its wire form; the nouns know no JSON.
 
-pub mod batch;
 pub mod document;
-pub mod edit_form;
 pub mod export;
 pub mod foreign;
 pub mod hook_input;

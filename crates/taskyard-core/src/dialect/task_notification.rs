@@ -2,7 +2,6 @@
 //!
 //! What is told to whom and how often is not decided here.
 
-use crate::tools::task_output::exit_code;
 use crate::{ClientVersion, Job, JobEnding, JobKind, JobState};
 
 /// The line the newest client puts before notifications, so that no model takes them for the word of its user.
@@ -47,7 +46,7 @@ pub fn summary(job: &Job) -> String {
         true => format!("Agent \"{}\"", job.description),
         false => format!("Background command \"{}\"", job.description),
     };
-    let code = exit_code(job);
+    let code = job.own_exit_code();
     match (job.state(), code) {
         (JobState::Completed, _) if is_agent(job.kind) => format!("{what} completed"),
         (JobState::Completed, code) => format!("{what} completed (exit code {})", code.unwrap_or_default()),

@@ -1,9 +1,9 @@
 //! What a claimant could take next, asked of a list in memory.
 
 use super::list::LiveList;
-use crate::rules::assignment::may_take;
-use crate::rules::claiming::{Candidate, ClaimRefusal, Claimant, is_own_name, resumed_first};
-use crate::rules::readiness::why;
+use crate::rules::claims::assignment::may_take;
+use crate::rules::claims::claiming::{Candidate, ClaimRefusal, Claimant, is_own_name, resumed_first};
+use crate::rules::claims::readiness::why;
 use crate::{AgentName, Rules, Task};
 
 impl LiveList {
@@ -14,7 +14,7 @@ impl LiveList {
     }
 
     /// Returns what a claimant could take next, best first and no more than so many: what it has begun, what it has reserved, then what is
-    /// ready. It is as [`crate::rules::claiming::candidates`] has it, without a look at the rest of the list.
+    /// ready. It is as [`crate::rules::claims::claiming::candidates`] has it, without a look at the rest of the list.
     pub fn candidates(
         &self,
         claimant: &Claimant,

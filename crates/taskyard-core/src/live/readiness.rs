@@ -214,9 +214,9 @@ mod tests {
 
     use super::super::LiveList;
     use crate::dialect::native;
-    use crate::rules::listing::count;
-    use crate::rules::open_tasks::OpenTasks;
-    use crate::rules::readiness::rank;
+    use crate::rules::claims::readiness::rank;
+    use crate::rules::graph::open_tasks::OpenTasks;
+    use crate::rules::looking::listing::count;
     use crate::{Rules, Status, Task, TaskId, Timestamp};
 
     /// One change of a list of a dozen tasks.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::rules::parts::Progress;
+use crate::rules::graph::parts::Progress;
 use crate::{Status, Task, TaskId};
 
 use super::task_line::task_line;
@@ -215,7 +215,7 @@ mod tests {
 
     use super::Board;
     use crate::render::Look;
-    use crate::rules::parts::progress;
+    use crate::rules::graph::parts::progress;
     use crate::{Rules, Status, Task, TaskId};
 
     fn task(number: u64, status: Status, parent: Option<u64>) -> Task {

@@ -3,7 +3,7 @@
 use super::escaping;
 use super::gone_words::loss_in_words;
 use super::line::cut_text;
-use crate::rules::briefing::Brief;
+use crate::rules::claims::briefing::Brief;
 use crate::{ListId, Task};
 
 /// How many tasks in progress are named.

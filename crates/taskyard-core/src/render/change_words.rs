@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::difference::{Change, between};
 use super::{Look, cut_text, escaping};
-use crate::rules::timing::span_in_words;
+use crate::timing::span_in_words;
 use crate::{ESTIMATE, Task};
 
 /// So many characters are shown of each side of a text that changed.

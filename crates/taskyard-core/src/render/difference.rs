@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::rules::notes::{NOTES, keyed, notes_of, read_note};
+use crate::rules::changes::notes::{NOTES, keyed, notes_of, read_note};
 use crate::{Image, Task, TaskId};
 
 /// The name of the field that may have many lines.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rules::vanishing::{Gone, KeptIn};
+use crate::rules::history::vanishing::{Gone, KeptIn};
 use crate::{ListId, Timestamp};
 
 /// Says how many open tasks are gone from a list, what went with them, between which two looks, and how they come back; none where
@@ -59,7 +59,7 @@ pub fn gone_shape(gone: &Gone) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{clearing_in_words, loss_in_words};
-    use crate::rules::vanishing::{Gone, KeptIn};
+    use crate::rules::history::vanishing::{Gone, KeptIn};
     use crate::{ListId, Timestamp};
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the place of display can show.
 
-use crate::rules::leasing::LeaseState;
+use crate::rules::leases::leasing::LeaseState;
 use crate::{Lease, Status, Task, Timestamp};
 
 use super::{Line, Tone};

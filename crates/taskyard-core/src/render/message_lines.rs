@@ -2,7 +2,7 @@
 
 use super::{Line, Look, Tone, escaping};
 use crate::dialect::inbox::read_protocol;
-use crate::rules::mailing::Delivery;
+use crate::rules::teams::mailing::Delivery;
 use crate::{Idle, Message, Protocol};
 
 /// Returns a message as lines: who, when and what about, and below it what it says.
@@ -72,7 +72,7 @@ mod tests {
     use super::message_lines;
     use crate::Message;
     use crate::render::Look;
-    use crate::rules::mailing::Delivery;
+    use crate::rules::teams::mailing::Delivery;
 
     fn shown(text: &str, summary: Option<&str>) -> Vec<String> {
         let message = Message {

@@ -1,6 +1,6 @@
 //! A list on one screen: what needs somebody, what is being done, what can start.
 
-use crate::rules::readiness::Ranked;
+use crate::rules::claims::readiness::Ranked;
 use crate::{Task, Timestamp};
 
 use super::board::bar;
@@ -159,7 +159,7 @@ fn ready_line(ranked: &Ranked, look: &Look) -> Line {
 mod tests {
     use super::{Need, Overview, UnderWay};
     use crate::render::Look;
-    use crate::rules::readiness::Ranked;
+    use crate::rules::claims::readiness::Ranked;
     use crate::{Status, Task, TaskId, Timestamp};
 
     fn screen(counts: [usize; 3], rows: usize, width: usize) -> Vec<String> {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::dialect::macf::Block;
-use crate::rules::leasing::LeaseState;
-use crate::rules::notes::{notes_of, read_note};
-use crate::rules::timing::span_in_words;
+use crate::rules::changes::notes::{notes_of, read_note};
+use crate::rules::leases::leasing::LeaseState;
+use crate::timing::span_in_words;
 use crate::{ESTIMATE, Entry, Job, Lease, Task, Timestamp};
 
 use super::entry_lines::did;

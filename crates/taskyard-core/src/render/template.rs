@@ -4,8 +4,9 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::rules::query::{Mistake, Times, nearest};
-use crate::rules::timing::span_in_words;
+use crate::near_miss::nearest;
+use crate::rules::looking::query::{Mistake, Times};
+use crate::timing::span_in_words;
 use crate::{Task, TaskId};
 
 /// What is written for each task.

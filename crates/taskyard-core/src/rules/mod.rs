@@ -1,76 +1,20 @@
 //! The rules: what was read comes in, a decision goes out. They are the specification of Taskyard.
+//!
+//! Each folder is a subject; `refusal.rs` has the words of everything that a rule can forbid.
 
 pub mod agents;
-pub mod assignment;
-pub mod attempts;
-pub mod attention;
-pub mod briefing;
-pub mod chains;
-pub mod circles;
-pub mod claiming;
-pub mod departing;
-pub mod dependencies;
-pub mod edges_lost;
-pub mod editing;
-pub mod expiry;
-pub mod fate;
-pub mod gate;
+pub mod changes;
+pub mod claims;
+pub mod graph;
 pub mod health;
-pub mod hooking;
-pub mod importing;
-pub mod job_fate;
-pub mod leasing;
-pub mod list_choice;
-pub mod listing;
-pub mod liveness;
-pub mod mailing;
-pub mod making;
-pub mod membership;
-pub mod mending;
-pub mod merging;
-pub mod notes;
-pub mod notifying;
-pub mod numbering;
-pub mod open_tasks;
-pub mod ordering;
-pub mod own_list;
-pub mod ownership;
-mod part_tree;
-pub mod parts;
-pub mod patching;
-pub mod plan_approval;
-pub mod presence;
-pub mod query;
-pub mod readiness;
-pub mod rebasing;
-pub mod reconnecting;
+pub mod history;
+pub mod hooks;
+pub mod leases;
+pub mod lists;
+pub mod looking;
+pub mod moving;
 pub mod refusal;
-pub mod removed;
-pub mod renumbering;
-pub mod replacing;
-pub mod restoring;
-pub mod restoring_copies;
-pub mod retention;
-pub mod returning;
-pub mod searching;
-pub mod statistics;
-pub mod summarizing;
-pub mod tagging;
-pub mod taking_back;
-
-pub mod team_choice;
-pub mod timing;
-pub mod todos;
-pub mod transitions;
-pub mod undoing;
-pub mod unfinished;
-pub mod vanishing;
-pub mod verifying;
-
-mod deferring;
-mod import_circles;
-mod near_words;
-mod places;
+pub mod teams;
 
 #[cfg(test)]
 mod samples;

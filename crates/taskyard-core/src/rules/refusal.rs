@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::hooking::HookEvent;
-use super::removed::Absence;
+use super::history::removed::Absence;
+use super::hooks::hooking::HookEvent;
 use crate::dialect::native::Unreadable;
 use crate::{AgentName, Revision, TaskId, Timestamp, Token};
 
@@ -265,7 +265,7 @@ fn chain(path: &[TaskId]) -> String {
     path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" waits for ")
 }
 
-pub(super) fn numbered(tasks: &[TaskId]) -> String {
+pub(crate) fn numbered(tasks: &[TaskId]) -> String {
     tasks.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(", ")
 }
 

@@ -4,18 +4,18 @@ use crate::dialect::native;
 use crate::{AgentName, Entry, Image, Member, Op, Remark, Revision, Rules, Task, TaskId, Team, TeamName, Timestamp};
 
 /// Returns the id of a numbered task.
-pub(super) fn id(number: u64) -> TaskId {
+pub(crate) fn id(number: u64) -> TaskId {
     TaskId::number(number)
 }
 
 /// Returns a pending task with these edges.
-pub(super) fn task(number: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
+pub(crate) fn task(number: u64, blocked_by: &[u64], blocks: &[u64]) -> Task {
     let ids = |numbers: &[u64]| numbers.iter().copied().map(id).collect();
     Task { blocked_by: ids(blocked_by), blocks: ids(blocks), ..Task::new(id(number), "x") }
 }
 
 /// Returns team `alpha` with these members.
-pub(super) fn team(names: &[&str]) -> Team {
+pub(crate) fn team(names: &[&str]) -> Team {
     let member = |name: &&str| Member { name: (*name).into(), ..Member::default() };
     Team {
         name: TeamName::new("alpha").unwrap(),
@@ -28,12 +28,12 @@ pub(super) fn team(names: &[&str]) -> Team {
 }
 
 /// Returns what the file of a pending task holds.
-pub(super) fn image(number: u64, subject: &str) -> Option<Image> {
+pub(crate) fn image(number: u64, subject: &str) -> Option<Image> {
     native::write(None, &Task::new(id(number), subject), Rules::Strict).ok()
 }
 
 /// Returns an entry of another program about a task, at the moment of its number.
-pub(super) fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
+pub(crate) fn entry(revision: u64, task: u64, before: Option<Image>, after: Option<Image>) -> Entry {
     Entry {
         revision: Revision(revision),
         at: Timestamp(i64::try_from(revision).unwrap()),

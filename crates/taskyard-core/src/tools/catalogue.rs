@@ -4,7 +4,7 @@ use super::{
     Answer, Tool, ToolSet, dialects, inbox_read, list_agents, send_message, task_claim, task_create, task_get,
     task_list, task_output, task_release, task_run, task_stop, task_update, team_create, team_delete, todo_write,
 };
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::{ClientVersion, Rules};
 
 /// Every tool there is, in the order in which they are offered. Which set and system each is in stands with it.
@@ -94,7 +94,7 @@ pub fn not_available(name: &str) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::{Surface, TOOLS, find, offered};
-    use crate::rules::gate::System;
+    use crate::rules::hooks::gate::System;
     use crate::tools::ToolSet;
     use crate::{ClientVersion, Rules};
 

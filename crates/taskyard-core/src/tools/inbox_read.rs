@@ -6,8 +6,8 @@ use super::answer::{LONGEST, units};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::dialect::inbox::read_protocol;
-use crate::rules::gate::System;
-use crate::rules::mailing::Delivery;
+use crate::rules::hooks::gate::System;
+use crate::rules::teams::mailing::Delivery;
 use crate::{Message, Protocol, Rules};
 
 /// Shows the messages for whoever calls.
@@ -101,7 +101,7 @@ pub fn tagged(message: &Message, id: Option<&str>) -> String {
 mod tests {
     use super::{shown, tagged};
     use crate::Message;
-    use crate::rules::mailing::Delivery;
+    use crate::rules::teams::mailing::Delivery;
 
     #[test]
     fn messages_that_do_not_fit_come_once_the_first_are_acknowledged() {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::schema::{Object, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
-use crate::rules::gate::System;
-use crate::rules::membership::MemberState;
+use crate::rules::hooks::gate::System;
+use crate::rules::teams::membership::MemberState;
 use crate::{Member, Rules};
 
 /// Tells who can be written to.

@@ -1,10 +1,10 @@
 //! What is refused, said to a model: what stands in the way, that nothing was changed, and what to do now.
 
 use crate::render::{escaping, numbered};
-use crate::rules::assignment::may_take;
-use crate::rules::gate::System;
-use crate::rules::hooking::HookEvent;
-use crate::rules::readiness::rank;
+use crate::rules::claims::assignment::may_take;
+use crate::rules::claims::readiness::rank;
+use crate::rules::hooks::gate::System;
+use crate::rules::hooks::hooking::HookEvent;
 use crate::rules::refusal::{Refusal, as_its_parent};
 use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
 
@@ -214,7 +214,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Surroundings, Words, explain};
-    use crate::rules::gate::System;
+    use crate::rules::hooks::gate::System;
     use crate::rules::refusal::Refusal;
     use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
 

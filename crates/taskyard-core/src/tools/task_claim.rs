@@ -9,9 +9,9 @@ use super::task_get::page;
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::dialect::native;
 use crate::render::{escaping, numbered};
-use crate::rules::claiming::ClaimRefusal;
-use crate::rules::gate::System;
-use crate::rules::notes::{notes_of, read_note};
+use crate::rules::changes::notes::{notes_of, read_note};
+use crate::rules::claims::claiming::ClaimRefusal;
+use crate::rules::hooks::gate::System;
 use crate::rules::refusal::as_its_parent;
 use crate::{AgentName, Assignee, Lease, Rules, Status, Task, TaskId};
 
@@ -217,8 +217,8 @@ mod tests {
     use serde_json::json;
 
     use super::{TaskClaim, Won, lost, read, won};
-    use crate::rules::claiming::ClaimRefusal;
-    use crate::rules::gate::System;
+    use crate::rules::claims::claiming::ClaimRefusal;
+    use crate::rules::hooks::gate::System;
     use crate::tools::{Surroundings, Words};
     use crate::{AgentName, Lease, Moment, Rules, Status, Task, TaskId, Timestamp, Token};
 

@@ -7,7 +7,7 @@ use super::repairing::{is_filled, is_repaired, rename};
 use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{ClientVersion, Metadata, Rules, Task};
 

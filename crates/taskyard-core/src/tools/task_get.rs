@@ -8,8 +8,8 @@ use super::said::subject_told;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::numbered;
-use crate::rules::gate::System;
-use crate::rules::notes::{NoteRead, notes_of, read_note};
+use crate::rules::changes::notes::{NoteRead, notes_of, read_note};
+use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{Rules, Task, TaskId};
 

@@ -6,10 +6,10 @@ use super::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
 use super::schema::{Object, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::{gone_shape, loss_in_words, numbered};
-use crate::rules::gate::System;
-use crate::rules::listing::{ClientLine, as_the_client_lists};
-use crate::rules::open_tasks::OpenTasks;
-use crate::rules::vanishing::Gone;
+use crate::rules::graph::open_tasks::OpenTasks;
+use crate::rules::history::vanishing::Gone;
+use crate::rules::hooks::gate::System;
+use crate::rules::looking::listing::{ClientLine, as_the_client_lists};
 use crate::{ListId, Rules, Status, Task, TaskId};
 
 /// Lists the tasks.
@@ -107,7 +107,7 @@ fn entry(task: &ClientLine) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::vanishing::{Gone, KeptIn};
+    use crate::rules::history::vanishing::{Gone, KeptIn};
     use crate::tools::Answer;
     use crate::{ClientVersion, ListId, Rules, Status, Task, TaskId, Timestamp};
 

@@ -9,8 +9,8 @@ use super::repairing::with_job_id;
 use super::schema::{Field, Object, Preset, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::dialect::native;
-use crate::rules::gate::System;
-use crate::{Job, JobState, Rules};
+use crate::rules::hooks::gate::System;
+use crate::{Job, Rules};
 
 /// Shows what a job has written.
 pub const TOOL: Tool = Tool {
@@ -99,7 +99,7 @@ pub fn bytes_needed(longest: usize) -> u64 {
 pub fn retrieved(retrieval: Retrieval, job: &Job, tail: &Tail<'_>) -> Answer {
     let path = job.output_file.display().to_string();
     let output = shown(tail, &path);
-    let exit_code = exit_code(job);
+    let exit_code = job.own_exit_code();
     let mut parts = vec![
         format!("<retrieval_status>{}</retrieval_status>", retrieval.as_str()),
         format!("<task_id>{}</task_id>", job.id),
@@ -141,12 +141,6 @@ impl Retrieval {
             Self::NotReady => "not_ready",
         }
     }
-}
-
-/// Returns the exit code of a job that ended by itself; as a shell tells it where a signal ended it.
-pub(crate) fn exit_code(job: &Job) -> Option<i32> {
-    let ending = job.ending().filter(|ending| ending.state() != JobState::Killed)?;
-    ending.exit_code().or_else(|| ending.signal().map(|signal| 128 + signal))
 }
 
 /// Returns the end of an output, with a notice where it does not fit. The notice counts, too.

@@ -7,7 +7,7 @@ use super::repairing::{task_id, with_task_id};
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::dialect::native;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{Rules, Task, TaskId};
 
@@ -61,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     use super::{TaskRelease, read, refused, released};
-    use crate::rules::gate::System;
+    use crate::rules::hooks::gate::System;
     use crate::rules::refusal::Refusal;
     use crate::tools::{Surroundings, Words};
     use crate::{AgentName, Rules, Task, TaskId, Timestamp};

@@ -8,7 +8,7 @@ use super::refusing::{Surroundings, explain};
 use super::repairing::task_id;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{ClientVersion, Job, Rules, TaskId};
 

@@ -6,7 +6,7 @@ use super::repairing::with_job_id;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::task_output::not_found;
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::{ClientVersion, Job, JobKind, Rules};
 
 /// Stops a job.

@@ -7,8 +7,8 @@ use super::repairing::{is_repaired, rename, task_id, with_task_id};
 use super::schema::{Field as Parameter, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::render::numbered;
-use crate::rules::gate::System;
-use crate::rules::patching::{Field, OwnerChange, Patch};
+use crate::rules::changes::patching::{Field, OwnerChange, Patch};
+use crate::rules::hooks::gate::System;
 use crate::rules::refusal::Refusal;
 use crate::{Rules, Status, TaskId};
 
@@ -249,7 +249,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Changed, TaskUpdate, changed, read};
-    use crate::rules::patching::{Field, OwnerChange};
+    use crate::rules::changes::patching::{Field, OwnerChange};
     use crate::{ClientVersion, Rules, Status, TaskId};
 
     const OLD: Rules = Rules::Client(ClientVersion::V2_1_34);

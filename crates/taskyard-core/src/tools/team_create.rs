@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::said::said;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::{LEAD, Rules, Team};
 
 /// Makes a team.

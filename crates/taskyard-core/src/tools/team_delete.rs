@@ -6,7 +6,7 @@ use super::said::said;
 use super::schema::{Object, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::Rules;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 
 /// Ends a team.
 pub const TOOL: Tool = Tool {

@@ -6,7 +6,7 @@ use super::repairing::is_repaired;
 use super::schema::{Field, Object, Shape, Unknown};
 use super::{Annotations, Answer, InputError, Tool, ToolSet};
 use crate::json_text;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::{Rules, Todo};
 
 /// Replaces the todo list.

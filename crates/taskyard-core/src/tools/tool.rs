@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::input_error::InputError;
 use super::schema::{Object, check, json_schema};
 use crate::Rules;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 
 /// A tool that agents call.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! Thinning out what is old: of each task its making and its state at the end of that time stay, of one that is not there its last state
-//! for as long as that is promised (`taskyard::core::rules::retention`).
+//! for as long as that is promised (`taskyard::core::rules::history::retention`).
 //!
 //! Two columns of a list's row say how far that went. `thinned` is raised in the transaction that takes the first entries away: whoever
 //! knows the list only up to an earlier revision reads it anew. `thinned_all` is raised when all tasks were looked at.
 
 use std::collections::{BTreeMap, HashSet};
 
-use taskyard::core::rules::presence::Step;
-use taskyard::core::rules::retention::{Keep, Past, Side, Terms, thin};
+use taskyard::core::rules::history::presence::Step;
+use taskyard::core::rules::history::retention::{Keep, Past, Side, Terms, thin};
 use taskyard::core::{Entry, Image, ListId, Revision, TaskId, Timestamp};
 use taskyard::store::{StoreError, ThinOut, ThinnedList, ThinnedOut};
 use tokio_postgres::Row;

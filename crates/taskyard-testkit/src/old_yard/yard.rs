@@ -15,7 +15,7 @@ use super::list::OldList;
 use super::moving::{change_everywhere, fnv1a, path_in, tell_temporary_files, this_run_for};
 use super::packing::unpack;
 use crate::databases::connect;
-use crate::home::Ran;
+use crate::ran::Ran;
 
 /// Where the yards were made. What their databases say of it is changed to where they are unpacked.
 const MADE_AT: &str = "/tmp/taskyard-old-yard";

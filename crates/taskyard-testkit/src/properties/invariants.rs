@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 
 use taskyard::Store;
-use taskyard::core::rules::dependencies::{Edge, find_cycle};
+use taskyard::core::rules::graph::dependencies::{Edge, find_cycle};
 use taskyard::core::{Image, ListId, Op, Revision, Task, TaskId};
 use taskyard::store::HistoryQuery;
 

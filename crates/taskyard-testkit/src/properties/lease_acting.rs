@@ -1,63 +1,14 @@
 //! What each step does, and what must come of it at once.
 
-use std::time::Duration;
-
 use taskyard::Outcome;
-use taskyard::core::rules::agents::is_same_agent;
-use taskyard::core::rules::leasing::{DEFAULT_LEASE, LeaseState};
+use taskyard::core::rules::agents::naming::is_same_agent;
+use taskyard::core::rules::leases::leasing::DEFAULT_LEASE;
 use taskyard::core::rules::refusal::Refusal;
-use taskyard::core::{AgentName, Holder, Lease, Moment, Revision, Task, TaskId, Token};
+use taskyard::core::{AgentName, Holder, Lease, Revision, Task, TaskId, Token};
 use taskyard::operations::{Claim, ClaimOutcome, Departure, Filter, NewTask, UndoRange};
 
+use super::lease_player::{Before, Came, Given, LeasePlayer, TTL};
 use super::lease_steps::{LeaseStep, Life};
-use super::leasing::{Before, Came, LeasePlayer, TTL};
-
-/// Who plays. The last two are one agent under two names.
-pub(super) const AGENTS: [&str; 4] = ["ana", "cyd", "ben", "ben@team"];
-
-/// A lease that was given, and what is known of it without asking the store.
-#[derive(Clone, Debug)]
-pub(super) struct Given {
-    pub(super) task: TaskId,
-    pub(super) agent: AgentName,
-    /// Another program has written to the task since.
-    pub(super) is_changed_outside: bool,
-    life: Life,
-    /// How long it lives by time, where it does.
-    ttl: Duration,
-    /// When its agent last did something that was acknowledged, and when it last tried anything.
-    acted: Moment,
-    tried: Moment,
-}
-
-impl Given {
-    /// Takes in that a lease whose connection is gone lives by time from now on, for as long as whoever asked said.
-    fn goes_on_as(&mut self, lease: &Lease, ttl: Duration) {
-        if matches!(self.life, Life::Connection) && lease.holder.is_none() {
-            (self.life, self.ttl) = (Life::Time, ttl);
-        }
-    }
-
-    /// Panics where a lease is dead that should live, or the other way round.
-    pub(super) fn lives_as_it_should(&self, lease: &Lease, state: &LeaseState, now: &Moment, step: &LeaseStep) {
-        // Only the clock of one run of one machine measures how long it was.
-        let ends = lease.ends.as_ref().unwrap_or(now);
-        if [&self.acted, &self.tried, ends].iter().any(|moment| moment.boot != now.boot) {
-            return;
-        }
-        let ttl = i64::try_from(self.ttl.as_millis()).unwrap();
-        let (silent, idle) = (now.since_boot - self.tried.since_boot, now.since_boot - self.acted.since_boot);
-        if matches!(self.life, Life::Time | Life::TimeAndProcess) {
-            assert!(silent < ttl || !state.is_alive(), "{lease:?} outlives its time after {step:?}");
-        }
-        if matches!(self.life, Life::Time) {
-            // A sign of life that gains less than a sixteenth is not written down. Where there is a process, only that one gives any.
-            assert!(idle >= ttl * 15 / 16 || *state != LeaseState::TimeIsOver, "{lease:?} is dead after {step:?}");
-        } else if matches!(self.life, Life::Process) {
-            assert_ne!(*state, LeaseState::TimeIsOver, "{lease:?} has no time to be over after {step:?}");
-        }
-    }
-}
 
 impl LeasePlayer {
     /// Does what the step says.

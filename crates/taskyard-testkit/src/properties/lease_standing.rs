@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use taskyard::core::rules::expiry::CLOCK_MARGIN;
-use taskyard::core::rules::leasing::{DEFAULT_LEASE, LeaseState};
-use taskyard::core::rules::liveness::LONGEST_SILENCE;
+use taskyard::core::rules::leases::expiry::CLOCK_MARGIN;
+use taskyard::core::rules::leases::leasing::{DEFAULT_LEASE, LeaseState};
+use taskyard::core::rules::leases::liveness::LONGEST_SILENCE;
 use taskyard::core::{Holder, Lease};
 
 use super::lease_steps::LeaseStep;

@@ -2,28 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use proptest::test_runner::{Config, TestRunner};
 use taskyard::Yard;
-use taskyard::core::rules::agents::is_same_agent;
-use taskyard::core::rules::leasing::{LeaseState, holds};
-use taskyard::core::{AgentName, Entry, Lease, ListId, Op, Revision, Rules, Status, Task, TaskId, Token};
+use taskyard::core::rules::agents::naming::is_same_agent;
+use taskyard::core::rules::leases::leasing::holds;
+use taskyard::core::{AgentName, Entry, ListId, Op, Revision, Rules, Status, Task, TaskId, Token};
 use taskyard::liveness::World;
 use taskyard::store::HistoryQuery;
 use taskyard::store::StoreClock;
 
 use super::invariants::Replay;
-use super::lease_acting::{AGENTS, Given};
+use super::lease_player::{AGENTS, Before, Came, LeasePlayer, Outside};
 use super::lease_standing::stands_as_it_should;
 use super::lease_steps::{LeaseStep, lease_sequences};
 use crate::{Opened, Scale, TurnedWorld};
-
-/// How long leases live by time.
-pub(super) const TTL: Duration = Duration::from_millis(160_000);
-
-/// Writes a task as another program does, past the operations.
-pub type Outside = Box<dyn Fn(&ListId, &Task)>;
 
 /// Plays random sequences of claims, renewals, releases, completions, removals, undos, departures, expiries and outside changes
 /// by several agents, and checks after each step:
@@ -46,49 +39,6 @@ pub fn leases_keep_their_promises<T: Into<Opened>>(factory: impl Fn(StoreClock) 
     });
     if let Err(failure) = played {
         panic!("{failure}");
-    }
-}
-
-pub(super) struct LeasePlayer {
-    pub(super) yard: Yard,
-    pub(super) world: Arc<TurnedWorld>,
-    pub(super) outside: Outside,
-    /// Every lease that was ever given, by token.
-    pub(super) given: BTreeMap<Token, Given>,
-    pub(super) processes: Vec<taskyard::core::ProcessMark>,
-    pub(super) created: u64,
-    /// The entry that made each task's owner its owner.
-    reasons: HashMap<TaskId, Option<Entry>>,
-    told: Revision,
-    replay: Replay,
-    _opened: Opened,
-}
-
-/// What there is to know before a step.
-pub(super) struct Before {
-    pub(super) leases: Vec<(Lease, LeaseState)>,
-    pub(super) tasks: HashMap<TaskId, Task>,
-    pub(super) revision: Revision,
-}
-
-/// What came of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
-    /// Somebody of ours had a transaction, so dead leases have ended.
-    Written,
-    /// Nobody had, or it was refused.
-    NotWritten,
-}
-
-impl Before {
-    /// Returns the lease on a task that counts.
-    pub(super) fn counting(&self, task: &TaskId) -> Option<&Lease> {
-        self.leases
-            .iter()
-            .find(|(lease, state)| {
-                lease.task == *task && state.is_alive() && self.tasks.get(task).is_some_and(|task| holds(lease, task))
-            })
-            .map(|(lease, _)| lease)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use taskyard_core::render::loss_in_words;
-use taskyard_core::rules::claiming::ClaimRefusal;
+use taskyard_core::rules::claims::claiming::ClaimRefusal;
 use taskyard_core::tools::task_claim::{TaskClaim, Won, held_by_name};
 use taskyard_core::tools::task_release::TaskRelease;
 use taskyard_core::tools::{Answer, task_claim, task_release};

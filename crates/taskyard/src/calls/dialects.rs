@@ -1,10 +1,10 @@
 //! The tools of other dialects.
 
 use serde_json::{Value, json};
-use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::claiming::ClaimRefusal;
-use taskyard_core::rules::leasing::DEFAULT_LEASE;
-use taskyard_core::rules::patching::{OwnerChange, Patch};
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
+use taskyard_core::rules::claims::claiming::ClaimRefusal;
+use taskyard_core::rules::leases::leasing::DEFAULT_LEASE;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::tools::dialects::document::TodoWrite;
 use taskyard_core::tools::dialects::{document, export, teaching};

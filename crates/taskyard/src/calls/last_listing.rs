@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 use taskyard_core::Lease;
-use taskyard_core::rules::leasing::LeaseState;
+use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::tools::{Answer, task_list};
 
 use crate::Yard;

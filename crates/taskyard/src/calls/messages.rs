@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use taskyard_core::dialect::inbox::write_protocol;
-use taskyard_core::rules::agents::name_of;
-use taskyard_core::rules::departing::Departure;
-use taskyard_core::rules::mailing::recipient;
+use taskyard_core::rules::agents::departing::Departure;
+use taskyard_core::rules::agents::naming::name_of;
+use taskyard_core::rules::teams::mailing::recipient;
 use taskyard_core::tools::send_message::{Routed, SendMessage, Unsendable};
 use taskyard_core::tools::{Answer, inbox_read, send_message};
 use taskyard_core::{ClientVersion, LEAD, MessageKey, Protocol, Rules, TeamName, Timestamp};

@@ -4,7 +4,7 @@
 use std::sync::{Arc, PoisonError};
 
 use taskyard_core::AgentName;
-use taskyard_core::rules::agents::subagent_name;
+use taskyard_core::rules::agents::naming::subagent_name;
 use taskyard_core::rules::refusal::Refusal;
 
 use super::Toolbox;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use taskyard_core::rules::gate::System;
+use taskyard_core::rules::hooks::gate::System;
 use taskyard_core::tools::catalogue::{self, Surface};
 use taskyard_core::tools::{Answer, InputError, Surroundings, Words, todo_write};
 

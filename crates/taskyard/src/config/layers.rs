@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use taskyard_core::rules::ownership::Doubt;
+use taskyard_core::rules::lists::ownership::Doubt;
 
 /// What the user should know of configuration that does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

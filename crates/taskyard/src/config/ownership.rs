@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::process::geteuid;
-use taskyard_core::rules::ownership::{Doubt, Rights, is_private_group, judge_project_file, judge_users_file};
+use taskyard_core::rules::lists::ownership::{Doubt, Rights, is_private_group, judge_project_file, judge_users_file};
 
 use super::Origin;
 
@@ -52,7 +52,7 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    use taskyard_core::rules::ownership::Doubt;
+    use taskyard_core::rules::lists::ownership::Doubt;
 
     use super::{Origin, Ownership, ownership};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Component, Path};
 
-use taskyard_core::rules::list_choice::SESSION;
-use taskyard_core::rules::own_list::is_own_list;
+use taskyard_core::rules::lists::list_choice::SESSION;
+use taskyard_core::rules::lists::own_list::is_own_list;
 
 use super::{Claims, Display, Gc, Jobs, Journal, Merge, Settings};
 use crate::machine::MachineError;

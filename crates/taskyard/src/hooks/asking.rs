@@ -6,7 +6,7 @@ use serde::Serialize;
 use taskyard_core::Task;
 use taskyard_core::dialect::hook_input::Teammate;
 use taskyard_core::dialect::native::Shape;
-use taskyard_core::rules::hooking::{HookAnswer, HookEvent, feedback};
+use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEvent, feedback};
 
 use super::catalogue::Catalogue;
 use super::hook::Hook;

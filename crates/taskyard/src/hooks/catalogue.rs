@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taskyard_core::rules::hooking::{HookEvent, matcher_takes};
+use taskyard_core::rules::hooks::hooking::{HookEvent, matcher_takes};
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use super::settings_file::{self, SettingsFile, Shapes};
@@ -155,7 +155,7 @@ fn is_same_place(one: &Path, two: &Path) -> bool {
 mod tests {
     use std::path::Path;
 
-    use taskyard_core::rules::hooking::HookEvent;
+    use taskyard_core::rules::hooks::hooking::HookEvent;
     use taskyard_core::{ClientVersion, Rules};
     use tempfile::TempDir;
 

@@ -22,4 +22,4 @@ pub(crate) use hook_turn::HookTurn;
 pub use notice::Notice;
 pub use setup::HookSetup;
 pub use taskyard_core::dialect::hook_input::Teammate;
-pub use taskyard_core::rules::hooking::{HookAnswer, HookEvent};
+pub use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEvent};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::thread;
 
-use taskyard_core::rules::hooking::{HookAnswer, HookEnd, HookRun, judge_hook};
+use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEnd, HookRun, judge_hook};
 
 use super::hook::Hook;
 use super::hook_turn::{HOOK_TURN, HookTurn};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use taskyard_core::json_text;
-use taskyard_core::rules::hooking::HookEvent;
+use taskyard_core::rules::hooks::hooking::HookEvent;
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use crate::config::{HookInput, Origin, Ownership, ownership};
@@ -158,7 +158,7 @@ fn take(
 mod tests {
     use std::time::Duration;
 
-    use taskyard_core::rules::hooking::HookEvent;
+    use taskyard_core::rules::hooks::hooking::HookEvent;
 
     use super::{SettingsFile, Shapes, read};
     use crate::config::{HookInput, Origin};

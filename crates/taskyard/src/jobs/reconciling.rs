@@ -1,7 +1,7 @@
 //! Putting right what is recorded of jobs that nobody looks after any more.
 
-use taskyard_core::rules::job_fate::{Verdict, judge_job};
-use taskyard_core::rules::liveness::Liveness;
+use taskyard_core::rules::leases::job_fate::{Verdict, judge_job};
+use taskyard_core::rules::leases::liveness::Liveness;
 use taskyard_core::{Farewell, Job, JobEnding, JobFate, JobUsage};
 
 use super::own_supervisors::take_notice_of_ends;

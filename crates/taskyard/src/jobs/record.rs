@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use taskyard_core::rules::job_fate::LivingRecord;
+use taskyard_core::rules::leases::job_fate::LivingRecord;
 use taskyard_core::{
     AgentName, ClientVersion, Farewell, Gap, Job, JobEnding, JobFate, JobId, JobKind, JobOutput, JobState, JobUsage,
     ListId, ProcessMark, TaskId, Timestamp,

@@ -10,7 +10,7 @@ use std::{io, thread};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use taskyard_core::rules::job_fate::reopens_its_task;
+use taskyard_core::rules::leases::job_fate::reopens_its_task;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Job, JobId};
 

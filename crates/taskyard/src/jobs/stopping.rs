@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use taskyard_core::rules::liveness::Liveness;
+use taskyard_core::rules::leases::liveness::Liveness;
 use taskyard_core::{Job, JobFate, JobId};
 
 use super::{JobError, Jobs, leftovers, processes};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use taskyard_core::rules::expiry::CLOCK_MARGIN;
-use taskyard_core::rules::leasing::LeaseState;
+use taskyard_core::rules::leases::expiry::CLOCK_MARGIN;
+use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::{Lease, Moment, ProcessMark, Timestamp};
 
 use super::bell::{Bell, Sleeper, Waker};
@@ -173,7 +173,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use taskyard_core::rules::liveness::Liveness;
+    use taskyard_core::rules::leases::liveness::Liveness;
     use taskyard_core::{AgentName, Holder, ListId, Rules, TaskId};
 
     use super::{Alarm, Woken};

@@ -1,6 +1,6 @@
 //! Which processes live: the marks they are known by, what the process table says of them, and the signs of life they leave.
 //!
-//! What all of it means is decided in `taskyard_core::rules::liveness`.
+//! What all of it means is decided in `taskyard_core::rules::leases::liveness`.
 
 mod machine_id;
 mod process_table;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rustix::process::{Pid, test_kill_process};
 use taskyard_core::ProcessMark;
-use taskyard_core::rules::liveness::{Liveness, Sight, Standpoint, judge_process};
+use taskyard_core::rules::leases::liveness::{Liveness, Sight, Standpoint, judge_process};
 
 use super::machine_id::machine_id;
 use crate::clock;
@@ -152,7 +152,7 @@ mod tests {
     use std::process::Command;
 
     use taskyard_core::ProcessMark;
-    use taskyard_core::rules::liveness::Liveness;
+    use taskyard_core::rules::leases::liveness::Liveness;
 
     use super::{Process, is_seen_dead, liveness_of, mark_of, own_mark, parse, standpoint};
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use taskyard_core::rules::leasing::by_the_wall_clock;
-use taskyard_core::rules::liveness::{LONGEST_SILENCE, Liveness, ProcessSeen};
+use taskyard_core::rules::leases::leasing::by_the_wall_clock;
+use taskyard_core::rules::leases::liveness::{LONGEST_SILENCE, Liveness, ProcessSeen};
 use taskyard_core::{Moment, ProcessMark};
 
 use super::process_table::{liveness_of, own_mark};
@@ -158,7 +158,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use taskyard_core::ProcessMark;
-    use taskyard_core::rules::liveness::Liveness;
+    use taskyard_core::rules::leases::liveness::Liveness;
 
     use super::{KEPT, Sign, Signs, own_mark, sign_file};
     use crate::clock;

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use taskyard_core::rules::leasing::{LeaseState, judge_lease};
-use taskyard_core::rules::liveness::ProcessSeen;
+use taskyard_core::rules::leases::leasing::{LeaseState, judge_lease};
+use taskyard_core::rules::leases::liveness::ProcessSeen;
 use taskyard_core::{Holder, Lease, Moment, ProcessMark};
 
 use super::process_table::{liveness_of, own_mark};

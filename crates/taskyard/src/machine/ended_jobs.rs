@@ -1,7 +1,7 @@
 //! Putting the news of a job's end into the queue.
 
 use taskyard_core::Job;
-use taskyard_core::rules::notifying::is_told_of;
+use taskyard_core::rules::teams::notifying::is_told_of;
 
 use crate::sqlite::{Database, DatabaseError};
 

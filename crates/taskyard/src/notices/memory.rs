@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use taskyard_core::rules::notifying::is_told_of;
+use taskyard_core::rules::teams::notifying::is_told_of;
 use taskyard_core::{Job, JobId, ListId};
 
 use super::{Notice, NoticeError, NoticeWatch, Notices};

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::rules::removed::{Absence, Removed};
-use taskyard_core::rules::replacing::Replacements;
-use taskyard_core::rules::restoring::{ToldByNewest, by_number, told_by_newest};
+use taskyard_core::rules::history::removed::{Absence, Removed};
+use taskyard_core::rules::history::replacing::Replacements;
+use taskyard_core::rules::history::restoring::{ToldByNewest, by_number, told_by_newest};
 use taskyard_core::{Entry, Image, Op, Revision, Task, TaskId};
 
 use crate::store::{HistoryQuery, LastEntry, Lookup, Problem, StoreError};

@@ -1,6 +1,6 @@
 //! Summing a list up for somebody who begins to work.
 
-use taskyard_core::rules::briefing::{Brief, brief};
+use taskyard_core::rules::claims::briefing::{Brief, brief};
 
 use super::reading::Reading;
 use crate::{Error, Yard};

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use taskyard_core::dialect::macf::{BadBlock, Kind};
-use taskyard_core::rules::patching::{Field, OwnerChange, Patch};
-use taskyard_core::rules::tagging::TagChange;
-use taskyard_core::rules::transitions::outdates_cancellation;
+use taskyard_core::rules::changes::patching::{Field, OwnerChange, Patch};
+use taskyard_core::rules::changes::tagging::TagChange;
+use taskyard_core::rules::changes::transitions::outdates_cancellation;
 use taskyard_core::{Event, Lease, Op, Revision, Rules, Status, Task, TaskId};
 
 use super::owner_told::OwnerTold;

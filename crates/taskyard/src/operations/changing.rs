@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use taskyard_core::dialect::macf::{self, BadBlock, ChangedFacts, Kind};
-use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::notes::keep_notes;
-use taskyard_core::rules::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
+use taskyard_core::rules::changes::notes::keep_notes;
+use taskyard_core::rules::changes::patching::{self, Field, OwnerChange, Patch, Patched, names_new};
+use taskyard_core::rules::changes::transitions::{Transition, frees_from_owner, judge_transition, started_too_early};
+use taskyard_core::rules::graph::dependencies::Edge;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::transitions::{Transition, frees_from_owner, judge_transition, started_too_early};
 use taskyard_core::{AgentName, Lease, Rules, Status, Task, TaskId};
 
 use super::change_terms::{Update, Updated, without_old_cancellation};

@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use taskyard_core::live::LiveList;
-use taskyard_core::rules::claiming::{Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_load};
-use taskyard_core::rules::leasing::{LeaseState, holds};
+use taskyard_core::rules::claims::claiming::{
+    Candidate, ClaimRefusal, Claimant, Resumes, candidates, held, judge_load,
+};
+use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::{Holder, Lease, Moment, Revision, Task, TaskId};
 
 use super::claim_terms::{Claim, Resuming};

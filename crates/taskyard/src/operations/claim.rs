@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
-use taskyard_core::rules::leasing::LeaseState;
-use taskyard_core::rules::open_tasks::OpenTasks;
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::claims::claiming::{ClaimRefusal, Claimant, Resumes, judge_claim, judge_load};
+use taskyard_core::rules::graph::open_tasks::OpenTasks;
+use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::{Lease, Op, Revision, Status, Task, TaskId};
 
 use super::choosing::Choice;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use taskyard_core::rules::claiming::ClaimRefusal;
+use taskyard_core::rules::claims::claiming::ClaimRefusal;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Task, TaskId};
 

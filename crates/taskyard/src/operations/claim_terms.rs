@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use taskyard_core::rules::attempts::is_given_up;
-pub use taskyard_core::rules::leasing::DEFAULT_LEASE;
-use taskyard_core::rules::query::{Query, Surroundings, Times};
+use taskyard_core::rules::claims::attempts::is_given_up;
+pub use taskyard_core::rules::leases::leasing::DEFAULT_LEASE;
+use taskyard_core::rules::looking::query::{Query, Surroundings, Times};
 use taskyard_core::{Holder, Task, TaskId, Timestamp};
 
 /// How a task is to be taken.

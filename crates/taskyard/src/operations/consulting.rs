@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use taskyard_core::dialect::hook_input::{TaskEventInput, Times, task_array};
-use taskyard_core::rules::hooking::{HookEvent, completes};
-use taskyard_core::rules::patching;
+use taskyard_core::rules::changes::patching;
+use taskyard_core::rules::changes::verifying::demanded_checks;
+use taskyard_core::rules::hooks::hooking::{HookEvent, completes};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::verifying::demanded_checks;
 use taskyard_core::{ClientVersion, Op, Rules, Task, TaskId};
 
 use super::Update;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use taskyard_core::dialect::macf::{Kind, Subject, stated_parent};
-use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::hooking::HookEvent;
-use taskyard_core::rules::patching::{OwnerChange, Patch};
+use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
+use taskyard_core::rules::graph::dependencies::Edge;
+use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Event, Metadata, Op, Revision, Rules, Status, Task, TaskId};
 

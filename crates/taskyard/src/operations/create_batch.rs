@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::dialect::batch::{BatchEntry, BatchMistake, Resolved, resolve};
-use taskyard_core::rules::hooking::HookEvent;
+use taskyard_core::forms::batch::{BatchEntry, BatchMistake, Resolved, resolve};
+use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::{Op, Revision, Rules, Task, TaskId};
 
 use super::create::made;

@@ -2,7 +2,7 @@
 
 use crate::operations::forgetting::forget;
 
-use taskyard_core::rules::parts::with_all_parts;
+use taskyard_core::rules::graph::parts::with_all_parts;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Task, TaskId};
 

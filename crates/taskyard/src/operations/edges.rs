@@ -1,6 +1,6 @@
 //! Staging edges between tasks.
 
-use taskyard_core::rules::dependencies::Edge;
+use taskyard_core::rules::graph::dependencies::Edge;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Task, TaskId};
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use taskyard_core::rules::editing::{Draft, DraftChanges, MergedDraft, merge_drafts};
+use taskyard_core::rules::changes::editing::{Draft, DraftChanges, MergedDraft, merge_drafts};
 use taskyard_core::{Task, TaskId};
 
 use super::{Update, Updated};

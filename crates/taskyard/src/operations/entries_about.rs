@@ -1,6 +1,6 @@
 //! What of a commit is about tasks that somebody asks for.
 
-use taskyard_core::rules::query::{ListSurroundings, Query, Surroundings, Times};
+use taskyard_core::rules::looking::query::{ListSurroundings, Query, Surroundings, Times};
 use taskyard_core::{Entry, Event, Task, Timestamp};
 
 use crate::{Error, Yard};

@@ -7,8 +7,8 @@ use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
 use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::render::graph;
-use taskyard_core::rules::query::Query;
-use taskyard_core::rules::returning::{sent_back, with_file_names};
+use taskyard_core::rules::looking::query::Query;
+use taskyard_core::rules::moving::returning::{sent_back, with_file_names};
 use taskyard_core::{Image, Rules, Task, TaskId};
 
 use super::known_times::whole_seconds;

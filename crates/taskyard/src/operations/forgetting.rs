@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::parts::lifted;
+use taskyard_core::rules::graph::parts::lifted;
 use taskyard_core::{Rules, Task, TaskId};
 
 use crate::store::{StoreError, Txn};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use taskyard_core::rules::dependencies::is_freed;
-use taskyard_core::rules::parts::ancestors;
+use taskyard_core::rules::graph::dependencies::is_freed;
+use taskyard_core::rules::graph::parts::ancestors;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Rules, Status, Task, TaskId};
 

@@ -1,8 +1,8 @@
 //! Giving a task back with a word about why.
 
 use taskyard_core::TaskId;
-use taskyard_core::rules::attempts::with_failed_attempt;
-use taskyard_core::rules::notes::with_note;
+use taskyard_core::rules::changes::notes::with_note;
+use taskyard_core::rules::claims::attempts::with_failed_attempt;
 
 use super::Released;
 use crate::{Error, Outcome, Yard};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use taskyard_core::rules::vanishing::{Gone, KeptIn, gone};
+use taskyard_core::rules::history::vanishing::{Gone, KeptIn, gone};
 use taskyard_core::{ListId, Task};
 
 use crate::clock;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::rules::parts::{Named, blockers_above, with_those_above};
+use taskyard_core::rules::graph::parts::{Named, blockers_above, with_those_above};
 use taskyard_core::{Revision, Rules, Task, TaskId};
 
 use crate::Yard;

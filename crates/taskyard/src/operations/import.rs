@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use taskyard_core::dialect::foreign::Imported;
-use taskyard_core::rules::importing::{ImportPlan, Source, plan_import};
+use taskyard_core::rules::moving::importing::{ImportPlan, Source, plan_import};
 use taskyard_core::{Op, Revision, Task, TaskId};
 
 use super::create::made;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use taskyard_core::dialect::document;
 use taskyard_core::dialect::hook_input::Times;
-use taskyard_core::rules::importing::came_from;
-use taskyard_core::rules::query::Query;
+use taskyard_core::rules::looking::query::Query;
+use taskyard_core::rules::moving::importing::came_from;
 use taskyard_core::{Task, TaskId, Timestamp};
 
 use crate::store::{HistoryQuery, LastEntry, StoreError};

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::departing::{Departure, departure_notice, given_back};
-use taskyard_core::rules::leasing::{holds, judge_write, renewed};
+use taskyard_core::rules::agents::departing::{Departure, departure_notice, given_back};
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::leases::leasing::{holds, judge_write, renewed};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Lease, Moment, Op, Remark, Task, TaskId};
 

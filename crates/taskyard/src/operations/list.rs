@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::leasing::LeaseState;
-use taskyard_core::rules::listing::{Filter, Selection, select};
-use taskyard_core::rules::parts::Progress;
-use taskyard_core::rules::query::{ListSurroundings, Times};
-use taskyard_core::rules::vanishing::Gone;
+use taskyard_core::rules::graph::parts::Progress;
+use taskyard_core::rules::history::vanishing::Gone;
+use taskyard_core::rules::leases::leasing::LeaseState;
+use taskyard_core::rules::looking::listing::{Filter, Selection, select};
+use taskyard_core::rules::looking::query::{ListSurroundings, Times};
 use taskyard_core::{Lease, Revision, Task, TaskId, Timestamp};
 
 use super::reading::Reading;

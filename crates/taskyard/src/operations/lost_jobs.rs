@@ -1,7 +1,7 @@
 //! Opening the tasks of jobs again that failed or were lost.
 
 use taskyard_core::Job;
-use taskyard_core::rules::job_fate::reopens;
+use taskyard_core::rules::leases::job_fate::reopens;
 use taskyard_core::rules::refusal::Refusal;
 
 use super::Update;

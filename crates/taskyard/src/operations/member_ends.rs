@@ -1,7 +1,7 @@
 //! What becomes of members who have told their lead that they end: whoever comes next takes them out.
 
 use taskyard_core::Team;
-use taskyard_core::rules::departing::Departure;
+use taskyard_core::rules::agents::departing::Departure;
 
 use super::Pruned;
 use crate::teams::{Seat, Teams};

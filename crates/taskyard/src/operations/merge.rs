@@ -1,6 +1,6 @@
 //! Moving tasks from one list to another.
 
-use taskyard_core::rules::merging::{MergeWhich, plan_move};
+use taskyard_core::rules::moving::merging::{MergeWhich, plan_move};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{ListId, Op, Task, TaskId};
 

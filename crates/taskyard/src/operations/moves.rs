@@ -4,8 +4,8 @@ use crate::operations::named_once::once;
 use std::time::Duration;
 
 use serde_json::Value;
-use taskyard_core::rules::parts::with_open_parts;
-use taskyard_core::rules::patching::{OwnerChange, Patch};
+use taskyard_core::rules::changes::patching::{OwnerChange, Patch};
+use taskyard_core::rules::graph::parts::with_open_parts;
 use taskyard_core::{Metadata, Status, Task, TaskId};
 
 use super::{Possible, Update, Updated};

@@ -1,7 +1,7 @@
 //! Noting something on a task, by itself or with a change of it.
 
-use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::notes::{NOTES, Note, participants, with_note};
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::changes::notes::{NOTES, Note, participants, with_note};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Revision, Task, TaskId};
 

@@ -4,9 +4,9 @@ use crate::operations::Possible;
 use crate::operations::RefusedTask;
 use std::collections::HashSet;
 
-use taskyard_core::rules::hooking::HookEvent;
+use taskyard_core::rules::changes::verifying::demanded_checks;
+use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::verifying::demanded_checks;
 use taskyard_core::{Event, Op, Rules, Task, TaskId};
 
 use super::change_terms::with_owner;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::thread;
 use std::time::Duration;
 
-use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::taking_back::{OpenLosses, put_back};
+use taskyard_core::rules::graph::dependencies::Edge;
+use taskyard_core::rules::history::taking_back::{OpenLosses, put_back};
 use taskyard_core::{Entry, Loss, Op, Task, TaskField, TaskId, Verdict};
 
 use super::edges::refuse_circles;

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
-use taskyard_core::rules::departing::given_back;
-use taskyard_core::rules::leasing::{LeaseState, holds};
-use taskyard_core::rules::parts::{Named, blockers_above, with_those_above};
-use taskyard_core::rules::vanishing::{Gone, KeptIn};
+use taskyard_core::rules::agents::departing::given_back;
+use taskyard_core::rules::graph::parts::{Named, blockers_above, with_those_above};
+use taskyard_core::rules::history::vanishing::{Gone, KeptIn};
+use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::{Lease, Revision, Rules, Task, TaskId};
 
 use super::leases::own_renewals;

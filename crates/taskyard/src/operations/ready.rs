@@ -1,7 +1,7 @@
 //! What can start now.
 
-use taskyard_core::rules::readiness::{Ranked, rank};
-use taskyard_core::rules::vanishing::Gone;
+use taskyard_core::rules::claims::readiness::{Ranked, rank};
+use taskyard_core::rules::history::vanishing::Gone;
 
 use super::reading::Reading;
 use crate::{Error, Yard};

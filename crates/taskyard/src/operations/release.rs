@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use taskyard_core::rules::departing::{Departure, departure_notice, given_back, left_behind};
-use taskyard_core::rules::leasing::{DEFAULT_LEASE, LeaseState, stale};
+use taskyard_core::rules::agents::departing::{Departure, departure_notice, given_back, left_behind};
+use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, LeaseState, stale};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Event, Lease, Op, Revision, Status, Task, TaskId, Token};
 

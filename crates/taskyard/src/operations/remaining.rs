@@ -1,6 +1,6 @@
 //! Telling those who remain in a team that somebody is gone, and which tasks came back.
 
-use taskyard_core::rules::agents::{is_same_agent, name_of};
+use taskyard_core::rules::agents::naming::{is_same_agent, name_of};
 use taskyard_core::{AgentName, Team};
 
 use crate::Yard;

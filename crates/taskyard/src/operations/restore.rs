@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::edges_lost::EdgesLost;
-use taskyard_core::rules::reconnecting::{Reconnected, reconnect_remembering};
+use taskyard_core::rules::graph::dependencies::Edge;
+use taskyard_core::rules::graph::reconnecting::{Reconnected, reconnect_remembering};
+use taskyard_core::rules::history::edges_lost::EdgesLost;
+use taskyard_core::rules::history::removed::{Absence, Removed};
+use taskyard_core::rules::history::replacing::under_number;
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::removed::{Absence, Removed};
-use taskyard_core::rules::replacing::under_number;
 use taskyard_core::{Entry, Op, Revision, Task, TaskId};
 
 use super::absent::names_of;

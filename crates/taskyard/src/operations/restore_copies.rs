@@ -1,9 +1,9 @@
 //! Bringing tasks back from copies that a backup has.
 
-use taskyard_core::rules::reconnecting::{Reconnected, reconnect};
+use taskyard_core::rules::graph::reconnecting::{Reconnected, reconnect};
+use taskyard_core::rules::history::removed::Absence;
+use taskyard_core::rules::history::restoring_copies::{CopyFate, NumbersNow};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::removed::Absence;
-use taskyard_core::rules::restoring_copies::{CopyFate, NumbersNow};
 use taskyard_core::{Image, Op, Revision, Task, TaskId};
 
 use super::edges::refuse_circles_through;

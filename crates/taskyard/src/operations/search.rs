@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::ordering::NumberOrder;
-use taskyard_core::rules::query::{ListSurroundings, Query};
-use taskyard_core::rules::searching::{Hit, Search};
+use taskyard_core::rules::looking::ordering::NumberOrder;
+use taskyard_core::rules::looking::query::{ListSurroundings, Query};
+use taskyard_core::rules::looking::searching::{Hit, Search};
 use taskyard_core::{ListId, Task};
 
 use super::reading::Reading;

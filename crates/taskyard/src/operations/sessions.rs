@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
-use taskyard_core::rules::list_choice::short_session_list;
+use taskyard_core::rules::lists::list_choice::short_session_list;
 use taskyard_core::{ListId, Task, Timestamp};
 
 use crate::project_slug::slug;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use taskyard_core::rules::merging::MergeWhich;
+use taskyard_core::rules::moving::merging::MergeWhich;
 use taskyard_core::{AgentName, ListId, Task};
 
 use crate::machine::Binding;

@@ -1,7 +1,7 @@
 //! Looking at one task and what surrounds it.
 
-use taskyard_core::rules::leasing::{LeaseState, holds};
-use taskyard_core::rules::making::makes;
+use taskyard_core::rules::changes::making::makes;
+use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Entry, Lease, Op, Task, TaskId};
 

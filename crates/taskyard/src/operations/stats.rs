@@ -1,7 +1,7 @@
 //! Counting a list.
 
-use taskyard_core::rules::statistics::{Estimate, Stats, tally};
-use taskyard_core::rules::timing::time_in_progress;
+use taskyard_core::rules::looking::spent::time_in_progress;
+use taskyard_core::rules::looking::statistics::{Estimate, Stats, tally};
 use taskyard_core::{Task, Timestamp};
 
 use super::reading::Reading;

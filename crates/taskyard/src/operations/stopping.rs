@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use taskyard_core::dialect::hook_input::{SubagentStopInput, Teammate, TeammateIdleInput};
-use taskyard_core::rules::departing::given_back;
-use taskyard_core::rules::hooking::HookEvent;
+use taskyard_core::rules::agents::departing::given_back;
+use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::{Status, Task, TaskId};
 
 use crate::hooks::{HookTurn, Told, line};

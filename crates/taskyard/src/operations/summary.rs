@@ -1,6 +1,6 @@
 //! A list in a few numbers, for whoever looks at it several times a second.
 
-use taskyard_core::rules::summarizing::{Summary, summarize};
+use taskyard_core::rules::looking::summarizing::{Summary, summarize};
 
 use crate::{Error, Yard};
 

@@ -3,11 +3,11 @@
 use crate::operations::Update;
 use std::borrow::Cow;
 use std::sync::Arc;
-use taskyard_core::rules::patching::Field;
+use taskyard_core::rules::changes::patching::Field;
 
-use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::claiming::{ClaimRefusal, judge_start};
-use taskyard_core::rules::departing::Departure;
+use taskyard_core::rules::agents::departing::Departure;
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::claims::claiming::{ClaimRefusal, judge_start};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, ListId, Proof, Status, Task, TaskId, Team};
 

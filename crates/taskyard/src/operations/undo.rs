@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::parts::lifted;
+use taskyard_core::rules::graph::dependencies::Edge;
+use taskyard_core::rules::graph::parts::lifted;
+use taskyard_core::rules::history::undoing::{NewestToUndo, TakenBack, TakingBack};
 use taskyard_core::rules::refusal::Refusal;
-use taskyard_core::rules::undoing::{NewestToUndo, TakenBack, TakingBack};
 use taskyard_core::{Image, Op, Revision, Rules, Task, TaskId};
 
 use super::edges::{blocking, connect, disconnect, refuse_bad_parent, refuse_circles, waiting_for};

@@ -5,7 +5,7 @@ use crate::operations::Updated;
 use crate::operations::change_terms::sign;
 use crate::operations::change_terms::with_revision;
 
-use taskyard_core::rules::parts::open_parts;
+use taskyard_core::rules::graph::parts::open_parts;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Op, Proof, Rules, Status, Task, TaskId};
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use taskyard_core::live::LiveList;
-use taskyard_core::rules::circles::{Surroundings, find_circle, find_circle_around};
-use taskyard_core::rules::dependencies::Edge;
-use taskyard_core::rules::parts::{Named, blockers_above, with_those_above};
+use taskyard_core::rules::graph::circles::{Surroundings, find_circle, find_circle_around};
+use taskyard_core::rules::graph::dependencies::Edge;
+use taskyard_core::rules::graph::parts::{Named, blockers_above, with_those_above};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Rules, Task, TaskId};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use taskyard_core::dialect::native::{TooLarge, Unreadable};
-use taskyard_core::rules::numbering::LARGEST_NUMBER;
+use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
 use taskyard_core::{SpecialFile, TaskId};
 
 use super::Occupant;

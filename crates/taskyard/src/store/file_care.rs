@@ -20,7 +20,7 @@ pub trait FileCare: Debug + Send + Sync {
     /// through many lists.
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError>;
 
-    /// Returns the outlines of a list's tasks ([`taskyard_core::rules::summarizing::outline`]), by rising number, where the store finds them in less
+    /// Returns the outlines of a list's tasks ([`taskyard_core::rules::looking::summarizing::outline`]), by rising number, where the store finds them in less
     /// time than it takes to read the list; nothing of the look is recorded.
     fn outlines(&self, _list: &ListId) -> Option<Vec<Task>> {
         None

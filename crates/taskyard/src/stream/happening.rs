@@ -1,6 +1,6 @@
 //! What a follower is told.
 
-use taskyard_core::rules::mailing::Delivery;
+use taskyard_core::rules::teams::mailing::Delivery;
 use taskyard_core::{AgentName, Event, ListId, Member, TeamName};
 
 use crate::notices::Notice;

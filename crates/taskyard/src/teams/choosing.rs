@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use taskyard_core::rules::team_choice::{chooses_a_list, nearest_above};
+use taskyard_core::rules::teams::team_choice::{chooses_a_list, nearest_above};
 use taskyard_core::{AgentName, ListId, Team};
 
 use super::TeamError;

@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 
-use taskyard_core::rules::mailing::Traces;
+use taskyard_core::rules::teams::mailing::Traces;
 use taskyard_core::{AgentName, ListId, Member, Message, MessageKey, Team, TeamName, Timestamp};
 
 use super::TeamError;

@@ -1,7 +1,7 @@
 //! Members who have said that they end. The client leaves it to the lead to take them out, and so do we; but a lead of ours need not
 //! be there to read it.
 
-use taskyard_core::rules::membership::ended_members;
+use taskyard_core::rules::teams::membership::ended_members;
 use taskyard_core::{LEAD, Team};
 
 use super::TeamError;

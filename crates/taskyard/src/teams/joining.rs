@@ -1,9 +1,9 @@
 //! Members who come and go.
 
-use taskyard_core::rules::agents::name_of;
-use taskyard_core::rules::leasing::{DEFAULT_LEASE, by_the_wall_clock};
-use taskyard_core::rules::liveness::{Liveness, ProcessSeen, Standing, Standpoint, WithoutSigns, judge_holder};
-use taskyard_core::rules::membership::{joined_after, judge_member_name};
+use taskyard_core::rules::agents::naming::name_of;
+use taskyard_core::rules::leases::leasing::{DEFAULT_LEASE, by_the_wall_clock};
+use taskyard_core::rules::leases::liveness::{Liveness, ProcessSeen, Standing, Standpoint, WithoutSigns, judge_holder};
+use taskyard_core::rules::teams::membership::{joined_after, judge_member_name};
 use taskyard_core::{AgentName, Holder, LeadProcess, Member, ProcessMark, Team};
 
 use super::register::Teams;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use taskyard_core::rules::mailing::Traces;
+use taskyard_core::rules::teams::mailing::Traces;
 use taskyard_core::{AgentName, LEAD, Member, Message, MessageKey, Team, TeamName, Timestamp};
 
 use super::TeamError;

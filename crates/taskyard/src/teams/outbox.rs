@@ -1,7 +1,7 @@
 //! How far one's own messages came.
 
 use taskyard_core::Timestamp;
-use taskyard_core::rules::mailing::{DeliveryState, Traces, judge_delivery};
+use taskyard_core::rules::teams::mailing::{DeliveryState, Traces, judge_delivery};
 
 use super::TeamError;
 use super::contract::{SentFound, SentLetter};

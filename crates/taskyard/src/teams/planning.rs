@@ -1,7 +1,7 @@
 //! Plans that wait for the lead.
 
 use taskyard_core::dialect::inbox::{read_protocol, write_protocol};
-use taskyard_core::rules::plan_approval::{PlanState, after_answer, may_start};
+use taskyard_core::rules::teams::plan_approval::{PlanState, after_answer, may_start};
 use taskyard_core::{Message, Protocol};
 
 use super::contract::Mailbox;

@@ -1,7 +1,7 @@
 //! Reading one's inbox, and saying that one has what is in it.
 
 use taskyard_core::MessageKey;
-use taskyard_core::rules::mailing::{Delivery, to_deliver};
+use taskyard_core::rules::teams::mailing::{Delivery, to_deliver};
 
 use super::TeamError;
 use super::contract::{Acknowledged, Mailbox};

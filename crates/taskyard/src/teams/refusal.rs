@@ -1,7 +1,7 @@
 //! Why a rule forbids something about a team.
 
-use taskyard_core::rules::mailing::Unreachable;
-use taskyard_core::rules::membership::BadMemberName;
+use taskyard_core::rules::teams::mailing::Unreachable;
+use taskyard_core::rules::teams::membership::BadMemberName;
 
 use super::error::TeamError;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskyard_core::rules::agents::name_of;
+use taskyard_core::rules::agents::naming::name_of;
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
 use super::contract::{TeamStore, TeamWatch};

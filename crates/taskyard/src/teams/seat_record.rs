@@ -1,6 +1,6 @@
 //! What is remembered of a seat: who took it, what that one lives with, and how far its plan came.
 
-use taskyard_core::rules::plan_approval::PlanState;
+use taskyard_core::rules::teams::plan_approval::PlanState;
 use taskyard_core::{AgentName, Holder, Team, Timestamp};
 
 /// What is remembered of a seat.

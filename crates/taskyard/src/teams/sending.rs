@@ -2,7 +2,7 @@
 
 use taskyard_core::dialect::inbox::write_protocol;
 use taskyard_core::render::said_in_words;
-use taskyard_core::rules::mailing::recipient;
+use taskyard_core::rules::teams::mailing::recipient;
 use taskyard_core::{ClientVersion, Idle, Message, Protocol, Task, TeamName};
 
 use super::contract::{Posted, Trace};

@@ -1,10 +1,10 @@
 //! What everybody in a team is doing.
 
-use taskyard_core::rules::agents::is_same_agent;
-use taskyard_core::rules::liveness::Standing;
-use taskyard_core::rules::mailing::reads_no_messages_yet;
-use taskyard_core::rules::membership::{MemberState, Signs, judge_member};
-use taskyard_core::rules::plan_approval::PlanState;
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::leases::liveness::Standing;
+use taskyard_core::rules::teams::mailing::reads_no_messages_yet;
+use taskyard_core::rules::teams::membership::{MemberState, Signs, judge_member};
+use taskyard_core::rules::teams::plan_approval::PlanState;
 use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
 
 use super::TeamError;

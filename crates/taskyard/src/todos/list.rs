@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use taskyard_core::Todo;
-use taskyard_core::rules::todos::kept;
+use taskyard_core::rules::lists::todos::kept;
 
 use super::{TodoError, TodoOwner, Todos};
 

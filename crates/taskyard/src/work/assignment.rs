@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use taskyard_core::rules::attempts::failed_attempts;
+use taskyard_core::rules::claims::attempts::failed_attempts;
 use taskyard_core::{Revision, TaskId};
 
 use super::attempt::{Attempt, Outcome};

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use serde_json::json;
-use taskyard_core::rules::fate::{Fate, Loss};
+use taskyard_core::rules::leases::fate::{Fate, Loss};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Status, Task, TaskId};
 

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 use taskyard_core::dialect::inbox::read_protocol;
-use taskyard_core::rules::attention::{first, urgency};
-use taskyard_core::rules::departing::Departure;
+use taskyard_core::rules::agents::attention::{first, urgency};
+use taskyard_core::rules::agents::departing::Departure;
 use taskyard_core::{AgentName, MessageKey, Protocol};
 
 use crate::teams::{Delivery, Seat};

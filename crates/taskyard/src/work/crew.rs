@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use taskyard_core::rules::attempts::is_given_up;
+use taskyard_core::rules::claims::attempts::is_given_up;
 use taskyard_core::{AgentName, MessageKey, TaskId, Timestamp};
 
 use super::assignment::Assignment;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskyard_core::rules::fate::Loss;
+use taskyard_core::rules::leases::fate::Loss;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Task};
 

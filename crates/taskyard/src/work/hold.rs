@@ -1,7 +1,7 @@
 //! What a worker has of a task while it works on it.
 
-use taskyard_core::rules::fate::{Fate, judge_fate, matters};
-use taskyard_core::rules::leasing::holds;
+use taskyard_core::rules::leases::fate::{Fate, judge_fate, matters};
+use taskyard_core::rules::leases::leasing::holds;
 use taskyard_core::{Revision, TaskId, Token};
 
 use crate::store::HistoryQuery;

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use taskyard_core::rules::fate::{Fate, Loss};
+use taskyard_core::rules::leases::fate::{Fate, Loss};
 
 use super::hold::Hold;
 use crate::process::Stop;

@@ -20,4 +20,4 @@ mod site;
 pub use event::{Ended, Failure, WorkEvent, WorkListener};
 pub use order::{Order, Worker};
 pub use report::{WorkError, WorkReport};
-pub use taskyard_core::rules::fate::Loss;
+pub use taskyard_core::rules::leases::fate::Loss;

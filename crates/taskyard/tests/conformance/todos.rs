@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use taskyard::Yard;
 use taskyard::calls::Toolbox;
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::store::MemoryStore;
 use taskyard::todos::{FileTodos, TodoLists};

@@ -2,7 +2,7 @@
 
 use taskyard::Yard;
 use taskyard::calls::Toolbox;
-use taskyard::core::rules::gate::System;
+use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::Answer;
 
 use crate::recording::Step;

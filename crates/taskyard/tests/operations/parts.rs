@@ -1,5 +1,5 @@
 use serde_json::json;
-use taskyard::core::rules::claiming::ClaimRefusal;
+use taskyard::core::rules::claims::claiming::ClaimRefusal;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, Status, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, Filter, NewTask, Patch, UndoRange, Update, now_ready};

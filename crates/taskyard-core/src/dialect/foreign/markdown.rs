@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::imported::Imported;
 use super::objects::set;
-use crate::rules::notes::{NOTES, NoteRead, notes_of, read_note};
+use crate::note::{NOTES, NoteRead, notes_of, read_note};
 use crate::{Status, Task, TaskId, Timestamp};
 
 /// Reads every item of every checklist. An item is known by the number before its text, or else by its text.

@@ -1,7 +1,7 @@
 //! The formats of other programs, one file each, specified in `docs/formats/foreign.md`.
 //!
 //! Each is read from its text into [`Imported`]: tasks under the ids they have there. Which ids they get here, and what is new, is
-//! decided in `rules/importing.rs`; files are the caller's business.
+//! decided in `rules/moving/importing.rs`; files are the caller's business.
 
 pub mod backlog;
 pub mod beads;

@@ -8,7 +8,7 @@ use super::imported::{BadSource, Imported};
 use super::markdown::numbered_apart;
 use super::objects::{Rest, set, set_priority};
 use crate::json_text;
-use crate::rules::timing::parse_span;
+use crate::timing::parse_span;
 use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
 
 const FORMAT: &str = "taskwarrior";

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::FindingCode;
-use super::order::Order;
+use super::mending::Mend;
 use crate::TaskId;
-use crate::rules::mending::Mend;
-use crate::rules::part_tree::Tree;
+use crate::rules::graph::order::Order;
+use crate::rules::graph::part_tree::Tree;
 
 /// Something that is wrong with a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,42 +24,42 @@ pub struct Defect {
 
 /// Who names a task that is not there.
 #[derive(Debug, Default)]
-pub(super) struct Missing {
+pub(crate) struct Missing {
     /// Those that wait for it.
-    pub(super) waiting: Vec<TaskId>,
+    pub(crate) waiting: Vec<TaskId>,
     /// Those that say that it waits for them.
-    pub(super) awaited: Vec<TaskId>,
+    pub(crate) awaited: Vec<TaskId>,
 }
 
 /// The tasks as they name each other, and what was found.
 #[derive(Debug)]
-pub(super) struct Examination<'a> {
+pub(crate) struct Examination<'a> {
     /// The index of each task.
-    pub(super) there: HashMap<&'a TaskId, usize>,
-    pub(super) unreadable: &'a HashSet<TaskId>,
+    pub(crate) there: HashMap<&'a TaskId, usize>,
+    pub(crate) unreadable: &'a HashSet<TaskId>,
     /// Who says that it waits for whom.
-    pub(super) waits: HashSet<(&'a TaskId, &'a TaskId)>,
+    pub(crate) waits: HashSet<(&'a TaskId, &'a TaskId)>,
     /// Who says that it blocks whom.
-    pub(super) blocks: HashSet<(&'a TaskId, &'a TaskId)>,
+    pub(crate) blocks: HashSet<(&'a TaskId, &'a TaskId)>,
     /// The tasks that are named and not there, and have not been told of.
-    pub(super) missing: HashMap<TaskId, Missing>,
+    pub(crate) missing: HashMap<TaskId, Missing>,
     /// How many files say that they are the task of an id, where one says so that is not called so.
-    pub(super) claimants: HashMap<&'a str, usize>,
+    pub(crate) claimants: HashMap<&'a str, usize>,
     /// Who is a part of whom.
-    pub(super) tree: Option<Tree>,
+    pub(crate) tree: Option<Tree>,
     /// An order in which everything could be begun and finished when all mends are made.
-    pub(super) order: Order,
-    pub(super) defects: Vec<Defect>,
+    pub(crate) order: Order,
+    pub(crate) defects: Vec<Defect>,
 }
 
 impl Examination<'_> {
     /// Notes a defect.
-    pub(super) fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
+    pub(crate) fn tell(&mut self, code: FindingCode, task: &TaskId, message: String, mend: Option<Mend>) {
         self.defects.push(Defect { code, task: task.clone(), message, mend });
     }
 }
 
 /// An id in a foreign file may hold anything; what a person reads holds no control characters.
-pub(super) fn shown(id: &TaskId) -> impl fmt::Display {
+pub(crate) fn shown(id: &TaskId) -> impl fmt::Display {
     id.as_str().escape_debug()
 }

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use super::FindingCode;
 use super::examination::{Defect, Examination, Missing, shown};
 use super::families::{drawn_steps, ordered_parts};
-use super::order::ClosesCircle;
-use crate::rules::circles::{begin, end};
-use crate::rules::mending::Mend;
-use crate::rules::part_tree::Tree;
+use crate::rules::graph::circles::{begin, end};
+use crate::rules::graph::order::ClosesCircle;
+use crate::rules::graph::part_tree::Tree;
+use crate::rules::health::mending::Mend;
 use crate::{Task, TaskId};
 
 /// Looks the tasks of a list over, given them by number and the names of what cannot be read.
@@ -198,8 +198,8 @@ mod tests {
 
     use super::examine;
     use crate::rules::health::FindingCode;
+    use crate::rules::health::mending::{Mend, mend};
     use crate::rules::health::told::{one, told};
-    use crate::rules::mending::{Mend, mend};
     use crate::rules::samples::{id, task};
     use crate::{Task, TaskId};
 

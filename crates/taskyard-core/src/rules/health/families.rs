@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::FindingCode;
 use super::examination::{Examination, shown};
-use super::order::{ClosesCircle, Order};
-use crate::rules::circles::{begin, end};
-use crate::rules::mending::Mend;
-use crate::rules::part_tree::Tree;
+use crate::rules::graph::circles::{begin, end};
+use crate::rules::graph::order::{ClosesCircle, Order};
+use crate::rules::graph::part_tree::Tree;
+use crate::rules::health::mending::Mend;
 use crate::{Task, TaskId};
 
 /// Returns the steps of the tasks, two for each, in an order that agrees with who is a part of whom.
-pub(super) fn ordered_parts(count: usize, tree: Option<&Tree>, edges: &[(usize, usize)]) -> Order {
+pub(crate) fn ordered_parts(count: usize, tree: Option<&Tree>, edges: &[(usize, usize)]) -> Order {
     let mut steps: Vec<(usize, usize)> = (0..count).map(|place| (end(place), begin(place))).collect();
     let parts = (0..count).filter_map(|place| Some((place, tree?.above(place)?)));
     steps.extend(parts.flat_map(|(part, parent)| [(begin(part), begin(parent)), (end(parent), end(part))]));
@@ -28,7 +28,7 @@ pub(super) fn ordered_parts(count: usize, tree: Option<&Tree>, edges: &[(usize, 
 
 impl Examination<'_> {
     /// Tells once of each parent that is not there, however many parts it has.
-    pub(super) fn look_for_missing_parents(&mut self, tasks: &[Task]) {
+    pub(crate) fn look_for_missing_parents(&mut self, tasks: &[Task]) {
         let mut orphans: BTreeMap<TaskId, Vec<&TaskId>> = BTreeMap::new();
         for task in tasks {
             if let Some(parent) = task.parent().filter(|parent| !self.there.contains_key(parent))
@@ -53,7 +53,7 @@ impl Examination<'_> {
     }
 
     /// Tells of tasks that are parts of each other.
-    pub(super) fn look_for_circular_parents(&mut self, tasks: &[Task]) {
+    pub(crate) fn look_for_circular_parents(&mut self, tasks: &[Task]) {
         let parent = |task: &Task| self.there.get(&task.parent()?).copied();
         let parts: Vec<(usize, usize)> =
             tasks.iter().enumerate().filter_map(|(at, task)| Some((at, parent(task)?))).collect();
@@ -73,7 +73,7 @@ impl Examination<'_> {
 }
 
 /// Draws a circle of steps: how each task holds up the one before it.
-pub(super) fn drawn_steps(circle: &[usize], tasks: &[Task]) -> String {
+pub(crate) fn drawn_steps(circle: &[usize], tasks: &[Task]) -> String {
     let name = |step: usize| format!("#{}", shown(&tasks[step / 2].id));
     let mut line = circle.first().map(|step| name(*step)).unwrap_or_default();
     for pair in circle.windows(2).filter(|pair| pair[0] / 2 != pair[1] / 2) {

@@ -6,7 +6,7 @@ mod examination;
 mod examining;
 mod families;
 mod finding_code;
-pub(super) mod order;
+pub mod mending;
 mod owners;
 #[cfg(test)]
 mod told;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Defect, FindingCode};
-use crate::rules::agents::is_same_agent;
-use crate::rules::mending::Mend;
+use crate::rules::agents::naming::is_same_agent;
+use crate::rules::health::mending::Mend;
 use crate::{Entry, Image, Op, Task, Timestamp};
 
 /// How long the owner of a task may show no life where nothing else is said.

@@ -6,14 +6,14 @@ use super::{Defect, FindingCode, examine};
 use crate::Task;
 
 /// Returns every defect: its code, what it says, and what mending would do.
-pub(super) fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
+pub(crate) fn told(tasks: &[Task]) -> Vec<(FindingCode, String, String)> {
     let words =
         |defect: Defect| (defect.code, defect.message, defect.mend.map(|mend| mend.describe()).unwrap_or_default());
     examine(tasks, &HashSet::new()).into_iter().map(words).collect()
 }
 
 /// Returns the only defect.
-pub(super) fn one(tasks: &[Task]) -> (FindingCode, String, String) {
+pub(crate) fn one(tasks: &[Task]) -> (FindingCode, String, String) {
     let mut told = told(tasks);
     assert_eq!(told.len(), 1, "{told:?}");
     told.remove(0)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::dialect::document::{for_agents, parts_of};
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::tools::answer::{LONGEST, units};
 use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};

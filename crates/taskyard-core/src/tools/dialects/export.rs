@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dialect::export;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::tools::answer::{LONGEST, units};
 use crate::tools::fitting::{elements_that_fit, folded};
 use crate::tools::schema::{Field, Object, Shape, Unknown};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dialect::teaching;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::tools::fitting::{ListLine, few_blockers, lines_that_fit, shortened};
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Answer, InputError, Tool, ToolSet};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::Rules;
-use crate::rules::mailing::Unreachable;
+use crate::rules::teams::mailing::Unreachable;
 use crate::tools::Answer;
 use crate::tools::said::said;
 

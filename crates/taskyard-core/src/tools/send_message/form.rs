@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::message::{SendMessage, Unsendable, named, refuse, rejection};
 use crate::Rules;
-use crate::rules::gate::System;
+use crate::rules::hooks::gate::System;
 use crate::tools::schema::{Field, Object, Shape, Unknown};
 use crate::tools::{Annotations, Tool, ToolSet};
 

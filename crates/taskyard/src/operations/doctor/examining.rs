@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use taskyard_core::dialect::native::{Unreadable, repair};
+use taskyard_core::rules::changes::numbering::is_beyond_counting;
 use taskyard_core::rules::health::{self, FindingCode};
-use taskyard_core::rules::numbering::is_beyond_counting;
-use taskyard_core::rules::removed::{Absence, Removed};
-use taskyard_core::rules::replacing::Replacements;
-use taskyard_core::rules::taking_back::OpenLosses;
+use taskyard_core::rules::history::removed::{Absence, Removed};
+use taskyard_core::rules::history::replacing::Replacements;
+use taskyard_core::rules::history::taking_back::OpenLosses;
 use taskyard_core::{Image, Op, Task, TaskId};
 
 use super::finding::{Finding, Fix, file_of};

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use taskyard_core::dialect::native::Unreadable;
+use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
+use taskyard_core::rules::health::mending::Mend;
 use taskyard_core::rules::health::{Defect, FindingCode};
-use taskyard_core::rules::mending::Mend;
-use taskyard_core::rules::numbering::LARGEST_NUMBER;
-use taskyard_core::rules::removed::Removed;
-use taskyard_core::rules::taking_back::StillLost;
+use taskyard_core::rules::history::removed::Removed;
+use taskyard_core::rules::history::taking_back::StillLost;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
 use crate::store::{JournalDamage, Litter, Problem, StuckLock};

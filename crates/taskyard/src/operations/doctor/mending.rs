@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use taskyard_core::rules::mending::{Mend, mend};
-use taskyard_core::rules::renumbering::renumber;
+use taskyard_core::rules::changes::renumbering::renumber;
+use taskyard_core::rules::health::mending::{Mend, mend};
 use taskyard_core::{Lease, Op, Revision, Task, TaskId};
 
 use super::finding::{Finding, Fix};

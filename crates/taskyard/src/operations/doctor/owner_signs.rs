@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::rules::health::{is_of_another_program, is_sign_of_owner};
 use taskyard_core::{Entry, Op, Task, TaskId, Timestamp};
 

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use taskyard_core::rules::agents::is_same_agent;
+use taskyard_core::rules::agents::naming::is_same_agent;
+use taskyard_core::rules::health::mending::Mend;
 use taskyard_core::rules::health::{judge_owner, may_be_abandoned};
-use taskyard_core::rules::leasing::holds;
-use taskyard_core::rules::liveness::Standing;
-use taskyard_core::rules::mending::Mend;
+use taskyard_core::rules::leases::leasing::holds;
+use taskyard_core::rules::leases::liveness::Standing;
 use taskyard_core::{Lease, Task, TaskId, Timestamp};
 
 use super::examining::LookedOver;

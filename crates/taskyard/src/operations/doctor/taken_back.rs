@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
+use taskyard_core::rules::changes::notes::read_note;
 use taskyard_core::rules::health::FindingCode;
-use taskyard_core::rules::notes::read_note;
-use taskyard_core::rules::removed::Removed;
-use taskyard_core::rules::taking_back::{LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back};
+use taskyard_core::rules::history::removed::Removed;
+use taskyard_core::rules::history::taking_back::{
+    LostValue, OpenLosses, StillLost, is_still_taken, lost_values, put_back,
+};
 use taskyard_core::{Image, Loss, Task, TaskField, TaskId};
 
 use super::finding::{Finding, Fix};

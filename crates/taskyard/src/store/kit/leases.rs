@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use taskyard_core::rules::leasing::holds;
+use taskyard_core::rules::leases::leasing::holds;
 use taskyard_core::{Image, Lease, Moment, TaskId, Token};
 
 use crate::store::NewLease;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use taskyard_core::dialect::native;
-use taskyard_core::rules::numbering::{Numbers, next_ids};
+use taskyard_core::rules::changes::numbering::{Numbers, next_ids};
 use taskyard_core::{Image, Lease, Moment, Rules, Task, TaskId};
 
 use super::leases::StagedLeases;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use taskyard_core::dialect::native::Unreadable;
-use taskyard_core::rules::numbering::counted;
+use taskyard_core::rules::changes::numbering::counted;
 use taskyard_core::{Entry, Image, Lease, ListId, Revision, Status, Task, TaskId, Timestamp, Token};
 
 use crate::store::{ListInfo, Lookup, Problem};

@@ -3,7 +3,7 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Row, ToSql};
 use serde_json::{Value as Json, json};
-use taskyard_core::rules::numbering::LARGEST_NUMBER;
+use taskyard_core::rules::changes::numbering::LARGEST_NUMBER;
 use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revision, TaskId, Timestamp};
 
 use super::Journal;

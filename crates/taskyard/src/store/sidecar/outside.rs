@@ -1,7 +1,7 @@
 //! Writing down what other programs did, and what of ours they took back with it.
 
 use rusqlite::params;
-use taskyard_core::rules::taking_back::{LOOKED_BACK, OutsideWrite, judge, judge_together};
+use taskyard_core::rules::history::taking_back::{LOOKED_BACK, OutsideWrite, judge, judge_together};
 use taskyard_core::{AgentName, Entry, Image, Loss, Op, Revision, TaskId, Timestamp, Verdict};
 
 use super::Journal;

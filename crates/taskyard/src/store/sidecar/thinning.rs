@@ -1,5 +1,5 @@
 //! Thinning out what is old: of each task its making and its state at the end of that time stay, of one that is not there its last state
-//! for as long as that is promised (`taskyard_core::rules::retention`).
+//! for as long as that is promised (`taskyard_core::rules::history::retention`).
 //!
 //! The fact `thinned` is the revision up to which entries may be missing. It is raised in the transaction that takes the first of them
 //! away, so that nobody ever takes what is thinned out for what is lost.
@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use rusqlite::types::Value;
 use rusqlite::{Row, params};
 use taskyard_core::packing::{pack_difference, pack_whole};
-use taskyard_core::rules::presence::Step;
-use taskyard_core::rules::replacing::{is_another_task, says_the_same};
-use taskyard_core::rules::retention::{Keep, Past, Side, Terms, thin};
+use taskyard_core::rules::history::presence::Step;
+use taskyard_core::rules::history::replacing::{is_another_task, says_the_same};
+use taskyard_core::rules::history::retention::{Keep, Past, Side, Terms, thin};
 use taskyard_core::{Image, Op, Revision, Task, TaskId, Timestamp};
 
 use super::Journal;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
 use taskyard_core::dialect::native;
-use taskyard_core::rules::presence::{Step, absences};
-use taskyard_core::rules::removed::{Absence, Removed};
-use taskyard_core::rules::restoring::removed;
+use taskyard_core::rules::history::presence::{Step, absences};
+use taskyard_core::rules::history::removed::{Absence, Removed};
+use taskyard_core::rules::history::restoring::removed;
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use super::pace::Pace;

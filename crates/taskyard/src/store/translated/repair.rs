@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use taskyard_core::dialect::native;
-use taskyard_core::rules::rebasing::rebase_by;
+use taskyard_core::rules::changes::rebasing::rebase_by;
 use taskyard_core::{Entry, Image, Rules, Task, TaskId};
 
 use super::collision::Renamed;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use taskyard_core::dialect::inbox::manner;
-use taskyard_core::rules::mailing::Traces;
+use taskyard_core::rules::teams::mailing::Traces;
 use taskyard_core::{Message, MessageKey, Team, Timestamp};
 
 use super::memory::SentRow;

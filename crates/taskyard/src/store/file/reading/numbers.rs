@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use taskyard_core::rules::numbering::{number_of_any_file, number_of_file, read_mark};
+use taskyard_core::rules::changes::numbering::{number_of_any_file, number_of_file, read_mark};
 
 use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use taskyard_core::rules::summarizing::outline;
+use taskyard_core::rules::looking::summarizing::outline;
 use taskyard_core::{Status, Task, TaskId};
 
 use super::files::{self, Contents};
@@ -191,7 +191,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use taskyard_core::rules::summarizing::{Summary, summarize};
+    use taskyard_core::rules::looking::summarizing::{Summary, summarize};
     use taskyard_core::{AgentName, ListId, Rules, TaskId};
 
     use super::{FILE, WORTH_REMEMBERING};

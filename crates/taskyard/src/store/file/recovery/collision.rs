@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 
 use taskyard_core::dialect::native;
-use taskyard_core::rules::numbering::{Numbers, next_ids};
+use taskyard_core::rules::changes::numbering::{Numbers, next_ids};
 use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, TaskId, Timestamp};
 
 use super::found_files::{contents, write_temporary};

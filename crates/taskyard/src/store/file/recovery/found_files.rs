@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType};
-use taskyard_core::rules::rebasing::rebase_by;
+use taskyard_core::rules::changes::rebasing::rebase_by;
 use taskyard_core::{Image, Op, Rules, TaskId};
 
 use crate::store::StoreError;

@@ -8,7 +8,7 @@ use rustix::fs::AtFlags;
 use taskyard_core::TaskId;
 use taskyard_core::dialect::macf::{hidden_names, hidden_task_of, is_hidden_twice};
 use taskyard_core::dialect::native::parse_int;
-use taskyard_core::rules::numbering::{counted, is_beyond_counting, number_of_file};
+use taskyard_core::rules::changes::numbering::{counted, is_beyond_counting, number_of_file};
 
 use crate::regular_file::{NotRead, special};
 use crate::store::file::handle::Handle;

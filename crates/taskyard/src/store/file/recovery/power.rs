@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::AtFlags;
-use taskyard_core::rules::numbering::highest;
+use taskyard_core::rules::changes::numbering::highest;
 use taskyard_core::{Image, Revision, Rules, TaskId};
 
 use super::found_files::{clear_away, contents, is_blank};

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::AtFlags;
-use taskyard_core::rules::numbering::counted;
+use taskyard_core::rules::changes::numbering::counted;
 use taskyard_core::{AgentName, Entry, Event, Image, Op, Revision, Rules, TaskId};
 
 use super::collision;

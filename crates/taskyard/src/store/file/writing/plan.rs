@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat};
 use rustix::io::Errno;
-use taskyard_core::rules::numbering::highest;
+use taskyard_core::rules::changes::numbering::highest;
 use taskyard_core::{Image, TaskId};
 
 use super::staged::Staged;

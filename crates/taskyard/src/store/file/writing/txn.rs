@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use taskyard_core::rules::numbering::{self, Numbers};
+use taskyard_core::rules::changes::numbering::{self, Numbers};
 use taskyard_core::{Image, TaskId};
 
 use super::staged::Staged;

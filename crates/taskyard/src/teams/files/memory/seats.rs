@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use rusqlite::Row;
-use taskyard_core::rules::plan_approval::PlanState;
+use taskyard_core::rules::teams::plan_approval::PlanState;
 use taskyard_core::{Holder, ProcessMark, Timestamp};
 
 use super::Memory;

@@ -1,0 +1,327 @@
+//! What one person made of a task in an editor, merged with what others made of it meanwhile.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::time::Duration;
+
+use diffy::{ConflictStyle, MergeOptions};
+use serde_json::{Value, json};
+
+use crate::rules::changes::patching::{OwnerChange, Patch};
+use crate::timing::span_in_full;
+use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
+
+/// A task as it stands in an editor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Draft {
+    /// The title.
+    pub subject: String,
+    /// Where in its life it is; none for one that is yet to be made.
+    pub status: Option<Status>,
+    /// Who has it.
+    pub owner: Option<String>,
+    /// What is being done, while it is being done.
+    pub active_form: Option<String>,
+    /// The priority that was given.
+    pub priority: Option<Priority>,
+    /// The tags.
+    pub tags: Vec<String>,
+    /// The task it is a part of.
+    pub parent: Option<TaskId>,
+    /// The moment by which it is to be done.
+    pub due: Option<Timestamp>,
+    /// The moment before which it is not to start.
+    pub defer: Option<Timestamp>,
+    /// How long it is expected to take.
+    pub estimate: Option<Duration>,
+    /// The tasks it waits for.
+    pub blocked_by: Vec<TaskId>,
+    /// The tasks that wait for it.
+    pub blocks: Vec<TaskId>,
+    /// What there is to do.
+    pub description: String,
+}
+
+/// A field of a draft that two sides changed in different ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The field, as the form names it.
+    pub field: &'static str,
+    /// What the other side made of it; none for the description, in which both stand.
+    pub theirs: Option<String>,
+}
+
+/// What came of merging.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergedDraft {
+    /// The draft; where two sides are at odds, it has this one's value, and in the description both.
+    pub draft: Draft,
+    /// Where they are.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// The edges and fields that make one draft of another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DraftChanges {
+    /// The fields.
+    pub patch: Patch,
+    /// Tasks it waits for now and did not.
+    pub add_blocked_by: Vec<TaskId>,
+    /// Tasks it waited for and does not now.
+    pub remove_blocked_by: Vec<TaskId>,
+    /// Tasks that wait for it now and did not.
+    pub add_blocks: Vec<TaskId>,
+    /// Tasks that waited for it and do not now.
+    pub remove_blocks: Vec<TaskId>,
+}
+
+/// The lines around two texts of which one has to be chosen.
+pub const YOURS: &str = "<<<<<<< yours";
+/// The line after both.
+pub const THEIRS: &str = ">>>>>>> changed meanwhile";
+const BETWEEN: &str = "=======";
+
+impl Draft {
+    /// Returns a task as an editor shows it.
+    pub fn of(task: &Task) -> Self {
+        Self {
+            subject: task.shown_subject().into_owned(),
+            status: Some(task.status),
+            owner: task.owner().map(str::to_owned),
+            active_form: task.active_form.clone().filter(|text| !text.is_empty()),
+            priority: task.stated_priority(),
+            tags: task.tags().map(str::to_owned).collect(),
+            parent: task.parent(),
+            due: task.due(),
+            defer: task.defer(),
+            estimate: task.estimate(),
+            blocked_by: task.blocked_by.clone(),
+            blocks: task.blocks.clone(),
+            description: task.description.clone(),
+        }
+    }
+
+    /// Tells whether two texts still stand in the description of which one has to be chosen.
+    pub fn is_undecided(&self) -> bool {
+        let has = |line: &str| self.description.lines().any(|other| other == line);
+        has(YOURS) && has(THEIRS)
+    }
+
+    /// Returns what makes this draft of another.
+    pub fn changes_from(&self, now: &Self) -> DraftChanges {
+        let text = |mine: &str, theirs: &str| (mine != theirs).then(|| mine.to_owned());
+        let mut metadata = serde_json::Map::new();
+        let mut set = |key: &str, differs: bool, value: Option<Value>| {
+            if differs {
+                metadata.insert(key.to_owned(), value.unwrap_or(Value::Null));
+            }
+        };
+        set("priority", self.priority != now.priority, self.priority.map(|priority| json!(priority.as_str())));
+        set("tags", self.tags != now.tags, (!self.tags.is_empty()).then(|| json!(self.tags)));
+        set("parent", self.parent != now.parent, self.parent.as_ref().map(|parent| json!(parent.as_str())));
+        let moment = |moment: Option<Timestamp>| moment.map(|moment| json!(moment.to_string()));
+        set(DUE, self.due != now.due, moment(self.due));
+        set(DEFER, self.defer != now.defer, moment(self.defer));
+        set(ESTIMATE, self.estimate != now.estimate, self.estimate.map(in_seconds));
+        let owner = (self.owner != now.owner).then(|| match &self.owner {
+            Some(name) => OwnerChange::Set(name.clone()),
+            None => OwnerChange::Clear,
+        });
+        DraftChanges {
+            patch: Patch {
+                subject: text(&self.subject, &now.subject),
+                description: text(&self.description, &now.description),
+                active_form: (self.active_form != now.active_form)
+                    .then(|| self.active_form.clone().unwrap_or_default()),
+                status: self.status.filter(|status| Some(*status) != now.status),
+                owner,
+                metadata: (!metadata.is_empty()).then_some(metadata),
+            },
+            add_blocked_by: minus(&self.blocked_by, &now.blocked_by),
+            remove_blocked_by: minus(&now.blocked_by, &self.blocked_by),
+            add_blocks: minus(&self.blocks, &now.blocks),
+            remove_blocks: minus(&now.blocks, &self.blocks),
+        }
+    }
+}
+
+/// Merges what was made of `base` in an editor with what others made of it meanwhile.
+pub fn merge_drafts(base: &Draft, mine: &Draft, now: &Draft) -> MergedDraft {
+    let mut conflicts = Vec::new();
+    let mut at_odds = |field: &'static str, theirs: Option<String>| conflicts.push(Conflict { field, theirs });
+    let words = |value: &Option<String>| Some(value.clone().unwrap_or_default());
+    let draft = Draft {
+        subject: pick(&base.subject, &mine.subject, &now.subject, || at_odds("subject", Some(now.subject.clone()))),
+        status: pick(&base.status, &mine.status, &now.status, || {
+            at_odds("status", Some(now.status.map(|status| status.to_string()).unwrap_or_default()));
+        }),
+        owner: pick(&base.owner, &mine.owner, &now.owner, || at_odds("owner", words(&now.owner))),
+        active_form: pick(&base.active_form, &mine.active_form, &now.active_form, || {
+            at_odds("activeForm", words(&now.active_form));
+        }),
+        priority: pick(&base.priority, &mine.priority, &now.priority, || {
+            at_odds("priority", Some(now.priority.map(|priority| priority.to_string()).unwrap_or_default()));
+        }),
+        tags: both(&base.tags, &mine.tags, &now.tags),
+        parent: pick(&base.parent, &mine.parent, &now.parent, || {
+            at_odds("parent", Some(now.parent.as_ref().map(ToString::to_string).unwrap_or_default()));
+        }),
+        due: pick(&base.due, &mine.due, &now.due, || at_odds(DUE, moment_words(now.due))),
+        defer: pick(&base.defer, &mine.defer, &now.defer, || at_odds(DEFER, moment_words(now.defer))),
+        estimate: pick(&base.estimate, &mine.estimate, &now.estimate, || {
+            at_odds(ESTIMATE, Some(now.estimate.map(span_in_full).unwrap_or_default()));
+        }),
+        blocked_by: both(&base.blocked_by, &mine.blocked_by, &now.blocked_by),
+        blocks: both(&base.blocks, &mine.blocks, &now.blocks),
+        description: String::new(),
+    };
+    let (description, is_clear) = merge_texts(&base.description, &mine.description, &now.description);
+    if !is_clear {
+        at_odds("description", None);
+    }
+    MergedDraft { draft: Draft { description, ..draft }, conflicts }
+}
+
+fn moment_words(moment: Option<Timestamp>) -> Option<String> {
+    Some(moment.map(|moment| moment.to_string()).unwrap_or_default())
+}
+
+/// Returns a span as metadata has it: in seconds, and whole where it is so.
+fn in_seconds(span: Duration) -> Value {
+    if span.subsec_nanos() == 0 { json!(span.as_secs()) } else { json!(span.as_secs_f64()) }
+}
+
+/// Merges two texts that were made of one, line by line; where that cannot be, both stand in it, and the answer is no.
+fn merge_texts(base: &str, mine: &str, now: &str) -> (String, bool) {
+    if mine == base || mine == now {
+        return (now.to_owned(), true);
+    }
+    if now == base {
+        return (mine.to_owned(), true);
+    }
+    let [base, mine, now] = [base, mine, now].map(|text| format!("{text}\n"));
+    let merged = MergeOptions::new().set_conflict_style(ConflictStyle::Merge).merge(&base, &mine, &now);
+    let is_clear = merged.is_ok();
+    let text = merged.unwrap_or_else(|both| {
+        let label = |line: &str| match line {
+            "<<<<<<< ours" => YOURS.to_owned(),
+            ">>>>>>> theirs" => THEIRS.to_owned(),
+            line => line.to_owned(),
+        };
+        let lines: Vec<String> = both.lines().map(label).collect();
+        debug_assert!(lines.iter().any(|line| line == BETWEEN));
+        lines.join("\n") + "\n"
+    });
+    (text.strip_suffix('\n').unwrap_or(&text).to_owned(), is_clear)
+}
+
+fn pick<T: Clone + PartialEq>(base: &T, mine: &T, now: &T, at_odds: impl FnOnce()) -> T {
+    if mine == base {
+        return now.clone();
+    }
+    if now != base && now != mine {
+        at_odds();
+    }
+    mine.clone()
+}
+
+/// Does to a list what was done to another: what was added is added, what was taken away goes.
+fn both<T: Clone + Eq + Hash>(base: &[T], mine: &[T], now: &[T]) -> Vec<T> {
+    let removed: HashSet<T> = minus(base, mine).into_iter().collect();
+    let added = minus(&minus(mine, base), now);
+    now.iter().filter(|one| !removed.contains(one)).cloned().chain(added).collect()
+}
+
+/// Returns what is in one list and not in another, in its order.
+fn minus<T: Clone + Eq + Hash>(one: &[T], other: &[T]) -> Vec<T> {
+    let other: HashSet<&T> = other.iter().collect();
+    one.iter().filter(|item| !other.contains(item)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::{Conflict, Draft, THEIRS, YOURS, merge_drafts};
+    use crate::{Priority, Status, TaskId, Timestamp};
+
+    fn base() -> Draft {
+        Draft {
+            subject: "Parser".into(),
+            status: Some(Status::Pending),
+            tags: vec!["a".into(), "b".into()],
+            description: "one\ntwo\nthree\nfour\nfive".into(),
+            ..Draft::default()
+        }
+    }
+
+    #[test]
+    fn what_both_sides_changed_holds_where_they_are_not_at_odds() {
+        let mine = Draft {
+            subject: "A parser".into(),
+            tags: vec!["a".into(), "mine".into()],
+            description: "ONE\ntwo\nthree\nfour\nfive".into(),
+            ..base()
+        };
+        let now = Draft {
+            status: Some(Status::InProgress),
+            owner: Some("ana".into()),
+            tags: vec!["a".into(), "b".into(), "theirs".into()],
+            description: "one\ntwo\nthree\nfour\nFIVE".into(),
+            ..base()
+        };
+        let merged = merge_drafts(&base(), &mine, &now);
+        assert_eq!(merged.conflicts, []);
+        assert_eq!(merged.draft.description, "ONE\ntwo\nthree\nfour\nFIVE");
+        assert_eq!(merged.draft.tags, ["a", "theirs", "mine"]);
+        assert_eq!((merged.draft.subject.as_str(), merged.draft.status), ("A parser", Some(Status::InProgress)));
+        let changes = merged.draft.changes_from(&now);
+        assert_eq!(changes.patch.subject.as_deref(), Some("A parser"));
+        assert_eq!((changes.patch.status, changes.patch.owner), (None, None));
+        assert_eq!(changes.patch.metadata, json!({"tags": ["a", "theirs", "mine"]}).as_object().cloned());
+    }
+
+    #[test]
+    fn where_they_are_at_odds_both_are_told() {
+        let mine =
+            Draft { subject: "Mine".into(), description: "mine".into(), priority: Some(Priority::Low), ..base() };
+        let now =
+            Draft { subject: "Theirs".into(), description: "theirs".into(), priority: Some(Priority::Low), ..base() };
+        let merged = merge_drafts(&base(), &mine, &now);
+        let subject = Conflict { field: "subject", theirs: Some("Theirs".into()) };
+        assert_eq!(merged.conflicts, [subject, Conflict { field: "description", theirs: None }]);
+        assert_eq!(merged.draft.subject, "Mine");
+        assert_eq!(merged.draft.description, format!("{YOURS}\nmine\n=======\ntheirs\n{THEIRS}"));
+        assert!(merged.draft.is_undecided());
+        // Whoever has seen both decides: from then on what is there now counts as what it began with.
+        let decided = merge_drafts(&now, &mine, &now);
+        assert_eq!((decided.conflicts, decided.draft), (Vec::new(), mine));
+    }
+
+    #[test]
+    fn edges_come_and_go_by_themselves() {
+        let ids = |numbers: &[u64]| numbers.iter().copied().map(TaskId::number).collect::<Vec<_>>();
+        let base = Draft { blocked_by: ids(&[1, 2]), ..Draft::default() };
+        let mine = Draft { blocked_by: ids(&[2, 3]), ..Draft::default() };
+        let now = Draft { blocked_by: ids(&[1, 2, 4]), ..Draft::default() };
+        let changes = merge_drafts(&base, &mine, &now).draft.changes_from(&now);
+        assert_eq!((changes.add_blocked_by, changes.remove_blocked_by), (ids(&[3]), ids(&[1])));
+    }
+
+    #[test]
+    fn times_are_merged_one_by_one() {
+        let hours = |hours: u64| Some(Duration::from_secs(hours * 3600));
+        let base = Draft { due: Some(Timestamp(1000)), estimate: hours(1), ..Draft::default() };
+        let mine = Draft { due: None, estimate: hours(2), ..base.clone() };
+        let now = Draft { defer: Some(Timestamp(0)), estimate: hours(3), ..base.clone() };
+        let merged = merge_drafts(&base, &mine, &now);
+        assert_eq!(merged.conflicts, [Conflict { field: "estimate", theirs: Some("3h".into()) }]);
+        assert_eq!((merged.draft.due, merged.draft.defer), (None, Some(Timestamp(0))));
+        let changes = merged.draft.changes_from(&now);
+        assert_eq!(changes.patch.metadata, json!({"due": null, "estimate": 7200}).as_object().cloned());
+        let moved = Draft { due: Some(Timestamp(1)), ..Draft::default() }.changes_from(&Draft::default());
+        assert_eq!(moved.patch.metadata, json!({"due": "1970-01-01T00:00:00.001Z"}).as_object().cloned());
+    }
+}

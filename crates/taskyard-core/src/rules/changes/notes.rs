@@ -1,0 +1,251 @@
+//! Notes: remarks on a task, each with its date and its author, in the order in which they were made.
+//!
+//! The journal has every note; `metadata.notes` is the copy that travels with the task. Nobody overwrites a note: what is written
+//! there in another way is added to the notes there are.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use crate::rules::agents::naming::is_same_agent;
+use crate::{Metadata, Task};
+
+use crate::note::elements;
+pub use crate::note::{NOTES, Note, NoteRead, notes_of, read_note};
+
+/// Returns a task with a note added to those it has. What somebody wrote there in another form stays as the first note.
+#[must_use]
+pub fn with_note(task: &Task, note: &Note) -> Task {
+    let mut task = task.clone();
+    let notes = task.metadata.get_or_insert_default().entry(NOTES).or_insert_with(|| Value::Array(Vec::new()));
+    let noted = json!({ "at": note.at.to_string(), "author": note.author.as_str(), "text": note.text });
+    match notes {
+        Value::Array(notes) => notes.push(noted),
+        empty @ Value::Null => *empty = Value::Array(vec![noted]),
+        other => *other = Value::Array(vec![other.take(), noted]),
+    }
+    task
+}
+
+/// Returns those who own a task or made a note on it, each once.
+pub fn participants(task: &Task) -> Vec<&str> {
+    let authors = notes_of(task).iter().filter_map(|note| read_note(note).author);
+    let mut all: Vec<&str> = Vec::new();
+    for name in task.owner().into_iter().chain(authors) {
+        if !name.is_empty() && !all.iter().any(|known| is_same_agent(known, name)) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// Lets a change of metadata add to the notes of a task where it would have written over them. Only null takes them away.
+pub fn keep_notes(changes: &mut Metadata, task: &Task) {
+    let Some(given) = changes.get_mut(NOTES).filter(|given| !given.is_null()) else { return };
+    let present = notes_of(task);
+    if !present.is_empty() {
+        let added = without(elements(Some(given)), present);
+        *given = present.iter().cloned().chain(added).collect();
+    }
+}
+
+/// Returns the notes that result where one program made `after` of `before` and another made `now` of it: what the first added is
+/// added, and what it took away goes. None where no notes are left.
+pub fn merge_notes(before: &[Value], after: &[Value], now: &[Value]) -> Option<Value> {
+    let removed: HashSet<String> = keyed(&without(before, after)).into_iter().map(|(key, _)| key).collect();
+    let kept = keyed(now).into_iter().filter(|(key, _)| !removed.contains(key)).map(|(_, note)| note.clone());
+    let added = without(&without(after, before), now);
+    let notes: Vec<Value> = kept.chain(added).collect();
+    (!notes.is_empty()).then_some(Value::Array(notes))
+}
+
+/// Returns each note with the key it is known by: the same wherever it stands in the list and however its file is written. The second of
+/// two that say the same has a key of its own.
+pub(crate) fn keyed(notes: &[Value]) -> Vec<(String, &Value)> {
+    let mut seen: HashMap<u64, usize> = HashMap::new();
+    let key = |note| {
+        let hash = identity(note);
+        let count = seen.entry(hash).or_default();
+        *count += 1;
+        (if *count == 1 { format!("{hash:016x}") } else { format!("{hash:016x}.{count}") }, note)
+    };
+    notes.iter().map(key).collect()
+}
+
+/// Gives a task back notes that it lost and takes others away, by their keys. Each stands again behind the one that it stood behind in
+/// `found`, where that is there.
+pub(crate) fn give_notes(task: &mut Task, given: &HashSet<String>, taken: &HashSet<String>, found: &[Value]) {
+    let mut notes: Vec<(String, Value)> =
+        keyed(notes_of(task)).into_iter().map(|(key, note)| (key, note.clone())).collect();
+    notes.retain(|(key, _)| !taken.contains(key));
+    let there: HashSet<String> = notes.iter().map(|(key, _)| key.clone()).collect();
+    // What comes back stands before the first note that was not there then.
+    let mut behind: HashMap<Option<String>, Vec<(String, Value)>> = HashMap::new();
+    let mut last = None;
+    for (key, note) in keyed(found) {
+        if there.contains(&key) {
+            last = Some(key);
+        } else if given.contains(&key) {
+            behind.entry(last.clone()).or_default().push((key, note.clone()));
+        }
+    }
+    let mut all: Vec<Value> = behind.remove(&None).into_iter().flatten().map(|(_, note)| note).collect();
+    for (key, note) in notes {
+        all.push(note);
+        all.extend(behind.remove(&Some(key)).into_iter().flatten().map(|(_, note)| note));
+    }
+    if all.is_empty() {
+        drop(task.metadata.as_mut().and_then(|metadata| metadata.shift_remove(NOTES)));
+    } else {
+        task.metadata.get_or_insert_default().insert(NOTES.to_owned(), Value::Array(all));
+    }
+}
+
+/// Returns the notes that are not among others, in their order.
+fn without(notes: &[Value], others: &[Value]) -> Vec<Value> {
+    let others: HashSet<String> = keyed(others).into_iter().map(|(key, _)| key).collect();
+    keyed(notes).into_iter().filter(|(key, _)| !others.contains(key)).map(|(_, note)| note.clone()).collect()
+}
+
+/// Returns the FNV-1a hash of what makes a note this one: date, author and text, or all of it where it has no text.
+fn identity(note: &Value) -> u64 {
+    let mut hash = Fnv::new();
+    match (note, note.get("text")) {
+        (Value::Object(_), Some(Value::String(text))) => {
+            let read = read_note(note);
+            for part in [read.at.unwrap_or_default(), read.author.unwrap_or_default(), text] {
+                hash.add(part.as_bytes());
+                hash.add(&[0]);
+            }
+        }
+        _ => hash.add_value(note),
+    }
+    hash.0
+}
+
+struct Fnv(u64);
+
+impl Fnv {
+    const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Adds a value whose keys may stand in any order.
+    fn add_value(&mut self, value: &Value) {
+        match value {
+            Value::Object(object) => {
+                let mut keys: Vec<&String> = object.keys().collect();
+                keys.sort_unstable();
+                for key in keys {
+                    self.add(key.as_bytes());
+                    self.add(b":");
+                    self.add_value(&object[key]);
+                }
+                self.add(b"}");
+            }
+            Value::Array(items) => {
+                items.iter().for_each(|item| self.add_value(item));
+                self.add(b"]");
+            }
+            other => self.add(other.to_string().as_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::{Value, json};
+
+    use super::{Note, give_notes, keep_notes, keyed, merge_notes, notes_of, participants, with_note};
+    use crate::{AgentName, Task, TaskId, Timestamp};
+
+    fn task(metadata: Value) -> Task {
+        Task { metadata: metadata.as_object().cloned(), ..Task::new(TaskId::number(1), "x") }
+    }
+
+    fn note(text: &str) -> Note {
+        Note { at: Timestamp(0), author: AgentName::new("ana").unwrap(), text: text.into() }
+    }
+
+    #[test]
+    fn notes_are_added_and_what_others_wrote_stays() {
+        let mine = json!({ "at": "1970-01-01T00:00:00.000Z", "author": "ana", "text": "late" });
+        for (before, kept) in
+            [(json!({}), None), (json!({ "notes": null }), None), (json!({ "notes": "by hand" }), Some("by hand"))]
+        {
+            let after = with_note(&task(before), &note("late"));
+            let mut expected: Vec<_> = kept.map(|kept| json!(kept)).into_iter().collect();
+            expected.push(mine.clone());
+            assert_eq!(after.meta("notes"), Some(&json!(expected)));
+        }
+        let twice = with_note(&with_note(&task(json!({})), &note("one")), &note("two"));
+        let texts: Vec<_> = notes_of(&twice).iter().map(|note| note["text"].clone()).collect();
+        assert_eq!(texts, ["one", "two"]);
+        // The order of the keys stays.
+        let ordered = with_note(&task(json!({ "notes": [], "attempts": 1, "kind": "x" })), &note("one"));
+        assert!(ordered.metadata.unwrap().keys().eq(["notes", "attempts", "kind"]));
+    }
+
+    #[test]
+    fn a_note_is_known_however_its_keys_stand_and_twins_are_two() {
+        let keys = |value: Value| keyed(value.as_array().unwrap()).into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+        let one = keys(json!([{"at": "1", "author": "ana", "text": "a"}, {"x": 1, "y": [2]}, "a", "a"]));
+        let other =
+            keys(json!([{"text": "a", "seen": true, "author": "ana", "at": "1"}, {"y": [2], "x": 1}, "a", "a"]));
+        assert_eq!(one, other);
+        assert_eq!(one.iter().collect::<HashSet<_>>().len(), 4);
+    }
+
+    #[test]
+    fn a_change_of_metadata_adds_to_notes_and_only_null_takes_them_away() {
+        let there = task(json!({ "notes": ["a", "b"] }));
+        for (given, kept) in [
+            (json!("c"), json!(["a", "b", "c"])),
+            (json!([]), json!(["a", "b"])),
+            (json!(["b", "d"]), json!(["a", "b", "d"])),
+            (json!(null), json!(null)),
+        ] {
+            let mut changes = json!({ "notes": given }).as_object().cloned().unwrap();
+            keep_notes(&mut changes, &there);
+            assert_eq!(changes["notes"], kept);
+        }
+        let mut changes = json!({ "notes": "first" }).as_object().cloned().unwrap();
+        keep_notes(&mut changes, &task(json!({})));
+        assert_eq!(changes["notes"], json!("first"));
+    }
+
+    #[test]
+    fn what_both_sides_noted_holds_and_what_one_took_away_goes() {
+        let list = |value: Value| value.as_array().cloned().unwrap();
+        let merged = merge_notes(&list(json!(["a", "b"])), &list(json!(["b", "c"])), &list(json!(["a", "b", "d"])));
+        assert_eq!(merged, Some(json!(["b", "d", "c"])));
+        assert_eq!(merge_notes(&list(json!(["a"])), &[], &list(json!(["a"]))), None);
+    }
+
+    #[test]
+    fn what_comes_back_stands_where_it_stood() {
+        let found = json!(["a", "b", "c"]);
+        let key = |text: &str| keyed(&[json!(text)])[0].0.clone();
+        let mut now = task(json!({ "notes": ["b", "d"] }));
+        give_notes(&mut now, &[key("a"), key("c")].into(), &HashSet::new(), found.as_array().unwrap());
+        assert_eq!(now.meta("notes"), Some(&json!(["a", "b", "c", "d"])));
+        give_notes(&mut now, &HashSet::new(), &["a", "b", "c", "d"].map(key).into(), &[]);
+        assert_eq!(now.meta("notes"), None);
+    }
+
+    #[test]
+    fn owner_and_authors_take_part_each_once() {
+        let mut task =
+            task(json!({ "notes": [{"author": "ben", "text": "a"}, "b", {"author": "ana@alpha", "text": "c"}] }));
+        task.owner = Some("ana".into());
+        assert_eq!(participants(&task), ["ana", "ben"]);
+    }
+}

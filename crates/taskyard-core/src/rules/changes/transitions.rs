@@ -1,0 +1,136 @@
+//! Which change of status is allowed, and what it means.
+
+use crate::rules::agents::naming::is_same_agent;
+use crate::rules::graph::parts::held_up_through;
+use crate::rules::refusal::Refusal;
+use crate::{AgentName, Rules, Status, Task, TaskId};
+
+/// What a change of status means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transition {
+    /// Work begins.
+    Start,
+    /// Work ends.
+    Complete,
+    /// Work is given up for now.
+    PutBack,
+    /// What was completed is open again.
+    Reopen,
+}
+
+/// Judges a change of status; none where there is no change.
+///
+/// Strict rules refuse to start a task while others it waits for are open. The client lets everything pass.
+pub fn judge_transition(
+    task: &Task,
+    to: Status,
+    open_blockers: &[TaskId],
+    rules: Rules,
+) -> Result<Option<Transition>, Refusal> {
+    if task.status == to {
+        return Ok(None);
+    }
+    if to == Status::InProgress && !open_blockers.is_empty() && !rules.is_client() {
+        let through = held_up_through(task, open_blockers);
+        return Err(Refusal::Blocked { task: task.id.clone(), by: open_blockers.to_vec(), through });
+    }
+    Ok(Some(match (task.status, to) {
+        (Status::Completed, _) => Transition::Reopen,
+        (_, Status::Completed) => Transition::Complete,
+        (_, Status::InProgress) => Transition::Start,
+        (_, Status::Pending) => Transition::PutBack,
+    }))
+}
+
+/// Tells whether a change of status makes an old `metadata.cancelled` untrue. The client knows no such key and keeps it.
+pub fn outdates_cancellation(task: &Task, to: Status, rules: Rules) -> bool {
+    task.status != to && task.meta("cancelled").is_some() && !rules.is_client()
+}
+
+/// Tells whether a change of status takes a task from its owner: the lease ended with the work, so nothing would ever bring back what is
+/// opened again. Whoever goes on with work of its own keeps it. The client keeps every owner.
+pub fn frees_from_owner(task: &Task, to: Status, actor: &AgentName, rules: Rules) -> bool {
+    let Some(owner) = task.owner() else { return false };
+    let goes_on = to == Status::InProgress && is_same_agent(owner, actor.as_str());
+    task.status == Status::Completed && to.is_open() && !goes_on && !rules.is_client()
+}
+
+/// Tells whether a task that waits for a reopened one was already started.
+pub fn started_too_early(dependent: &Task) -> bool {
+    dependent.status != Status::Pending && !dependent.is_cancelled()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Transition, frees_from_owner, judge_transition, outdates_cancellation};
+    use crate::rules::refusal::Refusal;
+    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId};
+
+    const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
+
+    fn task(status: Status) -> Task {
+        Task { status, ..Task::new(TaskId::number(2), "x") }
+    }
+
+    #[test]
+    fn a_blocked_task_cannot_start_except_in_the_clients_rules() {
+        let by = [TaskId::number(1)];
+        for status in [Status::Pending, Status::Completed] {
+            let refused = judge_transition(&task(status), Status::InProgress, &by, Rules::Strict);
+            assert_eq!(refused, Err(Refusal::Blocked { task: TaskId::number(2), by: by.to_vec(), through: None }));
+        }
+        let passed = judge_transition(&task(Status::Pending), Status::InProgress, &by, CLIENT);
+        assert_eq!(passed, Ok(Some(Transition::Start)));
+    }
+
+    #[test]
+    fn a_blocked_task_can_be_completed_from_pending_and_in_progress() {
+        let by = [TaskId::number(1)];
+        for rules in [Rules::Strict, CLIENT] {
+            for status in [Status::Pending, Status::InProgress] {
+                let passed = judge_transition(&task(status), Status::Completed, &by, rules);
+                assert_eq!(passed, Ok(Some(Transition::Complete)));
+            }
+        }
+    }
+
+    #[test]
+    fn leaving_completed_is_a_reopening() {
+        for to in [Status::Pending, Status::InProgress] {
+            let reopened = judge_transition(&task(Status::Completed), to, &[], Rules::Strict);
+            assert_eq!(reopened, Ok(Some(Transition::Reopen)));
+        }
+        let put_back = judge_transition(&task(Status::InProgress), Status::Pending, &[], Rules::Strict);
+        assert_eq!(put_back, Ok(Some(Transition::PutBack)));
+    }
+
+    #[test]
+    fn what_is_opened_again_is_nobodys_unless_its_owner_goes_on_with_it() {
+        let done = Task { owner: Some("ana".into()), ..task(Status::Completed) };
+        let frees = |task: &Task, to, actor, rules| frees_from_owner(task, to, &AgentName::new(actor).unwrap(), rules);
+        for actor in ["ana", "ben"] {
+            assert!(frees(&done, Status::Pending, actor, Rules::Strict));
+            assert!(!frees(&done, Status::Completed, actor, Rules::Strict));
+            assert!(!frees(&done, Status::Pending, actor, CLIENT));
+        }
+        assert!(frees(&done, Status::InProgress, "ben", Rules::Strict));
+        assert!(!frees(&done, Status::InProgress, "ana@team", Rules::Strict));
+        let begun = Task { status: Status::InProgress, ..done };
+        assert!(!frees(&begun, Status::Pending, "ben", Rules::Strict), "its lease goes on");
+    }
+
+    #[test]
+    fn staying_in_progress_is_no_start_even_when_blocked() {
+        let by = [TaskId::number(1)];
+        assert_eq!(judge_transition(&task(Status::InProgress), Status::InProgress, &by, Rules::Strict), Ok(None));
+    }
+
+    #[test]
+    fn a_cancellation_does_not_outlive_the_status_it_belongs_to() {
+        let mut cancelled = task(Status::Completed);
+        cancelled.metadata = serde_json::json!({ "cancelled": true }).as_object().cloned();
+        assert!(outdates_cancellation(&cancelled, Status::Pending, Rules::Strict));
+        assert!(!outdates_cancellation(&cancelled, Status::Completed, Rules::Strict));
+        assert!(!outdates_cancellation(&cancelled, Status::Pending, CLIENT));
+    }
+}

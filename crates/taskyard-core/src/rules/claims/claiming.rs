@@ -1,0 +1,390 @@
+//! Who may take which task, and which one comes next.
+
+use std::collections::HashSet;
+
+use super::assignment::may_take;
+use super::readiness::{Ranked, rank};
+use crate::rules::agents::naming::is_same_agent;
+use crate::rules::graph::open_tasks::OpenTasks;
+use crate::rules::graph::parts::held_up_through;
+use crate::rules::looking::ordering::NumberOrder;
+use crate::rules::refusal::Refusal;
+use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
+
+/// Who wants a task, and under which conditions.
+#[derive(Clone, Debug)]
+pub struct Claimant {
+    /// The agent.
+    pub agent: AgentName,
+    /// What it declares itself to be.
+    pub roles: Vec<String>,
+    /// How many tasks it may have in progress.
+    pub limit: Option<usize>,
+    /// Whether it wants one only when it has no other.
+    pub only_when_idle: bool,
+    /// Which of the tasks it has it is given again when it asks for the next one.
+    pub resumes: Resumes,
+}
+
+/// Which of the tasks it has a claimant is given again when it asks for the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Resumes {
+    /// Every one: somebody gave the claimant its name, so they are its own.
+    #[default]
+    All,
+    /// These alone: nobody gave the name, and others may act under it at the same time.
+    Only(HashSet<TaskId>),
+}
+
+impl Resumes {
+    pub(crate) fn covers(&self, task: &TaskId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(tasks) => tasks.contains(task),
+        }
+    }
+}
+
+/// Why a task is not given to whoever asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimRefusal {
+    /// There is no such task.
+    #[error("there is no such task")]
+    TaskNotFound,
+    /// Somebody else has it.
+    #[error("{}", has_it(.by, *.free_at))]
+    AlreadyClaimed {
+        /// Who.
+        by: String,
+        /// When it comes back, where the server it was claimed through has ended.
+        free_at: Option<Timestamp>,
+    },
+    /// It is completed.
+    #[error("it is completed")]
+    AlreadyResolved,
+    /// It waits for others that are open.
+    #[error("it waits for {}{}", crate::rules::refusal::numbered(.by), crate::rules::refusal::as_its_parent(.through.as_ref()))]
+    Blocked {
+        /// Those.
+        by: Vec<TaskId>,
+        /// The task it is a part of, where it waits because that one does.
+        through: Option<TaskId>,
+    },
+    /// The agent has as much to do as it may have.
+    #[error("{} is not finished", crate::rules::refusal::numbered(.with))]
+    AgentBusy {
+        /// What it has to do.
+        with: Vec<TaskId>,
+    },
+    /// It is for others.
+    #[error("{}", not_allowed(.only_for))]
+    NotAllowed {
+        /// For whom; empty for the client's own bookkeeping, which is for nobody.
+        only_for: Vec<Assignee>,
+    },
+    /// The agent has to show its plan first, and the lead has not approved it.
+    #[error("{lead} has not approved the plan yet")]
+    PlanNotApproved {
+        /// Who approves.
+        lead: String,
+    },
+    /// Nothing can start now.
+    #[error("nothing is ready")]
+    NothingReady {
+        /// How many tasks could start but are for others.
+        for_others: usize,
+        /// When the first of those can start that wait for their moment alone.
+        next_at: Option<Timestamp>,
+    },
+}
+
+impl ClaimRefusal {
+    /// Returns the word in JSON.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::TaskNotFound => "task_not_found",
+            Self::AlreadyClaimed { .. } => "already_claimed",
+            Self::AlreadyResolved => "already_resolved",
+            Self::Blocked { .. } => "blocked",
+            Self::AgentBusy { .. } => "agent_busy",
+            Self::NotAllowed { .. } => "not_allowed",
+            Self::PlanNotApproved { .. } => "plan_not_approved",
+            Self::NothingReady { .. } => "nothing_ready",
+        }
+    }
+}
+
+fn has_it(by: &str, free_at: Option<Timestamp>) -> String {
+    match free_at {
+        Some(at) => format!("{by} has it; its server has ended, free at {at}"),
+        None => format!("{by} has it"),
+    }
+}
+
+fn not_allowed(only_for: &[Assignee]) -> String {
+    if only_for.is_empty() {
+        return "it is the client's own bookkeeping".to_owned();
+    }
+    format!("it is only for {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// Judges whether a task may be given to a claimant, without what else it has to do; [`judge_load`] judges that.
+///
+/// The client's order of reasons: somebody has it, it is completed, it is blocked. Ours stand between the last two, and do
+/// not exist in the client's rules.
+pub fn judge_claim(
+    task: &Task,
+    open_blockers: &[TaskId],
+    claimant: &Claimant,
+    rules: Rules,
+) -> Result<(), ClaimRefusal> {
+    if let Some(owner) = task.owner().filter(|owner| !is_own_name(owner, &claimant.agent, rules)) {
+        return Err(ClaimRefusal::AlreadyClaimed { by: owner.to_owned(), free_at: None });
+    }
+    if task.status == Status::Completed {
+        return Err(ClaimRefusal::AlreadyResolved);
+    }
+    if !rules.is_client() {
+        if task.is_internal() {
+            return Err(ClaimRefusal::NotAllowed { only_for: Vec::new() });
+        }
+        if !may_take(task, &claimant.agent, &claimant.roles) {
+            return Err(ClaimRefusal::NotAllowed { only_for: task.assignable_to() });
+        }
+    }
+    if !open_blockers.is_empty() {
+        let through = held_up_through(task, open_blockers);
+        return Err(ClaimRefusal::Blocked { by: open_blockers.to_vec(), through });
+    }
+    Ok(())
+}
+
+/// Judges whether a claimant may have one more task, given the whole list.
+///
+/// Who wants one only when idle must have no other open task. Whoever has a limit must have fewer in progress than that.
+pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
+    let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| task.id != *wanted).collect();
+    let ids = |tasks: &[&Task]| tasks.iter().map(|task| task.id.clone()).collect();
+    if claimant.only_when_idle && !has.is_empty() {
+        return Err(ClaimRefusal::AgentBusy { with: ids(&has) });
+    }
+    let in_progress: Vec<&Task> = has.into_iter().filter(|task| task.status == Status::InProgress).collect();
+    match claimant.limit {
+        Some(limit) if in_progress.len() >= limit => Err(ClaimRefusal::AgentBusy { with: ids(&in_progress) }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Returns the open tasks that are an agent's.
+pub fn held<'a>(tasks: &'a [Task], agent: &'a AgentName, rules: Rules) -> impl Iterator<Item = &'a Task> {
+    let is_own = move |task: &&Task| task.owner().is_some_and(|owner| is_own_name(owner, agent, rules));
+    tasks.iter().filter(|task| task.status.is_open() && !task.is_internal()).filter(is_own)
+}
+
+/// Judges whether an agent, known by these names, may begin a task by changing it, given the whole list: it must have fewer others in
+/// progress than its limit, as for a claim.
+pub fn judge_start(tasks: &[Task], before: &Task, after: &Task, names: &[&str], limit: usize) -> Result<(), Refusal> {
+    let has_begun = |task: &Task| {
+        let is_own = |owner: &str| names.iter().any(|name| is_same_agent(owner, name));
+        task.status == Status::InProgress && !task.is_internal() && task.owner().is_some_and(is_own)
+    };
+    if !has_begun(after) || has_begun(before) {
+        return Ok(());
+    }
+    let others = tasks.iter().filter(|task| task.id != after.id && has_begun(task));
+    let with: Vec<TaskId> = others.map(|task| task.id.clone()).collect();
+    if with.len() < limit { Ok(()) } else { Err(Refusal::AgentBusy { task: after.id.clone(), with }) }
+}
+
+/// A task that may be given out, and why it stands where it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The task.
+    pub task: TaskId,
+    /// Why, in words.
+    pub why: String,
+    /// Whether it is the claimant's already.
+    pub is_resumed: bool,
+}
+
+/// Returns what a claimant could take next, best first: what it has begun, what it has reserved, then what is ready.
+///
+/// `passed_over` are tasks that are not to be given out this time.
+pub fn candidates(
+    tasks: &[Task],
+    claimant: &Claimant,
+    passed_over: &HashSet<TaskId>,
+    now: Timestamp,
+    rules: Rules,
+) -> Result<Vec<Candidate>, ClaimRefusal> {
+    let open = OpenTasks::of(tasks, rules);
+    let is_resumed = |task: &&Task| {
+        claimant.resumes.covers(&task.id)
+            && !passed_over.contains(&task.id)
+            && open.blockers(task).is_empty()
+            // Whoever has a task with open parts goes on with those.
+            && open.parts(task).is_empty()
+    };
+    let mut candidates = resumed_first(held(tasks, &claimant.agent, rules).filter(is_resumed).collect());
+    let (fitting, for_others): (Vec<Ranked>, Vec<Ranked>) = rank(tasks, None, now, rules)
+        .into_iter()
+        .partition(|ranked| may_take(&ranked.task, &claimant.agent, &claimant.roles));
+    let wanted = fitting.into_iter().filter(|ranked| !passed_over.contains(&ranked.task.id));
+    candidates.extend(wanted.map(|ranked| Candidate { task: ranked.task.id, why: ranked.why, is_resumed: false }));
+    if candidates.is_empty() {
+        let may_take = |task: &&Task| may_take(task, &claimant.agent, &claimant.roles);
+        let is_wanted = |task: &&Task| !passed_over.contains(&task.id) && may_take(task);
+        let next_at = tasks.iter().filter(is_wanted).filter_map(|task| open.starts_at(task, now)).min();
+        return Err(ClaimRefusal::NothingReady { for_others: for_others.len(), next_at });
+    }
+    Ok(candidates)
+}
+
+/// Returns the tasks that a claimant has already, what it has begun first.
+pub(crate) fn resumed_first(mut own: Vec<&Task>) -> Vec<Candidate> {
+    own.sort_by_key(|task| (task.status != Status::InProgress, NumberOrder::of(&task.id)));
+    let why = |task: &Task| match task.status {
+        Status::InProgress => "already begun",
+        Status::Pending | Status::Completed => "already reserved",
+    };
+    let candidate = |task: &Task| Candidate { task: task.id.clone(), why: why(task).to_owned(), is_resumed: true };
+    own.into_iter().map(candidate).collect()
+}
+
+/// Tells whether an owner is the claimant: to the client by the letter, to us `bob` is `bob@team`, too.
+pub(crate) fn is_own_name(owner: &str, agent: &AgentName, rules: Rules) -> bool {
+    if rules.is_client() { owner == agent.as_str() } else { is_same_agent(owner, agent.as_str()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::{ClaimRefusal, Claimant, Resumes, candidates, judge_claim, judge_load, judge_start};
+    use crate::rules::refusal::Refusal;
+    use crate::{AgentName, ClientVersion, Rules, Status, Task, TaskId, Timestamp};
+
+    const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
+
+    fn task(number: u64, owner: &str, status: Status) -> Task {
+        let owner = (!owner.is_empty()).then(|| owner.to_owned());
+        Task { owner, status, ..Task::new(TaskId::number(number), "x") }
+    }
+
+    fn ana() -> Claimant {
+        let agent = AgentName::new("ana").unwrap();
+        Claimant { agent, roles: Vec::new(), limit: None, only_when_idle: false, resumes: Resumes::All }
+    }
+
+    fn with(task: Task, metadata: serde_json::Value) -> Task {
+        Task { metadata: metadata.as_object().cloned(), ..task }
+    }
+
+    #[test]
+    fn the_reasons_come_in_the_clients_order() {
+        let blocked = [TaskId::number(9)];
+        let judge = |task: &Task, rules| judge_claim(task, &blocked, &ana(), rules);
+        for rules in [Rules::Strict, CLIENT] {
+            let taken = judge(&task(1, "ben", Status::Completed), rules);
+            assert_eq!(taken, Err(ClaimRefusal::AlreadyClaimed { by: "ben".into(), free_at: None }));
+            assert_eq!(judge(&task(1, "ana", Status::Completed), rules), Err(ClaimRefusal::AlreadyResolved));
+            let waits = judge(&task(1, "", Status::Pending), rules);
+            assert_eq!(waits, Err(ClaimRefusal::Blocked { by: blocked.to_vec(), through: None }));
+            assert_eq!(judge_claim(&task(1, "ana", Status::Pending), &[], &ana(), rules), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_for_others_or_internal_is_not_given_out() {
+        let review = with(task(1, "", Status::Pending), json!({ "assignable_to": ["role:review", "ben"] }));
+        let refused = judge_claim(&review, &[], &ana(), Rules::Strict).unwrap_err();
+        assert_eq!(refused.to_string(), "it is only for role:review, ben");
+        assert_eq!(judge_claim(&review, &[], &ana(), CLIENT), Ok(()));
+        let reviewer = Claimant { roles: vec!["review".into()], ..ana() };
+        assert_eq!(judge_claim(&review, &[], &reviewer, Rules::Strict), Ok(()));
+        let internal = with(task(1, "", Status::Pending), json!({ "_internal": true }));
+        assert_eq!(judge_claim(&internal, &[], &ana(), Rules::Strict).unwrap_err().as_str(), "not_allowed");
+    }
+
+    #[test]
+    fn the_idle_have_nothing_open_and_a_limit_counts_what_is_in_progress() {
+        let tasks = [task(1, "ana", Status::InProgress), task(2, "ana", Status::Pending), task(3, "", Status::Pending)];
+        let wanted = TaskId::number(3);
+        assert_eq!(judge_load(&tasks, &wanted, &ana(), Rules::Strict), Ok(()));
+        let idle = Claimant { only_when_idle: true, ..ana() };
+        let busy = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1), TaskId::number(2)] };
+        assert_eq!(judge_load(&tasks, &wanted, &idle, Rules::Strict), Err(busy));
+        let limited = |limit| Claimant { limit: Some(limit), ..ana() };
+        let full = ClaimRefusal::AgentBusy { with: vec![TaskId::number(1)] };
+        assert_eq!(judge_load(&tasks, &wanted, &limited(1), Rules::Strict), Err(full));
+        assert_eq!(judge_load(&tasks, &wanted, &limited(2), Rules::Strict), Ok(()));
+        // What it already has does not stand in its own way.
+        assert_eq!(judge_load(&tasks, &TaskId::number(1), &limited(1), Rules::Strict), Ok(()));
+    }
+
+    #[test]
+    fn whoever_has_as_much_in_progress_as_it_may_begins_nothing_else() {
+        let tasks = [task(1, "ana", Status::InProgress), task(2, "", Status::Pending), task(3, "ben", Status::Pending)];
+        let start = |number: usize, owner, limit| {
+            let after = Task { owner: Some(owner), status: Status::InProgress, ..tasks[number - 1].clone() };
+            judge_start(&tasks, &tasks[number - 1], &after, &["ana", "a-session"], limit)
+        };
+        let busy = Err(Refusal::AgentBusy { task: TaskId::number(2), with: vec![TaskId::number(1)] });
+        assert_eq!(start(2, "ana@team".to_owned(), 1), busy);
+        assert_eq!(start(2, "a-session".to_owned(), 1), busy, "both names are one agent's");
+        assert_eq!(start(2, "ana".to_owned(), 2), Ok(()));
+        assert_eq!(start(1, "ana".to_owned(), 1), Ok(()), "it goes on");
+        assert_eq!(start(3, "ben".to_owned(), 1), Ok(()), "that is ben's to do");
+    }
+
+    #[test]
+    fn what_was_begun_comes_first_then_what_was_reserved_then_the_best() {
+        let tasks = [
+            with(task(1, "", Status::Pending), json!({ "priority": "high" })),
+            task(2, "ana", Status::Pending),
+            task(3, "ana", Status::InProgress),
+            with(task(4, "", Status::Pending), json!({ "assignable_to": "ben" })),
+            task(5, "", Status::Pending),
+        ];
+        let order = |passed_over: &[u64]| {
+            let passed_over: HashSet<TaskId> = passed_over.iter().copied().map(TaskId::number).collect();
+            let found = candidates(&tasks, &ana(), &passed_over, Timestamp(0), Rules::Strict).unwrap();
+            found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[]), [3, 2, 1, 5]);
+        assert_eq!(order(&[3]), [2, 1, 5]);
+        let unnamed = |tasks_left: &[u64]| {
+            let resumes = Resumes::Only(tasks_left.iter().copied().map(TaskId::number).collect());
+            let found =
+                candidates(&tasks, &Claimant { resumes, ..ana() }, &HashSet::new(), Timestamp(0), Rules::Strict)
+                    .unwrap();
+            found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(unnamed(&[]), [1, 5], "a name nobody gave is no reason to go on with anything");
+        assert_eq!(unnamed(&[3]), [3, 1, 5]);
+        let nothing = candidates(&tasks[3..4], &ana(), &HashSet::new(), Timestamp(0), Rules::Strict);
+        assert_eq!(nothing, Err(ClaimRefusal::NothingReady { for_others: 1, next_at: None }));
+    }
+
+    #[test]
+    fn a_task_with_open_parts_is_not_given_out_even_to_whoever_has_it() {
+        let mut tasks = [
+            task(1, "ana", Status::InProgress),
+            with(task(2, "", Status::Pending), json!({ "parent": "1" })),
+            task(3, "", Status::Pending),
+            with(task(4, "ben", Status::InProgress), json!({ "parent": "3" })),
+        ];
+        let order = |tasks: &[Task], rules| {
+            let found = candidates(tasks, &ana(), &HashSet::new(), Timestamp(0), rules).unwrap();
+            found.iter().filter_map(|candidate| candidate.task.as_number()).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&tasks, Rules::Strict), [2]);
+        assert_eq!(order(&tasks, CLIENT), [1, 2, 3]);
+        tasks[1].status = Status::Completed;
+        assert_eq!(order(&tasks, Rules::Strict), [1]);
+        // By its id it may be had.
+        assert_eq!(judge_claim(&tasks[2], &[], &ana(), Rules::Strict), Ok(()));
+    }
+}

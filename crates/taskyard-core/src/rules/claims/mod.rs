@@ -1,0 +1,7 @@
+//! Who gets which task next.
+
+pub mod assignment;
+pub mod attempts;
+pub mod briefing;
+pub mod claiming;
+pub mod readiness;

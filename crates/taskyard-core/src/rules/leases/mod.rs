@@ -1,0 +1,7 @@
+//! For how long somebody has something, and whether whoever has it lives.
+
+pub mod expiry;
+pub mod fate;
+pub mod job_fate;
+pub mod leasing;
+pub mod liveness;

@@ -1,0 +1,82 @@
+//! Which words a mistyped word may have been meant for.
+
+use std::collections::HashMap;
+
+use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Shorter words are taken as they are: every other word is near them.
+const SHORTEST: usize = 4;
+/// Longer texts than this are no words anybody mistypes.
+const LONGEST: usize = 48;
+
+/// Finds words that are spelt nearly like one: letters may be missing, and one may be wrong, too many, or have changed places with the
+/// next.
+#[derive(Debug)]
+pub(crate) struct NearWords {
+    matcher: Matcher,
+    /// What was typed, and what was typed without one of its letters each: a word that has all letters of one of these in their order is near.
+    spellings: Vec<Spelling>,
+    length: usize,
+    /// What was found out of words that were met.
+    known: HashMap<String, Option<u32>>,
+}
+
+#[derive(Debug)]
+struct Spelling {
+    atom: Atom,
+    /// How long a word may be that is meant by it.
+    longest: usize,
+}
+
+impl NearWords {
+    /// Returns what finds words near to this one; none where it is too short, or no word.
+    pub(crate) fn to(word: &str) -> Option<Self> {
+        let letters: Vec<char> = word.chars().collect();
+        let is_word = letters.iter().all(|letter| letter.is_alphanumeric());
+        if !is_word || !(SHORTEST..=LONGEST).contains(&letters.len()) {
+            return None;
+        }
+        let atom = |text: &str| Atom::new(text, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy, false);
+        let missing = if letters.len() > SHORTEST { 2 } else { 1 };
+        let mut spellings = vec![Spelling { atom: atom(word), longest: letters.len() + missing }];
+        for left_out in 0..letters.len() {
+            let rest = letters.iter().enumerate().filter(|(place, _)| *place != left_out);
+            let text: String = rest.map(|(_, letter)| letter).collect();
+            spellings.push(Spelling { atom: atom(&text), longest: letters.len() });
+        }
+        let matcher = Matcher::new(Config::DEFAULT);
+        Some(Self { matcher, spellings, length: letters.len(), known: HashMap::new() })
+    }
+
+    /// Returns the word of a text that is nearest, and how near it is, 1 or 2.
+    pub(crate) fn best_in(&mut self, text: &str) -> Option<(u32, String)> {
+        let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+        let mut best: Option<(u32, &str)> = None;
+        for word in words {
+            if let Some(nearness) =
+                self.nearness(word).filter(|nearness| best.is_none_or(|(other, _)| other < *nearness))
+            {
+                best = Some((nearness, word));
+            }
+        }
+        best.map(|(nearness, word)| (nearness, word.to_owned()))
+    }
+
+    fn nearness(&mut self, word: &str) -> Option<u32> {
+        let length = word.chars().count();
+        if length + 1 < self.length || length > self.length + 2 {
+            return None;
+        }
+        if let Some(known) = self.known.get(word) {
+            return *known;
+        }
+        let mut room = Vec::new();
+        let text = Utf32Str::new(word, &mut room);
+        let matches =
+            |spelling: &Spelling| length <= spelling.longest && spelling.atom.score(text, &mut self.matcher).is_some();
+        let nearness = self.spellings.iter().position(matches).map(|place| if place == 0 { 2 } else { 1 });
+        self.known.insert(word.to_owned(), nearness);
+        nearness
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether a query is true of a task.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::condition::{Condition, Query, StateTerm, Term};
+use super::texts::Needle;
+pub use crate::dialect::hook_input::Times;
+use crate::rules::agents::naming::is_same_agent;
+use crate::rules::graph::open_tasks::OpenTasks;
+use crate::{Rules, Task, TaskId, Timestamp};
+
+/// What a query may ask of a task beside the task itself.
+pub trait Surroundings {
+    /// Returns the present moment.
+    fn now(&self) -> Timestamp;
+    /// Tells whether a task can start now.
+    fn is_ready(&self, task: &Task) -> bool;
+    /// Tells whether a task is open and waits for others.
+    fn is_blocked(&self, task: &Task) -> bool;
+    /// Returns when a task was made and last changed, where that is known.
+    fn times(&self, task: &Task) -> Option<Times>;
+}
+
+/// A list as queries see it.
+#[derive(Debug)]
+pub struct ListSurroundings {
+    open: OpenTasks,
+    now: Timestamp,
+    times: HashMap<TaskId, Times>,
+    missing: HashMap<TaskId, Vec<TaskId>>,
+}
+
+impl ListSurroundings {
+    /// Takes in a list at a moment.
+    pub fn of(tasks: &[Task], now: Timestamp, rules: Rules) -> Self {
+        let open = OpenTasks::of(tasks, rules);
+        Self { open, now, times: HashMap::new(), missing: HashMap::new() }
+    }
+
+    /// Takes in as much of a list as a query asks for.
+    pub fn asked(tasks: &[Task], query: &Query, now: Timestamp, rules: Rules) -> Self {
+        Self::of(if query.asks_for_others() { tasks } else { &[] }, now, rules)
+    }
+
+    /// Adds when tasks were made and last changed.
+    #[must_use]
+    pub fn with_times(self, times: HashMap<TaskId, Times>) -> Self {
+        Self { times, ..self }
+    }
+
+    /// Adds the tasks that open ones wait for and that do not exist, where the store counts those.
+    #[must_use]
+    pub fn with_missing(self, missing: HashMap<TaskId, Vec<TaskId>>) -> Self {
+        Self { missing, ..self }
+    }
+
+    /// Returns the open tasks of the list.
+    pub fn open(&self) -> &OpenTasks {
+        &self.open
+    }
+
+    /// Returns what holds a task up: open tasks, and those that do not exist, where the store counts those.
+    pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
+        let mut blockers = self.open.blockers(task);
+        blockers.extend(self.missing.get(&task.id).into_iter().flatten().cloned());
+        blockers
+    }
+}
+
+impl Surroundings for ListSurroundings {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn is_ready(&self, task: &Task) -> bool {
+        !self.missing.contains_key(&task.id) && self.open.is_ready(task, self.now)
+    }
+
+    fn is_blocked(&self, task: &Task) -> bool {
+        task.status.is_open() && (self.missing.contains_key(&task.id) || self.open.has_blockers(task))
+    }
+
+    fn times(&self, task: &Task) -> Option<Times> {
+        self.times.get(&task.id).copied()
+    }
+}
+
+impl Query {
+    /// Tells whether the query is true of a task.
+    pub fn is_true_of(&self, task: &Task, around: &impl Surroundings) -> bool {
+        self.is_true_with(task, around, &mut |needle| needle.is_in_task(task))
+    }
+
+    /// Tells whether the query is true of a task, in which texts are found as `finds` finds them.
+    pub(crate) fn is_true_with(
+        &self,
+        task: &Task,
+        around: &impl Surroundings,
+        finds: &mut dyn FnMut(&Needle) -> bool,
+    ) -> bool {
+        self.root.is_true(task, around, finds)
+    }
+}
+
+impl Condition {
+    fn is_true(&self, task: &Task, around: &impl Surroundings, finds: &mut dyn FnMut(&Needle) -> bool) -> bool {
+        match self {
+            Self::All(conditions) => conditions.iter().all(|condition| condition.is_true(task, around, finds)),
+            Self::Any(conditions) => conditions.iter().any(|condition| condition.is_true(task, around, finds)),
+            Self::Not(condition) => !condition.is_true(task, around, finds),
+            Self::Is(Term::Text(needle)) => finds(needle),
+            Self::Is(term) => term.is_true(task, around),
+        }
+    }
+}
+
+impl Term {
+    fn is_true(&self, task: &Task, around: &impl Surroundings) -> bool {
+        match self {
+            Self::State(StateTerm::Is(status)) => task.status == *status,
+            Self::State(StateTerm::Open) => task.status.is_open(),
+            Self::State(StateTerm::Cancelled) => task.is_cancelled(),
+            Self::State(StateTerm::Blocked) | Self::Blocked => around.is_blocked(task),
+            Self::Priority(comparison, priority) => comparison.holds(&task.priority(), priority),
+            Self::Tag(tag) => task.tags().any(|other| other == tag),
+            Self::Owner(owner) => task.owner().is_some_and(|other| is_same_agent(other, owner)),
+            Self::Parent(parent) => task.parent().is_some_and(|other| other == *parent),
+            Self::Id(first, last) => is_between(&task.id, first, last),
+            Self::Kind(kind) => task.meta("kind").and_then(|value| value.as_str()) == Some(kind),
+            Self::Ready => around.is_ready(task),
+            Self::Overdue => task.is_overdue(around.now()),
+            Self::Deferred => task.is_deferred(around.now()),
+            Self::Age(comparison, span) => {
+                let age = around.times(task).map(|times| since(times.created, around.now()));
+                age.is_some_and(|age| comparison.holds(&age, span))
+            }
+            Self::Changed(comparison, span) => {
+                let age = around.times(task).map(|times| since(times.updated, around.now()));
+                age.is_some_and(|age| comparison.holds(&age, span))
+            }
+            Self::Due(comparison, span) => {
+                let left = |due: Timestamp| due.0.saturating_sub(around.now().0);
+                let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+                task.due().is_some_and(|due| comparison.holds(&left(due), &span))
+            }
+            Self::Estimate(comparison, span) => {
+                task.estimate().is_some_and(|estimate| comparison.holds(&estimate, span))
+            }
+            Self::Text(needle) => needle.is_in_task(task),
+        }
+    }
+}
+
+/// Tells whether an id is one of two or a number between them.
+fn is_between(id: &TaskId, first: &TaskId, last: &TaskId) -> bool {
+    match (id.as_number(), first.as_number(), last.as_number()) {
+        (Some(number), Some(first), Some(last)) => (first..=last).contains(&number),
+        _ => id == first,
+    }
+}
+
+/// Returns how long ago a moment was; one that is yet to come was no time ago.
+fn since(moment: Timestamp, now: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(now.0.saturating_sub(moment.0)).unwrap_or(0))
+}

@@ -1,9 +1,0 @@
-//! Time as people say it: spans (`2h`), moments (`fri 17:00`), and what they mean for tasks.
-
-mod moments;
-mod spans;
-mod spent;
-
-pub use moments::{BadMoment, Clock, PartOfDay, moment_in_words, parse_moment};
-pub use spans::{BadSpan, parse_span, span_in_full, span_in_words};
-pub use spent::time_in_progress;
