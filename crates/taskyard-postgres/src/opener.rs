@@ -54,7 +54,7 @@ impl Opener for PostgresOpener {
         let notices: Arc<dyn Notices> = Arc::new(PostgresNotices::over(Arc::clone(&database)));
         let (teams, notices) = match &places.data {
             Some(data) => {
-                let here = MachineNotices::in_data(data).of_store(&Address::Remote(address.clone()));
+                let here = MachineNotices::in_data(data).of_store(Address::Remote(address.clone()));
                 let notices: Arc<dyn Notices> = Arc::new(ForwardedNotices::new(here, notices));
                 (teams.with_signs_in(data), notices)
             }

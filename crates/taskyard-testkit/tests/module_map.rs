@@ -46,7 +46,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Returns a path from the crate's root; none for one that leads to another crate.
-    fn from_root(&self, path: &[String]) -> Option<Vec<String>> {
+    fn at_root(&self, path: &[String]) -> Option<Vec<String>> {
         let mut here = self.module.clone();
         let mut rest = path;
         match path.first()?.as_str() {
@@ -75,7 +75,7 @@ impl Reader<'_> {
 
     fn import(&mut self, before: &mut Vec<String>, tree: &UseTree) {
         let mut bring = |path: &[String], name: String| {
-            let path = self.from_root(path);
+            let path = self.at_root(path);
             self.names.paths.extend(path.clone().map(|path| (self.module.clone(), path)));
             self.names.imports.entry(self.module.clone()).or_default().insert(name, path);
         };
@@ -121,7 +121,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if names.len() > 1
-            && let Some(path) = self.from_root(&names)
+            && let Some(path) = self.at_root(&names)
         {
             self.names.paths.push((self.module.clone(), path));
         }
@@ -259,7 +259,7 @@ fn shortest_circle(arrows: &Arrows) -> Option<Vec<Module>> {
             let mut longer = Vec::new();
             for way in &ways {
                 for next in &arrows[&way[at - 1]] {
-                    let way = [way.as_slice(), &[next.clone()]].concat();
+                    let way = [way.as_slice(), std::slice::from_ref(next)].concat();
                     if next == start {
                         shortest = Some(way);
                         longer.clear();

@@ -8,7 +8,7 @@ use taskyard::notices::{ForwardedNotices, MachineNotices, MemoryNotices, Notices
 use taskyard::opening::Address;
 
 fn left_by_jobs(data: &Path) -> MachineNotices {
-    MachineNotices::in_data(data).of_store(&Address::Memory)
+    MachineNotices::in_data(data).of_store(Address::Memory)
 }
 
 mod of_this_machine {

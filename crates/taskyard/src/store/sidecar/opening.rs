@@ -24,8 +24,6 @@ use crate::store::journal_damage::JournalDamage;
 /// Where a journal was begun whose predecessor is gone: a revision, a space, a number.
 pub(super) const BEGUN: &str = "begun";
 
-/// The stamp as it was found, and what it says; nothing where there is none.
-
 impl Journal {
     /// Opens the journal in a list's own directory of ours, making it where there is none.
     pub(in crate::store) fn open(sidecar: &Path, list: &Path) -> Result<Self, StoreError> {
