@@ -10,7 +10,7 @@ use taskyard::core::render::{Line, Tone, changes_in_words, numbered};
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{Revision, Task, TaskId};
 use taskyard::operations::{Field, OwnerTold, Possible, Updated, now_ready};
-use taskyard::store::Problem as Defect;
+use taskyard::store::UnreadableTask;
 
 use super::refused_tasks::{refused_as_json, tell_refused};
 use crate::output::{Ids, Output, expires_at};
@@ -219,8 +219,8 @@ pub(super) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()
 }
 
 /// Returns what lies among the tasks and is none, for programs.
-pub(super) fn defects_as_json(problems: &[Defect]) -> Value {
-    let shape = |problem: &Defect| {
+pub(super) fn defects_as_json(problems: &[UnreadableTask]) -> Value {
+    let shape = |problem: &UnreadableTask| {
         let path = problem.path.display().to_string();
         json!({"task": problem.task.as_str(), "file": file_name(problem), "path": path, "message": problem.why.to_string()})
     };
@@ -228,7 +228,7 @@ pub(super) fn defects_as_json(problems: &[Defect]) -> Value {
 }
 
 /// Tells on stderr what lies among the tasks and is none.
-pub(super) fn warn_of_defects(problems: &[Defect], output: &mut Output) -> io::Result<()> {
+pub(super) fn warn_of_defects(problems: &[UnreadableTask], output: &mut Output) -> io::Result<()> {
     for problem in problems {
         let shown = if problem.last_known.is_some() { ", its last known state is shown" } else { "" };
         output.warn(&format!(
@@ -245,7 +245,7 @@ pub(super) fn counts_as_json([pending, in_progress, completed]: [usize; 3]) -> V
     json!({"pending": pending, "in_progress": in_progress, "completed": completed})
 }
 
-fn file_name(problem: &Defect) -> String {
+fn file_name(problem: &UnreadableTask) -> String {
     match problem.path.file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
         None => format!("{}.json", problem.task),

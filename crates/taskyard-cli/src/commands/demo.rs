@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(120);
 
 impl Demo {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let place = Place::new()?;
+        let place = DemoFolder::new()?;
         let options =
             FileStoreOptions { tasks: place.0.join("tasks"), data: Some(place.0.join("data")), rules: Rules::Strict };
         let list = ListId::new("launch")?;
@@ -221,9 +221,9 @@ impl Tour<'_> {
 }
 
 /// A directory of our own that goes when the tour is over.
-struct Place(PathBuf);
+struct DemoFolder(PathBuf);
 
-impl Place {
+impl DemoFolder {
     fn new() -> Result<Self, Problem> {
         let base = std::env::temp_dir();
         let failed = |error| Problem::io(&format!("cannot make a directory in `{}`", base.display()), &error);
@@ -239,7 +239,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         // What cannot be removed is in the system's own place for temporary things.
         let _ = std::fs::remove_dir_all(&self.0);

@@ -37,7 +37,7 @@ pub(crate) struct Watch {
 
 /// A line in a pipe: the entry, and whether the commit it belongs to is told in full with it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct EntryLine<'a> {
     #[serde(flatten)]
     entry: EntryShape<'a>,
     last: bool,
@@ -103,7 +103,7 @@ fn tell(entries: &[Entry], output: &mut Output) -> Result<(), Problem> {
             let now = Some(Timestamp(jiff::Timestamp::now().as_millisecond()));
             output.line(&entry_line(entry, &Look { now, ..output.look() }))?;
         } else {
-            output.document(Told { entry: EntryShape(entry), last: number + 1 == entries.len() })?;
+            output.document(EntryLine { entry: EntryShape(entry), last: number + 1 == entries.len() })?;
         }
     }
     Ok(output.flush()?)

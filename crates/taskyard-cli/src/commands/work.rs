@@ -80,7 +80,7 @@ const BACKLOG: usize = 1024;
 const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
 /// What comes from the threads that work.
-enum Heard {
+enum CrewNews {
     Event(WorkEvent),
     Over(thread::Result<Result<WorkReport, WorkError>>),
 }
@@ -116,13 +116,13 @@ impl Work {
         let listener: WorkListener = {
             let tell = tell.clone();
             // Whoever still writes after we have gone is not heard.
-            Arc::new(move |event| drop(tell.send(Heard::Event(event))))
+            Arc::new(move |event| drop(tell.send(CrewNews::Event(event))))
         };
         let work = {
             let stop = stop.clone();
             move || {
                 let result = panic::catch_unwind(AssertUnwindSafe(|| yard.work(order, &stop, listener)));
-                let _ = tell.send(Heard::Over(result));
+                let _ = tell.send(CrewNews::Over(result));
             }
         };
         let foreman = thread::Builder::new().name("foreman".into()).spawn(work);
@@ -228,7 +228,7 @@ fn leave(yard: &Yard, workers: &[Worker]) -> Result<(), Problem> {
 
 /// Shows what happens until it is over. When nobody can read it any more, the work is stopped.
 fn follow(
-    hear: &Receiver<Heard>,
+    hear: &Receiver<CrewNews>,
     stop: &Stop,
     output: &mut Output,
 ) -> (thread::Result<Result<WorkReport, WorkError>>, Result<(), Problem>) {
@@ -236,14 +236,14 @@ fn follow(
     let mut shown = Ok(());
     loop {
         match hear.recv() {
-            Ok(Heard::Event(event)) if shown.is_ok() => {
+            Ok(CrewNews::Event(event)) if shown.is_ok() => {
                 shown = display.show(&event).map_err(Problem::from);
                 if shown.is_err() {
                     stop.ask();
                 }
             }
-            Ok(Heard::Event(_)) => {}
-            Ok(Heard::Over(result)) => {
+            Ok(CrewNews::Event(_)) => {}
+            Ok(CrewNews::Over(result)) => {
                 display.finish();
                 return (result, shown);
             }

@@ -4,7 +4,7 @@ use std::io;
 
 use taskyard::config::ConfigNotice;
 use taskyard::core::ListId;
-use taskyard::hooks::Notice;
+use taskyard::hooks::HookNotice;
 use taskyard::store::{FileCare, JournalDamage};
 
 use super::Context;
@@ -50,7 +50,7 @@ impl Context {
         }
         for notice in self.hooks.get().map(|hooks| hooks.take_notices()).into_iter().flatten() {
             match notice {
-                Notice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
+                HookNotice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
                 notice => output.warn(&notice.to_string())?,
             }
         }

@@ -12,7 +12,7 @@ use taskyard::calls::failed;
 use taskyard::config::ConfigNotice;
 use taskyard::core::ListId;
 use taskyard::core::tools::{Answer, catalogue, task_claim, task_create, task_release, task_update, todo_write};
-use taskyard::hooks::Notice;
+use taskyard::hooks::HookNotice;
 use taskyard::process::Cancel;
 use taskyard::store::FileCare;
 use tokio::task::JoinError;
@@ -22,8 +22,8 @@ use super::admission::admission_of;
 use super::caller::Caller;
 use super::hub::Hub;
 use super::identity;
-use super::place::{Bench, Place};
-use super::repeats::{CallKey, Recorder, Turn};
+use super::repeats::{CallKey, FirstOrAgain, Recorder};
+use super::served_list::{Bench, ServedList};
 use super::tool_list;
 use super::workers::{self, WorkerSeat};
 
@@ -47,7 +47,7 @@ pub(super) struct Made {
 
 impl Hub {
     /// Makes a call and returns its answer. One that was made before is not made again.
-    pub(super) async fn call(&self, place: Arc<Place>, call: Call, context: &RequestContext<RoleServer>) -> Made {
+    pub(super) async fn call(&self, place: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
         let id = caller.call.clone().filter(|_| self.changes_something(&call));
@@ -56,8 +56,8 @@ impl Hub {
         };
         loop {
             match self.repeats.begin(&caller.agent, &key) {
-                Turn::First(recorder) => return self.make(place, call, caller, Some(recorder), context).await,
-                Turn::Again(repetition) => tokio::select! {
+                FirstOrAgain::First(recorder) => return self.make(place, call, caller, Some(recorder), context).await,
+                FirstOrAgain::Again(repetition) => tokio::select! {
                     answer = repetition.answer() => if let Some(answer) = answer {
                         return Made { answer, may_have_notices: true };
                     },
@@ -75,7 +75,7 @@ impl Hub {
 
     async fn make(
         &self,
-        place: Arc<Place>,
+        place: Arc<ServedList>,
         call: Call,
         caller: Caller,
         recorder: Option<Recorder>,
@@ -135,7 +135,7 @@ const ALLOW: &str = "; a person can allow it with `taskyard trust` there";
 
 /// Makes a call on this thread.
 fn make_now(
-    place: &Place,
+    place: &ServedList,
     call: &Call,
     caller: &Caller,
     cancel: &Cancel,
@@ -163,7 +163,7 @@ fn make_now(
             }
             for notice in hooks.iter().flat_map(|hooks| hooks.take_notices()) {
                 tracing::warn!("{notice}");
-                let advice = if matches!(notice, Notice::Untrusted { .. }) { ALLOW } else { "" };
+                let advice = if matches!(notice, HookNotice::Untrusted { .. }) { ALLOW } else { "" };
                 tell(&format!("{notice}{advice}"), &mut answer, place);
             }
             tell_of_journals(&mut answer, place);
@@ -193,7 +193,7 @@ fn writes_tasks(tool: &str) -> bool {
 }
 
 /// Says, once for each list, that its journal is damaged.
-fn tell_of_journals(answer: &mut Answer, place: &Place) {
+fn tell_of_journals(answer: &mut Answer, place: &ServedList) {
     static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
     let care = place.yard().store().care();
     for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
@@ -211,7 +211,7 @@ fn tell_of_journals(answer: &mut Answer, place: &Place) {
 }
 
 /// Says that a hook did not run or a setting does not count as written. The client's answers have no place for that.
-fn tell(text: &str, answer: &mut Answer, place: &Place) {
+fn tell(text: &str, answer: &mut Answer, place: &ServedList) {
     if !place.rules().is_client() {
         answer.text.push_str(&format!("\n\nFor the user: {text}."));
     }

@@ -14,8 +14,8 @@ use super::agents_told::AgentsTold;
 use super::jobs_told::JobsTold;
 use super::news::News;
 use super::options::Options;
-use super::place::Place;
 use super::repeats::Repeats;
+use super::served_list::ServedList;
 use super::tool_list;
 use super::workers::{self, Workers};
 use crate::context::Context;
@@ -53,13 +53,13 @@ pub(crate) struct Hub {
     is_followed: AtomicBool,
     origin: Mutex<Context>,
     /// Held for writing while the place is being decided, so that calls wait for the decision.
-    place: RwLock<Result<Arc<Place>, Arc<Problem>>>,
+    place: RwLock<Result<Arc<ServedList>, Arc<Problem>>>,
 }
 
 impl Hub {
     /// Opens the list a context leads to. The context stays: a client may say later that its work is elsewhere.
     pub(crate) fn open(context: Context, options: Options, cancel: Cancel) -> Result<Self, Problem> {
-        let place = Place::open(&context, options)?;
+        let place = ServedList::open(&context, options)?;
         // Asked for its complaint only: without a name there is a better one than the user's for an agent.
         context.actor()?;
         Ok(Self {
@@ -87,7 +87,7 @@ impl Hub {
     }
 
     /// Returns where calls are made, waiting while that is being decided.
-    pub(super) async fn place(&self) -> Result<Arc<Place>, Arc<Problem>> {
+    pub(super) async fn place(&self) -> Result<Arc<ServedList>, Arc<Problem>> {
         let place = self.place.read().await.clone()?;
         if place.needs_warden() {
             let place = Arc::clone(&place);
@@ -173,7 +173,7 @@ impl Hub {
                 return None;
             }
             let context = hub.origin.lock().unwrap_or_else(PoisonError::into_inner).in_directory(directory);
-            Some(Place::open(&context, hub.options))
+            Some(ServedList::open(&context, hub.options))
         });
         match opened.await {
             Ok(None) => return,

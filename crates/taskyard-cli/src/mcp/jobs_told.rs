@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use taskyard::core::AgentName;
 use taskyard::core::dialect::task_notification::{HEADING, block};
-use taskyard::core::rules::teams::notifying::Told;
+use taskyard::core::rules::teams::notifying::UnheardJobs;
 use taskyard::notices::Notice;
 
-use super::place::Place;
+use super::served_list::ServedList;
 
 /// What this server has told each agent.
 #[derive(Debug, Default)]
-pub(super) struct JobsTold(Mutex<HashMap<AgentName, Told>>);
+pub(super) struct JobsTold(Mutex<HashMap<AgentName, UnheardJobs>>);
 
 impl JobsTold {
     /// Tells whether something was told that is not acknowledged.
@@ -21,7 +21,7 @@ impl JobsTold {
     }
 
     /// Takes note that a call of an agent begins: what it was told before counts as acknowledged.
-    pub(super) fn hear(&self, place: &Place, agent: &AgentName, call: Option<&str>) {
+    pub(super) fn hear(&self, place: &ServedList, agent: &AgentName, call: Option<&str>) {
         let heard = self.change(agent, |told| told.call_begins(call).to_vec());
         // Not while the agents are held: others ask for theirs on the thread that all messages go through.
         match place.notices().acknowledge(&heard) {
@@ -31,7 +31,7 @@ impl JobsTold {
     }
 
     /// Returns what an agent is to be told with the answer to a call.
-    pub(super) fn tell(&self, place: &Place, agent: &AgentName, call: Option<&str>) -> Option<String> {
+    pub(super) fn tell(&self, place: &ServedList, agent: &AgentName, call: Option<&str>) -> Option<String> {
         let waiting = match place.notice_board().waiting(agent) {
             Ok(waiting) => waiting,
             Err(error) => {
@@ -54,7 +54,7 @@ impl JobsTold {
     }
 
     /// Changes what is remembered of an agent, and forgets it where nothing is left to remember.
-    fn change<T>(&self, agent: &AgentName, change: impl FnOnce(&mut Told) -> T) -> T {
+    fn change<T>(&self, agent: &AgentName, change: impl FnOnce(&mut UnheardJobs) -> T) -> T {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut told = agents.remove(agent).unwrap_or_default();
         let answer = change(&mut told);
@@ -66,7 +66,7 @@ impl JobsTold {
 }
 
 /// Returns notifications as a model reads them.
-pub(super) fn text(notices: &[Notice], place: &Place) -> String {
+pub(super) fn text(notices: &[Notice], place: &ServedList) -> String {
     let version = place.rules().client_version();
     let blocks: Vec<String> = notices.iter().map(|notice| block(&notice.job, version)).collect();
     format!("{HEADING}\n\n{}", blocks.join("\n\n"))

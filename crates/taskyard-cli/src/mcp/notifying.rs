@@ -12,7 +12,7 @@ use super::calling::{Call, Made};
 use super::hub::Hub;
 use super::identity;
 use super::jobs_told::text;
-use super::place::Place;
+use super::served_list::ServedList;
 
 /// The answer to a call, and what the agent is told before it.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Hub {
     /// Makes a call for an agent, which hears what it was told before and is told what has happened since.
     pub(super) async fn call_and_tell(
         &self,
-        place: Arc<Place>,
+        place: Arc<ServedList>,
         call: Call,
         context: &RequestContext<RoleServer>,
     ) -> Answered {

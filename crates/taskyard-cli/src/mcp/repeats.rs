@@ -45,7 +45,7 @@ struct Remembered {
 
 /// Whether a call is to be made, or was made before.
 #[derive(Debug)]
-pub(super) enum Turn {
+pub(super) enum FirstOrAgain {
     /// It is new: whoever makes it tells the recorder what came of it.
     First(Recorder),
     /// It was made before, or is being made.
@@ -71,7 +71,7 @@ impl CallKey {
 
 impl Repeats {
     /// Says whether a call of an agent is to be made.
-    pub(super) fn begin(&self, agent: &AgentName, key: &CallKey) -> Turn {
+    pub(super) fn begin(&self, agent: &AgentName, key: &CallKey) -> FirstOrAgain {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.clock += 1;
         let clock = agents.clock;
@@ -100,11 +100,11 @@ impl Agents {
 }
 
 impl Remembered {
-    fn begin(&mut self, key: &CallKey) -> Turn {
+    fn begin(&mut self, key: &CallKey) -> FirstOrAgain {
         if let Some(answer) = self.answers.get(key) {
             // Whoever made it first may have left without an answer.
             if answer.borrow().is_some() || answer.has_changed().is_ok() {
-                return Turn::Again(Repetition(answer.clone()));
+                return FirstOrAgain::Again(Repetition(answer.clone()));
             }
         } else {
             self.order.push_back(key.clone());
@@ -116,7 +116,7 @@ impl Remembered {
                 self.answers.remove(&oldest);
             }
         }
-        Turn::First(Recorder(sender))
+        FirstOrAgain::First(Recorder(sender))
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     use taskyard::core::AgentName;
     use taskyard::core::tools::Answer;
 
-    use super::{AGENTS, CALLS, CallKey, Recorder, Repeats, Turn};
+    use super::{AGENTS, CALLS, CallKey, FirstOrAgain, Recorder, Repeats};
 
     fn agent(name: &str) -> AgentName {
         AgentName::new(name).unwrap()
@@ -152,8 +152,8 @@ mod tests {
 
     fn first(repeats: &Repeats, who: &str, key: &CallKey) -> Option<Recorder> {
         match repeats.begin(&agent(who), key) {
-            Turn::First(recorder) => Some(recorder),
-            Turn::Again(_) => None,
+            FirstOrAgain::First(recorder) => Some(recorder),
+            FirstOrAgain::Again(_) => None,
         }
     }
 

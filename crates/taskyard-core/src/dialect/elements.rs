@@ -9,7 +9,7 @@ use crate::{Task, TaskId};
 
 /// What an array holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct TasksRead {
     /// The tasks, in the array's order.
     pub tasks: Vec<Task>,
     /// What is no task: its place in the array, and why.
@@ -20,8 +20,8 @@ pub struct Heard {
 pub(super) fn hear_all(
     elements: &[Value],
     read: impl Fn(&Value, Option<&TaskId>) -> Result<Task, Unreadable>,
-) -> Heard {
-    let mut heard = Heard::default();
+) -> TasksRead {
+    let mut heard = TasksRead::default();
     let mut seen = HashSet::new();
     for (place, value) in elements.iter().enumerate() {
         let id = value.get("id").and_then(Value::as_str).map(TaskId::stored);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use taskyard::core::{Lease, Revision, Rules, Task, TaskId};
 use taskyard::store::kit::{ListState, StateSnapshot};
-use taskyard::store::{LiveView, Lookup, Problem, Snapshot, StoreError};
+use taskyard::store::{LiveView, Lookup, Snapshot, StoreError, UnreadableTask};
 
 use super::catching_up::{Asked, STANDING, questions, take_in};
 use super::known_list::KnownList;
@@ -49,7 +49,7 @@ impl Snapshot for PostgresSnapshot {
         Ok(Some(self.now.live(self.rules, self.database.clock.now_in_transaction().wall)))
     }
 
-    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
         self.then.problems()
     }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use taskyard::core::{Entry, Revision, Task, TaskId};
 
 /// The tasks of a list after one revision.
-pub(super) type State = Arc<BTreeMap<TaskId, Arc<Task>>>;
+pub(super) type ListContents = Arc<BTreeMap<TaskId, Arc<Task>>>;
 
 /// Plays a journal forward, and keeps the states that are still asked for.
 #[derive(Debug)]
 pub(super) struct States {
     coming: std::iter::Peekable<std::vec::IntoIter<Entry>>,
-    kept: VecDeque<State>,
+    kept: VecDeque<ListContents>,
     /// The revision of the first that is kept.
     first: u64,
 }
@@ -20,11 +20,11 @@ pub(super) struct States {
 impl States {
     /// Begins before the first entry of a whole journal.
     pub(super) fn of(journal: Vec<Entry>) -> Self {
-        Self { coming: journal.into_iter().peekable(), kept: VecDeque::from([State::default()]), first: 0 }
+        Self { coming: journal.into_iter().peekable(), kept: VecDeque::from([ListContents::default()]), first: 0 }
     }
 
     /// Returns the states from one revision to another, both included; all before the first are forgotten.
-    pub(super) fn between(&mut self, since: Revision, until: Revision, forget_before: Revision) -> Vec<&State> {
+    pub(super) fn between(&mut self, since: Revision, until: Revision, forget_before: Revision) -> Vec<&ListContents> {
         while self.first + (self.kept.len() as u64) <= until.0 {
             self.step();
         }

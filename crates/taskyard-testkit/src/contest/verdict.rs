@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use taskyard::core::{Entry, Op, Status, Task, TaskId, Token};
 
 use super::attempt::{Answer, Attempt};
-use super::states::{State, States};
+use super::states::{ListContents, States};
 
 /// What a contest came to.
 #[derive(Debug, Default)]
@@ -46,7 +46,8 @@ pub fn judge(mut attempts: Vec<Attempt>, journal: Vec<Entry>) -> Verdict {
         match &attempt.answer {
             Answer::Won { task, is_resumed: true, .. } => {
                 verdict.resumed += 1;
-                let has_it = |state: &State| state.get(task).is_some_and(|task| is_open_and_of(task, &attempt.agent));
+                let has_it =
+                    |state: &ListContents| state.get(task).is_some_and(|task| is_open_and_of(task, &attempt.agent));
                 assert!(moments.iter().any(|state| has_it(state)), "it never had the task: {attempt:?}");
             }
             Answer::Won { task, revision, .. } => {
@@ -60,7 +61,7 @@ pub fn judge(mut attempts: Vec<Attempt>, journal: Vec<Entry>) -> Verdict {
             Answer::Lost { reason, names, for_others } => {
                 *verdict.lost.entry(reason.clone()).or_default() += 1;
                 let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-                let is_so = |state: &&State| is_true(attempt, reason, &names, *for_others, state);
+                let is_so = |state: &&ListContents| is_true(attempt, reason, &names, *for_others, state);
                 assert!(moments.iter().any(is_so), "this was so at no moment: {attempt:?}\n{:?}", moments.last());
             }
         }
@@ -91,7 +92,7 @@ fn each_task_is_won_once(attempts: &[Attempt], journal: &[Entry]) {
     assert_eq!(owners.len(), winners.len(), "somebody won a task and is not its owner");
 }
 
-fn is_a_claim_of_what_was_free(attempt: &Attempt, entry: &Entry, before: &State) {
+fn is_a_claim_of_what_was_free(attempt: &Attempt, entry: &Entry, before: &ListContents) {
     let task = &before[&entry.task];
     let after = entry.after.as_ref().unwrap().task(&entry.task).unwrap();
     let wish = &attempt.wish;
@@ -111,7 +112,7 @@ fn is_a_claim_of_what_was_free(attempt: &Attempt, entry: &Entry, before: &State)
 }
 
 /// Tells whether a refusal is true of a state of the list.
-fn is_true(attempt: &Attempt, reason: &str, names: &BTreeSet<&str>, for_others: usize, state: &State) -> bool {
+fn is_true(attempt: &Attempt, reason: &str, names: &BTreeSet<&str>, for_others: usize, state: &ListContents) -> bool {
     let agent = attempt.agent.as_str();
     let wanted = attempt.wish.task.as_ref();
     let busy_with = || {
@@ -149,20 +150,20 @@ fn is_true(attempt: &Attempt, reason: &str, names: &BTreeSet<&str>, for_others: 
     }
 }
 
-fn is_ready(task: &Task, state: &State) -> bool {
+fn is_ready(task: &Task, state: &ListContents) -> bool {
     task.status == Status::Pending && task.owner().is_none() && is_unblocked(task, state)
 }
 
-fn is_unblocked(task: &Task, state: &State) -> bool {
+fn is_unblocked(task: &Task, state: &ListContents) -> bool {
     open_blockers(task, state).is_empty()
 }
 
-fn open_blockers<'a>(task: &'a Task, state: &State) -> BTreeSet<&'a str> {
+fn open_blockers<'a>(task: &'a Task, state: &ListContents) -> BTreeSet<&'a str> {
     let is_open = |id: &&TaskId| state.get(*id).is_some_and(|blocker| blocker.status != Status::Completed);
     task.blocked_by.iter().filter(is_open).map(TaskId::as_str).collect()
 }
 
-fn open_tasks_of<'a>(agent: &str, state: &'a State) -> BTreeSet<&'a str> {
+fn open_tasks_of<'a>(agent: &str, state: &'a ListContents) -> BTreeSet<&'a str> {
     state.values().filter(|task| is_open_and_of(task, agent)).map(|task| task.id.as_str()).collect()
 }
 

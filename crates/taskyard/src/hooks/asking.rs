@@ -12,7 +12,7 @@ use super::catalogue::Catalogue;
 use super::hook::Hook;
 use super::hook_turn::HookTurn;
 use super::setup::CommonTexts;
-use super::{HookSetup, Notice};
+use super::{HookNotice, HookSetup};
 use crate::Error;
 use crate::config::HookInput;
 use crate::process::{Cancel, Workplace, wait_aside};
@@ -25,7 +25,7 @@ pub struct Hooks {
     pub(super) setup: HookSetup,
     pub(super) cancel: Cancel,
     pub(super) workplace: Option<Arc<dyn Workplace>>,
-    notices: Mutex<Vec<Notice>>,
+    notices: Mutex<Vec<HookNotice>>,
 }
 
 /// Hooks that were found and may run.
@@ -33,7 +33,7 @@ pub struct Hooks {
 pub(crate) struct Found(Catalogue);
 
 /// What hooks are told, in each of the forms they may ask for.
-pub(crate) struct Told<'a> {
+pub(crate) struct HookQuestion<'a> {
     /// The client's event.
     pub(crate) event: Vec<u8>,
     /// The task it is about.
@@ -82,7 +82,7 @@ impl Hooks {
     }
 
     /// Returns what the user should know, each thing once, and forgets it.
-    pub fn take_notices(&self) -> Vec<Notice> {
+    pub fn take_notices(&self) -> Vec<HookNotice> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -99,7 +99,7 @@ impl Hooks {
     }
 
     /// Runs the hooks that were found and returns what they answered. No lock may be held.
-    pub(crate) fn ask(&self, found: &Found, told: &Told<'_>) -> Result<Answers, Error> {
+    pub(crate) fn ask(&self, found: &Found, told: &HookQuestion<'_>) -> Result<Answers, Error> {
         let hooks = &found.0.hooks;
         let wants = |input| hooks.iter().any(|hook| hook.stdin == Some(input));
         let list = if wants(HookInput::Tasks) { (told.list)()? } else { Vec::new() };
@@ -122,7 +122,7 @@ impl Hooks {
         self.setup.common()
     }
 
-    pub(super) fn notice(&self, new: Vec<Notice>) {
+    pub(super) fn notice(&self, new: Vec<HookNotice>) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         for notice in new {
             if !notices.contains(&notice) {

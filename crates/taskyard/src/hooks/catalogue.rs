@@ -6,7 +6,7 @@ use taskyard_core::rules::hooks::hooking::{HookEvent, matcher_takes};
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use super::settings_file::{self, SettingsFile, Shapes};
-use super::{HookSetup, Notice};
+use super::{HookNotice, HookSetup};
 use crate::config::Origin;
 use crate::machine::{Machine, MachineError};
 
@@ -18,7 +18,7 @@ pub(super) struct Catalogue {
     /// How many did not, because the directory they came with is not trusted.
     pub(super) left_out: usize,
     /// What the user should know.
-    pub(super) notices: Vec<Notice>,
+    pub(super) notices: Vec<HookNotice>,
 }
 
 impl HookSetup {
@@ -31,7 +31,7 @@ impl HookSetup {
         let [user, project, local] = self.settings_files().map(|place| match place {
             Some((path, origin)) => {
                 let file = settings_file::read(&path, origin, event, self.shapes());
-                let notice = |why| Notice::BadSettings { path: path.clone(), why };
+                let notice = |why| HookNotice::BadSettings { path: path.clone(), why };
                 catalogue.notices.extend(file.complaints.iter().cloned().map(notice));
                 file
             }
@@ -62,7 +62,7 @@ impl HookSetup {
         }
         if catalogue.left_out > 0 {
             let directory = self.project.clone();
-            catalogue.notices.push(Notice::Untrusted { directory, hooks: catalogue.left_out });
+            catalogue.notices.push(HookNotice::Untrusted { directory, hooks: catalogue.left_out });
         }
         catalogue.hooks = running;
         catalogue
@@ -89,9 +89,9 @@ impl HookSetup {
         Machine::look(data)?.map_or(Ok(false), |machine| machine.is_trusted(&self.project))
     }
 
-    fn is_trusted_or(&self, notices: &mut Vec<Notice>) -> bool {
+    fn is_trusted_or(&self, notices: &mut Vec<HookNotice>) -> bool {
         self.is_trusted().unwrap_or_else(|error| {
-            notices.push(Notice::TrustUnknown { directory: self.project.clone(), why: error.to_string() });
+            notices.push(HookNotice::TrustUnknown { directory: self.project.clone(), why: error.to_string() });
             false
         })
     }
@@ -159,13 +159,13 @@ mod tests {
     use taskyard_core::{ClientVersion, Rules};
     use tempfile::TempDir;
 
-    use super::{HookSetup, Notice};
+    use super::{HookNotice, HookSetup};
     use crate::config::{Config, Project};
     use crate::machine::Machine;
 
-    struct Place(TempDir);
+    struct TestFolder(TempDir);
 
-    impl Place {
+    impl TestFolder {
         fn new(files: &[(&str, &str)]) -> Self {
             let place = Self(TempDir::new().unwrap());
             for (path, contents) in files {
@@ -225,8 +225,8 @@ mod tests {
         format!("[[hooks.TaskCompleted]]\ncommand = \"{command}\"")
     }
 
-    fn five() -> Place {
-        Place::new(&[
+    fn five() -> TestFolder {
+        TestFolder::new(&[
             ("config/settings.json", &settings("1")),
             ("project/.claude/settings.json", &settings("2")),
             ("project/.claude/settings.local.json", &settings("3")),
@@ -240,7 +240,7 @@ mod tests {
         let place = five();
         assert_eq!(place.commands(), ["1", "4"]);
         let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
-        let notice = Notice::Untrusted { directory: place.path().join("project"), hooks: 3 };
+        let notice = HookNotice::Untrusted { directory: place.path().join("project"), hooks: 3 };
         assert_eq!((catalogue.left_out, catalogue.notices), (3, vec![notice]));
         let place = place.trusted();
         assert_eq!(place.commands(), ["1", "2", "3", "4", "5"]);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn one_command_runs_once_and_is_not_missed_where_the_user_has_it_too() {
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("config/settings.json", &settings("same")),
             ("project/.claude/settings.json", &settings("same")),
             ("user.toml", &toml("same")),
@@ -261,13 +261,14 @@ mod tests {
     #[test]
     fn all_hooks_can_be_switched_off_but_not_by_a_directory_nobody_trusts() {
         let off = r#"{"disableAllHooks":true}"#;
-        let place = Place::new(&[("config/settings.json", &settings("1")), ("project/.claude/settings.json", off)]);
+        let place =
+            TestFolder::new(&[("config/settings.json", &settings("1")), ("project/.claude/settings.json", off)]);
         assert_eq!((place.commands(), place.left_out()), (vec!["1".to_owned()], 0));
         assert!(place.trusted().commands().is_empty());
-        let place = Place::new(&[("config/settings.json", off), ("user.toml", &toml("4"))]);
+        let place = TestFolder::new(&[("config/settings.json", off), ("user.toml", &toml("4"))]);
         assert!(place.commands().is_empty());
         let on = r#"{"disableAllHooks":false}"#;
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("config/settings.json", off),
             ("user.toml", &toml("4")),
             ("project/.claude/settings.local.json", on),
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn in_the_home_directory_the_users_own_settings_need_no_trust() {
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("project/.claude/settings.json", &settings("1")),
             ("project/.claude/settings.local.json", &settings("2")),
         ]);
@@ -288,7 +289,7 @@ mod tests {
     #[test]
     fn the_flat_shape_counts_in_strict_rules_only() {
         let flat = r#"{"hooks":{"TaskCompleted":[{"type":"command","command":"flat"}]}}"#;
-        let place = Place::new(&[("config/settings.json", flat)]);
+        let place = TestFolder::new(&[("config/settings.json", flat)]);
         assert_eq!(place.commands(), ["flat"]);
         let setup = HookSetup { rules: Rules::Client(ClientVersion::V2_1_325), ..place.setup() };
         assert!(commands(&setup).is_empty());
@@ -299,7 +300,7 @@ mod tests {
         let both = r#"{"hooks":{
             "TaskCompleted":[{"matcher":"tester","hooks":[{"type":"command","command":"task"}]}],
             "SubagentStop":[{"matcher":"tester","hooks":[{"type":"command","command":"agent"}]}]}}"#;
-        let place = Place::new(&[("config/settings.json", both)]);
+        let place = TestFolder::new(&[("config/settings.json", both)]);
         assert_eq!(place.commands(), ["task"]);
         let count = |agent_type| place.setup().catalogue(HookEvent::SubagentStop, Some(agent_type)).hooks.len();
         assert_eq!((count("tester"), count("builder")), (1, 0));
@@ -307,10 +308,10 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_told_and_the_others_count() {
-        let place = Place::new(&[("config/settings.json", "{"), ("user.toml", &toml("4"))]);
+        let place = TestFolder::new(&[("config/settings.json", "{"), ("user.toml", &toml("4"))]);
         let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
         assert_eq!(catalogue.hooks.len(), 1);
-        assert!(matches!(&catalogue.notices[..], [Notice::BadSettings { .. }]), "{:?}", catalogue.notices);
+        assert!(matches!(&catalogue.notices[..], [HookNotice::BadSettings { .. }]), "{:?}", catalogue.notices);
     }
 
     #[test]
@@ -321,6 +322,6 @@ mod tests {
             .unwrap();
         let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
         assert_eq!((catalogue.hooks.len(), catalogue.left_out), (2, 3));
-        assert!(catalogue.notices.iter().any(|notice| matches!(notice, Notice::TrustUnknown { .. })));
+        assert!(catalogue.notices.iter().any(|notice| matches!(notice, HookNotice::TrustUnknown { .. })));
     }
 }

@@ -15,11 +15,11 @@ mod setup;
 mod taking_turns;
 
 pub use asking::Hooks;
-pub(crate) use asking::{Found, Told, line};
+pub(crate) use asking::{Found, HookQuestion, line};
 pub use hook::{Hook, HookSource};
 pub use hook_turn::HOOK_TURN;
 pub(crate) use hook_turn::HookTurn;
-pub use notice::Notice;
+pub use notice::HookNotice;
 pub use setup::HookSetup;
 pub use taskyard_core::dialect::hook_input::Teammate;
 pub use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEvent};

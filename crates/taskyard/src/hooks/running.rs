@@ -7,7 +7,7 @@ use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEnd, HookRun, judge_h
 
 use super::hook::Hook;
 use super::hook_turn::{HOOK_TURN, HookTurn};
-use super::{HookSetup, Notice};
+use super::{HookNotice, HookSetup};
 use crate::process::{Cancel, Ending, Program};
 
 /// How much of what a hook writes is kept, of stdout and of stderr each.
@@ -18,7 +18,7 @@ const KEPT: usize = 1024 * 1024;
 pub(super) struct Cancelled;
 
 /// What a hook came to, where it came to anything.
-type Ran = (Option<HookAnswer>, Option<Notice>);
+type Ran = (Option<HookAnswer>, Option<HookNotice>);
 
 impl HookSetup {
     /// Runs hooks at the same time, each with what it reads on stdin; what they said, in their order.
@@ -27,7 +27,7 @@ impl HookSetup {
         hooks: &[(&Hook, &[u8])],
         turn: Option<&HookTurn>,
         cancel: &Cancel,
-    ) -> Result<(Vec<HookAnswer>, Vec<Notice>), Cancelled> {
+    ) -> Result<(Vec<HookAnswer>, Vec<HookNotice>), Cancelled> {
         let ran: Vec<Result<Ran, Cancelled>> = match hooks {
             [(hook, stdin)] => vec![run(hook, &self.program(hook, stdin, turn), cancel)],
             hooks => thread::scope(|scope| {
@@ -70,7 +70,7 @@ impl HookSetup {
 
 fn run(hook: &Hook, program: &Program, cancel: &Cancel) -> Result<Ran, Cancelled> {
     let not_started =
-        |error: std::io::Error| (None, Some(Notice::NotStarted { command: hook.name(), why: error.to_string() }));
+        |error: std::io::Error| (None, Some(HookNotice::NotStarted { command: hook.name(), why: error.to_string() }));
     if hook.is_async {
         return Ok(program.start_detached().map_or_else(not_started, |()| (None, None)));
     }
@@ -81,7 +81,9 @@ fn run(hook: &Hook, program: &Program, cancel: &Cancel) -> Result<Ran, Cancelled
     let (end, notice) = match finished.ending {
         Ending::Exited(code) => (HookEnd::Exited(code), None),
         Ending::Signalled(signal) => (HookEnd::Signalled(signal), None),
-        Ending::TimedOut => (HookEnd::TimedOut, Some(Notice::TimedOut { command: hook.name(), after: hook.timeout })),
+        Ending::TimedOut => {
+            (HookEnd::TimedOut, Some(HookNotice::TimedOut { command: hook.name(), after: hook.timeout }))
+        }
         Ending::Cancelled => return Err(Cancelled),
     };
     let command = hook.name();

@@ -7,7 +7,7 @@ use taskyard_core::rules::history::replacing::Replacements;
 use taskyard_core::rules::history::restoring::{ToldByNewest, by_number, told_by_newest};
 use taskyard_core::{Entry, Image, Op, Revision, Task, TaskId};
 
-use crate::store::{HistoryQuery, LastEntry, Lookup, Problem, StoreError};
+use crate::store::{HistoryQuery, LastEntry, Lookup, StoreError, UnreadableTask};
 use crate::{Error, Yard};
 
 impl Yard {
@@ -32,7 +32,7 @@ impl Yard {
         &self,
         reasons: &[Absence],
         tasks: &[Task],
-        problems: &[Problem],
+        problems: &[UnreadableTask],
     ) -> Result<Vec<Removed>, StoreError> {
         let mut replaced = Replacements::default();
         if reasons.contains(&Absence::Replaced) {
@@ -85,7 +85,7 @@ impl Yard {
     }
 
     /// Returns the tasks that are not there though nobody meant that, by number.
-    pub(super) fn missing(&self, tasks: &[Task], problems: &[Problem]) -> Result<Vec<Removed>, StoreError> {
+    pub(super) fn missing(&self, tasks: &[Task], problems: &[UnreadableTask]) -> Result<Vec<Removed>, StoreError> {
         self.removed_for(&[Absence::Missing], tasks, problems)
     }
 
@@ -139,7 +139,7 @@ impl Yard {
 }
 
 /// Returns the names that are taken in a list.
-pub(super) fn names_of(tasks: &[Task], problems: &[Problem]) -> HashSet<TaskId> {
+pub(super) fn names_of(tasks: &[Task], problems: &[UnreadableTask]) -> HashSet<TaskId> {
     tasks.iter().map(|task| &task.id).chain(problems.iter().map(|problem| &problem.task)).cloned().collect()
 }
 

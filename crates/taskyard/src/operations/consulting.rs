@@ -14,7 +14,7 @@ use taskyard_core::{ClientVersion, Op, Rules, Task, TaskId};
 use super::Update;
 use super::change_terms::without_old_cancellation;
 use super::forgetting::forget;
-use crate::hooks::{Found, HookTurn, Hooks, Told, line};
+use crate::hooks::{Found, HookQuestion, HookTurn, Hooks, line};
 use crate::{Error, Outcome, Yard, clock};
 
 /// What came of asking before a task is completed.
@@ -132,7 +132,7 @@ impl Yard {
             teammate: hooks.teammate(),
         });
         let turn = self.take_turn(hooks, found)?;
-        let told = Told { event: input, task: Some(task), list, turn: turn.as_deref() };
+        let told = HookQuestion { event: input, task: Some(task), list, turn: turn.as_deref() };
         let blocked = hooks.ask(found, &told)?.blocked(event);
         Ok(blocked.map(|feedback| Refusal::HookBlocked { event, task: task.id.clone(), feedback }))
     }

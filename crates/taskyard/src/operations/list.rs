@@ -10,7 +10,7 @@ use taskyard_core::rules::looking::query::{ListSurroundings, Times};
 use taskyard_core::{Lease, Revision, Task, TaskId, Timestamp};
 
 use super::reading::Reading;
-use crate::store::Problem;
+use crate::store::UnreadableTask;
 use crate::{Error, Yard};
 
 /// A list as it is shown.
@@ -27,7 +27,7 @@ pub struct Listing {
     /// When the tasks were made and last changed, where that was asked for and is known.
     pub times: HashMap<TaskId, Times>,
     /// What lies among the tasks and is none. Where its last state is known, that is among the tasks.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<UnreadableTask>,
     /// The leases on tasks of the list, each with what it is now; those that have ended and not yet been recorded are among them.
     pub leases: Vec<(Lease, LeaseState)>,
     /// The newest commit shown.

@@ -10,14 +10,14 @@ use taskyard_core::rules::leases::leasing::{LeaseState, holds};
 use taskyard_core::{Lease, Revision, Rules, Task, TaskId};
 
 use super::leases::own_renewals;
-use crate::store::{FileLayout, Problem, StoreError, Unpacked};
+use crate::store::{FileLayout, StoreError, Unpacked, UnreadableTask};
 use crate::{Error, Yard};
 
 /// A list as it was read.
 pub(super) struct Reading {
     /// The tasks, by number. Where a file cannot be read at this moment, its last known state stands in its place.
     pub(super) tasks: Vec<Task>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<UnreadableTask>,
     /// The leases, each with what it is now; those that have ended and whose return nobody could record are among them.
     pub(super) leases: Vec<(Lease, LeaseState)>,
     pub(super) revision: Revision,

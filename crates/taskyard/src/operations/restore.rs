@@ -14,7 +14,7 @@ use super::absent::names_of;
 use super::edges::refuse_circles_through;
 use super::exact_texts::put_exact_texts;
 use super::halt::Halt;
-use crate::store::{HistoryQuery, Lookup, Problem, StoreError, Txn};
+use crate::store::{HistoryQuery, Lookup, StoreError, Txn, UnreadableTask};
 use crate::{Error, Outcome, Yard};
 
 /// A task that can be brought back.
@@ -88,7 +88,7 @@ impl Yard {
         which: &RestoreWhich,
         reasons: &[Absence],
         tasks: &[Task],
-        problems: &[Problem],
+        problems: &[UnreadableTask],
     ) -> Result<Vec<Removed>, StoreError> {
         match which {
             RestoreWhich::All => self.removed_for(reasons, tasks, problems),

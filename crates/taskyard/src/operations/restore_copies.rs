@@ -8,7 +8,7 @@ use taskyard_core::{Image, Op, Revision, Task, TaskId};
 
 use super::edges::refuse_circles_through;
 use super::halt::Halt;
-use crate::store::{Problem, StoreError};
+use crate::store::{StoreError, UnreadableTask};
 use crate::{Error, Outcome, Yard};
 
 /// Why a task is not there that somebody meant to be gone.
@@ -120,7 +120,7 @@ impl Yard {
         copies: &'a [TaskCopy],
         wanted: CopiesWanted,
         tasks: &[Task],
-        problems: &[Problem],
+        problems: &[UnreadableTask],
     ) -> Result<(Vec<&'a TaskCopy>, CopiesRestored), StoreError> {
         match self.choose_judged(copies, wanted, tasks, problems, &|_| Ok(())) {
             Ok(chosen) => Ok(chosen),
@@ -135,7 +135,7 @@ impl Yard {
         copies: &'a [TaskCopy],
         wanted: CopiesWanted,
         tasks: &[Task],
-        problems: &[Problem],
+        problems: &[UnreadableTask],
         judge: &impl Fn((&TaskCopy, CopyFate)) -> Result<(), Refusal>,
     ) -> Result<(Vec<&'a TaskCopy>, CopiesRestored), Halt> {
         let removed = self.removed_for(&MEANT, tasks, problems)?;

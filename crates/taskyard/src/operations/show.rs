@@ -7,7 +7,7 @@ use taskyard_core::{Entry, Lease, Op, Task, TaskId};
 
 use super::put_back::recent;
 use super::reading::Reading;
-use crate::store::{HistoryQuery, Problem};
+use crate::store::{HistoryQuery, UnreadableTask};
 use crate::{Error, Outcome, Yard};
 
 /// A task and what surrounds it.
@@ -66,7 +66,7 @@ impl Yard {
         let Some(task) = tasks.iter().find(|task| task.id == key).cloned() else {
             let problem = problems.into_iter().find(|problem| problem.task == key && !self.rules().is_client());
             let absent = Refusal::NoSuchTask { task: id.clone() };
-            return Ok((Outcome::Refused(problem.map_or(absent, Problem::into_refusal)), Vec::new()));
+            return Ok((Outcome::Refused(problem.map_or(absent, UnreadableTask::into_refusal)), Vec::new()));
         };
         let those = |wanted: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| wanted(task)).cloned().collect();
         let recent = self.entries_if_known(&recent(&key))?;

@@ -8,7 +8,7 @@ use taskyard_core::rules::agents::departing::given_back;
 use taskyard_core::rules::hooks::hooking::HookEvent;
 use taskyard_core::{Status, Task, TaskId};
 
-use crate::hooks::{HookTurn, Told, line};
+use crate::hooks::{HookQuestion, HookTurn, line};
 use crate::{Error, Yard};
 
 /// An agent that ended its work.
@@ -83,7 +83,7 @@ impl Yard {
         let _attending = hooks.cancel().attend();
         let turn = self.take_turn(hooks, &found)?;
         let list = || self.list_for_hooks(|tasks| put_ahead(tasks, stopped));
-        let told = Told { event, task: stopped.task.as_ref(), list: &list, turn: turn.as_deref() };
+        let told = HookQuestion { event, task: stopped.task.as_ref(), list: &list, turn: turn.as_deref() };
         let answers = hooks.ask(&found, &told)?;
         Ok(StopAnswer {
             blocked: answers.blocked(HookEvent::SubagentStop),
@@ -107,7 +107,7 @@ impl Yard {
         let _attending = hooks.cancel().attend();
         let turn = self.take_turn(hooks, &found)?;
         let list = || self.list_for_hooks(|_| Vec::new());
-        let answers = hooks.ask(&found, &Told { event, task: None, list: &list, turn: turn.as_deref() })?;
+        let answers = hooks.ask(&found, &HookQuestion { event, task: None, list: &list, turn: turn.as_deref() })?;
         Ok(IdleAnswer {
             keep_working: answers.blocked(HookEvent::TeammateIdle),
             stop: answers.stopped(),

@@ -12,8 +12,8 @@ use taskyard_core::{
 
 use super::attempt::new_attempt;
 use super::{
-    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListWatch, LiveView, Lookup, Moved, Problem,
-    SharedCare, StoreError, Untold, Watch,
+    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListWatch, LiveView, Lookup, Moved, SharedCare,
+    StoreError, UnreadableTask, Untold, Watch,
 };
 
 /// Keeps task lists, and the journal of each.
@@ -26,7 +26,7 @@ use super::{
 /// **Implementers** may answer [`StoreError::Conflict`] from a commit when somebody else changed what the transaction read:
 /// nothing has happened then, and the caller starts over. Where they answer [`StoreError::Unavailable`] from a commit nobody can
 /// tell whether it happened: the caller opens the list again and asks the journal for its attempt. They may keep lists that hold things no task can be read from;
-/// those are [`Problem`]s, and are never overwritten by a commit.
+/// those are [`UnreadableTask`]s, and are never overwritten by a commit.
 pub trait Store: Debug + Send + Sync {
     /// Returns the moment it is by the clock that leases are given and end by.
     fn now(&self) -> Result<Moment, StoreError>;
@@ -144,7 +144,7 @@ pub trait Snapshot: Debug {
     }
 
     /// Returns what lies among the tasks and is none, by name.
-    fn problems(&self) -> Result<Vec<Problem>, StoreError>;
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError>;
 
     /// Returns every lease there is, by task, whether or not it still counts.
     fn leases(&self) -> Result<Vec<Lease>, StoreError>;
@@ -173,7 +173,7 @@ pub struct Unpacked {
     /// Every readable task, by rising number.
     pub tasks: Vec<Task>,
     /// What lies among the tasks and is none, by name.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<UnreadableTask>,
     /// Every lease, whether or not it still counts.
     pub leases: Vec<Lease>,
     /// The newest revision.

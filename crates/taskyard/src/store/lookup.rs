@@ -14,7 +14,7 @@ pub enum Lookup {
     /// Nothing.
     Missing,
     /// Something that is no task.
-    Unreadable(Problem),
+    Unreadable(UnreadableTask),
 }
 
 impl Lookup {
@@ -29,7 +29,7 @@ impl Lookup {
 
 /// Something among the tasks of a list that no task can be read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct UnreadableTask {
     /// The name it stands under.
     pub task: TaskId,
     /// Where it is.
@@ -42,7 +42,7 @@ pub struct Problem {
     pub contents: Option<Image>,
 }
 
-impl Problem {
+impl UnreadableTask {
     /// Returns the refusal of a change that this stands in the way of.
     pub fn into_refusal(self) -> Refusal {
         Refusal::Unreadable { task: self.task, path: self.path, why: self.why }

@@ -48,7 +48,7 @@ pub use litter::Litter;
 pub use live_view::LiveView;
 pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub use locks::{StuckLock, release_held_locks};
-pub use lookup::{Lookup, Problem};
+pub use lookup::{Lookup, UnreadableTask};
 pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories};
 pub(crate) use memories::{list_sidecars, tidy_journal};
 pub use memory::MemoryStore;

@@ -79,7 +79,7 @@ struct Crew {
 struct Member {
     worker: Worker,
     terms: Claim,
-    state: State,
+    state: SeatState,
     /// Whether hooks have been told that it has nothing to do.
     is_idle: bool,
     /// How often in a row they sent it to look again.
@@ -90,7 +90,7 @@ struct Member {
     deferred_to: Option<Timestamp>,
 }
 
-enum State {
+enum SeatState {
     Free,
     Busy(Box<Nudge>, TaskId),
     /// A command runs for what was written to it.
@@ -125,7 +125,7 @@ impl Member {
         Self {
             worker: worker.clone(),
             terms,
-            state: State::Free,
+            state: SeatState::Free,
             is_idle: false,
             looks: 0,
             failed_errands: HashMap::new(),
@@ -134,7 +134,7 @@ impl Member {
     }
 
     fn is_free(&self) -> bool {
-        matches!(self.state, State::Free)
+        matches!(self.state, SeatState::Free)
     }
 }
 
@@ -171,7 +171,7 @@ impl Crew {
                 self.failure = Some(error);
                 continue;
             }
-            let is_over = self.members.iter().all(|member| matches!(member.state, State::Retired));
+            let is_over = self.members.iter().all(|member| matches!(member.state, SeatState::Retired));
             if is_over || self.is_at_rest() && !self.site.order.waits {
                 return;
             }
@@ -183,7 +183,7 @@ impl Crew {
 
     /// Tells whether nobody is busy.
     fn is_at_rest(&self) -> bool {
-        self.members.iter().all(|member| matches!(member.state, State::Free | State::Retired))
+        self.members.iter().all(|member| matches!(member.state, SeatState::Free | SeatState::Retired))
     }
 
     /// Sleeps until something happens, and looks whether everybody still has what they work on.
@@ -194,7 +194,7 @@ impl Crew {
             tracing::warn!(%error, "leases that have ended are not recorded");
         }
         for member in &self.members {
-            if let State::Busy(nudge, _) = &member.state {
+            if let SeatState::Busy(nudge, _) = &member.state {
                 nudge.look();
             }
         }
@@ -217,7 +217,7 @@ impl Crew {
         let mail = match self.site.order.in_team {
             true => match attend(&yard, &member.worker.name)? {
                 Attended::Left => {
-                    member.state = State::Retired;
+                    member.state = SeatState::Retired;
                     self.site.tell(WorkEvent::Left { worker: member.worker.name.clone() });
                     return Ok(());
                 }
@@ -240,11 +240,11 @@ impl Crew {
             }
         };
         let assignment = Assignment::new(&self.site, &member.worker, claimed, before).with_mail(mail);
-        member.state = State::Busy(Box::new(assignment.nudge()), assignment.task().clone());
+        member.state = SeatState::Busy(Box::new(assignment.nudge()), assignment.task().clone());
         (member.is_idle, member.looks, member.deferred_to) = (false, 0, None);
         let commissioned = self.office.commission(number, move || News::Ended(assignment.carry_out()));
         // Without a thread nobody will report; the lease ends with us.
-        commissioned.inspect_err(|_| self.members[number].state = State::Free)
+        commissioned.inspect_err(|_| self.members[number].state = SeatState::Free)
     }
 
     /// Gives somebody something to do for whom there is no task.
@@ -254,15 +254,15 @@ impl Crew {
         let Some(mail) = mail.worth_an_errand(is_given_up) else {
             return if member.is_idle { Ok(()) } else { self.ask_about_idleness(number) };
         };
-        (member.state, member.is_idle, member.looks) = (State::OnErrand, false, 0);
+        (member.state, member.is_idle, member.looks) = (SeatState::OnErrand, false, 0);
         let errand = Errand { site: Arc::clone(&self.site), worker: member.worker.clone(), mail };
         let commissioned = self.office.commission(number, move || News::ErrandEnded(errand.carry_out()));
-        commissioned.inspect_err(|_| self.members[number].state = State::Free)
+        commissioned.inspect_err(|_| self.members[number].state = SeatState::Free)
     }
 
     fn ask_about_idleness(&mut self, number: usize) -> Result<(), WorkError> {
         let member = &mut self.members[number];
-        (member.state, member.is_idle) = (State::Asking, true);
+        (member.state, member.is_idle) = (SeatState::Asking, true);
         if member.looks == 0 {
             self.site.tell(WorkEvent::Idle { worker: member.worker.name.clone() });
         }
@@ -272,19 +272,19 @@ impl Crew {
             site.tell_notices();
             News::Idle(answer)
         });
-        commissioned.inspect_err(|_| self.members[number].state = State::Free)
+        commissioned.inspect_err(|_| self.members[number].state = SeatState::Free)
     }
 
     fn settle(&mut self, Message { member, news }: Message) {
         let member = &mut self.members[member];
-        let was = std::mem::replace(&mut member.state, State::Free);
+        let was = std::mem::replace(&mut member.state, SeatState::Free);
         match news {
             News::Ended(Outcome { conclusion, retires }) => {
                 if retires {
-                    member.state = State::Retired;
+                    member.state = SeatState::Retired;
                 }
                 match (conclusion, was) {
-                    (Ok(conclusion), State::Busy(_, task)) => self.tally.count(task, conclusion),
+                    (Ok(conclusion), SeatState::Busy(_, task)) => self.tally.count(task, conclusion),
                     (Ok(_), _) => {}
                     (Err(error), _) => self.fail(error),
                 }
@@ -296,7 +296,7 @@ impl Crew {
                 }
             }
             News::ErrandEnded(ErrandOutcome::NotStarted(error)) => self.fail(error),
-            News::Idle(Ok(answer)) if answer.stop.is_some() => member.state = State::Retired,
+            News::Idle(Ok(answer)) if answer.stop.is_some() => member.state = SeatState::Retired,
             News::Idle(Ok(answer)) if answer.keep_working.is_some() && member.looks < MOST_LOOKS => {
                 (member.is_idle, member.looks) = (false, member.looks + 1);
             }

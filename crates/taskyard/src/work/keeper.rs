@@ -17,7 +17,7 @@ const AFTER_A_FAILURE: Duration = Duration::from_secs(1);
 /// Renews a lease until it is told to finish.
 pub(super) struct Keeper {
     hold: Hold,
-    tell: Sender<Word>,
+    tell: Sender<KeeperSignal>,
     thread: Option<JoinHandle<Option<Loss>>>,
 }
 
@@ -25,11 +25,11 @@ pub(super) struct Keeper {
 #[derive(Clone, Debug)]
 pub(super) struct Nudge {
     hold: Hold,
-    tell: Sender<Word>,
+    tell: Sender<KeeperSignal>,
 }
 
 #[derive(Debug)]
-enum Word {
+enum KeeperSignal {
     Look,
     Finish,
 }
@@ -54,7 +54,7 @@ impl Keeper {
 
     /// Ends the renewing; returns how the task was lost, where it was.
     pub(super) fn finish(self) -> Option<Loss> {
-        let _ = self.tell.send(Word::Finish);
+        let _ = self.tell.send(KeeperSignal::Finish);
         self.thread?.join().ok()?
     }
 }
@@ -64,17 +64,17 @@ impl Nudge {
     pub(super) fn look(&self) {
         let is_ours = self.hold.is_ours().inspect_err(|error| tracing::debug!(%error, "cannot look at a lease"));
         if matches!(is_ours, Ok(false)) {
-            let _ = self.tell.send(Word::Look);
+            let _ = self.tell.send(KeeperSignal::Look);
         }
     }
 }
 
-fn keep(hold: &Hold, interval: Duration, stop: &Stop, hear: &Receiver<Word>) -> Option<Loss> {
+fn keep(hold: &Hold, interval: Duration, stop: &Stop, hear: &Receiver<KeeperSignal>) -> Option<Loss> {
     let mut pause = interval;
     loop {
         match hear.recv_timeout(pause) {
-            Ok(Word::Look) | Err(RecvTimeoutError::Timeout) => {}
-            Ok(Word::Finish) | Err(RecvTimeoutError::Disconnected) => return None,
+            Ok(KeeperSignal::Look) | Err(RecvTimeoutError::Timeout) => {}
+            Ok(KeeperSignal::Finish) | Err(RecvTimeoutError::Disconnected) => return None,
         }
         match hold.renew() {
             Ok(None) => pause = interval,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use taskyard::core::{AgentName, Entry, Event, Image, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask};
 use taskyard::store::{
-    HistoryQuery, ListInfo, ListWatch, Lookup, MemoryStore, Moved, NewLease, Problem, Signature, Snapshot, Store,
-    StoreError, Txn, TxnPair,
+    HistoryQuery, ListInfo, ListWatch, Lookup, MemoryStore, Moved, NewLease, Signature, Snapshot, Store, StoreError,
+    Txn, TxnPair, UnreadableTask,
 };
 use taskyard::{Error, Yard};
 use taskyard_testkit::build;
@@ -120,7 +120,7 @@ impl Snapshot for BadTxn<'_> {
         self.txn.tasks()
     }
 
-    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
         self.txn.problems()
     }
 

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::element::{self, Around};
 use super::file::Document;
-use crate::dialect::elements::{Heard, hear_all};
+use crate::dialect::elements::{TasksRead, hear_all};
 use crate::{Task, TaskId};
 
 /// Reads every task of a document.
-pub fn hear(document: &Document) -> Heard {
+pub fn hear(document: &Document) -> TasksRead {
     let waiting = waiting(document.elements().iter());
     hear_all(document.elements(), |value, id| {
         let blocks = id.and_then(|id| waiting.get(id)).map_or(&[][..], Vec::as_slice);

@@ -12,4 +12,4 @@ pub use element::{
 pub use file::{BadDocument, Document, VERSION};
 pub use lists::{hear, tell};
 
-pub use super::elements::Heard;
+pub use super::elements::TasksRead;

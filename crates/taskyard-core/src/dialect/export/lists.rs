@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::element::{self, Around};
-use crate::dialect::elements::{Heard, hear_all};
+use crate::dialect::elements::{TasksRead, hear_all};
 use crate::json_text::from_slice;
 use crate::{Task, TaskId};
 
@@ -33,7 +33,7 @@ pub fn print(elements: &[Value]) -> String {
 }
 
 /// Reads every task of an array.
-pub fn hear(elements: &[Value]) -> Heard {
+pub fn hear(elements: &[Value]) -> TasksRead {
     let arounds = arounds(elements.iter().filter_map(edges));
     let nothing = Around::default();
     hear_all(elements, |value, id| element::read(value, id.and_then(|id| arounds.get(id)).unwrap_or(&nothing)))

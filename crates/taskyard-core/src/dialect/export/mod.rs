@@ -6,4 +6,4 @@ mod lists;
 pub use element::{Around, CARRIED, for_agents, read, write};
 pub use lists::{BadExport, hear, parse, print, tell};
 
-pub use super::elements::Heard;
+pub use super::elements::TasksRead;

@@ -19,7 +19,7 @@ pub struct Folder {
 
 /// What a folder holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct TasksRead {
     /// The tasks, by rising name.
     pub tasks: Vec<Task>,
     /// What is no task, and why.
@@ -27,9 +27,9 @@ pub struct Heard {
 }
 
 /// Reads every task of a folder.
-pub fn hear(folder: &Folder) -> Heard {
+pub fn hear(folder: &Folder) -> TasksRead {
     let waiting = waiting(folder);
-    let mut heard = Heard::default();
+    let mut heard = TasksRead::default();
     for (id, bytes) in &folder.files {
         let blocks = waiting.get(id).map_or(&[][..], Vec::as_slice);
         match read(id, bytes, folder.carried.get(id), blocks) {

@@ -5,5 +5,5 @@ mod lists;
 mod names;
 
 pub use element::{BadCarried, KEYS, carried_of, parse_carried, print_carried, read, write, write_over};
-pub use lists::{Folder, Heard, hear, tell, waiting};
+pub use lists::{Folder, TasksRead, hear, tell, waiting};
 pub use names::{new_id, task_of};

@@ -24,14 +24,14 @@ pub fn notifications_first<T>(waiting: Vec<T>, is_notification: impl FnMut(&T) -
 /// What one server has told one agent, and has not heard of since. It is forgotten with the server: what was not acknowledged by
 /// then is told again by the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct UnheardJobs {
     /// What went out with an answer, and the id of the call it was the answer to.
     unheard: Vec<(JobId, Option<String>)>,
     /// What was heard, and is not yet recorded as acknowledged.
     heard: Vec<JobId>,
 }
 
-impl Told {
+impl UnheardJobs {
     /// Takes note that a call begins, and returns what the agent has acknowledged with it.
     ///
     /// A call that comes again under the same id acknowledges nothing that went out with its answer: that answer was lost, so it
@@ -68,7 +68,7 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
-    use super::{Told, is_told_of, notifications_first};
+    use super::{UnheardJobs, is_told_of, notifications_first};
     use crate::{Farewell, JobEnding, JobFate, JobId, JobUsage, Timestamp};
 
     fn job(id: &str) -> JobId {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_next_call_acknowledges_what_went_out_before_it_began() {
-        let mut told = Told::default();
+        let mut told = UnheardJobs::default();
         assert!(told.call_begins(Some("1")).is_empty());
         told.goes_out(job("b000001"), Some("1"));
         assert!(!told.is_new(&job("b000001")) && told.is_new(&job("b000002")));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_call_that_comes_again_acknowledges_nothing_of_its_first_answer() {
-        let mut told = Told::default();
+        let mut told = UnheardJobs::default();
         told.goes_out(job("b000001"), Some("1"));
         told.goes_out(job("b000002"), Some("2"));
         assert_eq!(told.call_begins(Some("1")), [job("b000002")]);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn calls_without_an_id_follow_each_other() {
-        let mut told = Told::default();
+        let mut told = UnheardJobs::default();
         told.goes_out(job("b000001"), None);
         assert_eq!(told.call_begins(None), [job("b000001")]);
     }

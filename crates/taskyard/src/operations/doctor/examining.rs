@@ -14,8 +14,8 @@ use super::finding::{Finding, Fix, file_of};
 use super::owner_signs::OwnerSigns;
 use crate::operations::absent::names_of;
 use crate::store::{
-    FileCare, FileLayout, HistoryPages, HistoryQuery, JournalDamage, LastEntry, Litter, Lookup, Problem, Snapshot,
-    Store, StoreError,
+    FileCare, FileLayout, HistoryPages, HistoryQuery, JournalDamage, LastEntry, Litter, Lookup, Snapshot, Store,
+    StoreError, UnreadableTask,
 };
 use crate::{Error, Yard};
 
@@ -145,13 +145,13 @@ impl Yard {
     }
 
     /// Returns what kind of problem something is, and what can be done about it.
-    fn remedy(&self, list: &dyn Snapshot, problem: &Problem) -> Result<(FindingCode, Option<Fix>), StoreError> {
+    fn remedy(&self, list: &dyn Snapshot, problem: &UnreadableTask) -> Result<(FindingCode, Option<Fix>), StoreError> {
         if let Unreadable::NotAFile { found } = problem.why {
             // Nothing of it is read, least of all into the journal: a link may lead to what is nobody's business.
             let fix = Fix::Sweep(Litter::SpecialFile { path: problem.path.clone(), found });
             return Ok((FindingCode::Unreadable, Some(fix)));
         }
-        let Lookup::Unreadable(Problem { contents: Some(broken), .. }) = list.find(&problem.task)? else {
+        let Lookup::Unreadable(UnreadableTask { contents: Some(broken), .. }) = list.find(&problem.task)? else {
             return Ok((FindingCode::Unreadable, None));
         };
         let task = problem.task.clone();
@@ -201,7 +201,7 @@ fn gather(pages: HistoryPages<'_, dyn Store + '_>, mut signs: OwnerSigns) -> Res
 
 /// Tells of the open tasks that are missing: at once where no other task is left, else of each. What was done with may go: the client
 /// clears it away.
-fn lost(tasks: &[Task], problems: &[Problem], removed: &[Removed]) -> Vec<Finding> {
+fn lost(tasks: &[Task], problems: &[UnreadableTask], removed: &[Removed]) -> Vec<Finding> {
     let is_work = |removed: &&Removed| removed.task.status.is_open() && !removed.task.is_internal();
     let missing = || removed.iter().filter(|removed| removed.is_missing());
     if tasks.is_empty() && problems.is_empty() && missing().any(|missing| is_work(&missing)) {

@@ -10,7 +10,7 @@ use taskyard_core::rules::history::removed::Removed;
 use taskyard_core::rules::history::taking_back::StillLost;
 use taskyard_core::{Image, Job, JobId, Op, Task, TaskId};
 
-use crate::store::{JournalDamage, Litter, Problem, StuckLock};
+use crate::store::{JournalDamage, Litter, StuckLock, UnreadableTask};
 use crate::teams::TeamTrouble;
 use taskyard_core::Loss;
 use taskyard_core::TaskField;
@@ -169,7 +169,7 @@ impl Finding {
     }
 
     /// Tells of something that is no task, with what would make it one.
-    pub(super) fn of_problem(problem: Problem, code: FindingCode, fix: Option<Fix>) -> Self {
+    pub(super) fn of_problem(problem: UnreadableTask, code: FindingCode, fix: Option<Fix>) -> Self {
         let what = match code {
             FindingCode::Invisible => "is seen by neither Claude Code 2.1.34 nor 2.1.325",
             _ => "cannot be read",

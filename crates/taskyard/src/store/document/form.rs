@@ -1,5 +1,6 @@
 //! What a document is to the store.
 
+use crate::store::translated::random_number;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::clock;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::files_gone;
-use crate::store::translated::{Changes, Form, Loaded, TranslatedStore, chance};
+use crate::store::translated::{Changes, Form, Loaded, TranslatedStore};
 use crate::store::{FileLayout, Store, StoreError};
 
 /// The name of the file.
@@ -201,7 +202,7 @@ impl Form for DocumentForm {
     }
 
     fn new_id(&self, _at: Timestamp) -> TaskId {
-        let (high, low) = (chance(), chance());
+        let (high, low) = (random_number(), random_number());
         let version = (high & 0xffff_ffff_ffff_0fff) | 0x4000;
         let variant = (low & 0x3fff_ffff_ffff_ffff) | 0x8000_0000_0000_0000;
         let digits = format!("{version:016x}{variant:016x}");

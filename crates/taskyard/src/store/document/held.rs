@@ -19,7 +19,7 @@ use super::rewrite::{Progress, Rewrite, first_difference};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::regular_file::{self, NotRead};
-use crate::store::translated::{chance, clear_away, lock_in_time};
+use crate::store::translated::{clear_away, lock_in_time, random_number};
 use crate::store::{Occupant, StoreError};
 
 /// How long the lock of a document is waited for that is not one of our lists.
@@ -211,7 +211,8 @@ impl NewFile {
         let directory = directory_of(path);
         fs::create_dir_all(directory).map_err(StoreError::io("cannot create", directory))?;
         clear_away(directory, &temporary_prefix(path));
-        let temporary = directory.join(format!("{}{}-{:x}", temporary_prefix(path), std::process::id(), chance()));
+        let temporary =
+            directory.join(format!("{}{}-{:x}", temporary_prefix(path), std::process::id(), random_number()));
         let failed = |error| StoreError::io("cannot write", &temporary)(error);
         let file = File::options().read(true).write(true).create_new(true).open(&temporary).map_err(failed)?;
         let mut new = Self { file, temporary: temporary.clone() };

@@ -19,7 +19,7 @@ use crate::store::file::handle::Handle;
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::observe;
 use crate::store::list_copy::is_lock;
-use crate::store::locks::list_paths::{OURS, Place, task_of};
+use crate::store::locks::list_paths::{ListPaths, OURS, task_of};
 use crate::store::sidecar::{Journal, install};
 use crate::store::{ListCopy, ListCopyTarget, StoreError};
 
@@ -91,7 +91,7 @@ fn copy_moment(
     to.take_journal(&mut |copy| journal.copy_to(copy))?;
     let mut copy = ListCopy { revision, has_journal: true, ..ListCopy::default() };
     // To a copy every task is one, whoever hides it from whom.
-    let place = Place { sees_hidden: true, ..handle.place.clone() };
+    let place = ListPaths { sees_hidden: true, ..handle.place.clone() };
     let directory = place.open()?;
     copy.exists = directory.is_some();
     let mut known_names = HashSet::new();

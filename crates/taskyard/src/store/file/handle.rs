@@ -12,8 +12,8 @@ use taskyard_core::{ListId, Rules};
 use crate::regular_file;
 use crate::store::file::reading::live_list::Live;
 use crate::store::file::reading::numbers::HighestFile;
-use crate::store::locks::list_paths::Place;
-use crate::store::locks::turn_record::{self, State};
+use crate::store::locks::list_paths::ListPaths;
+use crate::store::locks::turn_record::{self, TurnRecord};
 use crate::store::sidecar::{Journal, Journals, is_same_boot};
 use crate::store::{StoreClock, StoreError};
 
@@ -21,7 +21,7 @@ use crate::store::{StoreClock, StoreError};
 #[derive(Debug)]
 pub(in crate::store) struct Handle {
     pub(in crate::store) list: ListId,
-    pub(in crate::store) place: Place,
+    pub(in crate::store) place: ListPaths,
     pub(in crate::store) rules: Rules,
     pub(in crate::store) clock: StoreClock,
     pub(in crate::store) highest_file: Mutex<HighestFile>,
@@ -44,7 +44,7 @@ pub(in crate::store) struct Handle {
 
 impl Handle {
     /// Finds the list; nothing is opened yet.
-    pub(in crate::store) fn new(list: ListId, place: Place, rules: Rules, clock: StoreClock) -> Self {
+    pub(in crate::store) fn new(list: ListId, place: ListPaths, rules: Rules, clock: StoreClock) -> Self {
         let journals = Journals::of(place.sidecar.clone(), place.directory.clone());
         Self {
             list,
@@ -124,7 +124,7 @@ impl Handle {
     }
 
     /// Reads what our processes tell each other, without a lock.
-    pub(in crate::store) fn state(&self) -> Option<State> {
+    pub(in crate::store) fn state(&self) -> Option<TurnRecord> {
         let mut queue = self.queue_to_read.lock().unwrap_or_else(PoisonError::into_inner);
         let is_left = |file: &File| file.metadata().is_ok_and(|found| found.nlink() == 0);
         if queue.as_ref().is_none_or(is_left) {

@@ -12,17 +12,17 @@ use crate::regular_file::{self, NotRead};
 use crate::store::StoreError;
 use crate::store::locks::list_paths::c_name;
 use crate::store::locks::lock;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 
 /// Notes for our other processes that a commit is in every file.
-pub(in crate::store) fn mark_applied(turn: &mut Turn, revision: Revision) -> Result<(), StoreError> {
+pub(in crate::store) fn mark_applied(turn: &mut WriteTurn, revision: Revision) -> Result<(), StoreError> {
     turn.state.applied = revision.0;
     turn.state.sequence = (turn.state.sequence | 1) + 1;
     turn.save()
 }
 
 /// Raises `.highwatermark`, which the client does before it removes a file.
-pub(in crate::store) fn raise_mark(turn: &Turn, mark: f64) -> Result<(), StoreError> {
+pub(in crate::store) fn raise_mark(turn: &WriteTurn, mark: f64) -> Result<(), StoreError> {
     let (text, name) = (next_number(mark - 1.0), c_name(".highwatermark"));
     let directory = turn.directory.as_fd();
     if overwrite_mark(turn, text.as_bytes()).is_ok() {
@@ -41,7 +41,7 @@ pub(in crate::store) fn raise_mark(turn: &Turn, mark: f64) -> Result<(), StoreEr
 
 /// Writes a mark over a lower one, as the client does: file systems flush what is renamed over something, and others wait for the
 /// list's lock. Digits over no more digits than they are can be told at any moment.
-fn overwrite_mark(turn: &Turn, text: &[u8]) -> Result<(), NotRead> {
+fn overwrite_mark(turn: &WriteTurn, text: &[u8]) -> Result<(), NotRead> {
     let file = regular_file::open_to_change(&turn.place.directory.join(".highwatermark"))?;
     let mut found = [0; 32];
     let length = file.read_at(&mut found, 0)?;

@@ -20,7 +20,7 @@ use crate::store::file::writing::pair::FilePair;
 use crate::store::file::writing::txn::FileTxn;
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
-use crate::store::locks::list_paths::Place;
+use crate::store::locks::list_paths::ListPaths;
 use crate::store::remembered_places::directories_gone;
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
 use crate::store::{
@@ -100,7 +100,7 @@ impl FileStore {
     fn handle(&self, list: &ListId) -> Arc<Handle> {
         let mut handles = self.handles();
         let handle = handles.by_list.entry(list.clone()).or_insert_with(|| {
-            let place = Place::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
+            let place = ListPaths::of(&self.options.tasks, self.options.data.as_deref(), list, self.options.rules);
             Arc::new(Handle::new(list.clone(), place, self.options.rules, self.clock.clone()))
         });
         handle.is_asked_for();
@@ -215,7 +215,8 @@ impl FileCare for FileStore {
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError> {
         let directory = self.options.tasks.join(list.directory());
         must_not_be_foreign([&*directory]).map_err(StoreError::io("cannot use", &directory))?;
-        let place = Place { sees_hidden: !self.options.rules.is_client(), ..Place::of_file(directory, ".lock") };
+        let place =
+            ListPaths { sees_hidden: !self.options.rules.is_client(), ..ListPaths::of_file(directory, ".lock") };
         Ok(scan::scan(&place, None)?.tasks)
     }
 

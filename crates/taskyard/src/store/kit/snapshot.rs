@@ -5,7 +5,7 @@ use std::sync::Arc;
 use taskyard_core::{Lease, Revision, Task, TaskId};
 
 use super::state::ListState;
-use crate::store::{Lookup, Problem, Snapshot, StoreError};
+use crate::store::{Lookup, Snapshot, StoreError, UnreadableTask};
 
 /// A list at one moment, all of it read.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Snapshot for StateSnapshot {
         Ok(self.state.leases.values().cloned().collect())
     }
 
-    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
         Ok(self.state.tasks.values().filter_map(|kept| kept.as_problem(&self.state.home)).collect())
     }
 }

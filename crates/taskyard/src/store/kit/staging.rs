@@ -9,7 +9,7 @@ use taskyard_core::{Image, Lease, Moment, Rules, Task, TaskId};
 
 use super::leases::StagedLeases;
 use super::state::{Home, Kept, ListState, key_of, number_of};
-use crate::store::{Lookup, NewLease, Problem, StoreError};
+use crate::store::{Lookup, NewLease, StoreError, UnreadableTask};
 
 /// What is to become of one task.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Staging {
     }
 
     /// Returns what is no task, by rising number.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<UnreadableTask> {
         self.all().into_iter().filter_map(|kept| kept.as_problem(&self.base.home)).collect()
     }
 

@@ -8,7 +8,7 @@ use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::changes::numbering::counted;
 use taskyard_core::{Entry, Image, Lease, ListId, Revision, Status, Task, TaskId, Timestamp, Token};
 
-use crate::store::{ListInfo, Lookup, Problem};
+use crate::store::{ListInfo, Lookup, UnreadableTask};
 
 /// One task as it is kept.
 #[derive(Debug)]
@@ -37,13 +37,13 @@ impl Kept {
     }
 
     /// Returns what is wrong with it, where no task can be read from it.
-    pub fn as_problem(&self, home: &Home) -> Option<Problem> {
+    pub fn as_problem(&self, home: &Home) -> Option<UnreadableTask> {
         self.task.as_ref().err().map(|why| self.problem(home, why.clone()))
     }
 
-    fn problem(&self, home: &Home, why: Unreadable) -> Problem {
+    fn problem(&self, home: &Home, why: Unreadable) -> UnreadableTask {
         let contents = matches!(home, Home::Images(_)).then(|| self.image.clone());
-        Problem { task: self.id.clone(), path: home.path_of(&self.id), why, last_known: None, contents }
+        UnreadableTask { task: self.id.clone(), path: home.path_of(&self.id), why, last_known: None, contents }
     }
 }
 

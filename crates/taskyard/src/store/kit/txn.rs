@@ -7,7 +7,7 @@ use taskyard_core::{Event, Image, Lease, Moment, Revision, Rules, Task, TaskId};
 
 use super::staging::Staging;
 use super::state::ListState;
-use crate::store::{LiveView, Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn, TxnPair};
+use crate::store::{LiveView, Lookup, NewLease, Signature, Snapshot, StoreError, Txn, TxnPair, UnreadableTask};
 
 /// The one writer of a list, from the moment it has caught up until it is dropped. No other writes to that list meanwhile.
 pub trait Writer: Debug {
@@ -99,7 +99,7 @@ impl<W: Writer> Snapshot for StagedTxn<W> {
         self.staging.staged()
     }
 
-    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
         Ok(self.staging.problems())
     }
 }

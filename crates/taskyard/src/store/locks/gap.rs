@@ -6,7 +6,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::turn_record::State;
+use super::turn_record::TurnRecord;
 use crate::clock;
 
 /// A rival that was met this recently is taken to be still there.
@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_millis(4);
 
 /// Waits, if rivals have not had a fair chance since one of ours gave the lock back. Returns since when our writers have been
 /// following each other without a pause.
-pub(in crate::store) fn leave(state: &State) -> i64 {
+pub(in crate::store) fn leave(state: &TurnRecord) -> i64 {
     let now = clock::since_boot();
     // Words from before the machine was started again may lie in the future.
     let free_for = (now - state.released).max(0);

@@ -22,10 +22,10 @@ use taskyard_core::SpecialFile;
 
 use super::dead_locks::maker_is_dead;
 use super::fingerprint::{Fingerprint, look_at, look_through};
-use super::list_paths::{self, OURS, Place, c_name};
+use super::list_paths::{self, ListPaths, OURS, c_name};
 use super::lock::temporary_name;
 use super::queue::PATIENCE;
-use super::turn::Turn;
+use super::turn::WriteTurn;
 use super::turn_record;
 use crate::clock;
 use crate::failpoint::reach;
@@ -41,7 +41,7 @@ const WORTH_A_THREAD: usize = 64 * 1024;
 /// A file of the client's, locked. Dropping it gives the lock back.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    turn: Turn,
+    turn: WriteTurn,
     name: CString,
     path: PathBuf,
     /// What the file was recognised by when it was read, and the rights on it.
@@ -84,7 +84,7 @@ impl Guarded {
         let directory = &canonical(directory);
         let path = directory.join(name);
         let queue = queue_of(&path, queues);
-        let place = Place::of_file(directory.to_owned(), name);
+        let place = ListPaths::of_file(directory.to_owned(), name);
         let opened = place.open()?;
         let opened = opened.ok_or_else(|| StoreError::io("cannot open", directory)(io::ErrorKind::NotFound.into()))?;
         private::make_directory(queues).map_err(StoreError::io("cannot create", queues))?;
@@ -95,7 +95,7 @@ impl Guarded {
             make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
             reach("guarded file: made");
         }
-        let mut turn = Turn::take(&place, &queue)?;
+        let mut turn = WriteTurn::take(&place, &queue)?;
         turn.locks.patience = PATIENCE;
         if turn.is_after_a_death {
             sweep(&turn, directory);
@@ -289,7 +289,7 @@ fn write(
 }
 
 /// Removes what dead processes of ours left in the directory.
-fn sweep(turn: &Turn, directory: &Path) {
+fn sweep(turn: &WriteTurn, directory: &Path) {
     let names = list_paths::names(turn.directory.as_fd(), directory).unwrap_or_default();
     for name in names.iter().filter(|name| name.starts_with(OURS) && name.ends_with(".tmp") && maker_is_dead(name)) {
         let _ = rustix::fs::unlinkat(&*turn.directory, &*c_name(name), AtFlags::empty());

@@ -19,7 +19,7 @@ pub(in crate::store) const OURS: &str = ".taskyard-";
 
 /// The paths of one list, or of one other file of the client's that is locked by itself.
 #[derive(Clone, Debug)]
-pub(in crate::store) struct Place {
+pub(in crate::store) struct ListPaths {
     /// The directory of task files, links resolved where it exists.
     pub(in crate::store) directory: PathBuf,
     /// Our own directory for this list, where we may keep one.
@@ -34,7 +34,7 @@ pub(in crate::store) struct Place {
     pub(in crate::store) link: Option<PathBuf>,
 }
 
-impl Place {
+impl ListPaths {
     /// Finds the place of a list below a directory of lists.
     pub(in crate::store) fn of(tasks: &Path, data: Option<&Path>, list: &ListId, rules: Rules) -> Self {
         let given = tasks.join(list.directory());

@@ -20,7 +20,7 @@ use super::list_paths::lock_name;
 use super::lock::{Attempt, Candidate, LIFE, Lock, age};
 use super::queue::is_offset;
 use super::sightings::Sightings;
-use super::turn::Turn;
+use super::turn::WriteTurn;
 use super::waiting::{LONG_SECOND_LOOK, LockNames, SHORT_SECOND_LOOK, Waiting};
 use crate::clock;
 use crate::failpoint::reach;
@@ -49,7 +49,7 @@ impl Drop for Ready {
     }
 }
 
-impl Turn {
+impl WriteTurn {
     /// Takes the client's lock on the list, waiting for others as long as this turn does.
     pub(in crate::store) fn lock_list(&mut self) -> Result<(), StoreError> {
         self.lock(&Wanted { list: true, tasks: Vec::new() })

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::lock::LIFE;
 use super::passing::{self, Passing};
 use super::queue_waiters;
-use super::turn_record::{self, State};
+use super::turn_record::{self, TurnRecord};
 use crate::clock;
 use crate::lock_table::flock_holder;
 use crate::store::{Occupant, StoreError};
@@ -40,7 +40,7 @@ pub(in crate::store) struct Queue {
 
 impl Queue {
     /// Returns what our processes told each other last, once nobody else can have the turn; none where somebody kept it for so long.
-    pub(in crate::store) fn words(&mut self, patience: Duration) -> Result<Option<State>, StoreError> {
+    pub(in crate::store) fn words(&mut self, patience: Duration) -> Result<Option<TurnRecord>, StoreError> {
         loop {
             let state = turn_record::load_or_new(&self.file, &self.path)?;
             // At the head, and yet somebody is said to be busy or to have gone past: it is dead, or went past another head.
@@ -126,7 +126,7 @@ fn head(file: File, path: &Path) -> Queue {
 }
 
 /// Goes past the head, if it still is as it was seen.
-fn pass(path: &Path, file: &File, seen: &State) -> Result<Option<Passing>, StoreError> {
+fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, StoreError> {
     let taken = passing::try_take(path).map_err(StoreError::io("cannot lock", path))?;
     let now = turn_record::load(file).unwrap_or_default();
     // Others may have gone past meanwhile, and be done. But where there is a new head, the queue counts again.
@@ -159,7 +159,7 @@ struct Ahead {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Glance {
-    state: State,
+    state: TurnRecord,
     /// The time of the queue's file.
     touched: i64,
 }

@@ -11,10 +11,10 @@ use std::time::Duration;
 use super::client_locks::ClientLocks;
 use super::dead_locks::clear_dead_locks;
 use super::held_locks;
-use super::list_paths::Place;
+use super::list_paths::ListPaths;
 use super::lock;
 use super::queue::{self, PATIENCE, Queue};
-use super::turn_record::{self, HeldName, State};
+use super::turn_record::{self, HeldName, TurnRecord};
 use crate::clock;
 use crate::failpoint::reach;
 use crate::liveness::space_tag;
@@ -25,10 +25,10 @@ const A_MOMENT: i64 = 1_000_000_000;
 
 /// A turn. Dropping it gives everything back.
 #[derive(Debug)]
-pub(in crate::store) struct Turn {
-    pub(in crate::store) place: Place,
+pub(in crate::store) struct WriteTurn {
+    pub(in crate::store) place: ListPaths,
     pub(in crate::store) directory: Arc<OwnedFd>,
-    pub(in crate::store) state: State,
+    pub(in crate::store) state: TurnRecord,
     /// The writer before us died in the middle of its turn.
     pub(in crate::store) is_after_a_death: bool,
     /// The list had no directory before this turn.
@@ -41,9 +41,9 @@ pub(in crate::store) struct Turn {
     seen_ours: Cell<i64>,
 }
 
-impl Turn {
+impl WriteTurn {
     /// Waits for a turn. The list's directory is made where there is none.
-    pub(in crate::store) fn take(place: &Place, queue_file: &Path) -> Result<Self, StoreError> {
+    pub(in crate::store) fn take(place: &ListPaths, queue_file: &Path) -> Result<Self, StoreError> {
         let directory = place.open()?;
         let mut queue = queue::enter(queue_file)?;
         match queue.words(PATIENCE)? {
@@ -53,7 +53,7 @@ impl Turn {
     }
 
     /// Takes a turn if nobody of ours is at it. Nobody else is waited for in it, either.
-    pub(in crate::store) fn try_take(place: &Place, queue_file: &Path) -> Result<Option<Self>, StoreError> {
+    pub(in crate::store) fn try_take(place: &ListPaths, queue_file: &Path) -> Result<Option<Self>, StoreError> {
         let Some(mut queue) = queue::try_enter(queue_file)? else { return Ok(None) };
         if queue.words(Duration::ZERO)?.is_none() {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Turn {
         Ok(Some(turn))
     }
 
-    fn begin(place: &Place, directory: Option<OwnedFd>, mut queue: Queue) -> Result<Self, StoreError> {
+    fn begin(place: &ListPaths, directory: Option<OwnedFd>, mut queue: Queue) -> Result<Self, StoreError> {
         reach("turn: entered");
         let is_new = directory.is_none();
         let directory = Arc::new(match directory {
@@ -80,7 +80,7 @@ impl Turn {
         let turn = Self {
             place: place.clone(),
             directory,
-            state: State {
+            state: TurnRecord {
                 busy: true,
                 is_past_queue: !queue.is_head,
                 turns: state.turns + 1,
@@ -188,7 +188,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriteTurn {
     fn drop(&mut self) {
         self.release();
     }

@@ -27,7 +27,7 @@ const LONGEST_HELD: usize = 1 << 20;
 
 /// The words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct State {
+pub(in crate::store) struct TurnRecord {
     /// Odd while a commit is being written out: a reader that meets an odd number, or another one afterwards, looks again.
     pub(in crate::store) sequence: u64,
     /// Every commit up to this revision has been written out.
@@ -76,11 +76,11 @@ pub(in crate::store) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads the words; `None` where nothing of ours is written there.
-pub(in crate::store) fn load(file: &File) -> Option<State> {
+pub(in crate::store) fn load(file: &File) -> Option<TurnRecord> {
     let mut bytes = [0; WORDS * 8];
     file.read_exact_at(&mut bytes, 0).ok()?;
     let word = |place: usize| u64::from_le_bytes(bytes[place * 8..place * 8 + 8].try_into().unwrap_or_default());
-    (word(0) == MAGIC).then(|| State {
+    (word(0) == MAGIC).then(|| TurnRecord {
         sequence: word(1),
         applied: word(2),
         turns: word(3),
@@ -97,7 +97,7 @@ pub(in crate::store) fn load(file: &File) -> Option<State> {
 }
 
 /// Reads the words, none where nothing was written yet; fails where a newer Taskyard wrote them in another way.
-pub(in crate::store) fn load_or_new(file: &File, path: &Path) -> Result<State, StoreError> {
+pub(in crate::store) fn load_or_new(file: &File, path: &Path) -> Result<TurnRecord, StoreError> {
     if let Some(state) = load(file) {
         return Ok(state);
     }
@@ -106,17 +106,17 @@ pub(in crate::store) fn load_or_new(file: &File, path: &Path) -> Result<State, S
         Ok([b'T', b'Y', b'S', b'T', b'A', b'T', b'E', layout @ b'2'..=b'9']) => {
             Err(StoreError::NewerJournal { path: path.to_owned(), format: i64::from(layout - b'0') })
         }
-        _ => Ok(State::default()),
+        _ => Ok(TurnRecord::default()),
     }
 }
 
 /// Writes the words, all but the holder.
-pub(in crate::store) fn save(file: &File, state: &State) -> io::Result<()> {
+pub(in crate::store) fn save(file: &File, state: &TurnRecord) -> io::Result<()> {
     file.write_all_at(&words(state)[..WORDS * 8 - 8], 0)
 }
 
 /// Writes the words, the holder, and the locks it holds.
-pub(in crate::store) fn save_all(file: &File, state: &State, held: &[HeldName]) -> io::Result<()> {
+pub(in crate::store) fn save_all(file: &File, state: &TurnRecord, held: &[HeldName]) -> io::Result<()> {
     let mut bytes = words(state).to_vec();
     push_held(&mut bytes, held);
     file.write_all_at(&bytes, 0)
@@ -136,7 +136,7 @@ pub(in crate::store) fn save_applied(file: &File, applied: u64) -> io::Result<()
     file.write_all_at(&applied.to_le_bytes(), 2 * 8)
 }
 
-fn words(state: &State) -> [u8; WORDS * 8] {
+fn words(state: &TurnRecord) -> [u8; WORDS * 8] {
     let words: [u64; WORDS] = [
         MAGIC,
         state.sequence,
@@ -195,7 +195,7 @@ fn held_name(line: &str) -> Option<HeldName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldName, State, load, load_held, load_or_new, open, save, save_all, save_held};
+    use super::{HeldName, TurnRecord, load, load_held, load_or_new, open, save, save_all, save_held};
     use crate::store::StoreError;
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("queue");
         let file = open(&path).unwrap();
-        assert_eq!(load_or_new(&file, &path).unwrap(), State::default());
+        assert_eq!(load_or_new(&file, &path).unwrap(), TurnRecord::default());
         std::os::unix::fs::FileExt::write_all_at(&file, b"TYSTATE2 and more", 0).unwrap();
         let refused = load_or_new(&file, &path);
         assert!(matches!(refused, Err(StoreError::NewerJournal { format: 2, .. })), "{refused:?}");
@@ -214,7 +214,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = open(&folder.path().join("queue")).unwrap();
         assert_eq!(load(&file), None);
-        let state = State {
+        let state = TurnRecord {
             sequence: 3,
             applied: 9,
             turns: 2,
@@ -233,15 +233,15 @@ mod tests {
         assert_eq!(load(&file), Some(state));
         assert_eq!(load_held(&file), held);
         for (busy, is_past_queue) in [(false, false), (false, true), (true, false), (true, true)] {
-            let state = State { busy, is_past_queue, ..state };
+            let state = TurnRecord { busy, is_past_queue, ..state };
             save(&file, &state).unwrap();
             assert_eq!(load(&file), Some(state));
         }
-        save(&file, &State { applied: 10, holder: 5, ..state }).unwrap();
-        assert_eq!(load(&file), Some(State { applied: 10, ..state }));
+        save(&file, &TurnRecord { applied: 10, holder: 5, ..state }).unwrap();
+        assert_eq!(load(&file), Some(TurnRecord { applied: 10, ..state }));
         assert_eq!(load_held(&file), held);
         save_held(&file, 6, &[]).unwrap();
-        assert_eq!(load(&file), Some(State { applied: 10, holder: 6, holder_space: 0, ..state }));
+        assert_eq!(load(&file), Some(TurnRecord { applied: 10, holder: 6, holder_space: 0, ..state }));
         assert_eq!(load_held(&file), []);
     }
 }

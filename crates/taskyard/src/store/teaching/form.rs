@@ -20,7 +20,7 @@ use super::replacing::TEMPORARY;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::translated::{Changes, Form, TranslatedStore, chance, lock_in_time};
+use crate::store::translated::{Changes, Form, TranslatedStore, lock_in_time, random_number};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Where folders are.
@@ -201,6 +201,6 @@ impl Form for TeachingForm {
     }
 
     fn new_id(&self, at: Timestamp) -> TaskId {
-        teaching::new_id(at, (chance() & 0xffff) as u16)
+        teaching::new_id(at, (random_number() & 0xffff) as u16)
     }
 }

@@ -7,7 +7,7 @@ use taskyard_core::{ListId, Rules};
 
 use super::form::Form;
 use super::sight::Remembered;
-use super::turn::Turn;
+use super::turn::TranslatedTurn;
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::sidecar::{Journal, Journals, canonical, sidecar_of};
@@ -55,9 +55,9 @@ impl<F: Form> Handle<F> {
     }
 
     /// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
-    pub(super) fn take_bare_turn(&self) -> Result<Turn<F>, StoreError> {
+    pub(super) fn take_bare_turn(&self) -> Result<TranslatedTurn<F>, StoreError> {
         self.give_back(self.journal()?);
-        Turn::take(&*self.form, &self.path, &self.queue())
+        TranslatedTurn::take(&*self.form, &self.path, &self.queue())
     }
 
     /// Fails where the list is behind a link to a directory of another user.

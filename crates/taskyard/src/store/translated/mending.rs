@@ -7,7 +7,7 @@ use taskyard_core::TaskId;
 use super::form::Form;
 use super::handle::Handle;
 use super::observe;
-use super::turn::Turn;
+use super::turn::TranslatedTurn;
 use crate::store::sidecar::{self, Beside};
 use crate::store::{JournalDamage, StoreError};
 
@@ -18,7 +18,7 @@ pub(super) fn examine<F: Form>(handle: &Handle<F>) -> Result<Option<JournalDamag
 
 /// Puts a whole journal in the place of a damaged one.
 pub(super) fn mend<F: Form>(handle: &Handle<F>) -> Result<(), StoreError> {
-    let turn = Turn::take(&*handle.form, &handle.path, &handle.queue())?;
+    let turn = TranslatedTurn::take(&*handle.form, &handle.path, &handle.queue())?;
     let beside = Beside { present: present(handle)?, written: 0, has_forms: true };
     sidecar::mend(&handle.sidecar, &handle.path, &beside)?;
     handle.journals.forget();

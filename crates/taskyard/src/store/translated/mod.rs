@@ -4,7 +4,6 @@
 //! one is the task of the image; one whose form is another was changed by another program, and is read from its form. How a list
 //! is locked, read and written is each store's own business ([`Form`]). `docs/design/translated.md` says why it is done so.
 
-mod chance;
 mod collision;
 mod commit;
 mod copying;
@@ -17,6 +16,7 @@ mod moves;
 mod observe;
 mod pair;
 mod present;
+mod random_number;
 mod repair;
 mod rewriting;
 mod sight;
@@ -25,8 +25,8 @@ mod turn;
 mod writer;
 mod writer_contract;
 
-pub(super) use chance::chance;
 pub(super) use form::{Changes, Form, Loaded};
 pub(super) use litter::clear_away;
+pub(super) use random_number::random_number;
 pub(super) use store::TranslatedStore;
 pub(super) use turn::lock_in_time;

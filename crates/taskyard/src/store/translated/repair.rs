@@ -13,7 +13,7 @@ use super::moves::finish_noted_moves;
 use super::observe;
 use super::present::Outside;
 use super::rewriting::{self, Following};
-use super::turn::Turn;
+use super::turn::TranslatedTurn;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
@@ -24,10 +24,10 @@ const TRIES: u32 = 20;
 
 impl<F: Form> Handle<F> {
     /// Waits for a turn, and finishes what a dead writer began.
-    pub(super) fn take_turn(&self) -> Result<(Turn<F>, Journal), StoreError> {
+    pub(super) fn take_turn(&self) -> Result<(TranslatedTurn<F>, Journal), StoreError> {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
-        let mut turn = Turn::take(&*self.form, &self.path, &self.queue())?;
+        let mut turn = TranslatedTurn::take(&*self.form, &self.path, &self.queue())?;
         // Whoever had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         repair(self, &mut turn, &mut journal)?;
@@ -35,9 +35,9 @@ impl<F: Form> Handle<F> {
     }
 
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
-    pub(super) fn try_take_turn(&self) -> Result<Option<(Turn<F>, Journal)>, StoreError> {
+    pub(super) fn try_take_turn(&self) -> Result<Option<(TranslatedTurn<F>, Journal)>, StoreError> {
         let journal = self.journal()?;
-        match Turn::try_take(&*self.form, &self.path, &self.queue())? {
+        match TranslatedTurn::try_take(&*self.form, &self.path, &self.queue())? {
             Some(mut turn) => {
                 let mut journal = self.journals.renewed(journal)?;
                 repair(self, &mut turn, &mut journal)?;
@@ -52,7 +52,11 @@ impl<F: Form> Handle<F> {
 }
 
 /// Finishes what was begun, where something was. Called within a turn.
-pub(super) fn repair<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal) -> Result<(), StoreError> {
+pub(super) fn repair<F: Form>(
+    handle: &Handle<F>,
+    turn: &mut TranslatedTurn<F>,
+    journal: &mut Journal,
+) -> Result<(), StoreError> {
     finish_noted_moves(handle, journal)?;
     for _ in 0..TRIES {
         turn.keep_held(&*handle.form, &handle.path)?;
@@ -64,7 +68,11 @@ pub(super) fn repair<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &
 }
 
 /// Writes out what is in the journal and not in the files. Returns false where somebody wrote at the same moment.
-fn finish<F: Form>(handle: &Handle<F>, turn: &mut Turn<F>, journal: &mut Journal) -> Result<bool, StoreError> {
+fn finish<F: Form>(
+    handle: &Handle<F>,
+    turn: &mut TranslatedTurn<F>,
+    journal: &mut Journal,
+) -> Result<bool, StoreError> {
     let Following { mut applied, newest, rewrite } = Following::of(journal)?;
     if applied == newest {
         return Ok(true);

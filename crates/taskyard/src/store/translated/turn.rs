@@ -22,13 +22,13 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The right to write to a list.
 #[derive(Debug)]
-pub(super) struct Turn<F: Form> {
+pub(super) struct TranslatedTurn<F: Form> {
     /// Given back before the queue moves on.
     held: Option<F::Held>,
     _queue: File,
 }
 
-impl<F: Form> Turn<F> {
+impl<F: Form> TranslatedTurn<F> {
     /// Waits for the turn.
     pub(super) fn take(form: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();

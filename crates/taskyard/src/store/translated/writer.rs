@@ -8,7 +8,7 @@ use super::looking::look;
 use super::present::Outside;
 use super::repair;
 use super::sight::{Files, Sight};
-use super::turn::Turn;
+use super::turn::TranslatedTurn;
 use crate::store::StoreError;
 use crate::store::kit::StagedTxn;
 use crate::store::sidecar::Journal;
@@ -22,7 +22,7 @@ pub(super) struct TranslatedWriter<F: Form> {
     pub(super) files: Files<F>,
     /// What other programs did and is not yet recorded.
     pub(super) outside: Vec<Outside>,
-    pub(super) turn: Turn<F>,
+    pub(super) turn: TranslatedTurn<F>,
 }
 
 impl<F: Form> TranslatedWriter<F> {
@@ -37,7 +37,11 @@ impl<F: Form> TranslatedWriter<F> {
         handle.try_take_turn()?.map(|(turn, journal)| Self::catch_up(handle, turn, journal)).transpose()
     }
 
-    fn catch_up(handle: Arc<Handle<F>>, turn: Turn<F>, journal: Journal) -> Result<StagedTxn<Self>, StoreError> {
+    fn catch_up(
+        handle: Arc<Handle<F>>,
+        turn: TranslatedTurn<F>,
+        journal: Journal,
+    ) -> Result<StagedTxn<Self>, StoreError> {
         let Sight { state, files, outside, .. } = look(&handle, Some(&journal))?;
         let rules = handle.rules;
         Ok(StagedTxn::new(Self { handle, journal: Some(journal), files, outside, turn }, Arc::new(state), rules))

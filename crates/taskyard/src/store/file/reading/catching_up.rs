@@ -16,7 +16,7 @@ use super::live_list::{Live, Seen, new_sighting, tasks_of};
 use super::observe;
 use super::scan::{self, Change, Scan};
 use crate::store::file::handle::Handle;
-use crate::store::locks::turn_record::State;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::store::sidecar::Journal;
 use crate::store::{LiveView, StoreError};
 use crate::watching::{Deed, Happened};
@@ -172,7 +172,7 @@ impl Live {
             }
         }
         let problems = scan.problems.iter().map(|problem| (problem.task.clone(), problem.clone())).collect();
-        let (revision, has_hidden, state) = (scan.revision, scan.has_hidden, State::default());
+        let (revision, has_hidden, state) = (scan.revision, scan.has_hidden, TurnRecord::default());
         self.seen = Some(Seen { list, problems, revision, sighting: new_sighting(), state, has_hidden, unsettled });
         if let Some(seen) = &mut self.seen
             && !seen.unsettled.is_empty()

@@ -14,7 +14,7 @@ use super::scan;
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::locks::fingerprint::Look;
-use crate::store::locks::list_paths::Place;
+use crate::store::locks::list_paths::ListPaths;
 use crate::store::sidecar::Journal;
 
 /// Fewer files than this are read again sooner than their fingerprints are written down.
@@ -24,7 +24,7 @@ const MANY: usize = 64;
 /// fingerprints.
 pub(in crate::store) fn waiting_for_or_parts(
     blocker: &TaskId,
-    place: &Place,
+    place: &ListPaths,
     directory: BorrowedFd<'_>,
     journal: &Journal,
 ) -> Result<Vec<Task>, StoreError> {

@@ -1,7 +1,7 @@
 //! Reading and writing single task files.
 
 use crate::store::Lookup;
-use crate::store::Problem;
+use crate::store::UnreadableTask;
 use crate::store::locks::list_paths;
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::hidden;
 use crate::clock;
 use crate::regular_file::{self, NotRead};
 use crate::store::locks::fingerprint::{Look, look_at, look_through};
-use crate::store::locks::list_paths::{Place, file_name};
+use crate::store::locks::list_paths::{ListPaths, file_name};
 use crate::store::locks::lock::temporary_name;
 use crate::store::new_name::rename_to_new;
 
@@ -47,7 +47,7 @@ impl Contents {
 }
 
 /// Reads a task file. One that seems to be half written at this instant is looked at again for a while.
-pub(in crate::store) fn read(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+pub(in crate::store) fn read(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
     let mut pause = Duration::from_micros(250);
     loop {
         let contents = read_once(place, directory, id)?;
@@ -62,7 +62,7 @@ pub(in crate::store) fn read(place: &Place, directory: BorrowedFd<'_>, id: &Task
 }
 
 /// Reads a task file as it is at this instant.
-pub(in crate::store) fn read_once(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
+pub(in crate::store) fn read_once(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<Contents> {
     let open = |name: &CStr| regular_file::open_at(directory, name);
     let mut opened = open(&file_name(id));
     let mut other_names = hidden::other_names(place, id);
@@ -151,13 +151,13 @@ fn write_and_rename(
 }
 
 /// Says what stands under a task's name.
-pub(in crate::store) fn lookup(contents: Contents, id: &TaskId, place: &list_paths::Place) -> Lookup {
+pub(in crate::store) fn lookup(contents: Contents, id: &TaskId, place: &list_paths::ListPaths) -> Lookup {
     match contents {
         Contents::Missing => Lookup::Missing,
         Contents::Task(task, image, _) => Lookup::Found(task, image),
         Contents::Broken(why, found) => {
             let (path, contents) = (place.file_in_use(id), found.map(|(image, _)| image));
-            Lookup::Unreadable(Problem { task: id.clone(), path, why, last_known: None, contents })
+            Lookup::Unreadable(UnreadableTask { task: id.clone(), path, why, last_known: None, contents })
         }
     }
 }

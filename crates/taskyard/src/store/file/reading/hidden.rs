@@ -11,12 +11,12 @@ use taskyard_core::TaskId;
 use taskyard_core::dialect::macf::hidden_names;
 
 use crate::store::locks::fingerprint::{Look, look_at};
-use crate::store::locks::list_paths::{Place, c_name, file_name};
+use crate::store::locks::list_paths::{ListPaths, c_name, file_name};
 use crate::store::new_name::rename_to_new;
 
 /// Returns the name a task's file has, and what it looks like; where there is none, the name it would get.
 pub(in crate::store) fn find(
-    place: &Place,
+    place: &ListPaths,
     directory: BorrowedFd<'_>,
     id: &TaskId,
 ) -> io::Result<(CString, Option<Look>)> {
@@ -33,13 +33,13 @@ pub(in crate::store) fn find(
 }
 
 /// Returns the other names a task's file may have, where those are looked for, the one that counts first.
-pub(in crate::store) fn other_names(place: &Place, id: &TaskId) -> impl Iterator<Item = CString> {
+pub(in crate::store) fn other_names(place: &ListPaths, id: &TaskId) -> impl Iterator<Item = CString> {
     let sees_hidden = place.sees_hidden;
     hidden_names(id).filter(move |_| sees_hidden).map(|name| c_name(&name))
 }
 
 /// Tells whether a task is there for others and not for the client, whose rules are ours.
-pub(in crate::store) fn is_out_of_sight(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<bool> {
+pub(in crate::store) fn is_out_of_sight(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<bool> {
     for name in hidden_names(id).filter(|_| !place.sees_hidden) {
         if look_at(directory, &c_name(&name))?.is_some() {
             return Ok(true);
@@ -49,7 +49,7 @@ pub(in crate::store) fn is_out_of_sight(place: &Place, directory: BorrowedFd<'_>
 }
 
 /// Brings a task that may be hidden back under its plain name.
-pub(in crate::store) fn unhide(place: &Place, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<()> {
+pub(in crate::store) fn unhide(place: &ListPaths, directory: BorrowedFd<'_>, id: &TaskId) -> io::Result<()> {
     let plain = file_name(id);
     for hidden in other_names(place, id) {
         match rename_to_new(directory, &*hidden, &*plain) {

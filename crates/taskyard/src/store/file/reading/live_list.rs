@@ -16,8 +16,8 @@ use taskyard_core::{Revision, TaskId};
 use super::list_watch::ListWatch;
 use super::scan::Scan;
 use crate::store::locks::list_paths;
-use crate::store::locks::turn_record::State;
-use crate::store::{Problem, Sighting};
+use crate::store::locks::turn_record::TurnRecord;
+use crate::store::{Sighting, UnreadableTask};
 use crate::watching::{Deed, Happened};
 
 static SIGHTINGS: AtomicU64 = AtomicU64::new(0);
@@ -37,12 +37,12 @@ pub(in crate::store) struct Live {
 pub(in crate::store) struct Seen {
     pub(in crate::store) list: LiveList,
     /// What lies among the tasks and is none.
-    pub(in crate::store) problems: BTreeMap<TaskId, Problem>,
+    pub(in crate::store) problems: BTreeMap<TaskId, UnreadableTask>,
     pub(in crate::store) revision: Revision,
     /// Tells it from everything else that was ever seen.
     pub(in crate::store) sighting: Sighting,
     /// The words of our processes when it was last looked at.
-    pub(in crate::store) state: State,
+    pub(in crate::store) state: TurnRecord,
     /// Whether files are hidden from the client: which of a task's files counts hangs on all of them.
     pub(in crate::store) has_hidden: bool,
     /// The tasks whose files are to be looked at again, though nothing is told of them: something is not recorded yet.
@@ -63,7 +63,7 @@ impl Live {
     }
 
     /// Tells what was seen before from everything else, where nothing has happened since.
-    pub(in crate::store) fn sighting(&mut self, path: &Path, state: impl FnOnce() -> State) -> Option<Sighting> {
+    pub(in crate::store) fn sighting(&mut self, path: &Path, state: impl FnOnce() -> TurnRecord) -> Option<Sighting> {
         let watch = self.watch.as_ref().filter(|_| self.seen.is_some())?;
         // The path may have come to lead elsewhere.
         let is_there = rustix::fs::stat(path).is_ok_and(|there| there.st_ino == watch.inode);
@@ -124,7 +124,7 @@ impl Seen {
     }
 
     /// Tells whether our processes have come no further.
-    fn is_of(&self, state: &State) -> bool {
+    fn is_of(&self, state: &TurnRecord) -> bool {
         (self.state.sequence, self.state.applied) == (state.sequence, state.applied)
     }
 }

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
 use crate::store::locks::queue::{self, Queue};
-use crate::store::locks::turn_record::{self, State};
+use crate::store::locks::turn_record::{self, TurnRecord};
 use crate::store::sidecar::{Extent, Journal, Known, OutsideChange};
 
 /// Long enough for a file that was touched this instant to be recognisable by its times.
@@ -206,7 +206,7 @@ fn write(
 }
 
 /// Tells whether every commit of ours is in the files.
-fn is_written_out(journal: &Journal, state: &State, newest: Revision) -> Result<bool, StoreError> {
+fn is_written_out(journal: &Journal, state: &TurnRecord, newest: Revision) -> Result<bool, StoreError> {
     if state.turns == 0 || state.applied >= newest.0 {
         return Ok(true);
     }

@@ -21,7 +21,7 @@ use crate::private;
 use crate::regular_file;
 use crate::store::file::handle::Handle;
 use crate::store::locks::fingerprint::Fingerprint;
-use crate::store::locks::turn_record::State;
+use crate::store::locks::turn_record::TurnRecord;
 
 /// The file beside the journal in which outlines are remembered.
 const FILE: &str = "outlines";
@@ -103,7 +103,7 @@ fn look_while_remembering(
     })
 }
 
-fn is_settled(state: &State) -> bool {
+fn is_settled(state: &TurnRecord) -> bool {
     !state.busy && state.sequence.is_multiple_of(2)
 }
 

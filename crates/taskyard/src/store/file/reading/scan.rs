@@ -13,9 +13,9 @@ use super::files::{self, Contents};
 use super::hidden;
 use crate::clock;
 use crate::store::locks::fingerprint::{Look, look_at};
-use crate::store::locks::list_paths::{self, Place, c_name};
+use crate::store::locks::list_paths::{self, ListPaths, c_name};
 use crate::store::sidecar::{Journal, Known, KnownTask, LOOK_IS_OLD};
-use crate::store::{Problem, StoreError};
+use crate::store::{StoreError, UnreadableTask};
 use crate::watching::Deed;
 
 /// Below this many files a second thread costs more than it saves.
@@ -26,7 +26,7 @@ const WORTH_A_THREAD: usize = 500;
 pub(in crate::store) struct Scan {
     /// By rising number.
     pub(in crate::store) tasks: Vec<Task>,
-    pub(in crate::store) problems: Vec<Problem>,
+    pub(in crate::store) problems: Vec<UnreadableTask>,
     /// What differs from the last known state.
     pub(in crate::store) changes: Vec<Change>,
     /// Files whose contents are as they were, while their fingerprints or modes are not, or could not be trusted.
@@ -54,7 +54,7 @@ pub(in crate::store) struct Change {
 }
 
 /// Looks at every file of a list.
-pub(in crate::store) fn scan(place: &Place, journal: Option<&Journal>) -> Result<Scan, StoreError> {
+pub(in crate::store) fn scan(place: &ListPaths, journal: Option<&Journal>) -> Result<Scan, StoreError> {
     let seen = clock::wall();
     let Some(directory) = place.open()? else {
         let (revision, known) = remembered(journal)?;
@@ -110,7 +110,7 @@ pub(in crate::store) fn scan(place: &Place, journal: Option<&Journal>) -> Result
 /// Looks at the files of some tasks. One that was moved there as it is, and looks as the one that our writers moved there, is theirs: others
 /// would have had to write to it.
 pub(in crate::store) fn scan_some(
-    place: &Place,
+    place: &ListPaths,
     journal: &Journal,
     ids: &BTreeMap<TaskId, Deed>,
 ) -> Result<Scan, StoreError> {
@@ -152,7 +152,7 @@ pub(in crate::store) fn scan_some(
 
 /// Looks at every file while something is remembered of them, on two threads where they are many.
 pub(in crate::store) fn look_while<T>(
-    place: &Place,
+    place: &ListPaths,
     directory: BorrowedFd<'_>,
     journal: Option<&Journal>,
     remember: impl FnOnce() -> Result<T, StoreError>,
@@ -181,7 +181,7 @@ pub(in crate::store) struct Looks {
 
 /// What is looked at, and what is known of it.
 struct Looking<'a> {
-    place: &'a Place,
+    place: &'a ListPaths,
     directory: BorrowedFd<'a>,
     journal: Option<&'a Journal>,
 }
@@ -225,7 +225,7 @@ impl Scan {
     }
 
     /// Takes note of what a file holds, and of how that differs from what is known of it.
-    fn compare(&mut self, place: &Place, id: TaskId, contents: Contents, known: Option<(Image, Option<u32>)>) {
+    fn compare(&mut self, place: &ListPaths, id: TaskId, contents: Contents, known: Option<(Image, Option<u32>)>) {
         let last_known = |image: &Image| image.task(&id).ok();
         let is_torn = matches!(&contents, Contents::Broken(why, _) if why.may_be_torn());
         let last_known = known.as_ref().filter(|_| is_torn).and_then(|(image, _)| last_known(image));
@@ -257,14 +257,14 @@ impl Scan {
         Ok(())
     }
 
-    fn show(&mut self, place: &Place, id: TaskId, task: Result<Task, Unreadable>, last_known: Option<Task>) {
+    fn show(&mut self, place: &ListPaths, id: TaskId, task: Result<Task, Unreadable>, last_known: Option<Task>) {
         match task {
             Ok(task) => self.tasks.push(task),
             Err(why) => {
                 // A file that is only half written at this instant can be shown as it last was.
                 let last_known = last_known.filter(|_| why.may_be_torn());
                 let path = place.file_in_use(&id);
-                self.problems.push(Problem {
+                self.problems.push(UnreadableTask {
                     task: id,
                     path,
                     why,
@@ -280,7 +280,7 @@ fn known_before(journal: Option<&Journal>, id: &TaskId) -> Result<Option<Known>,
     Ok(journal.map(|journal| journal.known(id)).transpose()?.flatten())
 }
 
-pub(in crate::store) fn look_at_all(directory: BorrowedFd<'_>, place: &Place) -> Result<Looks, StoreError> {
+pub(in crate::store) fn look_at_all(directory: BorrowedFd<'_>, place: &ListPaths) -> Result<Looks, StoreError> {
     let names = list_paths::names(directory, &place.directory)?;
     let look = |name: &str| {
         look_at(directory, &c_name(name)).map_err(StoreError::io("cannot look at", place.directory.join(name)))
@@ -308,10 +308,16 @@ pub(in crate::store) fn look_at_all(directory: BorrowedFd<'_>, place: &Place) ->
 }
 
 /// Tells of a hidden file beside the one that counts.
-fn in_the_shadow(place: &Place, task: TaskId, name: &str) -> Problem {
+fn in_the_shadow(place: &ListPaths, task: TaskId, name: &str) -> UnreadableTask {
     let path = place.directory.join(name);
     let name = name.trim_end_matches(".json");
-    Problem { task: TaskId::stored(name), path, why: Unreadable::Shadowed { task }, last_known: None, contents: None }
+    UnreadableTask {
+        task: TaskId::stored(name),
+        path,
+        why: Unreadable::Shadowed { task },
+        last_known: None,
+        contents: None,
+    }
 }
 
 fn remembered(journal: Option<&Journal>) -> Result<(Revision, Vec<KnownTask>), StoreError> {

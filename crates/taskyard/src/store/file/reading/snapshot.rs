@@ -18,7 +18,7 @@ use crate::store::file::flush;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::lookup;
 use crate::store::sidecar::{Journal, StoredEntry};
-use crate::store::{LiveView, Lookup, Problem, Snapshot, StoreError, Unpacked};
+use crate::store::{LiveView, Lookup, Snapshot, StoreError, Unpacked, UnreadableTask};
 
 /// How often a reader looks again while our writers are at work, before it takes their word from the journal.
 const LOOKS: u32 = 12;
@@ -216,7 +216,7 @@ impl Snapshot for FileSnapshot {
         self.handle.journals.glancing(|journal| journal.map_or(Ok(Vec::new()), Journal::leases))
     }
 
-    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
         Ok(self.scan()?.problems.clone())
     }
 

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::store::file::reading::files::Contents;
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::sidecar::{Journal, Known, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
@@ -40,7 +40,7 @@ pub(in crate::store) fn renumbered(
 /// Gives the new tasks whose names are taken other numbers, in a further revision, and returns whether there were some.
 /// `pending` is what may not have been written out; a part of it is known to wait.
 pub(in crate::store) fn renumber(
-    turn: &Turn,
+    turn: &WriteTurn,
     journal: &Journal,
     rules: Rules,
     pending: &[StoredEntry],
@@ -64,7 +64,7 @@ pub(in crate::store) fn renumber(
 }
 
 fn write_revision(
-    turn: &Turn,
+    turn: &WriteTurn,
     journal: &Journal,
     rules: Rules,
     pending: &[StoredEntry],
@@ -110,7 +110,7 @@ fn write_revision(
 }
 
 /// Returns ids under which there is nothing.
-fn free_ids(turn: &Turn, journal: &Journal, count: usize) -> Result<Vec<TaskId>, StoreError> {
+fn free_ids(turn: &WriteTurn, journal: &Journal, count: usize) -> Result<Vec<TaskId>, StoreError> {
     let numbers = Numbers {
         highest_file: numbers::scan(turn.directory.as_fd(), &turn.place.directory)?,
         mark: numbers::mark(&turn.place.directory),
@@ -125,7 +125,7 @@ fn free_ids(turn: &Turn, journal: &Journal, count: usize) -> Result<Vec<TaskId>,
     if ids.len() < count { Err(StoreError::NoNumberLeft) } else { Ok(ids) }
 }
 
-fn has_a_file(turn: &Turn, id: &TaskId) -> Result<bool, StoreError> {
+fn has_a_file(turn: &WriteTurn, id: &TaskId) -> Result<bool, StoreError> {
     let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
     Ok(found.map_err(StoreError::io("cannot look at", turn.place.task_file(id)))?.1.is_some())
 }

@@ -13,10 +13,10 @@ use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
 use crate::store::locks::fingerprint::{Look, look_at};
 use crate::store::locks::list_paths::{self, OURS, c_name};
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 
 /// Returns our temporary files, by their inodes.
-pub(in crate::store) fn temporaries(turn: &Turn) -> Result<HashMap<u64, CString>, StoreError> {
+pub(in crate::store) fn temporaries(turn: &WriteTurn) -> Result<HashMap<u64, CString>, StoreError> {
     let directory = turn.directory.as_fd();
     let mut found = HashMap::new();
     for name in ours(turn)? {
@@ -29,7 +29,7 @@ pub(in crate::store) fn temporaries(turn: &Turn) -> Result<HashMap<u64, CString>
     Ok(found)
 }
 
-fn ours(turn: &Turn) -> Result<Vec<CString>, StoreError> {
+fn ours(turn: &WriteTurn) -> Result<Vec<CString>, StoreError> {
     let names = list_paths::names(turn.directory.as_fd(), &turn.place.directory)?;
     Ok(names.into_iter().filter(|name| name.starts_with(OURS)).map(|name| c_name(&name)).collect())
 }
@@ -40,7 +40,7 @@ pub(in crate::store) fn is_blank(image: &Image) -> bool {
 }
 
 /// Removes the temporary files and set-aside locks of ours that nobody needs any more.
-pub(in crate::store) fn clear_away(turn: &Turn) -> Result<(), StoreError> {
+pub(in crate::store) fn clear_away(turn: &WriteTurn) -> Result<(), StoreError> {
     for name in ours(turn)? {
         if rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::empty()).is_err() {
             let _ = rustix::fs::unlinkat(&*turn.directory, &*name, AtFlags::REMOVEDIR);
@@ -50,19 +50,19 @@ pub(in crate::store) fn clear_away(turn: &Turn) -> Result<(), StoreError> {
 }
 
 /// Reads what a file holds, for whoever decides what became of a commit.
-pub(in crate::store) fn contents(turn: &Turn, id: &TaskId) -> Result<Contents, StoreError> {
+pub(in crate::store) fn contents(turn: &WriteTurn, id: &TaskId) -> Result<Contents, StoreError> {
     files::read(&turn.place, turn.directory.as_fd(), id)
         .map_err(StoreError::io("cannot read", turn.place.task_file(id)))
 }
 
 /// Returns the name under which a task's file is found.
-pub(in crate::store) fn name_in_use(turn: &Turn, id: &TaskId) -> Result<CString, StoreError> {
+pub(in crate::store) fn name_in_use(turn: &WriteTurn, id: &TaskId) -> Result<CString, StoreError> {
     let found = hidden::find(&turn.place, turn.directory.as_fd(), id);
     found.map(|(name, _)| name).map_err(StoreError::io("cannot look at", turn.place.task_file(id)))
 }
 
 /// Writes contents to a temporary file, with the mode of the task's own where there is one, and returns what it is recognised by.
-pub(in crate::store) fn write_temporary(turn: &Turn, id: &TaskId, image: &Image) -> Result<Look, StoreError> {
+pub(in crate::store) fn write_temporary(turn: &WriteTurn, id: &TaskId, image: &Image) -> Result<Look, StoreError> {
     let found = hidden::find(&turn.place, turn.directory.as_fd(), id).ok().and_then(|(_, look)| look);
     files::write_temporary(turn.directory.as_fd(), image, found.map(|look| look.mode))
         .map(|(_, look)| look)

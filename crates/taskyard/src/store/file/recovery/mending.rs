@@ -9,7 +9,7 @@ use taskyard_core::dialect::macf::hidden_task_of;
 use crate::store::file::handle::Handle;
 use crate::store::locks::list_paths;
 use crate::store::locks::queue;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::sidecar::{self, Beside};
 use crate::store::{JournalDamage, StoreError};
 
@@ -35,7 +35,7 @@ pub(in crate::store) fn mend(handle: &Handle) -> Result<(), StoreError> {
         handle.journals.forget();
         return Ok(());
     }
-    let turn = Turn::take(&handle.place, &handle.queue_file()?)?;
+    let turn = WriteTurn::take(&handle.place, &handle.queue_file()?)?;
     sidecar::mend(sidecar, &handle.place.directory, &beside()?)?;
     handle.journals.forget();
     let (mut turn, journal) = handle.settled(turn, handle.journal()?)?;

@@ -10,12 +10,12 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
 use crate::store::locks::fingerprint::Look;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::sidecar::{Journal, Known, Move, NewEntry};
 
 /// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not.
 pub(in crate::store) fn finish_noted_moves(
-    turn: &mut Turn,
+    turn: &mut WriteTurn,
     journal: &mut Journal,
     rules: Rules,
 ) -> Result<(), StoreError> {
@@ -43,7 +43,7 @@ fn has_happened(peer: &Path, token: &str) -> Result<bool, StoreError> {
 }
 
 /// Writes the entries a move should have written; the files follow with everything else that is not written out.
-fn append(turn: &Turn, journal: &Journal, noted: &Move, rules: Rules) -> Result<(), StoreError> {
+fn append(turn: &WriteTurn, journal: &Journal, noted: &Move, rules: Rules) -> Result<(), StoreError> {
     let at = clock::now();
     let changes: Vec<Followed<'_>> = noted
         .changes
@@ -95,7 +95,7 @@ struct Followed<'a> {
 }
 
 fn follow<'a>(
-    turn: &Turn,
+    turn: &WriteTurn,
     journal: &Journal,
     task: &'a TaskId,
     after: Option<&Image>,

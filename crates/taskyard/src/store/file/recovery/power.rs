@@ -21,14 +21,14 @@ use crate::store::file::reading::numbers;
 use crate::store::locks::fingerprint::look_at;
 use crate::store::locks::list_paths::{self, c_name};
 use crate::store::locks::lock::{self, LIFE};
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::sidecar::remember_boot;
 use crate::store::sidecar::{Journal, Known};
 
 /// Looks at everything since the last flush: what the power loss emptied, removed or brought back is made as the journal
 /// has it.
 pub(in crate::store) fn recover(
-    turn: &mut Turn,
+    turn: &mut WriteTurn,
     journal: &mut Journal,
     sidecar: &Path,
     rules: Rules,
@@ -45,7 +45,7 @@ pub(in crate::store) fn recover(
     remember_boot(sidecar)
 }
 
-fn write_again(turn: &mut Turn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {
+fn write_again(turn: &mut WriteTurn, journal: &Journal, newest: Revision) -> Result<(), StoreError> {
     clear_locks_of_the_dead(turn)?;
     turn.lock_list()?;
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
@@ -84,7 +84,7 @@ struct Fate {
     is_old: bool,
 }
 
-fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(), StoreError> {
+fn restore(turn: &WriteTurn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(), StoreError> {
     let path = turn.place.task_file(id);
     let name = hidden::find(&turn.place, turn.directory.as_fd(), id);
     let (name, _) = name.map_err(StoreError::io("cannot look at", &path))?;
@@ -120,7 +120,7 @@ fn restore(turn: &Turn, journal: &Journal, id: &TaskId, fate: &Fate) -> Result<(
 }
 
 /// A lock from before the machine was off has no living holder.
-fn clear_locks_of_the_dead(turn: &Turn) -> Result<(), StoreError> {
+fn clear_locks_of_the_dead(turn: &WriteTurn) -> Result<(), StoreError> {
     let started = clock::wall() - clock::since_boot();
     for name in list_paths::names(turn.directory.as_fd(), &turn.place.directory)? {
         let is_lock = name.ends_with(".json.lock");

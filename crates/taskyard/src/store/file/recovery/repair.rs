@@ -21,13 +21,13 @@ use crate::failpoint::reach;
 use crate::store::file::marks::{mark_applied, raise_mark};
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::{Journal, NewEntry, StoredEntry};
 use crate::store::{Signature, StoreError};
 
 /// Finishes what was begun, where something was.
-pub(in crate::store) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
+pub(in crate::store) fn repair(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
     let newest = journal.newest()?;
     if turn.state.turns == 1 {
         // The words our processes leave each other are new, or were lost: there is nothing to tell what was not written out.
@@ -47,7 +47,7 @@ pub(in crate::store) fn repair(turn: &mut Turn, journal: &mut Journal, rules: Ru
 }
 
 /// Carries out every commit that is in the journal and not in every file, and clears away what its writer left.
-pub(in crate::store) fn finish(turn: &mut Turn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
+pub(in crate::store) fn finish(turn: &mut WriteTurn, journal: &mut Journal, rules: Rules) -> Result<(), StoreError> {
     let (pending, temporaries) = loop {
         if needs_list_lock(&journal.after(Revision(turn.state.applied))?) {
             turn.lock_list()?;
@@ -135,7 +135,7 @@ fn is_waiting(stored: &StoredEntry, temporaries: &HashMap<u64, CString>) -> bool
 }
 
 fn finish_rewrite(
-    turn: &Turn,
+    turn: &WriteTurn,
     stored: &StoredEntry,
     after: &Image,
     temporaries: &HashMap<u64, CString>,
@@ -174,7 +174,7 @@ fn finish_rewrite(
     }
 }
 
-fn finish_removal(turn: &Turn, journal: &Journal, stored: &StoredEntry) -> Result<(), StoreError> {
+fn finish_removal(turn: &WriteTurn, journal: &Journal, stored: &StoredEntry) -> Result<(), StoreError> {
     let id = &stored.entry.task;
     let path = turn.place.task_file(id);
     let now = contents(turn, id)?;

@@ -6,17 +6,17 @@ use super::{power, repair};
 use crate::store::StoreError;
 use crate::store::file::handle::Handle;
 use crate::store::locks::queue::PATIENCE;
-use crate::store::locks::turn::Turn;
-use crate::store::locks::turn_record::State;
+use crate::store::locks::turn::WriteTurn;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::store::sidecar::Journal;
 
 impl Handle {
     /// Waits for a turn, and finishes what a dead writer began.
-    pub(in crate::store) fn take_turn(&self) -> Result<(Turn, Journal), StoreError> {
+    pub(in crate::store) fn take_turn(&self) -> Result<(WriteTurn, Journal), StoreError> {
         let started = Instant::now();
         loop {
             let journal = self.journal()?;
-            let turn = Turn::take(&self.place, &self.queue_file()?)?;
+            let turn = WriteTurn::take(&self.place, &self.queue_file()?)?;
             match self.settled(turn, journal) {
                 // Somebody else keeps a lock that is needed to finish. The turn was given back, and others had theirs.
                 Err(StoreError::Busy { by, waited }) if waited.is_zero() => {
@@ -30,10 +30,10 @@ impl Handle {
     }
 
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
-    pub(in crate::store) fn try_take_turn(&self) -> Result<Option<(Turn, Journal)>, StoreError> {
+    pub(in crate::store) fn try_take_turn(&self) -> Result<Option<(WriteTurn, Journal)>, StoreError> {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
-        match Turn::try_take(&self.place, &self.queue_file()?) {
+        match WriteTurn::try_take(&self.place, &self.queue_file()?) {
             Ok(Some(turn)) => match self.settled(turn, journal) {
                 Ok(settled) => Ok(Some(settled)),
                 Err(StoreError::Busy { .. } | StoreError::NoLock { .. }) => Ok(None),
@@ -49,7 +49,7 @@ impl Handle {
 
     /// Finishes what a dead writer began, where one did and nobody is at it.
     pub(in crate::store) fn settle(&self) {
-        let is_unsettled = |state: State| state.busy || state.sequence % 2 == 1;
+        let is_unsettled = |state: TurnRecord| state.busy || state.sequence % 2 == 1;
         if !self.place.directory.exists() {
             return;
         }
@@ -70,7 +70,11 @@ impl Handle {
     }
 
     /// Finishes, within a turn, what a dead writer began.
-    pub(in crate::store) fn settled(&self, mut turn: Turn, journal: Journal) -> Result<(Turn, Journal), StoreError> {
+    pub(in crate::store) fn settled(
+        &self,
+        mut turn: WriteTurn,
+        journal: Journal,
+    ) -> Result<(WriteTurn, Journal), StoreError> {
         // Whoever had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         if !self.is_same_boot() {

@@ -14,7 +14,7 @@ use crate::store::file::marks::raise_mark;
 use crate::store::file::reading::hidden;
 use crate::store::file::reading::numbers;
 use crate::store::locks::list_paths::lock_name;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::new_name::rename_to_new;
 
 /// Why the files could not be written out in the straight way.
@@ -28,7 +28,7 @@ pub(in crate::store) enum Hindrance {
 }
 
 /// Takes the list's lock where names are new or the mark is to be raised, and it was not taken before.
-pub(in crate::store) fn lock_names(turn: &mut Turn, plan: &Plan) -> Result<(), Hindrance> {
+pub(in crate::store) fn lock_names(turn: &mut WriteTurn, plan: &Plan) -> Result<(), Hindrance> {
     if !plan.needs_list_lock() || turn.locks.has_list() {
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub(in crate::store) fn lock_names(turn: &mut Turn, plan: &Plan) -> Result<(), H
 }
 
 /// Writes the files out, each time first looking that the locks are still ours and the file is still the one we read.
-pub(in crate::store) fn apply(turn: &mut Turn, plan: &Plan) -> Result<(), Hindrance> {
+pub(in crate::store) fn apply(turn: &mut WriteTurn, plan: &Plan) -> Result<(), Hindrance> {
     if let Some(mark) = plan.raise_mark_to.filter(|mark| *mark > numbers::mark(&turn.place.directory)) {
         reach("mark: before");
         if !turn.is_ours() {
@@ -67,7 +67,7 @@ pub(in crate::store) fn apply(turn: &mut Turn, plan: &Plan) -> Result<(), Hindra
     Ok(())
 }
 
-fn apply_one(turn: &Turn, write: &Write) -> Result<(), Hindrance> {
+fn apply_one(turn: &WriteTurn, write: &Write) -> Result<(), Hindrance> {
     let directory = turn.directory.as_fd();
     let unfinished = |doing, source: io::Error| {
         Hindrance::Failed(StoreError::Unfinished { doing, path: turn.place.task_file(&write.id), source })

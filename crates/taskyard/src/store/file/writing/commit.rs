@@ -21,7 +21,7 @@ use crate::store::file::flush;
 use crate::store::file::recovery::repair;
 use crate::store::locks::locking::Ready;
 use crate::store::locks::queue::PATIENCE;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::locks::waiting::Waiting;
 use crate::store::sidecar::{Journal, Known, NewEntry};
 use crate::store::{Signature, StoreError};
@@ -240,7 +240,7 @@ fn write_entries(
 
 /// Returns the list's lock where a claim was written out while somebody else held it: a claim that asks whether the agent is idle is
 /// made under that lock alone, and may have been decided before ours was to be seen.
-fn contested(turn: &Turn, event: &Event) -> Option<Waiting> {
+fn contested(turn: &WriteTurn, event: &Event) -> Option<Waiting> {
     let is_claim = event.entries.first().is_some_and(|entry| entry.op == Op::Claim);
     is_claim.then(|| turn.list_lock_of_others()).flatten()
 }

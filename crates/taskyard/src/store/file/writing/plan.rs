@@ -21,7 +21,7 @@ use crate::store::file::reading::numbers;
 use crate::store::locks::fingerprint::Look;
 use crate::store::locks::list_paths::file_name;
 use crate::store::locks::locking::Wanted;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 
 /// More removals than this are not locked one by one.
 const MANY: usize = 256;
@@ -121,7 +121,7 @@ pub(in crate::store) fn prepare(txn: &mut FileTxn) -> Result<Option<Plan>, Store
     Ok(Some(plan))
 }
 
-fn prepare_one(turn: &Turn, directory: BorrowedFd<'_>, id: TaskId, staged: Staged) -> Result<Write, StoreError> {
+fn prepare_one(turn: &WriteTurn, directory: BorrowedFd<'_>, id: TaskId, staged: Staged) -> Result<Write, StoreError> {
     let Staged { before, after, former_mode, .. } = staged;
     let path = || turn.place.task_file(&id);
     reach("temporary file: before");
@@ -138,7 +138,7 @@ fn prepare_one(turn: &Turn, directory: BorrowedFd<'_>, id: TaskId, staged: Stage
 }
 
 /// Tells whether a task that is done and hidden is open again, so that everybody has to see it.
-fn is_to_be_shown(turn: &Turn, write: &Write) -> Result<bool, StoreError> {
+fn is_to_be_shown(turn: &WriteTurn, write: &Write) -> Result<bool, StoreError> {
     let is_open = |after: &After| after.image.task(&write.id).is_ok_and(|task| task.status.is_open());
     if write.before.is_none() || !write.after.as_ref().is_some_and(is_open) {
         return Ok(false);
@@ -149,7 +149,7 @@ fn is_to_be_shown(turn: &Turn, write: &Write) -> Result<bool, StoreError> {
 }
 
 /// Looks, with the locks in our hands, whether everything still is what the decision was made on.
-pub(in crate::store) fn verify(turn: &Turn, plan: &mut Plan) -> Result<(), StoreError> {
+pub(in crate::store) fn verify(turn: &WriteTurn, plan: &mut Plan) -> Result<(), StoreError> {
     let directory = turn.directory.as_fd();
     for write in &mut plan.writes {
         let path = || turn.place.task_file(&write.id);
@@ -177,7 +177,7 @@ fn is_same(image: &Image, look: &Look, found: &Image, now: &Look) -> bool {
 }
 
 /// Removes the temporary files of a commit that does not happen.
-pub(in crate::store) fn discard(turn: &Turn, plan: &Plan) {
+pub(in crate::store) fn discard(turn: &WriteTurn, plan: &Plan) {
     for after in plan.writes.iter().filter_map(|write| write.after.as_ref()) {
         let _ = rustix::fs::unlinkat(&*turn.directory, &*after.temporary, AtFlags::empty());
     }

@@ -17,7 +17,7 @@ use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::numbers;
 use crate::store::kit::StagedLeases;
 use crate::store::locks::client_locks::PATIENCE_IN_TURN;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 use crate::store::sidecar::{Journal, Standing};
 
 /// Where others were faster with new numbers so often in a row, the list is locked before one is chosen.
@@ -27,7 +27,7 @@ const CROWDED: u32 = 3;
 #[derive(Debug)]
 pub(in crate::store) struct FileTxn {
     pub(in crate::store) handle: Arc<Handle>,
-    pub(in crate::store) turn: Turn,
+    pub(in crate::store) turn: WriteTurn,
     /// Given back when the transaction ends.
     pub(in crate::store) journal: Option<Journal>,
     /// How the journal stood when this turn began.
@@ -61,7 +61,7 @@ impl FileTxn {
         }
     }
 
-    fn begin(handle: Arc<Handle>, mut turn: Turn, journal: Journal) -> Result<Self, StoreError> {
+    fn begin(handle: Arc<Handle>, mut turn: WriteTurn, journal: Journal) -> Result<Self, StoreError> {
         turn.locks.patience = PATIENCE_IN_TURN;
         if handle.crowding.load(Ordering::Relaxed) >= CROWDED {
             // Others were faster with the numbers that we had chosen; now they wait until we have chosen.

@@ -16,7 +16,7 @@ use crate::store::file::reading::live_list::Live;
 use crate::store::file::reading::scan;
 use crate::store::kit::free_numbers;
 use crate::store::locks::list_paths;
-use crate::store::{LiveView, Lookup, NewLease, Problem, Signature, Snapshot, StoreError, Txn};
+use crate::store::{LiveView, Lookup, NewLease, Signature, Snapshot, StoreError, Txn, UnreadableTask};
 
 impl Snapshot for FileTxn {
     fn exists(&self) -> bool {
@@ -77,7 +77,7 @@ impl Snapshot for FileTxn {
         Ok(tasks)
     }
 
-    fn problems(&self) -> Result<Vec<Problem>, StoreError> {
+    fn problems(&self) -> Result<Vec<UnreadableTask>, StoreError> {
         Ok(scan::scan(&self.turn.place, Some(self.journal()))?.problems)
     }
 }

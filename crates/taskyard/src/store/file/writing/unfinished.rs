@@ -3,10 +3,10 @@
 use std::io;
 
 use crate::store::StoreError;
-use crate::store::locks::turn::Turn;
+use crate::store::locks::turn::WriteTurn;
 
 /// Says that a commit exists, and what kept it from the files.
-pub(in crate::store) fn unfinished(turn: &Turn, error: StoreError) -> StoreError {
+pub(in crate::store) fn unfinished(turn: &WriteTurn, error: StoreError) -> StoreError {
     let (doing, path, source) = match error {
         StoreError::Unfinished { .. } => return error,
         StoreError::Io { doing, path, source } => (doing, path, source),

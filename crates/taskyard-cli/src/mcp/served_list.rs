@@ -39,7 +39,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// A list, the hooks around it, and how its tasks are claimed.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ServedList {
     directory: Option<PathBuf>,
     yard: Yard,
     /// Whether calls are made on the list of the team their agent works for here: nobody said in so many words which list it is.
@@ -78,7 +78,7 @@ pub(super) struct Bench {
     pub(super) gone: Vec<Pruned>,
 }
 
-impl Place {
+impl ServedList {
     /// Looks up what a context leads to.
     pub(super) fn open(context: &Context, options: Options) -> Result<Self, Problem> {
         let yard = context.yard()?.lasting();
