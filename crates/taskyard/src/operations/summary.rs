@@ -7,11 +7,10 @@ use crate::{Error, Yard};
 impl Yard {
     /// Returns the list in a few numbers. Nothing else is looked at, and what other programs did may stay unrecorded.
     pub fn summary(&self) -> Result<Summary, Error> {
-        let outlines = self.store().care().and_then(|care| care.outlines(self.list_id()));
-        let tasks = match outlines {
-            Some(outlines) => outlines,
-            None => self.store().read(self.list_id())?.unpack()?.tasks,
-        };
-        Ok(summarize(&tasks, self.rules()))
+        let found = self.store().care().and_then(|care| care.summary(self.list_id(), self.rules()));
+        match found {
+            Some(summary) => Ok(summary),
+            None => Ok(summarize(&self.store().read(self.list_id())?.unpack()?.tasks, self.rules())),
+        }
     }
 }

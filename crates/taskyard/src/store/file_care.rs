@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use taskyard_core::Rules;
+use taskyard_core::rules::looking::summarizing::Summary;
 use taskyard_core::{ListId, Revision, Task, TaskId, Timestamp};
 
 use super::{JournalDamage, ListCopy, ListCopyTarget, Litter, StaleWrite, StoreError};
@@ -20,9 +22,8 @@ pub trait FileCare: Debug + Send + Sync {
     /// through many lists.
     fn glance(&self, list: &ListId) -> Result<Vec<Task>, StoreError>;
 
-    /// Returns the outlines of a list's tasks ([`taskyard_core::rules::looking::summarizing::outline`]), by rising number, where the store finds them in less
-    /// time than it takes to read the list; nothing of the look is recorded.
-    fn outlines(&self, _list: &ListId) -> Option<Vec<Task>> {
+    /// Returns a list in a few numbers, where the store finds them in less time than it takes to read the list; nothing of the look is recorded.
+    fn summary(&self, _list: &ListId, _rules: Rules) -> Option<Summary> {
         None
     }
 

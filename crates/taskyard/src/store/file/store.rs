@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use taskyard_core::rules::looking::summarizing::Summary;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Status, Task, TaskId, Timestamp};
 
 use crate::store::directories::{changed, list_directories, named};
@@ -220,8 +221,8 @@ impl FileCare for FileStore {
         Ok(scan::scan(&place, None)?.tasks)
     }
 
-    fn outlines(&self, list: &ListId) -> Option<Vec<Task>> {
-        outlines::outlines(&self.handle(list))
+    fn summary(&self, list: &ListId, rules: Rules) -> Option<Summary> {
+        outlines::summary(&self.handle(list), rules)
     }
 
     fn sighting(&self, list: &ListId) -> Option<Sighting> {

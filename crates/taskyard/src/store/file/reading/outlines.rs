@@ -1,5 +1,5 @@
-//! A list in outline, for whoever looks at it several times a second: every file by its fingerprint, and of its contents only what a
-//! summary needs, remembered from the last time.
+//! A list in a few numbers, for whoever looks at it several times a second: every file is recognised by its fingerprint, and of its
+//! contents only what a summary needs is remembered from the last time, with the summary itself.
 //!
 //! It opens no journal, takes no lock and records nothing of what others did.
 
@@ -11,8 +11,8 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use taskyard_core::rules::looking::summarizing::outline;
-use taskyard_core::{Status, Task, TaskId};
+use taskyard_core::rules::looking::summarizing::{Summary, outline, summarize};
+use taskyard_core::{Rules, Status, Task, TaskId};
 
 use super::files::{self, Contents};
 use super::scan::{self, Looks};
@@ -20,23 +20,24 @@ use crate::clock;
 use crate::private;
 use crate::regular_file;
 use crate::store::file::handle::Handle;
-use crate::store::locks::fingerprint::Fingerprint;
+use crate::store::locks::fingerprint::{Fingerprint, Look, look_at, look_through};
+use crate::store::locks::list_paths::c_name;
 use crate::store::locks::turn_record::TurnRecord;
 
 /// The file beside the journal in which outlines are remembered.
 const FILE: &str = "outlines";
 /// What the file says of its form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// A larger one is none of ours.
 const LARGEST: u64 = 64 << 20;
 /// Fewer files are read each time: that takes no longer.
 const WORTH_REMEMBERING: usize = 50;
-/// A second thread costs more than it saves where less is remembered, in bytes.
-const WORTH_A_THREAD: u64 = 16 << 10;
+/// A second thread costs more than it saves where fewer files are looked at.
+const WORTH_A_THREAD: usize = 300;
 
-/// Returns the outlines of a list's tasks, by rising number. None where one of our writers is at work or died at it, where files are hidden
-/// or half written, and where we have no memory of the list: then it takes the usual look.
-pub(in crate::store) fn outlines(handle: &Handle) -> Option<Vec<Task>> {
+/// Returns the summary of a list. None where one of our writers is at work or died at it, where files are hidden or half written, and
+/// where we have no memory of the list: then it takes the usual look.
+pub(in crate::store) fn summary(handle: &Handle, rules: Rules) -> Option<Summary> {
     // Where nobody of ours has written there are no words of theirs.
     let state = || Some(handle.state().unwrap_or_default()).filter(is_settled);
     let before = state()?;
@@ -46,65 +47,71 @@ pub(in crate::store) fn outlines(handle: &Handle) -> Option<Vec<Task>> {
     let sidecar = handle.place.sidecar.as_deref()?;
     let directory = handle.place.open().ok()??;
     let seen = clock::wall();
-    let (looks, remembered) = look_while_remembering(handle, directory.as_fd(), sidecar)?;
-    let Looks { tasks: mut looks, has_hidden: false, .. } = looks else { return None };
-    let is_many = looks.len() >= WORTH_REMEMBERING;
-    let mut outlined = Vec::with_capacity(looks.len());
-    let mut is_news = false;
-    let mut unknown = Vec::new();
-    // In the order of the remembered, which is that of the numbers.
-    for known in remembered {
-        match looks.remove(&known.id) {
-            Some(look) if look.print == known.print => outlined.push(known),
-            Some(_) => unknown.push(known.id),
-            None => is_news = true,
+    let text = regular_file::read(&sidecar.join(FILE), LARGEST).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let memory = text.as_deref().and_then(Memory::parse);
+    let folder = look_through(directory.as_fd()).ok()?.print;
+    let summary = match memory {
+        Some(memory) if memory.is_of(folder, rules) && memory.is_unchanged(directory.as_fd()) => {
+            memory.header.summary()
+        }
+        memory => look_anew(handle, directory.as_fd(), memory, (rules, seen, folder))?,
+    };
+    // Whoever has begun to write since may have written some of it and not the rest.
+    (state()?.sequence == before.sequence).then_some(summary)
+}
+
+fn is_settled(state: &TurnRecord) -> bool {
+    !state.busy && state.sequence.is_multiple_of(2)
+}
+
+/// Looks at every file, reads those that look different, and remembers what it found.
+fn look_anew(
+    handle: &Handle,
+    directory: BorrowedFd<'_>,
+    memory: Option<Memory<'_>>,
+    (rules, seen, folder): (Rules, i64, Fingerprint),
+) -> Option<Summary> {
+    let Looks { tasks: mut looks, has_hidden: false, .. } = scan::look_at_all(directory, &handle.place).ok()? else {
+        return None;
+    };
+    let (count, mut outlined) = (looks.len(), Vec::with_capacity(looks.len()));
+    let mut is_news = memory.as_ref().is_none_or(|memory| !memory.is_of(folder, rules));
+    for row in memory.into_iter().flat_map(|memory| memory.rows) {
+        let id = TaskId::stored(row.id);
+        if let Some(look) = looks.get(&id)
+            && look.print == row.print
+            && let Some(known) = row.outlined()
+        {
+            looks.remove(&id);
+            outlined.push(known);
         }
     }
-    unknown.extend(looks.into_keys());
-    for id in unknown {
-        let (print, task) = match files::read_once(&handle.place, directory.as_fd(), &id).ok()? {
+    is_news |= outlined.len() != count;
+    for id in looks.into_keys() {
+        let (print, task) = match files::read_once(&handle.place, directory, &id).ok()? {
             Contents::Task(task, _, look) => (look.print, Some(outline(&task))),
             Contents::Broken(why, _) if why.may_be_torn() => return None,
             Contents::Broken(_, Some((_, look))) => (look.print, None),
             Contents::Broken(_, None) | Contents::Missing => continue,
         };
-        // What was touched at this moment may change again without a trace: it is read the next time, too.
-        is_news |= print.is_settled(seen);
         outlined.push(Outlined { id, print, task });
     }
-    // Whoever has begun to write since may have written some of it and not the rest.
-    if state()?.sequence != before.sequence {
-        return None;
-    }
     outlined.sort_by(|one, two| one.id.cmp(&two.id));
-    if is_many && is_news {
+    let tasks: Vec<Task> = outlined.iter().filter_map(|outlined| outlined.task.clone()).collect();
+    let summary = summarize(&tasks, rules);
+    // What was touched at this moment may change again without a trace: it is read the next time, too.
+    let is_worth_it = count >= WORTH_REMEMBERING && is_news && outlined.iter().any(|one| one.print.is_settled(seen));
+    if let Some(sidecar) = handle.place.sidecar.as_deref().filter(|_| is_worth_it) {
+        let header = Header::new(folder, rules, &summary);
+        // Its time tells of the next name that comes or goes only once it is settled.
+        let is_all = folder.is_settled(seen) && outlined.iter().all(|one| one.print.is_settled(seen));
+        let header = if is_all { header } else { Header { directory: None, ..header } };
         let settled = outlined.iter().filter(|outlined| outlined.print.is_settled(seen));
-        if let Err(error) = write(sidecar, settled) {
+        if let Err(error) = write(sidecar, &header, settled) {
             tracing::debug!(%error, "the outlines of a list are not remembered");
         }
     }
-    Some(outlined.into_iter().filter_map(|outlined| outlined.task).collect())
-}
-
-/// Looks at every file and reads what is remembered of them, on two threads where that is much.
-fn look_while_remembering(
-    handle: &Handle,
-    directory: BorrowedFd<'_>,
-    sidecar: &Path,
-) -> Option<(Looks, Vec<Outlined>)> {
-    let look = || scan::look_at_all(directory, &handle.place).ok();
-    if !fs::metadata(sidecar.join(FILE)).is_ok_and(|found| found.len() >= WORTH_A_THREAD) {
-        return Some((look()?, read(sidecar)));
-    }
-    thread::scope(|scope| {
-        let remembered = scope.spawn(|| read(sidecar));
-        let looks = look()?;
-        Some((looks, remembered.join().ok()?))
-    })
-}
-
-fn is_settled(state: &TurnRecord) -> bool {
-    !state.busy && state.sequence.is_multiple_of(2)
+    Some(summary)
 }
 
 /// What there is in a file.
@@ -117,65 +124,136 @@ struct Outlined {
     task: Option<Task>,
 }
 
-/// The file in which outlines are remembered.
+/// The file in which outlines are remembered: the header, and a line for each file of the list.
+struct Memory<'a> {
+    header: Header,
+    rows: Vec<Row<'a>>,
+}
+
+/// The first line.
 #[derive(Serialize, Deserialize)]
-struct Memory<T> {
+struct Header {
     format: u32,
-    files: Vec<T>,
+    /// Inode, time of change and size of the list's directory; none where something was touched at the moment of the look.
+    directory: Option<(u64, i64, u64)>,
+    /// The rules that the summary was made by.
+    rules: String,
+    doing: Option<String>,
+    counts: [usize; 3],
+    blocked: usize,
 }
 
-/// One file of the list: the task; inode, time of change and size; its state, none where it holds no task; whether it is internal; what it
-/// waits for; what it is a part of; what is being done.
+/// One file: inode, time of change, size and the task's id, and behind a tab what is in it.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    print: Fingerprint,
+    id: &'a str,
+    outline: &'a str,
+}
+
+/// The outline of a task: its state, whether it is internal, what it waits for, what it is a part of, and what is being done.
 #[derive(Serialize, Deserialize)]
-struct Row(String, u64, i64, u64, Option<u8>, bool, Vec<String>, Option<String>, Option<String>);
+struct OutlineText(u8, bool, Vec<String>, Option<String>, Option<String>);
 
-fn read(sidecar: &Path) -> Vec<Outlined> {
-    let Ok(bytes) = regular_file::read(&sidecar.join(FILE), LARGEST) else { return Vec::new() };
-    match serde_json::from_slice::<Memory<Row>>(&bytes) {
-        Ok(Memory { format: FORMAT, files }) => files.into_iter().filter_map(remembered).collect(),
-        _ => Vec::new(),
+impl<'a> Memory<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (first, rest) = text.split_once('\n')?;
+        let header: Header = serde_json::from_str(first).ok().filter(|header: &Header| header.format == FORMAT)?;
+        let rows = rest.lines().map(Row::parse).collect::<Option<Vec<_>>>()?;
+        Some(Self { header, rows })
     }
-}
 
-fn remembered(row: Row) -> Option<Outlined> {
-    let Row(id, inode, mtime, size, status, is_internal, blocked_by, parent, doing) = row;
-    let id = TaskId::stored(id);
-    let print = Fingerprint { inode, mtime, size };
-    let Some(status) = status else { return Some(Outlined { id, print, task: None }) };
-    let status = *Status::ALL.get(usize::from(status))?;
-    let mut metadata = serde_json::Map::new();
-    if is_internal {
-        metadata.insert("_internal".to_owned(), json!(true));
+    /// Tells whether it is about a directory in which no name has come or gone since, and about these rules.
+    fn is_of(&self, folder: Fingerprint, rules: Rules) -> bool {
+        let Fingerprint { inode, mtime, size } = folder;
+        self.header.directory == Some((inode, mtime, size)) && self.header.rules == format!("{rules:?}")
     }
-    metadata.extend(parent.map(|parent| ("parent".to_owned(), json!(parent))));
-    let task = Task {
-        status,
-        active_form: doing,
-        blocked_by: blocked_by.into_iter().map(TaskId::stored).collect(),
-        metadata: (!metadata.is_empty()).then_some(metadata),
-        ..Task::new(id.clone(), "")
-    };
-    Some(Outlined { id, print, task: Some(task) })
-}
 
-fn write<'a>(sidecar: &Path, outlined: impl Iterator<Item = &'a Outlined>) -> io::Result<()> {
-    let row = |outlined: &Outlined| {
-        let id = outlined.id.as_str().to_owned();
-        let Fingerprint { inode, mtime, size } = outlined.print;
-        match &outlined.task {
-            None => Row(id, inode, mtime, size, None, false, Vec::new(), None, None),
-            Some(task) => {
-                let blocked_by = task.blocked_by.iter().map(|id| id.as_str().to_owned()).collect();
-                let parent = task.parent().map(|parent| parent.as_str().to_owned());
-                let status = Some(task.status as u8);
-                Row(id, inode, mtime, size, status, task.is_internal(), blocked_by, parent, task.active_form.clone())
-            }
+    /// Tells whether every file looks as it did.
+    fn is_unchanged(&self, directory: BorrowedFd<'_>) -> bool {
+        let are = |rows: &[Row<'_>]| rows.iter().all(|row| row.is_unchanged(directory));
+        if self.rows.len() < WORTH_A_THREAD {
+            return are(&self.rows);
         }
-    };
-    let text = serde_json::to_vec(&Memory { format: FORMAT, files: outlined.map(row).collect() })?;
+        let (some, others) = self.rows.split_at(self.rows.len() / 2);
+        thread::scope(|scope| {
+            let others = scope.spawn(|| are(others));
+            are(some) && others.join().unwrap_or(false)
+        })
+    }
+}
+
+impl Header {
+    fn new(folder: Fingerprint, rules: Rules, summary: &Summary) -> Self {
+        let Fingerprint { inode, mtime, size } = folder;
+        let Summary { doing, counts, blocked } = summary.clone();
+        let directory = Some((inode, mtime, size));
+        Self { format: FORMAT, directory, rules: format!("{rules:?}"), doing, counts, blocked }
+    }
+
+    fn summary(self) -> Summary {
+        Summary { doing: self.doing, counts: self.counts, blocked: self.blocked }
+    }
+}
+
+impl<'a> Row<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (file, outline) = line.split_once('\t')?;
+        let mut words = file.splitn(4, ' ');
+        let print = Fingerprint {
+            inode: words.next()?.parse().ok()?,
+            mtime: words.next()?.parse().ok()?,
+            size: words.next()?.parse().ok()?,
+        };
+        Some(Self { print, id: words.next()?, outline })
+    }
+
+    fn is_unchanged(&self, directory: BorrowedFd<'_>) -> bool {
+        let name = c_name(&format!("{}.json", self.id));
+        matches!(look_at(directory, &name), Ok(Some(Look { print, .. })) if print == self.print)
+    }
+
+    fn outlined(&self) -> Option<Outlined> {
+        let id = TaskId::stored(self.id);
+        if self.outline.is_empty() {
+            return Some(Outlined { id, print: self.print, task: None });
+        }
+        let OutlineText(status, is_internal, blocked_by, parent, doing) = serde_json::from_str(self.outline).ok()?;
+        let status = *Status::ALL.get(usize::from(status))?;
+        let mut metadata = serde_json::Map::new();
+        if is_internal {
+            metadata.insert("_internal".to_owned(), json!(true));
+        }
+        metadata.extend(parent.map(|parent| ("parent".to_owned(), json!(parent))));
+        let task = Task {
+            status,
+            active_form: doing,
+            blocked_by: blocked_by.into_iter().map(TaskId::stored).collect(),
+            metadata: (!metadata.is_empty()).then_some(metadata),
+            ..Task::new(id.clone(), "")
+        };
+        Some(Outlined { id, print: self.print, task: Some(task) })
+    }
+}
+
+fn write<'a>(sidecar: &Path, header: &Header, outlined: impl Iterator<Item = &'a Outlined>) -> io::Result<()> {
+    let mut text = serde_json::to_string(header)?;
+    for Outlined { id, print: Fingerprint { inode, mtime, size }, task } in outlined {
+        if id.as_str() != id.file_stem() || id.as_str().contains(char::is_control) {
+            return Ok(());
+        }
+        let outline = task.as_ref().map(|task| {
+            let blocked_by = task.blocked_by.iter().map(|id| id.as_str().to_owned()).collect();
+            let parent = task.parent().map(|parent| parent.as_str().to_owned());
+            let text = OutlineText(task.status as u8, task.is_internal(), blocked_by, parent, task.active_form.clone());
+            serde_json::to_string(&text)
+        });
+        text.push_str(&format!("\n{inode} {mtime} {size} {id}\t{}", outline.transpose()?.unwrap_or_default()));
+    }
+    text.push('\n');
     let new = sidecar.join(format!("{FILE}.new"));
     let written = private::create_new(&new).and_then(|mut file| {
-        file.write_all(&text)?;
+        file.write_all(text.as_bytes())?;
         fs::rename(&new, sidecar.join(FILE))
     });
     if written.is_err() {
@@ -190,6 +268,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
     use std::sync::Arc;
+    use std::time::{Duration, SystemTime};
 
     use taskyard_core::rules::looking::summarizing::{Summary, summarize};
     use taskyard_core::{AgentName, ListId, Rules, TaskId};
@@ -208,8 +287,8 @@ mod tests {
     /// Returns what outlines say, and that it is what the list says.
     fn seen(place: &Path) -> Summary {
         let yard = yard(place);
-        let outlines = yard.store().care().unwrap().outlines(yard.list_id());
-        let outlined = summarize(&outlines.expect("nobody is at the list"), Rules::Strict);
+        let outlined = yard.store().care().unwrap().summary(yard.list_id(), Rules::Strict);
+        let outlined = outlined.expect("nobody is at the list");
         let tasks = yard.store().read(yard.list_id()).unwrap().tasks().unwrap();
         assert_eq!(outlined, summarize(&tasks, Rules::Strict));
         outlined
@@ -247,5 +326,52 @@ mod tests {
         fs::write(&memory, "{\"format\":2,\"files\":[]}").unwrap();
         fs::create_dir(memory.with_extension("new")).unwrap();
         assert_eq!(seen(place.path()).counts, [count - 3, 0, 1]);
+    }
+
+    #[test]
+    fn where_nothing_was_touched_the_numbers_are_remembered_and_any_touch_is_seen() {
+        let place = tempfile::tempdir().unwrap();
+        let one = yard(place.path());
+        let count = WORTH_REMEMBERING + 10;
+        for number in 1..=count {
+            one.create(NewTask { subject: format!("Task {number}"), ..NewTask::default() }).unwrap().done().unwrap();
+        }
+        let list = place.path().join("tasks/L");
+        // Everything was touched an hour ago, as far as times tell.
+        let age = || {
+            let hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+            let names = fs::read_dir(&list).unwrap().map(|entry| entry.unwrap().path());
+            for path in names.filter(|path| path.is_file()).chain([list.clone()]) {
+                fs::File::open(path).unwrap().set_modified(hour_ago).unwrap();
+            }
+        };
+        let memory = one.store().care().unwrap().memory_of(one.list_id()).unwrap().join(FILE);
+        let remembers_all = || fs::read_to_string(&memory).is_ok_and(|text| text.contains("\"directory\":["));
+        age();
+        assert_eq!(seen(place.path()).counts, [count, 0, 0]);
+        assert!(remembers_all());
+        // What is remembered is the answer: numbers that nobody counted come back.
+        let text = fs::read_to_string(&memory).unwrap();
+        fs::write(&memory, text.replace(&format!("[{count},0,0]"), "[7,7,7]")).unwrap();
+        let summary = || yard(place.path()).summary().unwrap().counts;
+        assert_eq!(summary(), [7, 7, 7]);
+        // By other rules it is another answer.
+        let care = one.store().care().unwrap();
+        let client = Rules::Client(taskyard_core::ClientVersion::default());
+        assert_eq!(care.summary(one.list_id(), client).unwrap().counts, [count, 0, 0]);
+        age();
+        assert_eq!(seen(place.path()).counts, [count, 0, 0]);
+        assert!(remembers_all());
+        let file = list.join("3.json");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("pending", "pendinG")).unwrap();
+        assert_eq!(seen(place.path()).counts, [count - 1, 0, 0]);
+        fs::write(&file, &text).unwrap();
+        age();
+        assert_eq!(seen(place.path()).counts, [count, 0, 0]);
+        fs::copy(&file, list.join("1000.json")).unwrap();
+        assert_eq!(seen(place.path()).counts, [count + 1, 0, 0]);
+        fs::remove_file(list.join("1000.json")).unwrap();
+        assert_eq!(seen(place.path()).counts, [count, 0, 0]);
     }
 }
