@@ -1,5 +1,6 @@
 //! The configuration in force: the user's file, and over it the project's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,7 +8,9 @@ use taskyard_core::rules::agents::naming::is_same_agent;
 use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
-use super::{ConfigError, ConfigNotice, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading};
+use super::{
+    BoardKeys, ConfigError, ConfigNotice, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading,
+};
 use crate::jobs::JobSettings;
 use crate::opening::WrittenAddress;
 
@@ -168,6 +171,22 @@ impl Config {
     /// Returns the style of lists, and the file that sets it.
     pub fn style(&self) -> Option<(&str, &Layer)> {
         self.strongest(|settings| settings.display.style.as_deref())
+    }
+
+    /// Returns the keys of the board by what they do, and the file that sets them.
+    pub fn board_keys(&self) -> Option<(BTreeMap<String, Vec<String>>, &Layer)> {
+        let keys = |settings: &Settings| (!settings.board.keys.is_empty()).then(|| settings.board.keys.clone());
+        let (keys, layer) = self.strongest(keys)?;
+        let several = |keys: BoardKeys| match keys {
+            BoardKeys::One(key) => vec![key],
+            BoardKeys::Several(keys) => keys,
+        };
+        Some((keys.into_iter().map(|(name, keys)| (name, several(keys))).collect(), layer))
+    }
+
+    /// Returns whose colours the board uses, and the file that says so.
+    pub fn board_theme(&self) -> Option<(&str, &Layer)> {
+        self.strongest(|settings| settings.board.theme.as_deref())
     }
 
     /// Returns the command that shows what is longer than the screen.

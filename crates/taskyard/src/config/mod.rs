@@ -22,4 +22,4 @@ pub(crate) use ownership::{Ownership, ownership};
 pub use project::Project;
 pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
-pub use settings::{Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Merge, RuleWord, Settings};
+pub use settings::{Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Merge, RuleWord, Settings};

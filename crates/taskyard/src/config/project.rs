@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use taskyard_core::rules::lists::list_choice::SESSION;
 use taskyard_core::rules::lists::own_list::is_own_list;
 
-use super::{Claims, Display, Gc, Jobs, Journal, Merge, Settings};
+use super::{Board, Claims, Display, Gc, Jobs, Journal, Merge, Settings};
 use crate::machine::MachineError;
 use crate::opening::WrittenAddress;
 
@@ -24,14 +24,28 @@ impl Project<'_> {
     /// Returns the keys of a file that count only where the project is trusted.
     pub(super) fn keys_that_need_trust(&self, settings: &Settings) -> Vec<&'static str> {
         // Every field is named here, so that none can be added without deciding what it is.
-        let Settings { store, list, rules, client_version, claims, checks, hooks, jobs, journal, gc, merge, display } =
-            settings;
+        let Settings {
+            store,
+            list,
+            rules,
+            client_version,
+            claims,
+            checks,
+            hooks,
+            jobs,
+            journal,
+            gc,
+            merge,
+            display,
+            board,
+        } = settings;
         let Claims { lease, limit, roles, stale_owner } = claims;
         let Jobs { max_output, quota, keep, grace, output_form } = jobs;
         let Journal { keep: kept_history, max_size } = journal;
         let Gc { auto } = gc;
         let Merge { put_back } = merge;
         let Display { completed_after: _, style: _, pager } = display;
+        let Board { keys, theme } = board;
         let needs = [
             ("store", store.as_ref().is_some_and(|store| !self.is_own_store(store))),
             // A session's list is none of the project's own, whatever the project is called.
@@ -55,6 +69,9 @@ impl Project<'_> {
             ("merge.put_back", put_back.is_some()),
             // It is run.
             ("display.pager", pager.is_some()),
+            // Whoever chooses what a key does decides what is done.
+            ("board.keys", !keys.is_empty()),
+            ("board.theme", theme.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }
@@ -135,6 +152,10 @@ mod tests {
             ("list = \"shop\"\n[display]\nstyle = \"flat\"\ncompleted_after = 1", &[][..]),
             ("list = \"shop-api\"\nstore = \"file:.taskyard\"", &[]),
             ("list = \"other\"", &["list"]),
+            (
+                "[board]\ntheme = \"dark\"\nkeys = { done = \"D\", start = [\"f5\", \"s\"] }",
+                &["board.keys", "board.theme"],
+            ),
             ("list = \"session\"", &["list"]),
             ("rules = \"client\"\nclient_version = \"2.1.34\"", &["rules", "client_version"]),
             (

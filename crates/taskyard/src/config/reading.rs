@@ -28,6 +28,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "gc",
             "merge",
             "display",
+            "board",
         ],
     ),
     ("claims", &["lease", "limit", "roles", "stale_owner"]),
@@ -36,6 +37,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("gc", &["auto"]),
     ("merge", &["put_back"]),
     ("display", &["completed_after", "style", "pager"]),
+    ("board", &["keys", "theme"]),
 ];
 
 /// The keys of one hook.

@@ -39,6 +39,8 @@ pub struct Settings {
     pub merge: Merge,
     /// How lists look.
     pub display: Display,
+    /// The board in the terminal.
+    pub board: Board,
 }
 
 /// How long history is kept.
@@ -161,6 +163,26 @@ pub struct Display {
     pub style: Option<String>,
     /// The command that shows what is longer than the screen.
     pub pager: Option<String>,
+}
+
+/// The board in the terminal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Board {
+    /// The keys that do something, by its name.
+    pub keys: BTreeMap<String, BoardKeys>,
+    /// Whose colours are used: `terminal`, `light`, `dark` or `none`.
+    pub theme: Option<String>,
+}
+
+/// The keys that do one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum BoardKeys {
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
 }
 
 fn command_type() -> String {
