@@ -171,6 +171,29 @@ impl Stream {
         }
     }
 
+    /// Waits as [`Self::next_before`] does, and no longer once something cannot be told for the moment, or can be again: the answer is none
+    /// then, and [`Self::trouble`] says what it is. A failure that passes ends no stream.
+    pub fn next_or_trouble(&mut self, until: Option<Instant>) -> Result<Option<Happening>, Error> {
+        loop {
+            let before = self.trouble().map(str::to_owned);
+            if let Some(happening) = self.try_next()? {
+                return Ok(Some(happening));
+            }
+            let now = Instant::now();
+            let is_over = self.signal.is_stopped() || until.is_some_and(|until| until <= now);
+            if is_over || self.trouble() != before.as_deref() {
+                return Ok(None);
+            }
+            let due = self.slots.iter().filter_map(|slot| slot.due(now));
+            self.signal.wait(due.chain(until).min());
+        }
+    }
+
+    /// Returns why something that happens cannot be told for the moment; none where everything can.
+    pub fn trouble(&self) -> Option<&str> {
+        self.slots.iter().find_map(Slot::trouble)
+    }
+
     /// Returns the next thing that has happened, without waiting.
     pub fn try_next(&mut self) -> Result<Option<Happening>, Error> {
         if self.signal.is_stopped() {

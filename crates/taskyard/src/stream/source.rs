@@ -77,6 +77,11 @@ impl Slot {
         if self.has_moved.load(Ordering::SeqCst) { Some(now) } else { self.due }
     }
 
+    /// Returns why it cannot be looked at for the moment.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
     /// Writes down how far it has read.
     pub(super) fn mark(&self, cursor: &mut Cursor) {
         self.source.mark(cursor);
@@ -106,5 +111,46 @@ impl Slot {
         };
         self.due = pause.map(|pause| Instant::now() + pause);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    use super::super::Cursor;
+    use super::{Found, Mover, Signal, Source};
+    use crate::Error;
+    use crate::store::StoreError;
+
+    /// A source that cannot be read while somebody says so.
+    struct Breakable(Arc<AtomicBool>);
+
+    impl Source for Breakable {
+        fn look(&mut self, _found: &mut Found) -> Result<Option<Duration>, Error> {
+            if self.0.load(Ordering::SeqCst) {
+                return Err(StoreError::io("cannot read", "the journal")(io::Error::other("broken")).into());
+            }
+            Ok(None)
+        }
+
+        fn mark(&self, _cursor: &mut Cursor) {}
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_trouble_until_it_can_be_again() {
+        let is_broken = Arc::new(AtomicBool::new(true));
+        let mover = Mover::of(&Arc::new(Signal::default()));
+        let mut slot = mover.slot(None, Breakable(Arc::clone(&is_broken)));
+        let now = Instant::now();
+        slot.look(now, &mut Found::default()).unwrap();
+        assert!(slot.trouble().is_some_and(|why| why.contains("broken")), "{:?}", slot.trouble());
+        let again = slot.due(now).expect("it is looked at again");
+        is_broken.store(false, Ordering::SeqCst);
+        slot.look(again, &mut Found::default()).unwrap();
+        assert_eq!(slot.trouble(), None);
     }
 }
