@@ -1,18 +1,18 @@
 //! Named steps of a commit at which a test may stop the process.
 //!
 //! In normal builds `reach` is empty. With the feature `failpoints` (test builds only) a plan can be armed: at the n-th
-//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, or waits. A plan may also
+//! step, or at the n-th time a step of a given name is reached, the process kills or stops itself, panics, or waits. A plan may also
 //! pretend another run of the machine, a wall clock that was set, or inotify instances that are in use. Several plans are divided by semicolons.
 
 #[cfg(feature = "failpoints")]
-pub use armed::arm;
+pub use armed::{arm, reach_if_named};
 #[cfg(feature = "failpoints")]
-pub(crate) use armed::{boot_id, inotify_instances, longest_silence, reach, reach_if_named, wall_shift};
+pub(crate) use armed::{boot_id, inotify_instances, longest_silence, reach, wall_shift};
 
 /// A plan that cannot be read, or a build that has no failpoints.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|sleep:MS|trace:PATH|boot:ID|wall:MS|silence:MS|inotify:COUNT`, STEP may be `any`"
+    "`{0}` is no failpoint plan here; write `STEP[*COUNT]=kill|stop|panic|sleep:MS|trace:PATH|boot:ID|wall:MS|silence:MS|inotify:COUNT`, STEP may be `any`"
 )]
 pub struct BadPlan(String);
 
@@ -24,7 +24,7 @@ pub(crate) fn reach(_step: &'static str) {}
 /// Marks a step of somebody who only looks. Whether it is reached is a matter of time, so `any` does not mean it.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
-pub(crate) fn reach_if_named(_step: &'static str) {}
+pub fn reach_if_named(_step: &'static str) {}
 
 /// Refuses every plan: this build has no failpoints.
 #[cfg(not(feature = "failpoints"))]
@@ -58,6 +58,7 @@ mod armed {
     enum Action {
         Kill,
         Stop,
+        Panic,
         Sleep(Duration),
         Trace(PathBuf),
         Boot(String),
@@ -79,6 +80,7 @@ mod armed {
             let action = match action.split_once(':').unwrap_or((action, "")) {
                 ("kill", "") => Action::Kill,
                 ("stop", "") => Action::Stop,
+                ("panic", "") => Action::Panic,
                 ("sleep", ms) => Action::Sleep(Duration::from_millis(ms.parse().map_err(|_| bad())?)),
                 ("trace", path) => Action::Trace(PathBuf::from(path)),
                 ("boot", id) => Action::Boot(id.to_owned()),
@@ -136,7 +138,7 @@ mod armed {
     }
 
     /// Marks a step of somebody who only looks, and does there what the plans say that name it.
-    pub(crate) fn reach_if_named(step: &'static str) {
+    pub fn reach_if_named(step: &'static str) {
         plans().filter(|plan| plan.step == step).for_each(|plan| plan.reach(step));
     }
 
@@ -160,6 +162,7 @@ mod armed {
             match &self.action {
                 Action::Kill => drop(kill_process(getpid(), Signal::KILL)),
                 Action::Stop => drop(kill_process(getpid(), Signal::STOP)),
+                Action::Panic => panic!("the plan of a test says so: {step}"),
                 Action::Sleep(pause) => thread::sleep(*pause),
                 Action::Trace(_) | Action::Boot(_) | Action::Wall(_) | Action::Silence(_) | Action::Inotify(_) => {}
             }
