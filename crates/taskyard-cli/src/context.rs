@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use taskyard::config::{Config, Project, RuleWord};
 use taskyard::core::rules::lists::list_choice::Choice;
-use taskyard::core::{ClientVersion, Rules};
+use taskyard::core::{ClientVersion, ListId, Rules};
 use taskyard::hooks::{HookSetup, Hooks, Teammate};
 use taskyard::jobs::Jobs;
 use taskyard::liveness::ThisMachine;
@@ -97,6 +97,12 @@ impl Context {
     pub(crate) fn in_directory(&self, directory: PathBuf) -> Self {
         let context = Self::new(self.globals.clone(), self.environment.clone(), self.cancel.clone());
         Self { directory: Ok(directory), ..context }
+    }
+
+    /// Returns the same context on another list.
+    pub(crate) fn on_list(&self, list: &ListId) -> Self {
+        let globals = Globals { list: Some(list.as_str().to_owned()), ..self.globals.clone() };
+        Self::new(globals, self.environment.clone(), self.cancel.clone())
     }
 
     /// Returns what ends the work when the process is asked to stop.

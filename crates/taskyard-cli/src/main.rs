@@ -3,6 +3,7 @@
 mod address_problem;
 mod answer_end;
 mod arguments;
+mod board;
 mod candidates;
 mod client_environment_file;
 mod commands;

@@ -118,7 +118,8 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         // Whatever the end of jobs and members meant for tasks is not what this command does.
         context.forget_writes();
     }
-    let is_short = !command.as_ref().is_some_and(Command::speaks_a_protocol);
+    let is_long = |command: &Command| command.speaks_a_protocol() || command.has_a_screen();
+    let is_short = !command.as_ref().is_some_and(is_long);
     if is_short {
         let context = Rc::clone(&context);
         output.name_other_lists(move || context.other_lists_written());

@@ -1,5 +1,6 @@
 //! Ending in order when the system asks us to.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
 
 /// Whether a pager has the screen.
 static IS_PAGED: AtomicBool = AtomicBool::new(false);
+
+/// What is done before the process ends because of a signal; nothing where nobody said.
+static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
 /// How long whoever attends to a cancellation has to bring things in order.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -130,6 +134,39 @@ pub(crate) fn cancel_when_stopped(cancel: Cancel) {
 #[cfg(not(unix))]
 pub(crate) fn cancel_when_stopped(_cancel: Cancel) {}
 
+/// Takes note that the process was asked to stop and tells whoever can end it in order, each time.
+#[cfg(unix)]
+pub(crate) fn tell_when_stopped(told: impl Fn() + Send + 'static) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    thread("signals", move || {
+        for (number, signal) in signals.forever().enumerate() {
+            STOPPED_BY.store(signal, Ordering::SeqCst);
+            told();
+            // Whoever asks a third time does not want to wait any longer.
+            if number >= 2 {
+                end(signal);
+            }
+        }
+    });
+}
+
+/// Tells whoever can end the process in order; other systems know no such signals.
+#[cfg(not(unix))]
+pub(crate) fn tell_when_stopped(_told: impl Fn() + Send + 'static) {}
+
+/// Has something done before the process ends because of a signal: giving the terminal back, say.
+pub(crate) fn before_the_end(to_do: fn()) {
+    let _ = BEFORE_THE_END.set(to_do);
+}
+
+/// Takes note that the terminal is gone, as if the system had told us by the signal it has for that.
+pub(crate) fn note_hangup() {
+    const HANGUP: i32 = 1;
+    let _ = STOPPED_BY.compare_exchange(0, HANGUP, Ordering::SeqCst, Ordering::SeqCst);
+}
+
 /// Tells whether the system asked us to stop.
 pub(crate) fn was_stopped() -> bool {
     STOPPED_BY.load(Ordering::SeqCst) != 0
@@ -142,6 +179,7 @@ pub(crate) fn exit_code() -> Option<u8> {
 }
 
 fn end(signal: i32) {
+    BEFORE_THE_END.get().inspect(|to_do| to_do());
     taskyard::store::release_held_locks();
     std::process::exit(128 + signal);
 }

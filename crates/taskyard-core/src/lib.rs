@@ -25,6 +25,7 @@ pub mod render;
 pub mod rules;
 pub mod timing;
 pub mod tools;
+pub mod view;
 
 mod agent;
 mod assignee;

@@ -4,6 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::adopt::Adopt;
 use super::backup::Backup;
+use super::board::Board;
 use super::cancel::Cancel;
 use super::claim::Claim;
 use super::clear::Clear;
@@ -110,6 +111,7 @@ pub(crate) enum Command {
     Undo(Undo),
     Restore(Restore),
     Watch(Watch),
+    Board(Board),
     Work(Box<Work>),
     Lists(Lists),
     Where(Where),
@@ -182,9 +184,14 @@ impl Command {
         matches!(self, Self::Mcp(_) | Self::Serve(_) | Self::Hook(_))
     }
 
+    /// Tells whether the command has a screen of its own, on which it names the list it writes to.
+    pub(crate) fn has_a_screen(&self) -> bool {
+        matches!(self, Self::Board(_))
+    }
+
     /// Tells whether the command listens to signals itself, because it has programs to stop or an editor to wait for.
     pub(crate) fn stops_itself(&self) -> bool {
-        matches!(self, Self::Work(_) | Self::Edit(_))
+        matches!(self, Self::Work(_) | Self::Edit(_) | Self::Board(_))
     }
 
     /// Does what was asked.
@@ -215,6 +222,7 @@ impl Command {
             Self::Undo(command) => command.run(context, output),
             Self::Restore(command) => command.run(context, output),
             Self::Watch(command) => command.run(context, output),
+            Self::Board(command) => command.run(&Arguments::command(), run_words, context, output),
             Self::Work(command) => command.run(context, output),
             Self::Lists(command) => command.run(context, output),
             Self::Where(command) => command.run(context, output),
@@ -243,4 +251,15 @@ impl Command {
             Self::Man(command) => command.run(Arguments::command(), context, output),
         }
     }
+}
+
+/// Runs the command that some words are.
+fn run_words(words: &[String], context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+    let typed = std::iter::once("taskyard").chain(words.iter().map(String::as_str));
+    let arguments = Arguments::try_parse_from(typed).map_err(|error| {
+        let told = error.to_string();
+        let first = told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Problem::usage("usage", first).hint("`taskyard help` in a shell explains every command")
+    })?;
+    arguments.command.map_or(Ok(Exit::Done), |command| command.run(context, output))
 }

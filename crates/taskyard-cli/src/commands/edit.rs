@@ -60,6 +60,12 @@ struct Editing<'a> {
 }
 
 impl Edit {
+    /// Edits tasks one after the other, whoever holds them.
+    pub(super) fn of(tasks: &[TaskId]) -> Self {
+        let ids = tasks.iter().cloned().map(IdRange::One).collect();
+        Self { ids, resume: false, lease: LeaseFlags::default() }
+    }
+
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let yard = self.lease.on(context.yard()?);
         let desk = Desk::in_data(&places::data(context.environment())?);

@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Moving on", &["start", "done", "cancel", "reopen", "delete", "clear"]),
     ("Order", &["depend", "undepend", "graph"]),
     ("Sharing work", &["claim", "renew", "release", "work", "team", "send", "inbox", "todo"]),
-    ("What happened", &["history", "undo", "restore", "watch"]),
+    ("What happened", &["history", "undo", "restore", "watch", "board"]),
     ("Lists", &["lists", "where", "use", "adopt", "merge"]),
     ("Background commands", &["job"]),
     ("Other programs", &["import", "export", "setup", "prime", "hook", "statusline", "mcp", "serve"]),

@@ -20,7 +20,7 @@ use crate::output::{LeaseShape, Output, Shapes};
 use crate::problem::Problem;
 
 /// How many completed tasks are shown where nobody says.
-const COMPLETED_SHOWN: usize = 5;
+pub(super) const COMPLETED_SHOWN: usize = 5;
 
 /// Show the list: what is in progress, what is pending, what is done
 ///

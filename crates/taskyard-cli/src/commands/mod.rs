@@ -4,6 +4,7 @@ mod adopt;
 mod answers;
 mod backup;
 mod backup_problem;
+mod board;
 mod cancel;
 mod claim;
 mod claim_several;

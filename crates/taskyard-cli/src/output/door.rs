@@ -90,6 +90,11 @@ impl Output {
         self.quiet
     }
 
+    /// Tells whether stdout gets colours.
+    pub(crate) fn has_color(&self) -> bool {
+        self.terminal.color
+    }
+
     /// Returns what the place of display can show.
     pub(crate) fn look(&self) -> Look {
         self.terminal.look

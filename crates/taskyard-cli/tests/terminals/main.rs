@@ -2,6 +2,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod board;
+mod board_database;
+mod board_leaving;
 mod completion;
 mod demo;
 mod manual;

@@ -98,9 +98,34 @@ impl<'a> Terminal<'a> {
         self.wait_for_line(&end)
     }
 
+    /// Gives the terminal another size.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let size = ["-x", &columns.to_string(), "-y", &rows.to_string()];
+        assert!(self.tmux(&["resize-window"]).args(size).status().unwrap().success());
+    }
+
+    /// Sends a signal to the program that has the terminal.
+    pub(crate) fn signal(&self, name: &str) {
+        let output = self.tmux(&["display-message", "-p", "#{pane_tty}"]).output().unwrap();
+        let tty = String::from_utf8(output.stdout).unwrap();
+        let listed = Command::new("ps").args(["-o", "pid=,stat=", "-t", tty.trim()]).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        // The plus says that it is in front.
+        let front =
+            listed.lines().filter_map(|line| line.trim().split_once(' ')).find(|(_, state)| state.contains('+'));
+        let (process, _) = front.unwrap_or_else(|| panic!("nobody has the terminal:\n{listed}"));
+        assert!(Command::new("kill").args([&format!("-{name}"), process]).status().unwrap().success());
+    }
+
     /// Returns what is on the screen.
     pub(crate) fn screen(&self) -> String {
         let output = self.tmux(&["capture-pane", "-p"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Returns what is on the screen, with the escape sequences that colour it.
+    pub(crate) fn styled_screen(&self) -> String {
+        let output = self.tmux(&["capture-pane", "-p", "-e"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -7,9 +7,12 @@
 mod chains;
 mod claiming;
 mod list;
+mod looking;
 mod rank;
 mod readiness;
 mod record;
 
 pub use list::LiveList;
+pub(crate) use looking::Outline;
 pub use readiness::ReadyTask;
+pub(crate) use record::Slot;

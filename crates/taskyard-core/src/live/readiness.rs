@@ -147,7 +147,7 @@ impl LiveList {
     }
 
     /// Returns the open tasks that hold a task up, its own first.
-    fn blockers(&self, slot: Slot) -> impl Iterator<Item = Slot> {
+    pub(super) fn blockers(&self, slot: Slot) -> impl Iterator<Item = Slot> {
         let own = self.records[slot as usize].blocked_by().iter().copied().filter(|blocker| self.is_open(*blocker));
         own.chain(self.blockers_above(slot))
     }
@@ -179,7 +179,7 @@ impl LiveList {
     }
 
     /// Returns the tasks that a task is a part of, the nearest first. Those that are parts of each other are parts of nothing.
-    fn ancestors(&self, slot: Slot) -> Vec<Slot> {
+    pub(super) fn ancestors(&self, slot: Slot) -> Vec<Slot> {
         let mut above: Vec<Slot> = Vec::new();
         let mut next = self.parent_slot(slot);
         while let Some(parent) = next {

@@ -3,7 +3,7 @@
 use crate::{Image, Priority, Rules, Status, Task, TaskId, Timestamp};
 
 /// Where a task stands in the memory of its list.
-pub(super) type Slot = u32;
+pub(crate) type Slot = u32;
 
 /// Where a task stands among others: numbers rise, then come names by their bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -17,11 +17,11 @@ pub fn job_tone(state: JobState) -> Tone {
 /// Returns a job on one line: id, state, what it is for, how it ended, since when.
 pub fn job_line(indent: &str, job: &Job, look: &Look) -> Line {
     let state = job.state();
-    let mut line = Line::plain(indent).with(job_tone(state), mark(state, look)).with(Tone::Plain, " ");
+    let mut line = Line::plain(indent).with(job_tone(state), job_mark(state, look)).with(Tone::Plain, " ");
     line.push(Tone::Id, &format!("{:<9}", job.id.as_str()));
     line.push(job_tone(state), &format!(" {:<9} ", state.as_str()));
     line.push(Tone::Plain, &job.description);
-    let mut facts: Vec<String> = how(job).into_iter().collect();
+    let mut facts: Vec<String> = how_job_ended(job).into_iter().collect();
     facts.push(match &job.fate {
         JobFate::Ended { at, .. } => look.time(*at),
         // When that was found out is of no interest.
@@ -36,7 +36,7 @@ pub fn job_line(indent: &str, job: &Job, look: &Look) -> Line {
 }
 
 /// Returns how a job ended, in words; none where its state says it all.
-fn how(job: &Job) -> Option<String> {
+pub fn how_job_ended(job: &Job) -> Option<String> {
     match &job.fate {
         JobFate::Ended { how, .. } => match how {
             JobEnding::Exited(0) | JobEnding::Stopped(_) => None,
@@ -49,7 +49,8 @@ fn how(job: &Job) -> Option<String> {
     }
 }
 
-fn mark(state: JobState, look: &Look) -> &'static str {
+/// Returns the mark of a state.
+pub fn job_mark(state: JobState, look: &Look) -> &'static str {
     match state {
         JobState::Pending => look.either("○", "[ ]"),
         JobState::Running => look.either("●", "[>]"),

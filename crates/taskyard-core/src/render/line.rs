@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use unicode_width::UnicodeWidthChar as _;
+use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::escaping;
@@ -212,11 +212,11 @@ pub fn cut_text(text: &str, columns: usize, mark: &str) -> String {
     format!("{}{mark}", text[..kept].trim_end())
 }
 
-/// Returns how many bytes of the text fit into so many columns.
+/// Returns how many bytes of the text fit into so many columns. What people see as one character is never taken apart.
 fn fitting(text: &str, columns: usize) -> usize {
     let mut used = 0;
-    for (at, character) in text.char_indices() {
-        used += character.width().unwrap_or(0);
+    for (at, character) in text.grapheme_indices(true) {
+        used += character.width();
         if used > columns {
             return at;
         }
@@ -258,6 +258,13 @@ mod tests {
     #[test]
     fn a_piece_never_carries_an_escape_sequence() {
         assert_eq!(Line::plain("\x1b[2J").to_string(), "\\x1b[2J");
+    }
+
+    #[test]
+    fn what_people_see_as_one_character_is_never_taken_apart() {
+        assert_eq!(cut_text("a👩‍👩‍👧b", 3, "…"), "a…");
+        assert_eq!(cut_text("a👩‍👩‍👧bc", 4, "…"), "a👩‍👩‍👧…");
+        assert_eq!(cut_text("e\u{301}e\u{301}e\u{301}", 2, "…"), "e\u{301}…");
     }
 
     #[test]

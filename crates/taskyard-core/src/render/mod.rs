@@ -33,7 +33,7 @@ pub use difference::{Change, difference};
 pub use entry_lines::{entry_line, entry_lines, op_in_words};
 pub use gone_words::{clearing_in_words, gone_shape, loss_in_words};
 pub use historic::{historic_line, historic_mark_line};
-pub use job_line::{job_line, job_tone};
+pub use job_line::{how_job_ended, job_line, job_mark, job_tone};
 pub use line::{Line, Span, Tone, cut_text};
 pub use look::{Look, state_in_words};
 pub use markdown::markdown_lines;

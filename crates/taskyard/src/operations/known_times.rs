@@ -14,7 +14,7 @@ use crate::{Error, Yard};
 
 impl Yard {
     /// Returns when each task was made and last changed, as far as the journal knows.
-    pub(super) fn known_times(&self) -> Result<HashMap<TaskId, Times>, Error> {
+    pub fn known_times(&self) -> Result<HashMap<TaskId, Times>, Error> {
         match self.times_in_journal() {
             // The tasks are there all the same.
             Err(error) if error.is_of_memory() => Ok(HashMap::new()),

@@ -90,7 +90,7 @@ pub use refused_task::{Possible, RefusedTask};
 pub use release::{Departed, Released};
 pub use restore::{Restorable, RestoreWhich, Restored};
 pub use restore_copies::{CopiesRestored, CopiesWanted, TaskCopy};
-pub use sessions::SessionList;
+pub use sessions::{SessionList, recent_sessions};
 pub use sharing::SharedBy;
 pub use show::Shown;
 pub use stopping::{IdleAnswer, StopAnswer, Stopped};

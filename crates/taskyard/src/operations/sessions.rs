@@ -47,6 +47,12 @@ impl Yard {
     }
 }
 
+/// Returns the sessions of the client in a directory, so many at most, the last used first.
+pub fn recent_sessions(config_dir: &Path, directory: &Path, most: usize) -> Result<Vec<String>, Error> {
+    let found = sessions(&config_dir.join("projects").join(slug(directory)))?;
+    Ok(found.into_iter().take(most).map(|(session, _)| session).collect())
+}
+
 /// Returns the sessions whose transcripts are in a directory and when each was last used, the last used first.
 fn sessions(transcripts: &Path) -> Result<Vec<(String, Option<Timestamp>)>, StoreError> {
     let files = match fs::read_dir(transcripts) {

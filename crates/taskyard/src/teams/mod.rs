@@ -7,6 +7,7 @@
 mod care;
 mod choosing;
 mod contract;
+mod conversing;
 mod creating;
 mod ending;
 mod error;
@@ -33,6 +34,7 @@ pub use contract::{
     Acknowledged, Added, LeadMail, Mailbox, Mailboxes, Posted, Roster, SeatMemory, SentFound, SentLetter, SetAside,
     TeamStore, TeamWatch, Trace,
 };
+pub use conversing::Correspondence;
 pub use creating::NewTeam;
 pub use error::TeamError;
 pub use file_error::TeamFileError;

@@ -11,5 +11,6 @@ mod text;
 
 pub use dot::dot;
 pub use mermaid::mermaid;
+pub(crate) use network::Network;
 pub use svg::svg;
 pub use text::text;

@@ -6,31 +6,31 @@ use crate::{Task, TaskId};
 
 /// The edges among tasks, each from the task that blocks to the task that waits.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(crate) struct Network {
     /// Every edge between two different tasks, by place, without repeats.
-    pub(super) edges: Vec<Edge>,
+    pub(crate) edges: Vec<Edge>,
     /// For each task, the edges that leave it.
-    pub(super) out: Vec<Vec<usize>>,
+    pub(crate) out: Vec<Vec<usize>>,
     /// For each task, the edges that reach it.
-    pub(super) into: Vec<Vec<usize>>,
+    pub(crate) into: Vec<Vec<usize>>,
     /// For each task, how far it is from the tasks that wait for nothing.
-    pub(super) layer: Vec<usize>,
+    pub(crate) layer: Vec<usize>,
 }
 
 /// One edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(crate) struct Edge {
     /// The task that blocks.
-    pub(super) from: usize,
+    pub(crate) from: usize,
     /// The task that waits.
-    pub(super) to: usize,
+    pub(crate) to: usize,
     /// Whether it closes a circle, and so runs against the order of the drawing.
-    pub(super) closes_circle: bool,
+    pub(crate) closes_circle: bool,
 }
 
 impl Network {
     /// Takes the tasks to draw. Edges to tasks that are not among them are left out.
-    pub(super) fn new(tasks: &[Task]) -> Self {
+    pub(crate) fn new(tasks: &[Task]) -> Self {
         let places: HashMap<&TaskId, usize> = tasks.iter().enumerate().map(|(place, task)| (&task.id, place)).collect();
         let mut seen = HashSet::new();
         let mut edges = Vec::new();
@@ -56,7 +56,7 @@ impl Network {
     }
 
     /// Tells for each task whether an edge touches it.
-    pub(super) fn connected(&self) -> Vec<bool> {
+    pub(crate) fn connected(&self) -> Vec<bool> {
         let mut connected = vec![false; self.out.len()];
         for edge in &self.edges {
             connected[edge.from] = true;

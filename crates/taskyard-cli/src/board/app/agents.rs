@@ -1,0 +1,58 @@
+//! Who works on the list.
+
+use taskyard::core::TaskId;
+use taskyard::core::view::{AgentRow, HeldTask, LeaseShown, agent_rows};
+use taskyard::teams::MemberShown;
+
+use super::App;
+
+/// So many tasks of others than those with a lease are looked at.
+const MOST: usize = 500;
+
+impl App {
+    /// Works out who works here: the members of the team, and whoever else has a task.
+    pub(super) fn note_agents(&mut self) {
+        let members = self.team.iter().flat_map(|team| &team.members).map(|shown| self.member(shown)).collect();
+        let Some(watched) = &self.watched else { return };
+        // Whoever has a lease has the task; so has whoever's name the client wrote on one that is in progress.
+        let named = watched.live().held(|_| true).into_iter().take(MOST);
+        let named = named.filter(|id| {
+            let standing = watched.live().standing(id);
+            standing.is_some_and(|(status, _)| status == taskyard::core::Status::InProgress)
+        });
+        let mut ids: Vec<TaskId> = self.leases.keys().cloned().chain(named).collect();
+        ids.sort_by_cached_key(|id| (id.as_number(), id.as_str().to_owned()));
+        ids.dedup();
+        let held = ids.into_iter().filter_map(|id| self.held(id)).collect();
+        self.agents = agent_rows(members, held);
+    }
+
+    fn member(&self, shown: &MemberShown) -> AgentRow {
+        AgentRow {
+            name: shown.member.name.clone(),
+            colour: shown.member.colour().map(str::to_owned),
+            state: shown.state,
+            holds: shown.tasks.iter().filter_map(|(id, _)| self.held(id.clone())).collect(),
+            unread: shown.unread,
+            tool_uses: shown.tool_uses,
+            tokens: shown.tokens,
+            activity: shown.activity.clone(),
+            seen: shown.seen,
+            joined: Some(shown.member.joined_at),
+        }
+    }
+
+    /// Returns a task that somebody has; none where nobody does.
+    fn held(&self, id: TaskId) -> Option<HeldTask> {
+        let task = self.watched.as_ref()?.live().task(&id).filter(|task| task.status.is_open())?;
+        let lease = self.leases.get(&id);
+        let owner = lease.map(|(lease, _)| lease.agent.to_string()).or_else(|| task.owner().map(str::to_owned))?;
+        let shown = match lease {
+            None => LeaseShown::None,
+            Some((lease, state)) if state.is_alive() => LeaseShown::Lives(lease.ends.as_ref().map(|end| end.wall)),
+            Some(_) => LeaseShown::Ended,
+        };
+        let since = lease.map(|(lease, _)| lease.taken);
+        Some(HeldTask { task: id, subject: task.subject, owner, since, lease: shown })
+    }
+}

@@ -1,0 +1,31 @@
+//! The board in the terminal: everything of a list, live, and everything can be done from it.
+//!
+//! One thread draws and listens to the keyboard; it never asks the store and never waits for anybody. What happens comes from [`feed`],
+//! what it asks for from [`asking`], and what it wants done is done by [`doing`]; all of them tell it through [`news`]. What it shows and
+//! what a key means is decided in [`app`], which has no effects of its own. Why it is done so is `docs/design/board.md`.
+
+mod app;
+mod asking;
+mod command_words;
+mod deed;
+mod doing;
+mod draw;
+mod every_list;
+mod feed;
+mod keymap;
+mod news;
+mod running;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod todo_sources;
+mod typing;
+mod wake;
+
+pub(crate) use app::{ClientStyle, Settings};
+pub(crate) use command_words::command_words;
+pub(crate) use keymap::Keymap;
+pub(crate) use running::{Opening, Outside, run};
+pub(crate) use theme::{Theme, ThemeChoice};
+pub(crate) use todo_sources::TodoSources;

@@ -1,0 +1,99 @@
+//! What keys and news do.
+
+use taskyard::core::view::Action;
+use taskyard::core::{Event, Op, Revision, Status, TaskId, Timestamp};
+use taskyard::operations::UndoRange;
+
+use super::samples::{NOW, app_with, by_client, deeds, drawn, entry, list, press, rocket, task};
+use crate::board::app::{Effect, View};
+use crate::board::deed::What;
+use crate::board::news::{Did, News, Refused};
+
+#[test]
+fn a_refusal_is_told_where_the_cursor_is() {
+    let mut app = app_with(&rocket(), View::List);
+    press(&mut app, "js");
+    assert_eq!(deeds(&mut app), [What::Start(vec![TaskId::number(12)])]);
+    let refused = Refused { message: "task 12 is blocked by #7".into(), hint: Some("finish #7 first".into()) };
+    app.on_news(News::Did(Box::new(Did { answer: Err(refused), undid: None, made: None })), NOW);
+    insta::assert_snapshot!(drawn(&mut app, 70, 10).backend());
+    press(&mut app, "j");
+    assert!(!drawn(&mut app, 70, 10).backend().to_string().contains("is blocked by #7"));
+}
+
+#[test]
+fn keys_ask_for_one_deed_each_on_what_is_meant() {
+    let id = TaskId::number;
+    let mut app = app_with(&rocket(), View::List);
+    press(&mut app, "d");
+    assert_eq!(deeds(&mut app), [What::Done(vec![id(7)])]);
+    press(&mut app, "jxjjxC");
+    assert_eq!(deeds(&mut app), [What::Cancel(vec![id(12), id(15)])]);
+    press(&mut app, "Xgnhello there\n");
+    assert_eq!(deeds(&mut app), [What::Note { tasks: vec![id(7)], text: "hello there".into() }]);
+    press(&mut app, "cWrite more\n");
+    assert_eq!(deeds(&mut app), [What::Create { subject: "Write more".into(), parent: None }]);
+    press(&mut app, "b#15\n");
+    assert_eq!(deeds(&mut app), [What::BlockedBy { tasks: vec![id(7)], on: id(15) }]);
+    press(&mut app, "acara\n");
+    assert_eq!(deeds(&mut app), [What::Assign { tasks: vec![id(7)], to: Some("cara".into()) }]);
+    press(&mut app, "u");
+    assert_eq!(deeds(&mut app), [What::Undo(UndoRange::Newest)]);
+    let undid = Did { answer: Ok("Took back r9".into()), undid: Some(Revision(10)), made: None };
+    app.on_news(News::Did(Box::new(undid)), NOW);
+    press(&mut app, "U");
+    assert_eq!(deeds(&mut app), [What::Undo(UndoRange::One(Revision(10)))]);
+    press(&mut app, "2>");
+    assert_eq!(deeds(&mut app), [What::Move { tasks: vec![id(7)], to: Status::Completed }]);
+    press(&mut app, "q");
+    assert!(app.take_effects().contains(&Effect::Quit));
+}
+
+#[test]
+fn what_another_does_moves_the_rows_and_glows_once() {
+    let mut app = app_with(&rocket(), View::List);
+    press(&mut app, "jj");
+    let at = app.at_task.clone();
+    let new = task(17, "Just made", Status::InProgress);
+    let commit = Event { list: list(), revision: Revision(10), entries: vec![entry(10, Op::Create, &new)] };
+    app.on_news(News::Commits(vec![commit]), NOW);
+    let screen = drawn(&mut app, 110, 14).backend().to_string();
+    assert!(screen.contains("#17 Just made") && screen.contains("2 in progress"), "{screen}");
+    // The cursor stays on its task.
+    assert_eq!(app.at_task, at);
+    assert!(app.flashes.contains_key(&new.id));
+    app.on_tick(Timestamp(NOW.0 + 1300));
+    assert!(app.flashes.is_empty());
+}
+
+#[test]
+fn nothing_is_due_while_nothing_is_in_progress() {
+    let mut app = app_with(&[task(1, "One", Status::Pending)], View::List);
+    drawn(&mut app, 70, 14);
+    app.is_dirty = false;
+    // Todo lists are looked for now and then, because nobody tells of them; nothing is drawn for that.
+    assert_eq!(app.next_tick(), Some(3000));
+    app.on_tick(Timestamp(NOW.0 + 60_000));
+    assert!(!app.is_dirty);
+    app.settings.todo_period = None;
+    assert_eq!(app.next_tick(), None);
+    let busy = Event {
+        list: list(),
+        revision: Revision(10),
+        entries: vec![entry(10, Op::Update, &task(1, "One", Status::InProgress))],
+    };
+    app.on_news(News::Commits(vec![busy]), NOW);
+    drawn(&mut app, 70, 14);
+    assert!(app.next_tick().is_some_and(|span| span <= 1200));
+}
+
+#[test]
+fn a_task_tool_call_brings_the_tasks_to_the_front_once() {
+    let mut app = app_with(&rocket(), View::Jobs);
+    let made = |revision, number| by_client(revision, Op::CreatedElsewhere, &task(number, "New", Status::Pending));
+    app.on_news(made(10, 20), NOW);
+    assert_eq!(app.view, View::List);
+    app.perform(Action::ShowJobs);
+    app.on_news(made(11, 21), NOW);
+    assert_eq!(app.view, View::Jobs);
+}

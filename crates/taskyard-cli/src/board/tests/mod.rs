@@ -1,0 +1,9 @@
+mod any_text;
+mod graph_keys;
+mod keys;
+mod mouse;
+mod news;
+mod palette;
+mod samples;
+mod selecting;
+mod views;

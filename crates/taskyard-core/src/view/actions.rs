@@ -1,0 +1,221 @@
+//! Everything that can be done from a board: its name, its keys, what it is done to, and what it does in words.
+
+/// Something that can be done from a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is described in the catalogue below")]
+pub enum Action {
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Top,
+    Bottom,
+    Open,
+    Back,
+    ScrollUp,
+    ScrollDown,
+    Start,
+    Done,
+    Create,
+    CreatePart,
+    Edit,
+    EditInEditor,
+    Note,
+    Claim,
+    Release,
+    Assign,
+    Cancel,
+    Reopen,
+    BlockedBy,
+    Unblock,
+    MoveLeft,
+    MoveRight,
+    Delete,
+    Restore,
+    Undo,
+    Redo,
+    Select,
+    SelectNone,
+    Fold,
+    ZoomIn,
+    ZoomOut,
+    NextNeed,
+    StopJob,
+    Send,
+    SendAnew,
+    Acknowledge,
+    Filter,
+    Palette,
+    Help,
+    ShowList,
+    ShowColumns,
+    ShowGraph,
+    ShowAgents,
+    ShowJobs,
+    ShowMail,
+    ShowHistory,
+    ShowLists,
+    Suspend,
+    Quit,
+}
+
+/// What something is done to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The board itself: where the cursor is, what is shown.
+    Board,
+    /// The list.
+    List,
+    /// The task under the cursor.
+    Task,
+    /// The selected tasks, else the one under the cursor.
+    Tasks,
+    /// The job under the cursor.
+    Job,
+    /// The conversation under the cursor.
+    Message,
+    /// The revision under the cursor.
+    Revision,
+}
+
+/// What there is to know of something that can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActionInfo {
+    /// What it is.
+    pub action: Action,
+    /// The word by which it is found in the palette and named in the configuration.
+    pub name: &'static str,
+    /// The keys that do it where the configuration says nothing.
+    pub keys: &'static [&'static str],
+    /// What it is done to.
+    pub subject: Subject,
+    /// What it does, in words.
+    pub help: &'static str,
+}
+
+/// Returns everything that can be done, in the order in which it is explained.
+pub const fn actions() -> &'static [ActionInfo] {
+    CATALOGUE
+}
+
+/// Returns what there is to know of one thing.
+pub fn info(action: Action) -> &'static ActionInfo {
+    CATALOGUE.iter().find(|info| info.action == action).unwrap_or(&CATALOGUE[0])
+}
+
+const fn entry(
+    action: Action,
+    name: &'static str,
+    keys: &'static [&'static str],
+    subject: Subject,
+    help: &'static str,
+) -> ActionInfo {
+    ActionInfo { action, name, keys, subject, help }
+}
+
+const CATALOGUE: &[ActionInfo] = &[
+    entry(Action::Start, "start", &["s"], Subject::Tasks, "put it in progress"),
+    entry(Action::Done, "done", &["d"], Subject::Tasks, "complete it"),
+    entry(Action::Create, "create", &["c"], Subject::List, "make a task"),
+    entry(Action::CreatePart, "create-part", &["p"], Subject::Task, "make a task that is a part of it"),
+    entry(Action::Edit, "edit", &["e"], Subject::Task, "change its subject"),
+    entry(Action::EditInEditor, "editor", &["E"], Subject::Tasks, "edit all of it in $EDITOR"),
+    entry(Action::Note, "note", &["n"], Subject::Tasks, "add a signed remark"),
+    entry(Action::Claim, "claim", &["t"], Subject::Tasks, "take it: nobody else gets it while the lease lives"),
+    entry(Action::Release, "release", &["r"], Subject::Tasks, "give it back"),
+    entry(Action::Assign, "assign", &["a"], Subject::Tasks, "say whose it is"),
+    entry(Action::Cancel, "cancel", &["C"], Subject::Tasks, "close it as not done"),
+    entry(Action::Reopen, "reopen", &["o"], Subject::Tasks, "make it pending again"),
+    entry(Action::BlockedBy, "blocked-by", &["b"], Subject::Tasks, "pick what it waits for"),
+    entry(Action::Unblock, "unblock", &["B"], Subject::Tasks, "pick what it no longer waits for"),
+    entry(Action::MoveLeft, "move-left", &["<"], Subject::Tasks, "move it to the column on the left"),
+    entry(Action::MoveRight, "move-right", &[">"], Subject::Tasks, "move it to the column on the right"),
+    entry(Action::Delete, "delete", &["delete"], Subject::Tasks, "remove it; undo and restore bring it back"),
+    entry(Action::Restore, "restore", &["R"], Subject::List, "bring back what another program removed"),
+    entry(Action::Undo, "undo", &["u"], Subject::List, "take the newest change back, or the revision under the cursor"),
+    entry(Action::Redo, "redo", &["U", "ctrl-r"], Subject::List, "take the last undo back"),
+    entry(Action::Select, "select", &["x"], Subject::Task, "select it for what comes next"),
+    entry(Action::SelectNone, "select-none", &["X"], Subject::Board, "select nothing"),
+    entry(
+        Action::Fold,
+        "fold",
+        &["space"],
+        Subject::Task,
+        "fold away its parts, in the graph what waits for it; or show them",
+    ),
+    entry(
+        Action::ZoomIn,
+        "zoom-in",
+        &["+", "="],
+        Subject::Board,
+        "show fewer ranks of the graph, and more of each task",
+    ),
+    entry(Action::ZoomOut, "zoom-out", &["-"], Subject::Board, "show more ranks of the graph"),
+    entry(Action::NextNeed, "next-need", &["!"], Subject::List, "go to what needs you"),
+    entry(Action::StopJob, "stop-job", &["S"], Subject::Job, "stop it, with everything it started"),
+    entry(Action::Send, "send", &["m"], Subject::List, "write a message; in a conversation, to whoever it is with"),
+    entry(Action::SendAnew, "send-to", &["M"], Subject::List, "write to whomever you pick, or to everybody"),
+    entry(Action::Acknowledge, "acknowledge", &["A"], Subject::Message, "say that you have what is unread in it"),
+    entry(
+        Action::Filter,
+        "filter",
+        &["/"],
+        Subject::Board,
+        "show only what a query chooses: words, tag:x, ready, owner:ana, older:2d",
+    ),
+    entry(
+        Action::Palette,
+        "commands",
+        &[":"],
+        Subject::Board,
+        "find anything by its name, or type any command of taskyard",
+    ),
+    entry(Action::Help, "help", &["?"], Subject::Board, "explain the keys"),
+    entry(Action::ShowList, "list", &["1"], Subject::Board, "show the tasks"),
+    entry(Action::ShowColumns, "columns", &["2"], Subject::Board, "show pending, in progress and done side by side"),
+    entry(Action::ShowGraph, "graph", &["3"], Subject::Board, "show what waits for what"),
+    entry(Action::ShowAgents, "agents", &["4"], Subject::Board, "show who is there and what they do"),
+    entry(Action::ShowJobs, "jobs", &["5"], Subject::Board, "show background commands and what they write"),
+    entry(Action::ShowMail, "mail", &["6"], Subject::Board, "show messages"),
+    entry(Action::ShowHistory, "history", &["7"], Subject::Board, "show what happened"),
+    entry(Action::ShowLists, "lists", &["8"], Subject::Board, "show every list of the store"),
+    entry(Action::Down, "down", &["j", "down"], Subject::Board, "move down"),
+    entry(Action::Up, "up", &["k", "up"], Subject::Board, "move up"),
+    entry(Action::Left, "left", &["h", "left"], Subject::Board, "move left"),
+    entry(Action::Right, "right", &["l", "right"], Subject::Board, "move right"),
+    entry(Action::PageDown, "page-down", &["pagedown", "ctrl-d"], Subject::Board, "move down a page"),
+    entry(Action::PageUp, "page-up", &["pageup", "ctrl-u"], Subject::Board, "move up a page"),
+    entry(Action::Top, "top", &["g", "home"], Subject::Board, "go to the top"),
+    entry(Action::Bottom, "bottom", &["G", "end"], Subject::Board, "go to the end"),
+    entry(Action::Open, "open", &["enter"], Subject::Board, "open what is under the cursor"),
+    entry(Action::Back, "back", &["esc"], Subject::Board, "close, leave, select nothing"),
+    entry(Action::ScrollDown, "scroll-down", &["J"], Subject::Board, "scroll what is open beside the list down"),
+    entry(Action::ScrollUp, "scroll-up", &["K"], Subject::Board, "scroll what is open beside the list up"),
+    entry(Action::Suspend, "suspend", &["ctrl-z"], Subject::Board, "go to the shell; `fg` comes back"),
+    entry(Action::Quit, "quit", &["q", "ctrl-c"], Subject::Board, "leave"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{actions, info};
+
+    #[test]
+    fn every_name_and_every_key_means_one_thing() {
+        let names: HashSet<&str> = actions().iter().map(|info| info.name).collect();
+        let keys: Vec<&str> = actions().iter().flat_map(|info| info.keys).copied().collect();
+        assert_eq!(names.len(), actions().len());
+        assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len());
+    }
+
+    #[test]
+    fn everything_is_found_by_what_it_is() {
+        for entry in actions() {
+            assert_eq!(info(entry.action), entry);
+            assert!(!entry.keys.is_empty() && !entry.help.is_empty());
+        }
+    }
+}

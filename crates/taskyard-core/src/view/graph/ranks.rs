@@ -1,0 +1,238 @@
+//! Which row each task stands on, and through which rows the lines run that pass a rank.
+//!
+//! All lines that leave a task and go further than the next rank share one lane through each rank they pass.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::render::graph::Network;
+
+use super::wiring::{Gap, Wire, WireEnd};
+
+/// Beyond so many lanes, lines over several ranks are not drawn: nobody could follow them.
+const MOST_LANES: usize = 20_000;
+/// How often the order within the ranks is bettered.
+const SWEEPS: usize = 4;
+
+/// What stands in a place of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cell {
+    /// A task.
+    Task {
+        /// Which one.
+        place: usize,
+        /// Whether lines leave it.
+        goes_on: bool,
+        /// Whether the critical path does.
+        is_critical: bool,
+    },
+    /// A line that passes.
+    Lane {
+        /// Whether it belongs to the critical path.
+        is_critical: bool,
+    },
+}
+
+/// Everything in its place.
+pub(super) struct Arranged {
+    /// The row of each task.
+    pub(super) row: Vec<usize>,
+    pub(super) ranks: Vec<BTreeMap<usize, Cell>>,
+    pub(super) gaps: Vec<Gap>,
+    pub(super) rows: usize,
+    /// For each edge, whether it is left out.
+    left_out: Vec<bool>,
+}
+
+impl Arranged {
+    pub(super) fn is_left_out(&self, edge: usize) -> bool {
+        self.left_out[edge]
+    }
+}
+
+/// A task or a lane while it is arranged.
+struct Item {
+    task: Option<usize>,
+    rank: usize,
+    left: Vec<usize>,
+    /// What it leads to, and whether that is the critical path.
+    right: Vec<(usize, bool)>,
+    is_critical: bool,
+    row: usize,
+}
+
+/// Arranges the tasks that are shown.
+pub(super) fn arrange(network: &Network, is_shown: &[bool], is_critical: &dyn Fn(usize, usize) -> bool) -> Arranged {
+    let shown_edges: Vec<usize> = (0..network.edges.len())
+        .filter(|number| {
+            let edge = network.edges[*number];
+            !edge.closes_circle && is_shown[edge.from] && is_shown[edge.to]
+        })
+        .collect();
+    let mut left_out = vec![false; network.edges.len()];
+    let mut furthest: HashMap<usize, usize> = HashMap::new();
+    for edge in shown_edges.iter().map(|number| network.edges[*number]) {
+        let rank = furthest.entry(edge.from).or_default();
+        *rank = (*rank).max(network.layer[edge.to]);
+    }
+    let lanes: usize = furthest.iter().map(|(from, rank)| rank.saturating_sub(network.layer[*from] + 1)).sum();
+    let has_lanes = lanes <= MOST_LANES;
+
+    let mut items: Vec<Item> = Vec::new();
+    let mut item_of = vec![usize::MAX; is_shown.len()];
+    for place in (0..is_shown.len()).filter(|place| is_shown[*place]) {
+        item_of[place] = items.len();
+        items.push(Item::new(Some(place), network.layer[place]));
+    }
+    // The lane of a task through each rank it passes.
+    let mut lane_of: HashMap<(usize, usize), usize> = HashMap::new();
+    let mut joined: HashMap<(usize, usize), usize> = HashMap::new();
+    for number in shown_edges {
+        let edge = network.edges[number];
+        let (first, last) = (network.layer[edge.from], network.layer[edge.to]);
+        if !has_lanes && last > first + 1 {
+            left_out[number] = true;
+            continue;
+        }
+        let heavy = is_critical(edge.from, edge.to);
+        let mut at = item_of[edge.from];
+        for rank in first + 1..last {
+            let lane = *lane_of.entry((edge.from, rank)).or_insert_with(|| {
+                items.push(Item::new(None, rank));
+                items.len() - 1
+            });
+            items[lane].is_critical |= heavy;
+            connect(&mut items, &mut joined, (at, lane), heavy);
+            at = lane;
+        }
+        connect(&mut items, &mut joined, (at, item_of[edge.to]), heavy);
+    }
+    let rows = place_rows(&mut items);
+    let mut row = vec![0; is_shown.len()];
+    let depth = items.iter().map(|item| item.rank + 1).max().unwrap_or(0);
+    let mut ranks: Vec<BTreeMap<usize, Cell>> = vec![BTreeMap::new(); depth];
+    let mut wires: Vec<Vec<Wire>> = vec![Vec::new(); depth.saturating_sub(1)];
+    for item in &items {
+        let cell = match item.task {
+            Some(place) => {
+                row[place] = item.row;
+                let is_critical = item.right.iter().any(|(_, is_critical)| *is_critical);
+                Cell::Task { place, goes_on: !item.right.is_empty(), is_critical }
+            }
+            None => Cell::Lane { is_critical: item.is_critical },
+        };
+        ranks[item.rank].insert(item.row, cell);
+        if !item.right.is_empty() {
+            let end = |(to, is_critical): &(usize, bool)| WireEnd {
+                row: items[*to].row,
+                is_critical: *is_critical,
+                is_task: items[*to].task.is_some(),
+            };
+            wires[item.rank].push(Wire::new(item.row, item.right.iter().map(end).collect()));
+        }
+    }
+    let gaps = wires.into_iter().map(Gap::of).collect();
+    Arranged { row, ranks, gaps, rows, left_out }
+}
+
+impl Item {
+    fn new(task: Option<usize>, rank: usize) -> Self {
+        Self { task, rank, left: Vec::new(), right: Vec::new(), is_critical: false, row: 0 }
+    }
+}
+
+/// Joins two items; several lines of a task may share a lane.
+fn connect(items: &mut [Item], joined: &mut HashMap<(usize, usize), usize>, (from, to): (usize, usize), heavy: bool) {
+    let next = items[from].right.len();
+    let place = *joined.entry((from, to)).or_insert(next);
+    match items[from].right.get_mut(place) {
+        Some((_, known)) => *known |= heavy,
+        None => {
+            items[from].right.push((to, heavy));
+            items[to].left.push(from);
+        }
+    }
+}
+
+/// Gives every item its row, group by group, and returns how many rows there are.
+fn place_rows(items: &mut [Item]) -> usize {
+    let mut top = 0;
+    let mut was_alone = true;
+    for members in groups(items) {
+        let is_alone = members.len() == 1;
+        // A free row sets groups apart; those who stand alone need none among themselves.
+        if top > 0 && !(is_alone && was_alone) {
+            top += 1;
+        }
+        was_alone = is_alone;
+        top = place_group(items, members, top);
+    }
+    top
+}
+
+/// Returns what hangs together, those that stand alone last.
+fn groups(items: &[Item]) -> Vec<Vec<usize>> {
+    let mut seen = vec![false; items.len()];
+    let (mut groups, mut alone) = (Vec::new(), Vec::new());
+    for start in 0..items.len() {
+        if std::mem::replace(&mut seen[start], true) {
+            continue;
+        }
+        let mut members = Vec::new();
+        let mut next = vec![start];
+        while let Some(at) = next.pop() {
+            members.push(at);
+            for other in items[at].left.iter().copied().chain(items[at].right.iter().map(|(to, _)| *to)) {
+                if !std::mem::replace(&mut seen[other], true) {
+                    next.push(other);
+                }
+            }
+        }
+        members.sort_unstable();
+        if members.len() > 1 { groups.push(members) } else { alone.push(members) }
+    }
+    groups.extend(alone);
+    groups
+}
+
+fn place_group(items: &mut [Item], members: Vec<usize>, top: usize) -> usize {
+    let depth = members.iter().map(|item| items[*item].rank).max().unwrap_or(0) + 1;
+    let mut ranks: Vec<Vec<usize>> = vec![Vec::new(); depth];
+    members.iter().for_each(|item| ranks[items[*item].rank].push(*item));
+    // The place of each item within its rank, a thousand to the place, so that means stay whole numbers.
+    let mut order: HashMap<usize, usize> = HashMap::new();
+    let note = |rank: &[usize], order: &mut HashMap<usize, usize>| {
+        order.extend(rank.iter().enumerate().map(|(place, item)| (*item, place * 1000)));
+    };
+    ranks.iter().for_each(|rank| note(rank, &mut order));
+    for sweep in 0..SWEEPS {
+        let forward = sweep % 2 == 0;
+        let steps: Vec<usize> =
+            if forward { (1..depth).collect() } else { (0..depth.saturating_sub(1)).rev().collect() };
+        for step in steps {
+            let mean = |item: &usize| {
+                let at = &items[*item];
+                let beside: Vec<usize> =
+                    if forward { at.left.clone() } else { at.right.iter().map(|(to, _)| *to).collect() };
+                match beside.len() {
+                    0 => order[item],
+                    count => beside.iter().map(|other| order[other]).sum::<usize>() / count,
+                }
+            };
+            ranks[step].sort_by_cached_key(mean);
+            note(&ranks[step], &mut order);
+        }
+    }
+    let mut bottom = top;
+    for rank in &ranks {
+        let mut free = top;
+        for item in rank {
+            let mut before: Vec<usize> = items[*item].left.iter().map(|other| items[*other].row).collect();
+            before.sort_unstable();
+            let wanted = before.get(before.len().saturating_sub(1) / 2).copied().unwrap_or(top);
+            items[*item].row = wanted.max(free);
+            free = items[*item].row + 1;
+        }
+        bottom = bottom.max(free);
+    }
+    bottom
+}
