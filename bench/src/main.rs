@@ -4,6 +4,7 @@
 
 mod backgrounding;
 mod bare;
+mod boarding;
 mod claiming;
 mod completing;
 mod contending;

@@ -8,8 +8,8 @@ use crate::options::Options;
 use crate::places::Place;
 use crate::table::{self, Row};
 use crate::{
-    backgrounding, claiming, completing, contending, creating, doctoring, filtering, idling, inboxing, listing, living,
-    ranking, serving, starting,
+    backgrounding, boarding, claiming, completing, contending, creating, doctoring, filtering, idling, inboxing,
+    listing, living, ranking, serving, starting,
 };
 
 /// Makes a measurement.
@@ -20,7 +20,7 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 14] = [
+const MEASURES: [(&str, Measure); 15] = [
     ("list", Measure::In(listing::measure)),
     ("doctor", Measure::In(doctoring::measure)),
     ("create", Measure::In(creating::measure)),
@@ -35,6 +35,7 @@ const MEASURES: [(&str, Measure); 14] = [
     ("mcp", Measure::In(serving::measure)),
     ("inbox", Measure::In(inboxing::measure)),
     ("jobs", Measure::In(backgrounding::measure)),
+    ("board", Measure::In(boarding::measure)),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.
