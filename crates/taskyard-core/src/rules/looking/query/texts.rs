@@ -40,7 +40,10 @@ impl Needle {
         // Far from each other, since words begin alike.
         let last = (0..lowered.len()).max_by_key(rarity).unwrap_or(0);
         let first = (0..lowered.len()).rev().filter(|place| *place != last).max_by_key(rarity).unwrap_or(last);
-        let is_own = |letter: &char| letter.to_lowercase().any(|letter| lowered.contains(letter));
+        // At the end of a word the small sigma is another one, which only whole texts tell.
+        let is_last_sigma = |letter: char| letter == 'Σ' && lowered.contains('ς');
+        let is_own =
+            |letter: &char| letter.to_lowercase().any(|letter| lowered.contains(letter)) || is_last_sigma(*letter);
         let uneven = lowered.chars().filter(|letter| even_capital(*letter).is_none()).filter_map(capital);
         let odd = ODD.chars().filter(is_own).chain(uneven).collect();
         Self { rarest: [first, last], lowered, raised, odd }
@@ -199,6 +202,8 @@ mod tests {
             ("k", "\u{212a}elvin", true),
             ("i", "\u{130}", true),
             ("ⱥ", "Ⱥ", true),
+            ("ς", "ΛΌΓΟΣ", true),
+            ("σ", "ΛΌΓΟΣ", false),
             ("", "x", true),
             ("", "", true),
             ("x", "", false),
