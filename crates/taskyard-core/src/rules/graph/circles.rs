@@ -219,6 +219,7 @@ fn is_below(place: usize, other: usize, parents: &[Option<usize>]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::rules::graph::circles::HashMap;
     use serde_json::json;
 
     use super::{Surroundings, find_circle, find_circle_around};
@@ -230,27 +231,36 @@ mod tests {
         Task { metadata: json!({ "parent": parent.to_string() }).as_object().cloned(), ..task(number, blocked_by, &[]) }
     }
 
-    /// A list that is looked through for every question.
-    struct InSlice<'a>(&'a [Task]);
+    /// A list by its ids and by what its tasks are parts of.
+    struct Indexed<'a> {
+        tasks: HashMap<&'a TaskId, &'a Task>,
+        parts: HashMap<TaskId, Vec<TaskId>>,
+    }
 
-    impl InSlice<'_> {
-        fn find(&self, id: &TaskId) -> Option<&Task> {
-            self.0.iter().find(|task| task.id == *id)
+    impl<'a> Indexed<'a> {
+        fn of(tasks: &'a [Task]) -> Self {
+            let mut parts: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+            for part in tasks {
+                if let Some(parent) = part.parent() {
+                    parts.entry(parent).or_default().push(part.id.clone());
+                }
+            }
+            Self { tasks: tasks.iter().map(|task| (&task.id, task)).collect(), parts }
         }
     }
 
-    impl Surroundings for InSlice<'_> {
+    impl Surroundings for Indexed<'_> {
         fn waits_for(&self, task: &TaskId) -> Vec<TaskId> {
-            let blocked_by = self.find(task).map(|task| task.blocked_by.clone()).unwrap_or_default();
-            blocked_by.into_iter().filter(|id| self.find(id).is_some()).collect()
+            let blocked_by = self.tasks.get(task).map(|task| task.blocked_by.clone()).unwrap_or_default();
+            blocked_by.into_iter().filter(|id| self.tasks.contains_key(id)).collect()
         }
 
         fn parent(&self, task: &TaskId) -> Option<TaskId> {
-            self.find(task)?.parent().filter(|parent| self.find(parent).is_some())
+            self.tasks.get(task)?.parent().filter(|parent| self.tasks.contains_key(parent))
         }
 
         fn parts(&self, task: &TaskId) -> Vec<TaskId> {
-            self.0.iter().filter(|part| part.parent().as_ref() == Some(task)).map(|part| part.id.clone()).collect()
+            self.parts.get(task).cloned().unwrap_or_default()
         }
     }
 
@@ -258,7 +268,7 @@ mod tests {
         let edges: Vec<Edge> = edges.iter().map(|(task, on)| Edge::new(id(*task), id(*on))).collect();
         let parts: Vec<TaskId> = parts.iter().copied().map(id).collect();
         let path = find_circle(tasks, &edges, &parts);
-        let around = find_circle_around(&InSlice(tasks), &edges, &parts);
+        let around = find_circle_around(&Indexed::of(tasks), &edges, &parts);
         assert_eq!(path.as_ref().map(Vec::len), around.as_ref().map(Vec::len), "{path:?} {around:?}");
         let path = path?;
         Some(path.iter().filter_map(TaskId::as_number).collect())
