@@ -16,7 +16,7 @@ pub struct TeamsFound {
 /// A team that cannot be read.
 #[derive(Debug)]
 pub struct UnreadableTeam {
-    /// The name of its directory, as [`TeamName::directory`] makes it.
+    /// The name of its directory, as [`taskyard_core::TeamName::directory`] makes it.
     pub directory: String,
     /// Why it cannot be read.
     pub error: TeamError,
