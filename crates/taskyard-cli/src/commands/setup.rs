@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::lists::list_choice::SESSION;
-use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan};
+use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan, users_own_status_line};
 
 use super::setup_display::{change_as_json, show, show_standings, standings_as_json};
 use super::setup_problem::setup_problem;
@@ -65,7 +65,7 @@ pub(crate) struct Setup {
 }
 
 /// The scopes one can name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ScopeWord {
     /// For you, everywhere
     User,
@@ -82,7 +82,12 @@ struct Done {
 
 impl Setup {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
-        let places = self.places(context)?;
+        let mut places = self.places(context)?;
+        let own_line = users_own_status_line(&places).filter(|_| self.status_line && self.scope == ScopeWord::Project);
+        if let Some(path) = own_line {
+            output.warn(&format!("the status line in `{}` stays: one of the project would hide it", path.display()))?;
+            places.status_line = false;
+        }
         if self.list.as_deref() == Some("") {
             return self.show_standings(&places, output);
         }

@@ -205,6 +205,18 @@ fn for_a_user_everywhere_no_list_is_set_and_it_is_said_how_a_project_gets_one() 
 }
 
 #[test]
+fn a_project_does_not_hide_the_status_line_that_a_user_has() {
+    let own = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"mine\"}\n}\n";
+    let mut test = installed().file("home/.claude/settings.json", own);
+    let ran = test.json("setup claude --scope project --statusline --json");
+    assert!(ran.to_string().contains("settings.json"), "{ran}");
+    let of_project = |test: &Test| std::fs::read_to_string(test.path(SETTINGS)).unwrap();
+    assert!(!of_project(&test).contains("statusLine"), "{}", of_project(&test));
+    let test = test.file("home/.claude/settings.json", "{}").quietly("setup claude --scope project --statusline");
+    assert!(of_project(&test).contains("taskyard statusline"));
+}
+
+#[test]
 fn the_status_line_is_added_where_asked_for_and_one_that_is_there_stays() {
     let own = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"mine\"}\n}\n";
     let test = installed()

@@ -1,12 +1,15 @@
 //! Claude Code: the server, the hooks, a skill, in a project the list that its own tools are to use, and where it is wished for,
 //! permission for our tools and our status line.
 
-use serde_json::json;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
 use taskyard_core::config_edit::Entry;
 
 use super::places::SetupPlaces;
 use super::target::{NAME, Ours, Target, stdio_server};
 use super::{Scope, SetupError, Wish};
+use crate::regular_file;
 
 /// What an agent should know of working here.
 pub const SKILL: &str = include_str!("skill.md");
@@ -21,6 +24,17 @@ const LIST_SETTING: [&str; 2] = ["env", "CLAUDE_CODE_TASK_LIST_ID"];
 
 /// What prints the client's status line.
 const STATUS_LINE: &str = "taskyard statusline";
+
+/// Larger settings are none.
+const LARGEST: u64 = 16 << 20;
+
+/// Returns the user's settings where they have a status line that is not ours: one of a project would hide it.
+pub fn users_own_status_line(places: &SetupPlaces) -> Option<PathBuf> {
+    let path = places.moved_or_in_home(places.claude_config.as_deref(), ".claude", "settings.json").ok()?;
+    let settings: Value = serde_json::from_slice(&regular_file::read_following(&path, LARGEST).ok()?).ok()?;
+    let line = settings.get("statusLine").filter(|line| !line.is_null())?;
+    (line["command"] != STATUS_LINE).then_some(path)
+}
 
 pub(super) fn targets(places: &SetupPlaces, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
     let moved = places.claude_config.as_deref();

@@ -26,7 +26,7 @@ mod zed;
 
 pub use agent::{Agent, Scope, Wish};
 pub use change::{Change, Outcome, Plan};
-pub use claude::SKILL;
+pub use claude::{SKILL, users_own_status_line};
 pub use error::SetupError;
 pub use places::SetupPlaces;
 pub use planning::plan;
