@@ -182,6 +182,56 @@ fn a_claim_whose_process_was_killed_yields_to_the_rival_who_won_before_it_was_fi
     });
 }
 
+#[test]
+fn a_claim_yields_to_a_rival_that_decided_before_it_and_takes_long_to_write() {
+    let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    home.ask("create A");
+    let rival = Decided::on_task_1(&home, Duration::from_millis(1500));
+    let ran = home.run("claim 1 --as ours --json");
+    rival.has_won_over(&home, &ran);
+}
+
+#[test]
+fn a_claim_yields_to_a_rival_that_decided_just_before_its_rename_and_takes_long_to_write() {
+    side_by_side(&["journal: looked again", "journal: written", "file: before"], |step| {
+        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        home.ask("create A");
+        let sleeper = Suspended::at(&home, step, "claim 1 --as ours --json");
+        let rival = Decided::on_task_1(&home, Duration::from_millis(1500));
+        let ran = sleeper.go_on();
+        rival.has_won_over(&home, &ran);
+    });
+}
+
+/// A client that claims with the check for other work, under the list's lock, and has decided, but not written yet.
+struct Decided(Rival);
+
+impl Decided {
+    fn on_task_1(home: &Home, until_it_writes: Duration) -> Self {
+        let directory = Value::from(home.list("L").to_str().unwrap());
+        let mut rival = Rival::script(&format!(
+            "await locking.withLock(locking.listLock({directory}), async () => {{ \
+               const task = files.read({directory}, '1'); \
+               if (task.owner) return console.log('late'); \
+               console.log('decided'); \
+               await new Promise((done) => setTimeout(done, {})); \
+               files.write({directory}, {{ ...task, owner: '{NODE}' }}); \
+             }});",
+            until_it_writes.as_millis()
+        ));
+        assert_eq!(rival.line().as_deref(), Some("decided"));
+        Self(rival)
+    }
+
+    fn has_won_over(self, home: &Home, ours: &Ran) {
+        assert_eq!(ours.code, Some(3), "{ours:?}");
+        let answer = ours.json();
+        assert_eq!((&answer["reason"], &answer["owner"]), (&json!("already_claimed"), &json!(NODE)), "{answer}");
+        assert_eq!(self.0.end().code, Some(0));
+        is_the_rivals(home, "a rival that takes its time");
+    }
+}
+
 /// Claims task 1 the client's way, as often as it takes until the locks of whoever sleeps or is dead have gone stale.
 fn claim_as_a_patient_client(home: &Home) {
     let directory = Value::from(home.list("L").to_str().unwrap());

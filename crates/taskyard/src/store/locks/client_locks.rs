@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::fingerprint::Look;
 use super::lock::Lock;
 use super::turn_record::HeldName;
 
@@ -17,6 +18,8 @@ pub(in crate::store) struct ClientLocks {
     pub(in crate::store) patience: Duration,
     /// Whether the list's lock is kept until everything is written out: the decision hangs on the whole list.
     pub(in crate::store) keeps_list: bool,
+    /// Somebody else's lock on the list that was waited for in vain, and is not waited for again.
+    pub(in crate::store) passed_by: Option<Look>,
     pub(in crate::store) list: Option<Arc<Lock>>,
     pub(in crate::store) tasks: Vec<Arc<Lock>>,
     /// When the list's lock was taken.
@@ -25,7 +28,7 @@ pub(in crate::store) struct ClientLocks {
 
 impl Default for ClientLocks {
     fn default() -> Self {
-        Self { patience: PATIENCE_IN_TURN, keeps_list: false, list: None, tasks: Vec::new(), since: 0 }
+        Self { patience: PATIENCE_IN_TURN, keeps_list: false, passed_by: None, list: None, tasks: Vec::new(), since: 0 }
     }
 }
 

@@ -18,6 +18,13 @@ pub(in crate::store) struct Look {
     pub(in crate::store) mode: u32,
 }
 
+impl Look {
+    /// Tells whether two looks saw the same file, whatever was done to it in between.
+    pub(in crate::store) fn is_same_file(&self, other: &Self) -> bool {
+        (self.print.inode, self.born) == (other.print.inode, other.born)
+    }
+}
+
 /// Looks at a name in a directory, without following a link; nothing there is `None`.
 pub(in crate::store) fn look_at(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<Look>> {
     match stat_at(directory, name, AtFlags::SYMLINK_NOFOLLOW) {

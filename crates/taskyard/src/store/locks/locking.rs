@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::TaskId;
 
-use super::fingerprint::look_at;
+use super::fingerprint::{Look, look_at};
 use super::gap;
 use super::held_locks;
 use super::list_paths::lock_name;
@@ -153,15 +153,15 @@ impl WriteTurn {
         Ok(None)
     }
 
-    /// Returns the list's lock where somebody else holds it and lives.
-    pub(in crate::store) fn list_lock_of_others(&self) -> Option<Waiting> {
+    /// Returns the list's lock and how it looks, where somebody else holds it and lives.
+    pub(in crate::store) fn list_lock_of_others(&self) -> Option<(Waiting, Look)> {
         if self.locks.has_list() {
             return None;
         }
         let look = look_at(self.directory.as_fd(), &self.place.lock).ok().flatten()?;
         let waiting =
             || Waiting::new(self.place.lock.clone(), self.place.lock_path(), SHORT_SECOND_LOOK, self.sightings());
-        (age(&look) < LIFE).then(waiting)
+        (age(&look) < LIFE).then(|| (waiting(), look))
     }
 
     /// Waits until nobody holds a lock, as long as this turn waits for others.

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::store::file::flush;
 use crate::store::file::recovery::repair;
-use crate::store::locks::locking::Ready;
+use crate::store::locks::locking::{Ready, Wanted};
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::turn::WriteTurn;
 use crate::store::locks::waiting::Waiting;
@@ -28,8 +28,10 @@ use crate::store::{Signature, StoreError};
 
 /// How often the locks are taken as the last thing before the commit exists, which works where nobody holds them.
 const EAGER_ATTEMPTS: u32 = 3;
-/// How long a claim lets the holder of the list's lock finish, which it does not need itself.
-const COURTESY: Duration = Duration::from_millis(250);
+/// How long a claim lets the holder of the list's lock finish, which it does not need itself: nearly as long as the client waits for a lock.
+const COURTESY: Duration = Duration::from_millis(2500);
+/// How long a claim that was written out waits for who took the list's lock meanwhile: longer than a dead holder's lock lives.
+const UNTIL_DECIDED: Duration = PATIENCE;
 
 /// Makes everything staged happen.
 pub(in crate::store) fn commit(mut txn: FileTxn, signature: &Signature) -> Result<Option<Event>, StoreError> {
@@ -84,9 +86,7 @@ pub(in crate::store) fn carry_out(mut txn: FileTxn, plan: &Plan, event: Event) -
             reach("applied: marked");
             let contested = contested(&txn.turn, &event);
             txn.turn.release();
-            if let Some(lock) = contested {
-                let _ = lock.wait_until_free(&txn.turn.directory, COURTESY);
-            }
+            wait_until_decided(&txn.turn, contested);
             event
         }
         Err(hindrance) => finish_by_the_journal(&mut txn, event, hindrance)?,
@@ -104,7 +104,7 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
     let (started, wanted) = (Instant::now(), plan.locks_to_commit());
     if plan.needs_list_lock() && !wanted.list {
         // It will be needed as soon as the commit exists. Whoever keeps it for long is waited for now.
-        if let Some(lock) = txn.turn.list_lock_of_others() {
+        if let Some((lock, _)) = txn.turn.list_lock_of_others() {
             txn.turn.wait_until_free(&lock, started)?;
         }
     }
@@ -114,11 +114,20 @@ fn write_journal(txn: &mut FileTxn, plan: &mut Plan, signature: &Signature) -> R
             Written::Exists(event) => return Ok(event),
             Written::StaleWrites => return Err(StoreError::Conflict { task: plan.writes[0].id.clone() }),
             Written::Held { lock, is_ours_to_take: true } => txn.turn.wait_until_free(&lock, started)?,
-            Written::Held { lock, .. } => drop(lock.wait_until_free(&txn.turn.directory, COURTESY)),
+            Written::Held { lock, .. } => {
+                let patience = COURTESY.saturating_sub(started.elapsed());
+                if lock.wait_until_free(&txn.turn.directory, patience).is_err() {
+                    // Whoever keeps the list locked for so long is not waited for, as the client would not.
+                    txn.turn.locks.passed_by = txn.turn.list_lock_of_others().map(|(_, look)| look);
+                    break;
+                }
+            }
         }
     }
     // Where many want the same, whoever is ready takes it first.
-    txn.turn.lock(&wanted)?;
+    let keeps_others_out = signature.op == Op::Claim && txn.turn.locks.passed_by.is_none();
+    txn.turn.locks.keeps_list |= keeps_others_out;
+    txn.turn.lock(&Wanted { list: wanted.list || keeps_others_out, ..wanted })?;
     write_locked(txn, plan, signature, |_| Ok(()))
 }
 
@@ -221,7 +230,10 @@ fn write_entries(
     if !txn.are_numbers_unused() || !txn.turn.is_ours() {
         return Err(StoreError::Conflict { task: plan.writes[0].id.clone() });
     }
-    if let Some(lock) = (is_eager && signature.op == Op::Claim).then(|| txn.turn.list_lock_of_others()).flatten() {
+    if is_eager
+        && signature.op == Op::Claim
+        && let Some((lock, _)) = txn.turn.list_lock_of_others()
+    {
         txn.turn.unlock();
         return Ok(Written::Held { lock, is_ours_to_take: false });
     }
@@ -242,7 +254,17 @@ fn write_entries(
 /// made under that lock alone, and may have been decided before ours was to be seen.
 fn contested(turn: &WriteTurn, event: &Event) -> Option<Waiting> {
     let is_claim = event.entries.first().is_some_and(|entry| entry.op == Op::Claim);
-    is_claim.then(|| turn.list_lock_of_others()).flatten()
+    let (lock, look) = is_claim.then(|| turn.list_lock_of_others()).flatten()?;
+    let was_passed_by = turn.locks.passed_by.is_some_and(|passed| passed.is_same_file(&look));
+    (!was_passed_by).then_some(lock)
+}
+
+/// Waits until whoever held the list's lock while a claim was written out has let go of it, so that the file says who won. A holder that
+/// shows no sign of life for as long as a lock lives has lost.
+fn wait_until_decided(turn: &WriteTurn, contested: Option<Waiting>) {
+    if let Some(lock) = contested {
+        let _ = lock.wait_until_free(&turn.directory, UNTIL_DECIDED);
+    }
 }
 
 /// Returns what a file that is to be changed holds, and when it was written.
@@ -314,8 +336,11 @@ fn finish_by_the_journal(txn: &mut FileTxn, event: Event, hindrance: Hindrance) 
     loop {
         match txn.handle.take_turn() {
             Ok((mut turn, journal)) => {
+                turn.locks.passed_by = txn.turn.locks.passed_by;
+                let contested = contested(&turn, &event);
                 turn.release();
                 txn.handle.give_back(journal);
+                wait_until_decided(&turn, contested);
                 return repair::as_it_became(txn.journal(), event);
             }
             Err(StoreError::Busy { .. } | StoreError::Conflict { .. }) if started.elapsed() < PATIENCE => {}
