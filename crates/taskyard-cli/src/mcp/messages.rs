@@ -2,7 +2,7 @@
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode};
 use serde_json::{Value, json};
-use taskyard::core::json_text::without_lone_surrogates;
+use taskyard::core::json_text::parseable;
 
 /// What some programs put before their text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -32,7 +32,7 @@ impl Fault {
 
 /// Replaces halves of surrogate pairs in a message, which are valid to the client and to nobody else. What holds none is passed on.
 pub(super) fn with_whole_characters(bytes: Vec<u8>) -> Vec<u8> {
-    match without_lone_surrogates(&bytes) {
+    match parseable(&bytes) {
         std::borrow::Cow::Borrowed(_) => bytes,
         std::borrow::Cow::Owned(replaced) => replaced,
     }

@@ -1,25 +1,41 @@
-//! Texts in which half a surrogate pair is told from U+FFFD, while they are strings of ours.
+//! Values in which half a surrogate pair is told from U+FFFD, and `1.50` from `1.5`, while they are values of ours.
 //!
-//! In such a text U+FDD0, which is no character and is never exchanged, stands before four hexadecimal digits: those of the half
-//! pair, or `fdd0` for a U+FDD0 that was there itself. So every text has one exact form, and every exact form one text.
+//! In the texts of such a value U+FDD0, which is no character and is never exchanged, stands before four hexadecimal digits: those of
+//! the half pair, or `fdd0` for a U+FDD0 that was there itself. A number that would be printed otherwise than it is written is a text:
+//! U+FDD0, `num:` and the number as it is written. So every JSON text has one exact form, and every exact form one JSON text.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
 use super::lone_surrogates::{ESCAPE, code_unit, lone_surrogates};
+use super::numbers::{odd_numbers, shown_number};
+
+/// How the numbers of a value are printed that say what they said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// As they were written.
+    AsWritten,
+    /// As the printer prints them.
+    AsPrinted,
+}
 
 const MARK: char = '\u{fdd0}';
 const MARK_ITSELF: &str = "\u{fdd0}fdd0";
+const MARK_NUMBER: &str = "\u{fdd0}num:";
 const DIGITS: usize = 4;
 
-/// Parses JSON into a value whose texts are exact.
-pub(super) fn parse(json: &[u8]) -> Result<Value, serde_json::Error> {
+/// Parses JSON into a value whose texts are exact, and with them its numbers where they are to be kept.
+pub(super) fn parse(json: &[u8], numbers: Numbers) -> Result<Value, serde_json::Error> {
     let mut exact: Vec<u8> = Vec::with_capacity(json.len());
     let mut halves = lone_surrogates(json).peekable();
+    let mut odd = odd_numbers(json).take_while(|_| numbers == Numbers::AsWritten).peekable();
     let mut at = 0;
     while let Some(byte) = json.get(at) {
-        if halves.next_if_eq(&at).is_some() {
+        if let Some(range) = odd.next_if(|range| range.start == at) {
+            exact.extend([b"\"", MARK_NUMBER.as_bytes(), &json[range.clone()], b"\""].concat());
+            at = range.end;
+        } else if halves.next_if_eq(&at).is_some() {
             exact.extend(MARK.to_string().bytes().chain(json[at + 2..at + ESCAPE].iter().copied()));
             at += ESCAPE;
         } else if *byte == b'\\' && code_unit(json, at) == Some(MARK as u16) {
@@ -40,12 +56,15 @@ pub(super) fn parse(json: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// Makes the texts of a value exact that were read with U+FFFD for every half.
 pub(super) fn exact(value: &Value) -> Value {
-    mapped(value, &|text| Cow::Owned(text.replace(MARK, MARK_ITSELF)))
+    mapped(value, &|text| Value::String(text.replace(MARK, MARK_ITSELF)))
 }
 
-/// Returns a value as it is read and shown, with U+FFFD for every half.
+/// Returns a value as it is read and shown, with U+FFFD for every half and numbers for numbers.
 pub(super) fn shown(value: &Value) -> Value {
-    mapped(value, &|text| shown_text(text))
+    mapped(value, &|text| match text.strip_prefix(MARK_NUMBER) {
+        Some(number) => shown_number(number),
+        None => Value::String(shown_text(text).into_owned()),
+    })
 }
 
 /// Returns a text as it is read and shown.
@@ -62,7 +81,22 @@ pub(super) fn print(printed: &str) -> String {
         "fdd0" => MARK.to_string(),
         digits => format!("\\u{digits}"),
     };
-    replaced(printed, escaped).into_owned()
+    replaced(&without_number_marks(printed), escaped).into_owned()
+}
+
+/// Takes the marks and the quotes of exact numbers away.
+fn without_number_marks(printed: &str) -> Cow<'_, str> {
+    let mark = format!("\"{MARK_NUMBER}");
+    if !printed.contains(&mark) {
+        return Cow::Borrowed(printed);
+    }
+    let mut pieces = printed.split(&mark);
+    let mut whole = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (number, rest) = piece.split_once('"').unwrap_or((piece, ""));
+        whole.extend([number, rest]);
+    }
+    Cow::Owned(whole)
 }
 
 fn replaced(text: &str, by: impl Fn(&str) -> String) -> Cow<'_, str> {
@@ -79,17 +113,18 @@ fn replaced(text: &str, by: impl Fn(&str) -> String) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-fn mapped(value: &Value, map: &impl Fn(&str) -> Cow<'_, str>) -> Value {
+fn mapped(value: &Value, map: &impl Fn(&str) -> Value) -> Value {
     match value {
-        Value::String(text) => Value::String(map(text).into_owned()),
+        Value::String(text) => map(text),
         Value::Array(items) => Value::Array(items.iter().map(|item| mapped(item, map)).collect()),
         Value::Object(object) => Value::Object(mapped_object(object, map)),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
-fn mapped_object(object: &Map<String, Value>, map: &impl Fn(&str) -> Cow<'_, str>) -> Map<String, Value> {
-    object.iter().map(|(key, value)| (map(key).into_owned(), mapped(value, map))).collect()
+fn mapped_object(object: &Map<String, Value>, map: &impl Fn(&str) -> Value) -> Map<String, Value> {
+    let key = |key: &str| map(key).as_str().unwrap_or(key).to_owned();
+    object.iter().map(|(name, value)| (key(name), mapped(value, map))).collect()
 }
 
 #[cfg(test)]
@@ -97,7 +132,7 @@ mod tests {
     use proptest::prelude::{Strategy, prop, proptest};
     use serde_json::{Value, json};
 
-    use super::{exact, parse, print, shown};
+    use super::{Numbers, exact, parse, print, shown};
     use crate::json_text::from_str;
 
     #[test]
@@ -108,12 +143,14 @@ mod tests {
             "\"\u{fdd0}d83d \\ud83d\"",
             "{\"\\udfff\":[\"\u{fdd0}\u{fdd0}fdd0\"]}",
             r#"["\\ud83d","\\\ud83d",1.50,null]"#,
+            r#"{"a":1e400,"b":[-0,1.0,12345678901234567890123,0.10],"c":"1.50"}"#,
+            "[\"\u{fdd0}num:1.50\",1.50]",
         ] {
-            let value = parse(text.as_bytes()).unwrap();
+            let value = parse(text.as_bytes(), Numbers::AsWritten).unwrap();
             assert_eq!(print(&value.to_string()), text);
             assert_eq!(shown(&value), from_str::<Value>(text).unwrap(), "{text}");
         }
-        assert_eq!(parse(br#""\ufdd0\uFDD0""#).unwrap(), exact(&json!("\u{fdd0}\u{fdd0}")));
+        assert_eq!(parse(br#""\ufdd0\uFDD0""#, Numbers::AsPrinted).unwrap(), exact(&json!("\u{fdd0}\u{fdd0}")));
     }
 
     fn pieces() -> impl Strategy<Value = Vec<&'static str>> {
@@ -127,10 +164,10 @@ mod tests {
         #[test]
         fn reading_and_the_exact_form_agree_on_every_text(pieces in pieces()) {
             let text = format!("\"{}\"", pieces.concat());
-            let value = parse(text.as_bytes()).unwrap();
+            let value = parse(text.as_bytes(), Numbers::AsWritten).unwrap();
             assert_eq!(shown(&value), from_str::<Value>(&text).unwrap());
             let again = print(&value.to_string());
-            assert_eq!(parse(again.as_bytes()).unwrap(), value, "{}", again);
+            assert_eq!(parse(again.as_bytes(), Numbers::AsWritten).unwrap(), value, "{}", again);
             let read: Value = from_str(&text).unwrap();
             assert_eq!(shown(&exact(&read)), read);
         }

@@ -1,20 +1,41 @@
-//! Rewriting a JSON text without losing the halves of surrogate pairs in what does not change.
+//! Rewriting a JSON text without losing, in what does not change, the halves of surrogate pairs and how numbers are written.
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::exact::{exact, parse, print, shown, shown_text};
+use super::exact::{Numbers, exact, parse, print, shown, shown_text};
 use super::has_lone_surrogates;
+use super::numbers::odd_numbers;
 
 /// More comparisons than this are not made to find out what became of the entries of one array.
 const MANY: usize = 250_000;
 
 /// Prints a value over the JSON text that it was read from: wherever it says what that text said, halves of surrogate pairs come
-/// back. Where that text has none, or there is none, the value is just printed.
+/// back, and numbers as they were written. Where that text has none of them, or there is none, the value is just printed.
 pub fn print_over(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
-    let before = over.filter(|json| has_lone_surrogates(json)).and_then(|json| parse(json).ok());
-    match before {
+    let over = over.filter(|json| is_more_than_read(json));
+    print_exactly(over, value, Numbers::AsWritten, printer)
+}
+
+/// Prints a value as [`print_over`] does, but for the numbers, which are printed as JavaScript would print them.
+pub fn print_over_as_javascript(over: Option<&[u8]>, value: &Value, printer: impl FnOnce(&Value) -> String) -> String {
+    let over = over.filter(|json| has_lone_surrogates(json));
+    print_exactly(over, value, Numbers::AsPrinted, printer)
+}
+
+/// Tells whether a JSON text says something that is lost when it is read: half a surrogate pair, or how a number is written.
+pub fn is_more_than_read(json: &[u8]) -> bool {
+    has_lone_surrogates(json) || odd_numbers(json).next().is_some()
+}
+
+fn print_exactly(
+    over: Option<&[u8]>,
+    value: &Value,
+    numbers: Numbers,
+    printer: impl FnOnce(&Value) -> String,
+) -> String {
+    match over.and_then(|json| parse(json, numbers).ok()) {
         Some(before) => print(&printer(&kept(&before, exact(value)))),
         None => printer(value),
     }
@@ -87,7 +108,7 @@ fn take_most_alike(before: &[Value], left: &mut Vec<usize>, after: &Value) -> Op
 mod tests {
     use serde_json::{Value, json};
 
-    use super::print_over;
+    use super::{print_over, print_over_as_javascript};
     use crate::json_text::from_str;
 
     /// Reads a text, changes what was read, and prints that over the text.
@@ -106,6 +127,17 @@ mod tests {
             changed(over, |value| value["d"] = json!("\u{fdd0}d83d")),
             over.replace(r#"ud83d"}"#, "ud83d\",\"d\":\"\u{fdd0}d83d\"}")
         );
+    }
+
+    #[test]
+    fn numbers_stay_as_they_were_written_until_they_change() {
+        let over = r#"{"a":1.50,"b":{"c":[1e3,12345678901234567890123,1e400,-0]},"d":7.00}"#;
+        assert_eq!(changed(over, |_| {}), over);
+        assert_eq!(changed(over, |value| value["a"] = json!(1.5)), over);
+        assert_eq!(changed(over, |value| value["d"] = json!(7.25)), over.replace("7.00", "7.25"));
+        assert_eq!(changed(over, |value| value["b"]["c"][2] = json!(2)), over.replace("1e400", "2"));
+        let javascript = print_over_as_javascript(Some(over.as_bytes()), &from_str(over).unwrap(), Value::to_string);
+        assert!(javascript.contains("\"a\":1.5,"), "{javascript}");
     }
 
     #[test]

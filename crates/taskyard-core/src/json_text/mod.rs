@@ -1,13 +1,15 @@
 //! JSON as text, before it is parsed and after it is printed: what JavaScript allows there and the parser does not.
 //!
-//! A text with half a surrogate pair is read with U+FFFD in its place, and that is what every display shows. Whoever rewrites a
-//! file prints over what the file held, and the halves in all that did not change come back.
+//! A text with half a surrogate pair is read with U+FFFD in its place, and a number as what it comes to; that is what every display
+//! shows. Whoever rewrites a file prints over what the file held, and in all that did not change the halves come back, and the
+//! numbers as they were written.
 
 mod exact;
 mod keeping;
 mod lone_surrogates;
+mod numbers;
 mod parsing;
 
-pub use keeping::print_over;
+pub use keeping::{is_more_than_read, print_over, print_over_as_javascript};
 pub use lone_surrogates::{has_lone_surrogates, lower_case_lone_surrogates, without_lone_surrogates};
-pub use parsing::{from_slice, from_str};
+pub use parsing::{from_slice, from_str, parseable};

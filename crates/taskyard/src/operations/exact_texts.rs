@@ -1,6 +1,6 @@
 //! Halves of surrogate pairs in the texts of a task that gets a file of its own elsewhere.
 
-use taskyard_core::dialect::native::with_lone_surrogates_of;
+use taskyard_core::dialect::native::as_written_in;
 use taskyard_core::{Image, TaskId};
 
 use crate::store::{Lookup, Snapshot, StoreError, Txn};
@@ -22,7 +22,7 @@ pub(super) fn origin_of(list: &dyn Snapshot, id: &TaskId, read: &Image) -> Resul
 /// Stages a task that is new and came from other contents, with what those held and our strings do not.
 pub(super) fn put_exact_texts(txn: &mut dyn Txn, id: &TaskId, origin: &Image) -> Result<(), StoreError> {
     match txn.find(id)? {
-        Lookup::Found(_, image) => txn.put_image(id, with_lone_surrogates_of(origin, image)),
+        Lookup::Found(_, image) => txn.put_image(id, as_written_in(origin, image)),
         Lookup::Missing | Lookup::Unreadable(_) => Ok(()),
     }
 }

@@ -94,7 +94,7 @@ impl Yard {
 fn put_halves_back(files: &mut BTreeMap<String, Vec<u8>>, halved: &BTreeMap<TaskId, Image>) {
     for (id, origin) in halved {
         if let Some(bytes) = files.get_mut(&format!("{}.json", id.file_stem())) {
-            *bytes = native::with_lone_surrogates_of(origin, Image::new(bytes.as_slice())).bytes().to_vec();
+            *bytes = native::as_written_in(origin, Image::new(bytes.as_slice())).bytes().to_vec();
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::dialect::native::Unreadable;
-use crate::json_text::{self, has_lone_surrogates, print_over};
+use crate::json_text::{self, is_more_than_read, print_over};
 
 /// The version that is written.
 pub const VERSION: u64 = 2;
@@ -57,7 +57,7 @@ impl Document {
         if !root.get("tasks").is_some_and(Value::is_array) {
             return Err(BadDocument::NoTasks);
         }
-        let read = has_lone_surrogates(text.as_bytes()).then(|| text.to_owned());
+        let read = is_more_than_read(text.as_bytes()).then(|| text.to_owned());
         let document = Self { root, read };
         match document.version() {
             version if version > VERSION => Err(BadDocument::TooNew { version }),
@@ -84,8 +84,8 @@ impl Document {
         self
     }
 
-    /// Writes the file: two spaces of indentation, no newline at the end. Halves of surrogate pairs that were read and not
-    /// replaced are written again.
+    /// Writes the file: two spaces of indentation, no newline at the end. Halves of surrogate pairs and writings of numbers
+    /// that were read and not replaced are written again.
     pub fn print(&self) -> String {
         let pretty = |root: &Value| serde_json::to_string_pretty(root).expect("a JSON value always has a text form");
         match &self.read {

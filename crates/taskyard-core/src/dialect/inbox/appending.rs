@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::entry::entry;
 use super::reading::{BadInbox, EMPTY, LARGEST, entries};
 use crate::dialect::native::stringify;
-use crate::json_text::print_over;
+use crate::json_text::print_over_as_javascript;
 use crate::{ClientVersion, Message};
 
 /// How an inbox with messages in it ends.
@@ -31,7 +31,7 @@ pub fn append(mut bytes: Vec<u8>, message: &Message, version: ClientVersion) -> 
     }
     let mut all = entries(&bytes)?;
     all.push(new);
-    bounded(print_over(Some(&bytes), &Value::Array(all), stringify).into_bytes())
+    bounded(print_over_as_javascript(Some(&bytes), &Value::Array(all), stringify).into_bytes())
 }
 
 /// Tells whether an inbox begins and ends as one that the client writes, with a message in it.

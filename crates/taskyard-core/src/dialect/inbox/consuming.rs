@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::entry::message;
 use super::reading::{BadInbox, entries};
 use crate::dialect::native::stringify;
-use crate::json_text::print_over;
+use crate::json_text::print_over_as_javascript;
 use crate::{ClientVersion, MessageKey, Rules};
 
 /// What becomes of a message that was read.
@@ -77,7 +77,8 @@ pub fn consume(
             kept.push(entry);
         }
     }
-    consumed.bytes = is_different.then(|| print_over(Some(bytes), &Value::Array(kept), stringify).into_bytes());
+    consumed.bytes =
+        is_different.then(|| print_over_as_javascript(Some(bytes), &Value::Array(kept), stringify).into_bytes());
     Ok(consumed)
 }
 

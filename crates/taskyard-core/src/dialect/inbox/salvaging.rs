@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::entry::message;
 use crate::dialect::native::stringify;
-use crate::json_text::without_lone_surrogates;
+use crate::json_text::parseable;
 
 /// What was saved of an inbox that is not whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Salvaged {
 ///
 /// A client that writes in place and is killed leaves the beginning of a text, or a new one with the end of the old one behind it.
 pub fn salvage(bytes: &[u8]) -> Salvaged {
-    let bytes = &*without_lone_surrogates(bytes);
+    let bytes = &*parseable(bytes);
     let mut kept: Vec<Value> = Vec::new();
     let mut seen = HashSet::new();
     let mut at = 0;

@@ -1,33 +1,30 @@
 //! How JavaScript writes JSON and reads numbers, where that differs from how Rust does.
 
-use serde_json::{Map, Number, Value};
+use serde::Serialize as _;
+use serde_json::{Map, Serializer, Value};
+
+use super::javascript_numbers::JavaScriptFormatter;
 
 /// Writes a value as `JSON.stringify(value, null, 2)` does: numbers in their shortest form, keys that are array indices
 /// first.
 pub fn stringify(value: &Value) -> String {
-    pretty(&normalized(value))
+    let mut text = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut text, JavaScriptFormatter::default());
+    normalized(value).serialize(&mut serializer).expect("a JSON value always has a text form");
+    String::from_utf8(text).expect("JSON is text")
 }
 
-/// Writes a value with two spaces of indentation and no newline at the end, numbers as they were written.
+/// Writes a value with two spaces of indentation and no newline at the end.
 pub(super) fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("a JSON value always has a text form")
 }
 
 fn normalized(value: &Value) -> Value {
     match value {
-        Value::Number(number) => normalized_number(number),
         Value::Array(items) => Value::Array(items.iter().map(normalized).collect()),
         Value::Object(object) => Value::Object(normalized_object(object)),
-        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
-}
-
-fn normalized_number(number: &Number) -> Value {
-    let float: f64 = number.as_str().parse().unwrap_or(f64::NAN);
-    if !float.is_finite() {
-        return Value::Null;
-    }
-    Value::Number(Number::from_string_unchecked(ryu_js::Buffer::new().format(float).to_owned()))
 }
 
 fn normalized_object(object: &Map<String, Value>) -> Map<String, Value> {
@@ -86,7 +83,7 @@ mod tests {
             (r#""\u0001\b\u007f\u2028é""#, "\"\\u0001\\b\u{7f}\u{2028}é\""),
             (r#"{"b":1,"10":2,"2":3,"01":4}"#, "{\n  \"2\": 3,\n  \"10\": 2,\n  \"b\": 1,\n  \"01\": 4\n}"),
         ] {
-            let value: Value = serde_json::from_str(given).unwrap();
+            let value: Value = crate::json_text::from_str(given).unwrap();
             assert_eq!(stringify(&value), written, "{given}");
         }
     }

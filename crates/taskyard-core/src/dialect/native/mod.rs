@@ -3,6 +3,7 @@
 //! Reading and writing are pure functions over bytes. Locks, renames and the journal are the file store's business.
 
 mod javascript;
+mod javascript_numbers;
 mod reading;
 mod repairing;
 mod schema;
@@ -14,4 +15,4 @@ pub use reading::{Unreadable, read};
 pub use repairing::{Repair, repair};
 pub use schema::{LARGEST, SCHEMA};
 pub use shape::Shape;
-pub use writing::{TooLarge, with_lone_surrogates_of, write};
+pub use writing::{TooLarge, as_written_in, write};

@@ -9,11 +9,12 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::schema::LARGEST;
-use crate::json_text::without_lone_surrogates;
+use crate::json_text::parseable;
 use crate::{Metadata, SpecialFile, Status, Task, TaskId};
 
 /// Why no task can be read from a file. The client treats such a file as absent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unreadable {
     /// The file has no contents.
     #[error("the file is empty")]
@@ -105,7 +106,7 @@ pub fn read(id: &TaskId, bytes: &[u8]) -> Result<Task, Unreadable> {
     match serde_json::from_slice::<Wire<'_>>(bytes) {
         Ok(wire) => wire.into_task(id),
         Err(_) => {
-            let whole = without_lone_surrogates(bytes);
+            let whole = parseable(bytes);
             match serde_json::from_slice::<Wire<'_>>(&whole) {
                 Ok(wire) => wire.into_task(id),
                 Err(_) => Err(diagnose(&whole)),

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::reading::read;
-use super::writing::{with_lone_surrogates_of, write};
+use super::writing::{as_written_in, write};
 use crate::json_text::from_slice;
 use crate::{Image, Rules, TaskId};
 
@@ -45,7 +45,7 @@ pub fn repair(id: &TaskId, bytes: &[u8]) -> Option<Repair> {
     let task = read(id, mended.bytes()).ok()?;
     // What is new goes to its place among what is there.
     let image = write(Some(&mended), &task, Rules::Strict).ok()?;
-    let image = with_lone_surrogates_of(&Image::new(text), image);
+    let image = as_written_in(&Image::new(text), image);
     Some(Repair { image, changes: file.changes })
 }
 

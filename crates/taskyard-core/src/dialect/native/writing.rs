@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::javascript::{pretty, stringify};
 use super::schema::{LARGEST, SCHEMA};
-use crate::json_text::{self, has_lone_surrogates, lower_case_lone_surrogates, print_over};
+use crate::json_text::{self, is_more_than_read, lower_case_lone_surrogates, print_over, print_over_as_javascript};
 use crate::{Image, Rules, Task, TaskId};
 
 /// The task's file would be larger than we write.
@@ -26,7 +26,7 @@ pub fn write(over: Option<&Image>, task: &Task, rules: Rules) -> Result<Image, T
         Rules::Strict => print_over(over, &Value::Object(strictly(before, task)), pretty),
         Rules::Client(_) => {
             let over = over.map(lower_case_lone_surrogates);
-            print_over(over.as_deref(), &Value::Object(as_the_client(before, task)), stringify)
+            print_over_as_javascript(over.as_deref(), &Value::Object(as_the_client(before, task)), stringify)
         }
     };
     if text.len() as u64 > LARGEST {
@@ -35,10 +35,10 @@ pub fn write(over: Option<&Image>, task: &Task, rules: Rules) -> Result<Image, T
     Ok(Image::new(text.into_bytes()))
 }
 
-/// Returns the file of a task that came from another one, with the halves of surrogate pairs that were in that.
-pub fn with_lone_surrogates_of(origin: &Image, image: Image) -> Image {
+/// Returns the file of a task that came from another one, with the halves of surrogate pairs and the writings of numbers that were in that.
+pub fn as_written_in(origin: &Image, image: Image) -> Image {
     match json_text::from_slice::<Value>(image.bytes()) {
-        Ok(value) if has_lone_surrogates(origin.bytes()) => {
+        Ok(value) if is_more_than_read(origin.bytes()) => {
             Image::new(print_over(Some(origin.bytes()), &value, pretty).into_bytes())
         }
         _ => image,
@@ -94,7 +94,7 @@ fn ids(ids: &[TaskId]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{with_lone_surrogates_of, write};
+    use super::{as_written_in, write};
     use crate::dialect::native::read;
     use crate::{ClientVersion, Image, Rules, Task, TaskId};
 
@@ -187,7 +187,7 @@ mod tests {
         let client = write(Some(&before), &task, CLIENT).unwrap();
         let said = std::str::from_utf8(client.bytes()).unwrap();
         assert!(said.contains(r#""subject": "Fix \ud83d""#) && !said.contains("x\\ud83d"), "{said}");
-        let elsewhere = with_lone_surrogates_of(&before, write(None, &task, Rules::Strict).unwrap());
+        let elsewhere = as_written_in(&before, write(None, &task, Rules::Strict).unwrap());
         assert!(std::str::from_utf8(elsewhere.bytes()).unwrap().contains(r#""subject": "Fix \uD83d""#));
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::creating::entry;
 use super::reading::{BadTeamFile, object};
 use crate::dialect::native::stringify;
-use crate::json_text::print_over;
+use crate::json_text::print_over_as_javascript;
 use crate::{ClientVersion, Member};
 
 /// Writes a team's file with a member more, behind those that are there; one of that name is replaced where it stands.
@@ -26,7 +26,7 @@ fn change(bytes: &[u8], change: impl FnOnce(&mut Vec<Value>)) -> Result<Vec<u8>,
     let mut file: Map<String, Value> = object(bytes)?;
     let members = file.get_mut("members").and_then(Value::as_array_mut);
     change(members.ok_or(BadTeamFile::NotATeam { why: "it has no members" })?);
-    Ok(print_over(Some(bytes), &Value::Object(file), stringify).into_bytes())
+    Ok(print_over_as_javascript(Some(bytes), &Value::Object(file), stringify).into_bytes())
 }
 
 fn is_named(entry: &Value, name: &str) -> bool {

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::reading::read;
 use crate::dialect::native::stringify;
-use crate::json_text::without_lone_surrogates;
+use crate::json_text::parseable;
 
 /// Saves a team from a file that is not whole: the first text in it where another stands behind, else everything before the cut. None
 /// where that is no team.
 pub fn salvage(bytes: &[u8]) -> Option<Vec<u8>> {
-    let bytes = &*without_lone_surrogates(bytes);
+    let bytes = &*parseable(bytes);
     let first = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>().next();
     if let Some(Ok(value)) = first {
         let text = stringify(&value).into_bytes();
