@@ -70,7 +70,7 @@ fn send(teams: &Teams, seat: &Seat) -> Result<Duration, Failure> {
 fn team(home: &Home) -> Result<(Teams, Seat), Failure> {
     let teams = teams_of(home);
     let new = NewTeam { name: TeamName::new("bench")?, description: None, agent_type: None };
-    let lead = AgentName::new("bench").ok_or("no name")?;
+    let lead = AgentName::new("bench")?;
     let seat = teams.create(&new, &lead)?.map_err(|refusal| refusal.to_string())?;
     Ok((teams, seat))
 }

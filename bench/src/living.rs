@@ -70,7 +70,7 @@ impl Running {
 
     /// Takes a task, finishes it, makes another in its place, and lets that wait for one that is there.
     fn go_round(&mut self, round: usize) -> Result<(), Failure> {
-        let yard = self.yard.acting_as(AgentName::new(format!("agent{round}")).ok_or("no name")?);
+        let yard = self.yard.acting_as(AgentName::new(format!("agent{round}"))?);
         let claimed = timed(&mut self.times[0], || yard.claim_next(&Claim::default()))?;
         let ClaimOutcome::Claimed(claimed) = claimed else { return Err(format!("{claimed:?}").into()) };
         timed(&mut self.times[1], || yard.done(&claimed.task.id))?.done().map_err(refused)?;

@@ -34,7 +34,7 @@ pub(crate) fn command(programs: &Path, home: &Home) -> Command {
 /// Opens the list of a home through the library.
 pub(crate) fn yard(home: &Home, actor: &str) -> Result<Yard, Failure> {
     let options = FileStoreOptions { tasks: home.tasks(), data: Some(home.data()), rules: Rules::Strict };
-    let actor = AgentName::new(actor).ok_or("no name")?;
+    let actor = AgentName::new(actor)?;
     Ok(Yard::new(Arc::new(FileStore::open(options)), ListId::new(Home::LIST)?, actor))
 }
 

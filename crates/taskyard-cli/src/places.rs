@@ -52,14 +52,10 @@ fn data_wherever(environment: &Environment) -> Result<PathBuf, Problem> {
 pub(crate) fn jobs(environment: &Environment, settings: JobSettings) -> Result<JobPlace, Problem> {
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let temporary = environment.client_temporary.clone().unwrap_or_else(|| PathBuf::from("/tmp"));
-    // One that was exchanged while it runs is still found by what the system keeps of it.
-    let program = std::env::current_exe().ok().filter(|program| program.exists());
     Ok(JobPlace {
-        data: absolute(data(environment)?),
-        temporary: absolute(temporary),
-        program: program.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
         environment: environment.for_children(),
         settings,
+        ..JobPlace::of_this_program(absolute(data(environment)?), absolute(temporary))
     })
 }
 

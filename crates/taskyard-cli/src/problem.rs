@@ -280,6 +280,7 @@ impl From<Refusal> for Problem {
                 .detail("task", task.as_str())
                 .detail("check", check)
                 .detail("directory", directory.display().to_string()),
+            _ => Self::new(Exit::Refused, "refused", message),
         }
     }
 }

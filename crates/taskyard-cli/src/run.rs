@@ -13,7 +13,7 @@ use taskyard::core::Timestamp;
 use taskyard::core::render::escaping;
 use taskyard::failpoint;
 use taskyard::opening::hide_passwords;
-use taskyard::process::Cancel;
+use taskyard::process::{Cancel, hear_of_children, survive_file_size_limits};
 use taskyard::tidying::{Household, tidy_a_little};
 
 use crate::arguments::{Globals, with_negations};
@@ -94,11 +94,11 @@ fn to_tidy(context: &Context) -> Option<Household> {
 fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<Context>) {
     let Arguments { globals, command } = arguments;
     logging::start(environment.log.as_deref());
-    signals::survive_file_size_limits();
+    survive_file_size_limits();
     let cancel = Cancel::new();
     let may_hold_locks = command.as_ref().is_none_or(Command::may_hold_locks);
     if may_hold_locks {
-        signals::hear_of_children();
+        hear_of_children();
     }
     if may_hold_locks && !command.as_ref().is_some_and(Command::stops_itself) {
         signals::end_in_order_when_stopped(cancel.clone());

@@ -18,28 +18,6 @@ static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 /// How long whoever attends to a cancellation has to bring things in order.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lets a write beyond a file-size limit fail with an error instead of ending the process.
-#[cfg(unix)]
-pub(crate) fn survive_file_size_limits() {
-    // The handler does nothing: a signal that is handled does not end the process, and the write then fails with EFBIG.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
-}
-
-/// Lets a write beyond a file-size limit fail with an error; other systems know no such signal.
-#[cfg(not(unix))]
-pub(crate) fn survive_file_size_limits() {}
-
-/// Lets us learn how the commands end that we start, even where whoever started us ignores such news and passed that on.
-#[cfg(unix)]
-pub(crate) fn hear_of_children() {
-    // While the signal is ignored, the system throws exit codes away, and a hook that blocks would count as passed.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGCHLD, std::sync::Arc::default());
-}
-
-/// Lets us learn how the commands end that we start; other systems know no such signal.
-#[cfg(not(unix))]
-pub(crate) fn hear_of_children() {}
-
 /// Leaves what the user types to interrupt to a program of the user's that has the terminal, an editor say: it decides what that means.
 #[cfg(unix)]
 pub(crate) fn leave_interrupts_to_others() {
@@ -120,19 +98,6 @@ pub(crate) fn stop_in_steps(stop: Stop) {
 /// Stops what we started when the process is asked to stop; other systems know no such signals.
 #[cfg(not(unix))]
 pub(crate) fn stop_in_steps(_stop: Stop) {}
-
-/// Cancels the work when the process is asked to stop, and goes on until it has ended in order.
-#[cfg(unix)]
-pub(crate) fn cancel_when_stopped(cancel: Cancel) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
-    thread("signals", move || signals.forever().for_each(|_| cancel.cancel()));
-}
-
-/// Cancels the work when the process is asked to stop; other systems know no such signals.
-#[cfg(not(unix))]
-pub(crate) fn cancel_when_stopped(_cancel: Cancel) {}
 
 /// Takes note that the process was asked to stop and tells whoever can end it in order, each time.
 #[cfg(unix)]

@@ -6,11 +6,23 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentName(String);
 
+/// Why a text is no agent's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadAgentName {
+    /// There is nothing in it but blanks.
+    #[error("an agent needs a name; this one is blank")]
+    Blank,
+}
+
 impl AgentName {
     /// Takes a name; blank names are no names.
-    pub fn new(name: impl Into<String>) -> Option<Self> {
+    pub fn new(name: impl Into<String>) -> Result<Self, BadAgentName> {
         let name = name.into();
-        (!name.trim().is_empty()).then_some(Self(name))
+        if name.trim().is_empty() {
+            return Err(BadAgentName::Blank);
+        }
+        Ok(Self(name))
     }
 
     /// Returns the actor the journal names for changes that some other program made.

@@ -18,7 +18,7 @@ impl Assignee {
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim();
         let role = word.strip_prefix("role:").map(str::trim).filter(|role| !role.is_empty());
-        role.map_or_else(|| AgentName::new(word).map(Self::Agent), |role| Some(Self::Role(role.to_owned())))
+        role.map_or_else(|| AgentName::new(word).ok().map(Self::Agent), |role| Some(Self::Role(role.to_owned())))
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
     fn a_word_names_a_role_or_an_agent_and_is_shown_as_it_was_written() {
         assert_eq!(Assignee::parse("role:review"), Some(Assignee::Role("review".into())));
         assert_eq!(Assignee::parse(" role: review "), Some(Assignee::Role("review".into())));
-        assert_eq!(Assignee::parse("ana"), AgentName::new("ana").map(Assignee::Agent));
+        assert_eq!(Assignee::parse("ana"), AgentName::new("ana").ok().map(Assignee::Agent));
         for word in ["role:review", "ana", "bob@alpha"] {
             assert_eq!(Assignee::parse(word).unwrap().to_string(), word);
         }
@@ -49,6 +49,6 @@ mod tests {
     #[test]
     fn a_blank_word_names_nobody_and_a_role_without_a_name_opens_nothing() {
         assert_eq!(Assignee::parse("  "), None);
-        assert_eq!(Assignee::parse("role:"), AgentName::new("role:").map(Assignee::Agent));
+        assert_eq!(Assignee::parse("role:"), AgentName::new("role:").ok().map(Assignee::Agent));
     }
 }

@@ -7,6 +7,7 @@ use crate::{AgentName, AttemptId, Image, ListId, Loss, Revision, TaskId, Timesta
 
 /// The verb of a journal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Op {
     /// A task was made.
     Create,

@@ -54,7 +54,7 @@ mod team;
 mod timestamp;
 mod todo;
 
-pub use agent::AgentName;
+pub use agent::{AgentName, BadAgentName};
 pub use assignee::Assignee;
 pub use attempt::AttemptId;
 pub use entry::{Entry, Event, Op, Remark};

@@ -109,7 +109,7 @@ impl NoticeWatch for PostgresNoticeWatch {
 /// Reads a notice; one that cannot be read keeps nobody from the others.
 fn notice(row: &Row) -> Option<Notice> {
     let job = job_from_text(row.get(0)).inspect_err(|error| tracing::warn!(%error, "a notice is passed over")).ok()?;
-    let agent = AgentName::new(row.get::<_, &str>(1))?;
+    let agent = AgentName::new(row.get::<_, &str>(1)).ok()?;
     let delivered = row.get::<_, Option<i64>>(3).map(Timestamp);
     Some(Notice { job, agent, queued: Timestamp(row.get(2)), delivered })
 }

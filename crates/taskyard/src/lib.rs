@@ -12,7 +12,7 @@
 //! use taskyard::{Outcome, Yard};
 //!
 //! let store = Arc::new(MemoryStore::new(Rules::Strict));
-//! let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("ana").ok_or("a name")?);
+//! let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("ana")?);
 //!
 //! let schema = yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?.task.id;
 //! let api = NewTask { subject: "Write the API".into(), blocked_by: vec![schema.clone()], ..NewTask::default() };
@@ -41,7 +41,7 @@
 //! use taskyard::stream::{Cursor, Happening, Stream};
 //! # use taskyard::Yard;
 //! # let list = ListId::new("rocket")?;
-//! # let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list.clone(), AgentName::new("ana").ok_or("a name")?);
+//! # let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list.clone(), AgentName::new("ana")?);
 //! # let schema = yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?.task.id;
 //! # let api = NewTask { subject: "Write the API".into(), blocked_by: vec![schema.clone()], ..NewTask::default() };
 //! # let api = yard.create(api)?.done()?.task.id;
@@ -71,31 +71,71 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
+
 pub mod backup;
 pub mod blocking;
-pub mod calls;
 pub mod config;
-pub mod edits;
-pub mod failpoint;
 pub mod hooks;
 pub mod interchange;
 pub mod jobs;
 pub mod leases;
 pub mod liveness;
-pub mod machine;
 pub mod notices;
 pub mod opening;
 pub mod operations;
-pub mod private;
-pub mod process;
-pub mod setup;
-pub mod sqlite;
 pub mod store;
 pub mod stream;
 pub mod teams;
-pub mod tidying;
 pub mod todos;
 pub mod work;
+
+// What only Taskyard's own programs use, and nobody is promised.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod calls;
+#[cfg(not(feature = "internals"))]
+mod calls;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod edits;
+#[cfg(not(feature = "internals"))]
+mod edits;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod failpoint;
+#[cfg(not(feature = "internals"))]
+mod failpoint;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod machine;
+#[cfg(not(feature = "internals"))]
+mod machine;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod private;
+#[cfg(not(feature = "internals"))]
+mod private;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod process;
+#[cfg(not(feature = "internals"))]
+mod process;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod setup;
+#[cfg(not(feature = "internals"))]
+mod setup;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod sqlite;
+#[cfg(not(feature = "internals"))]
+mod sqlite;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod tidying;
+#[cfg(not(feature = "internals"))]
+mod tidying;
 
 mod clock;
 mod error;

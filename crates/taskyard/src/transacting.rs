@@ -7,10 +7,9 @@ use taskyard_core::{AttemptId, Event, ListId, Op, Revision};
 
 use crate::operations::{Halt, show_life, stage_ended_leases};
 use crate::store::{HistoryQuery, Signature, StoreError, Txn, TxnPair};
+use crate::yard::DEFAULT_PATIENCE;
 use crate::{Error, Outcome, Yard};
 
-/// How long the lock of a task that a living process holds is waited for.
-const PATIENCE: Duration = Duration::from_secs(12);
 /// How often a change is tried again when other programs keep changing what it read.
 const ATTEMPTS: u32 = 16;
 /// A store whose answer was lost is asked again after this long, then after twice that, and so on.
@@ -70,7 +69,7 @@ impl Yard {
                 committed => return Ok((answer, committed?)),
             }
         };
-        let outcome = persist(attempt)?;
+        let outcome = persist(self.patience(), attempt)?;
         if let Outcome::Done((_, event)) = &outcome {
             self.publish(event.as_ref());
         }
@@ -101,7 +100,10 @@ impl Yard {
     /// Opens a transaction in which every lease counts: what dead ones held has come back before.
     fn open(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         loop {
-            let mut txn = self.store().write(list)?;
+            let mut txn = match self.patience() {
+                DEFAULT_PATIENCE => self.store().write(list)?,
+                patience => self.store().write_within(list, patience)?,
+            };
             let Some(signature) = stage_ended_leases(&mut *txn, self)? else { return Ok(txn) };
             self.announce_end(&signature, txn.commit(&signature)?.as_ref());
         }
@@ -123,7 +125,7 @@ impl Yard {
         signature: &Signature,
         mut stage: impl FnMut(&mut dyn Txn) -> Result<bool, StoreError>,
     ) -> Result<bool, Error> {
-        let outcome = persist(|| {
+        let outcome = persist(self.patience(), || {
             let mut txn = self.open(self.list_id())?;
             Ok(if stage(&mut *txn)? { txn.commit(signature)? } else { None })
         })?;
@@ -168,7 +170,7 @@ impl Yard {
             let answer = change(&mut *pair)?;
             Ok((answer, pair.commit(&Signature::new(self.actor().clone(), op))?))
         };
-        Ok(persist(attempt)?.map(|(answer, events)| {
+        Ok(persist(self.patience(), attempt)?.map(|(answer, events)| {
             events.iter().for_each(|event| self.publish(event.as_ref()));
             (answer, events)
         }))
@@ -176,7 +178,7 @@ impl Yard {
 }
 
 /// Makes attempts until one ends otherwise than with a conflict or a lock that is held this moment.
-fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
+fn persist<T>(patience: Duration, mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>, Error> {
     let started = Instant::now();
     let mut attempts = 0;
     loop {
@@ -191,7 +193,7 @@ fn persist<T>(mut attempt: impl FnMut() -> Result<T, Halt>) -> Result<Outcome<T>
                 tracing::debug!(task = %task, attempts, "changed elsewhere meanwhile, starting over");
             }
             Err(Halt::Failed(StoreError::Busy { by, waited })) if waited.is_zero() => {
-                if started.elapsed() > PATIENCE {
+                if started.elapsed() > patience {
                     return Err(StoreError::Busy { by, waited: started.elapsed() }.into());
                 }
                 tracing::debug!(%by, "starting over");

@@ -1,6 +1,7 @@
 //! The thing every operation is called on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use taskyard_core::rules::leases::leasing::LeaseState;
 use taskyard_core::{AgentName, Event, Lease, ListId, Moment, Proof, Rules, Token};
@@ -12,6 +13,9 @@ use crate::liveness::{ThisMachine, World};
 use crate::notices::Notices;
 use crate::store::{Store, StoreError};
 use crate::teams::Teams;
+
+/// How long a change waits for others at the same list where nothing else is said.
+pub(crate) const DEFAULT_PATIENCE: Duration = Duration::from_secs(12);
 
 /// A store, one of its lists, the rules in force, and who acts.
 #[derive(Clone, Debug)]
@@ -28,6 +32,7 @@ pub struct Yard {
     /// Where it is noted which lists are written to.
     written: Option<WrittenLists>,
     limit: Option<usize>,
+    patience: Duration,
     /// The turn in which hooks are handed the list, where it has begun already.
     turn: Option<Arc<HookTurn>>,
     /// Whether what stale writes of other programs took back is put back without asking.
@@ -51,6 +56,7 @@ impl Yard {
             notices: None,
             written: None,
             limit: None,
+            patience: DEFAULT_PATIENCE,
             turn: None,
             puts_back: true,
             departing: None,
@@ -91,6 +97,13 @@ impl Yard {
     #[must_use]
     pub fn with_limit(self, limit: Option<usize>) -> Self {
         Self { limit, ..self }
+    }
+
+    /// Sets how long a change waits for others at the same list before it fails with [`StoreError::Busy`]: 12 s where nothing is said. A
+    /// program that must answer sooner, an interface say, waits less and tries again when it pleases.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Leaves what stale writes of other programs took back to `doctor`: it is noticed, and not put back without asking.
@@ -142,6 +155,11 @@ impl Yard {
     #[must_use]
     pub fn on(&self, list: ListId) -> Self {
         Self { list, ..self.clone() }
+    }
+
+    /// Returns how long a change waits for others.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Returns the store.

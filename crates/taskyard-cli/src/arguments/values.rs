@@ -13,7 +13,7 @@ pub(crate) fn parse_id(text: &str) -> Result<TaskId, String> {
 
 /// Reads the name of an agent.
 pub(crate) fn parse_agent(text: &str) -> Result<AgentName, String> {
-    AgentName::new(text).ok_or_else(|| "an agent needs a name".to_owned())
+    AgentName::new(text).map_err(|error| error.to_string())
 }
 
 /// Reads a duration: `90s`, `1h`; a bare number is seconds.

@@ -113,7 +113,7 @@ impl Tour<'_> {
                 "taskyard update 2 --status in_progress --owner ana",
             ],
         )?;
-        let ana = AgentName::new("ana").unwrap_or_else(|| self.yard.actor().clone());
+        let ana = AgentName::new("ana").unwrap_or_else(|_| self.yard.actor().clone());
         let yard = Yard::new(self.store(), self.yard.list_id().clone(), ana);
         let first = TaskId::number(1);
         yard.start(&first)?.done()?;

@@ -82,7 +82,7 @@ impl Hook {
             }
         };
         let mut yard = context.yard()?;
-        if let Some(actor) = names.first().and_then(|name| AgentName::new(*name)) {
+        if let Some(actor) = names.first().and_then(|name| AgentName::new(*name).ok()) {
             yard = yard.acting_as(actor);
         }
         let completed = complete(&yard, event.get(TASKS_COMPLETED))?;
@@ -113,7 +113,7 @@ fn give_back_of_subagent(yard: &Yard, id: &str) -> Result<(), Problem> {
     let tasks = yard.list(&Filter::default())?.tasks;
     let is_its = |task: &&Task| task.status.is_open() && task.owner().is_some_and(|owner| is_subagent(owner, id));
     let held = tasks.iter().find(is_its);
-    if let Some(subagent) = held.and_then(Task::owner).and_then(AgentName::new) {
+    if let Some(subagent) = held.and_then(Task::owner).and_then(|name| AgentName::new(name).ok()) {
         yard.depart(&subagent, Departure::Terminated)?;
     }
     Ok(())

@@ -115,7 +115,7 @@ pub(super) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lo
             lost.for_others = Some(*for_others);
             lost.next_at = next_at.map(|at| at.to_string());
         }
-        ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => {}
+        _ => {}
     }
     lost
 }
@@ -136,12 +136,10 @@ fn advice(refusal: &ClaimRefusal) -> String {
             )
         }
         ClaimRefusal::NotAllowed { .. } => "say what you are with --role, or take another with --next".to_owned(),
-        ClaimRefusal::AlreadyClaimed { .. } | ClaimRefusal::AlreadyResolved => {
-            "take another with `taskyard claim --next`".to_owned()
-        }
         ClaimRefusal::NothingReady { .. } => {
             "see what holds things up with `taskyard list --blocked`, or sleep until there is something with --wait"
                 .to_owned()
         }
+        _ => "take another with `taskyard claim --next`".to_owned(),
     }
 }

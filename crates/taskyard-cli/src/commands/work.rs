@@ -170,7 +170,9 @@ impl Work {
         };
         let workers = match self.jobs {
             1 => vec![worker(actor.clone())],
-            jobs => (1..=jobs).filter_map(|number| AgentName::new(format!("{actor}-{number}"))).map(worker).collect(),
+            jobs => {
+                (1..=jobs).filter_map(|number| AgentName::new(format!("{actor}-{number}")).ok()).map(worker).collect()
+            }
         };
         let mut words = self.command.iter().cloned();
         Ok(Order {

@@ -18,14 +18,18 @@ impl Context {
     /// Returns which tasks of its own whoever acts is given again when it asks for the next one: none where nobody gave it a name,
     /// since all who have its login or its session have that name.
     pub(crate) fn resuming(&self) -> Resuming {
-        if self.named_agent().and_then(AgentName::new).is_some() { Resuming::All } else { Resuming::Nothing }
+        if self.named_agent().and_then(|name| AgentName::new(name).ok()).is_some() {
+            Resuming::All
+        } else {
+            Resuming::Nothing
+        }
     }
 
     /// Returns the name that agents of the client's session have where nobody gave them another: that of its MCP server.
     pub(crate) fn session_agent(&self) -> Option<AgentName> {
-        let said = self.environment.session_agent.as_deref().and_then(AgentName::new);
+        let said = self.environment.session_agent.as_deref().and_then(|name| AgentName::new(name).ok());
         said.or_else(|| {
-            AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?))
+            AgentName::new(format!("claude-code-{}", self.environment.client_session.as_deref()?.get(..8)?)).ok()
         })
     }
 
@@ -34,9 +38,9 @@ impl Context {
         if self.globals.agent.as_deref().is_some_and(|name| name.trim().is_empty()) {
             return Err(Problem::usage("bad_agent", "--as needs a name"));
         }
-        let named = self.named_agent().and_then(AgentName::new);
-        let user = || self.environment.user.as_deref().and_then(AgentName::new);
-        let someone = || AgentName::new("someone").ok_or_else(|| Problem::usage("bad_agent", "--as needs a name"));
+        let named = self.named_agent().and_then(|name| AgentName::new(name).ok());
+        let user = || self.environment.user.as_deref().and_then(|name| AgentName::new(name).ok());
+        let someone = || AgentName::new("someone").map_err(|error| Problem::usage("bad_agent", error.to_string()));
         named.or_else(|| self.session_agent()).or_else(user).map_or_else(someone, Ok)
     }
 

@@ -68,7 +68,7 @@ impl Context {
     /// agents of one name.
     pub(super) fn client_teammate(&self) -> Option<AgentName> {
         let is_on = self.environment.client_teams == Some(true) && self.globals.agent.is_none();
-        let named = self.environment.agent.as_deref().filter(|_| is_on).and_then(AgentName::new);
+        let named = self.environment.agent.as_deref().filter(|_| is_on).and_then(|name| AgentName::new(name).ok());
         named.or_else(|| self.session_agent().filter(|_| is_on))
     }
 

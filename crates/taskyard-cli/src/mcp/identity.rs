@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 40;
 /// session.
 pub(super) fn caller(hub: &Hub, context: &RequestContext<RoleServer>) -> Caller {
     let call = call_id(context);
-    let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(AgentName::new);
+    let said = context.meta.get(AGENT).and_then(Value::as_str).and_then(|name| AgentName::new(name).ok());
     if let Some(agent) = said.or_else(|| hub.named_agent.clone()) {
         return Caller {
             todos_of: agent.as_str().to_owned(),
@@ -69,7 +69,7 @@ fn unnamed(hub: &Hub, client: Option<String>, extensions: &Extensions) -> AgentN
         Some(session) => format!("{client}-{session}"),
         None => client,
     };
-    AgentName::new(name).unwrap_or_else(AgentName::elsewhere)
+    AgentName::new(name).unwrap_or_else(|_| AgentName::elsewhere())
 }
 
 /// Returns the id a call carries, by which a repetition of it is known.

@@ -9,6 +9,7 @@ use crate::{AgentName, Revision, TaskId, Timestamp, Token};
 
 /// Why a rule forbids something. A refusal is an answer: nothing has changed, and it says what stands in the way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// There is no such task.
     #[error("there is no task {task}")]

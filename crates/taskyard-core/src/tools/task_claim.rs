@@ -68,7 +68,7 @@ pub struct Won<'a> {
 pub fn read(input: &Value, rules: Rules) -> Result<TaskClaim, InputError> {
     let mut fields = TOOL.check(&with_task_id(input, rules), None, rules)?;
     let task = fields.text("taskId").map(|text| task_id(text, rules));
-    let agent = fields.text("agent").and_then(AgentName::new);
+    let agent = fields.text("agent").and_then(|name| AgentName::new(name).ok());
     Ok(TaskClaim { task, reserve: fields.take("reserve") == Some(Value::Bool(true)), agent })
 }
 
@@ -255,7 +255,7 @@ mod tests {
         let named = TaskClaim { task: Some(TaskId::number(7)), reserve: true, agent: None };
         assert_eq!(read(&json!({ "id": "#7", "reserve": true }), Rules::Strict), Ok(named));
         let scout = read(&json!({ "agent": "scout" }), Rules::Strict).unwrap().agent;
-        assert_eq!(scout, AgentName::new("scout"));
+        assert_eq!(scout, AgentName::new("scout").ok());
         assert_eq!(read(&json!({ "agent": " " }), Rules::Strict).unwrap().agent, None);
         assert!(read(&json!({ "taskId": null }), Rules::Strict).is_err());
     }

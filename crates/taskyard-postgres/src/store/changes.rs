@@ -25,7 +25,7 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
     Ok(Entry {
         revision: revision(row.try_get(0)?),
         at: Timestamp(row.try_get(1)?),
-        actor: AgentName::new(row.try_get::<_, &str>(2)?).ok_or_else(|| damaged("no actor"))?,
+        actor: AgentName::new(row.try_get::<_, &str>(2)?).map_err(|_| damaged("no actor"))?,
         op: op.parse::<Op>().map_err(|()| damaged("a verb that nobody knows"))?,
         task: TaskId::stored(row.try_get::<_, &str>(4)?),
         undoes: undoes.map(Revision).collect(),

@@ -99,7 +99,7 @@ fn body(lease: &Lease) -> String {
 fn read(body: &Value, task: TaskId, token: Token, ends: Option<Moment>) -> Option<Lease> {
     Some(Lease {
         task,
-        agent: AgentName::new(body["agent"].as_str()?)?,
+        agent: AgentName::new(body["agent"].as_str()?).ok()?,
         token,
         taken: Timestamp(body["taken"].as_i64()?),
         ttl: body["ttl"].as_u64().map(Duration::from_millis),

@@ -77,9 +77,7 @@ impl From<&ClaimOutcome> for Answer {
             ClaimRefusal::AgentBusy { with } => (ids(with), 0),
             ClaimRefusal::NotAllowed { only_for } => (only_for.iter().map(ToString::to_string).collect(), 0),
             ClaimRefusal::NothingReady { for_others, .. } => (Vec::new(), *for_others),
-            ClaimRefusal::TaskNotFound | ClaimRefusal::AlreadyResolved | ClaimRefusal::PlanNotApproved { .. } => {
-                (Vec::new(), 0)
-            }
+            _ => (Vec::new(), 0),
         };
         Self::Lost { reason: refusal.as_str().to_owned(), names, for_others }
     }

@@ -60,7 +60,7 @@ fn entry_from_json(value: &Value) -> Option<Entry> {
     Some(Entry {
         revision: Revision(value["revision"].as_u64()?),
         at: Timestamp(value["at"].as_i64()?),
-        actor: AgentName::new(value["actor"].as_str()?)?,
+        actor: AgentName::new(value["actor"].as_str()?).ok()?,
         op: value["op"].as_str()?.parse().ok()?,
         task: TaskId::stored(value["task"].as_str()?),
         before: value["before"].as_str().map(image_of),
@@ -116,7 +116,7 @@ fn lease_from_json(value: &Value) -> Option<Lease> {
     };
     Some(Lease {
         task: TaskId::stored(value["task"].as_str()?),
-        agent: AgentName::new(value["agent"].as_str()?)?,
+        agent: AgentName::new(value["agent"].as_str()?).ok()?,
         token: Token(value["token"].as_u64()?),
         taken: Timestamp(value["taken"].as_i64()?),
         ttl: value["ttl"].as_u64().map(Duration::from_millis),

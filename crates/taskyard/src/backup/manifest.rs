@@ -39,6 +39,7 @@ pub struct Manifest {
 /// How lists are written down in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Dialect {
     /// The client's files.
     Native,

@@ -90,7 +90,7 @@ impl Toolbox {
         if task.status != Status::Pending {
             return Ok(teaching::wrong_state(&task, "claimed"));
         }
-        let yard = match owner.and_then(AgentName::new) {
+        let yard = match owner.and_then(|name| AgentName::new(name).ok()) {
             Some(owner) => self.yard.acting_as(owner),
             None => self.yard.clone(),
         };
@@ -212,7 +212,7 @@ impl Toolbox {
             Some(agent) => is_same_agent(owner, agent),
             None => self.is_actor(owner),
         };
-        let other = task.owner().filter(|owner| !is_wanted(owner)).and_then(AgentName::new);
+        let other = task.owner().filter(|owner| !is_wanted(owner)).and_then(|name| AgentName::new(name).ok());
         Ok(other.map(|holder| Refusal::Leased { task: task.id.clone(), holder, until: None }))
     }
 

@@ -125,6 +125,7 @@ pub struct Hook {
 /// What a hook reads on stdin instead of the client's event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum HookInput {
     /// The task it is about.
     Task,
@@ -178,6 +179,7 @@ pub struct Board {
 /// The keys that do one thing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum BoardKeys {
     /// One.
     One(String),

@@ -15,6 +15,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 /// What a wait came to.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Waited {
     /// The job has ended.
     Over(Job),

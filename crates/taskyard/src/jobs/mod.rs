@@ -1,13 +1,13 @@
 //! Commands that run in the background, each under a small process of its own that looks after it.
 //!
-//! [`Jobs`] starts them, finds them again, reads what they wrote, waits for them, stops them and tidies up. [`supervise`] is
-//! that small process's whole life, [`trampoline`] the first moments of the command it starts. [`supervise_tied`] does the same for
-//! a command that ends with whoever waits for it, and of which nothing is kept. What is on disk is specified in
+//! [`Jobs`] starts them, finds them again, reads what they wrote, waits for them, stops them and tidies up. [`dispatch`]
+//! is that small process's whole life, and the first moments of the command it starts. What is on disk is specified in
 //! `docs/formats/jobs.md`; why it is done so is `docs/design/jobs.md`.
 //!
 //! This module knows nothing of tools, and of notices only where to put one.
 
 mod command_start;
+mod dispatch;
 mod ending_all;
 mod error;
 mod following;
@@ -37,6 +37,7 @@ mod trailer;
 mod trampoline;
 mod usage;
 
+pub use dispatch::dispatch;
 pub use error::JobError;
 pub use following::Waited;
 pub use housekeeping::Swept;
@@ -44,10 +45,6 @@ pub use new_job::NewJob;
 pub use output_reader::{OutputPart, OutputReader};
 pub use place::{JobPlace, JobSettings};
 pub use registry::Jobs;
-pub use starting::READY;
 pub use stopping::Stopping;
-pub use supervisor::supervise;
-pub use tied_supervisor::supervise_tied;
-pub use trampoline::trampoline;
 
 pub(crate) use record::{job_in, row_of};

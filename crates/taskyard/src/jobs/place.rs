@@ -55,10 +55,27 @@ impl Default for JobSettings {
     }
 }
 
+/// Returns the program that runs. One that was exchanged since is still found by what the system keeps of it.
+pub(super) fn this_program() -> PathBuf {
+    let program = std::env::current_exe().ok().filter(|program| program.exists());
+    program.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+}
+
 /// The longest name a directory may have.
 const LONGEST_NAME: usize = 255;
 
 impl JobPlace {
+    /// Returns a place whose jobs are looked after by this program, which calls [`dispatch`](super::dispatch) first of all.
+    pub fn of_this_program(data: impl Into<PathBuf>, temporary: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            temporary: temporary.into(),
+            program: this_program(),
+            environment: Vec::new(),
+            settings: JobSettings::default(),
+        }
+    }
+
     /// Returns the file a job's output goes to, as the client would name it.
     pub(super) fn output_file(&self, id: &JobId, new: &NewJob) -> PathBuf {
         let mut folder = self.temporary.join(clients_folder());

@@ -260,7 +260,7 @@ impl Wire {
             reopens_task: self.reopens_task,
             command: self.command,
             directory: self.directory.path(),
-            agent: AgentName::new(self.agent).ok_or("it names no agent")?,
+            agent: AgentName::new(self.agent).map_err(|error| error.to_string())?,
             list: ListId::new(&row.list).map_err(|error| error.to_string())?,
             store: self.store,
             tool_use: self.tool_use,

@@ -16,7 +16,7 @@ use crate::liveness::own_mark;
 use crate::machine::{Machine, find_job, has_been, insert_job};
 
 /// What the supervisor says when the job runs; anything else is what went wrong.
-pub const READY: &str = "running";
+pub(super) const READY: &str = "running";
 
 impl Jobs {
     /// Starts a job and returns it as soon as its supervisor has recorded that it runs. It lives on when we end.

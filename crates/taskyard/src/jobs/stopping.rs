@@ -19,6 +19,7 @@ const SOON: Duration = Duration::from_millis(10);
 
 /// What became of the wish to stop a job.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Stopping {
     /// Nothing of it runs any more.
     Stopped(Job),

@@ -29,7 +29,7 @@ const RECORDING: Duration = Duration::from_secs(600);
 ///
 /// This is the whole life of a process: it becomes the leader of a session and adopts orphans. It must be called on the main
 /// thread, with whose end the command ends. When `cancel` is cancelled, the job is stopped.
-pub fn supervise(
+pub(super) fn supervise(
     place: JobPlace,
     id: &JobId,
     cancel: &Cancel,

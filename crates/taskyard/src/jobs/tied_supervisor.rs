@@ -66,7 +66,7 @@ impl CommandNews {
 ///
 /// This is the whole life of a process: it adopts orphans. It must be called on the main thread, with whose end the command ends.
 /// When `cancel` is cancelled, everything is asked to end.
-pub fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
+pub(super) fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Cancel) -> io::Result<()> {
     let mut line = UnixStream::from(fcntl_dupfd_cloexec(stdin(), 3)?);
     // Nobody else may keep the line open.
     dup2_stdin(File::open("/dev/null")?)?;

@@ -21,7 +21,7 @@ pub(super) const GO: u8 = b'g';
 /// Becomes the command of a job, and returns the exit code only where that cannot be.
 ///
 /// It ends when whoever looks after it does, begins only when that one says so on stdin, and tells it there why it could not.
-pub fn trampoline(supervisor: u32, words: &[std::ffi::OsString]) -> u8 {
+pub(super) fn trampoline(supervisor: u32, words: &[std::ffi::OsString]) -> u8 {
     match prepare(supervisor) {
         Ok(Some(mut telling)) => {
             let Some((program, arguments)) = words.split_first() else { return 127 };

@@ -20,6 +20,7 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// Why a sleeper was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Woken {
     /// The list changed, or a lease may have ended.
     LookAgain,

@@ -37,7 +37,7 @@ impl MachineNotices {
     fn read(&self, machine: &Machine, rows: Vec<NoticeRow>) -> Result<Vec<Notice>, MachineError> {
         let mut notices = Vec::with_capacity(rows.len());
         for NoticeRow { job, agent, queued, delivered } in rows {
-            let (Some(found), Some(agent)) = (machine.told_job_row(&job)?, AgentName::new(agent)) else { continue };
+            let (Some(found), Ok(agent)) = (machine.told_job_row(&job)?, AgentName::new(agent)) else { continue };
             match job_in(&found) {
                 Ok(job) if self.store.as_ref().is_some_and(|store| *store != job.store) => {}
                 Ok(job) => {

@@ -11,6 +11,7 @@ use crate::store::DocumentPlace;
 
 /// The address of a store. It is shown without its password, always.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Address {
     /// The client's own lists.
     Claude,

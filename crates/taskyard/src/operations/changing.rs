@@ -227,7 +227,9 @@ pub(super) fn change_as_the_client(
 
 /// Gives the owner of an open task a lease for a time where it has none, and returns the one it has.
 fn lease_for_owner(txn: &mut dyn Txn, task: &Task, ttl: Option<Duration>) -> Result<Option<Lease>, StoreError> {
-    let Some((ttl, agent)) = ttl.zip(task.owner().and_then(AgentName::new)).filter(|_| task.status.is_open()) else {
+    let Some((ttl, agent)) =
+        ttl.zip(task.owner().and_then(|name| AgentName::new(name).ok())).filter(|_| task.status.is_open())
+    else {
         return Ok(None);
     };
     if let Some(lease) = lease_on(txn, task)? {

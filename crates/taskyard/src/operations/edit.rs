@@ -10,6 +10,7 @@ use crate::{Error, Outcome, Yard};
 
 /// What came of saving a draft.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Edited {
     /// It is saved, with what others changed meanwhile.
     Saved(Box<Updated>),

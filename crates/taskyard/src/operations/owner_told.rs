@@ -2,6 +2,7 @@
 
 /// Whether the new owner of a task was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum OwnerTold {
     /// A message lies in its inbox.
     Sent {

@@ -10,6 +10,7 @@ use crate::{Error, Yard};
 
 /// Who else counts on a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum SharedBy {
     /// Whoever works in a directory that is bound to it.
     Binding {

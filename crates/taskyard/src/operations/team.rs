@@ -108,7 +108,7 @@ impl Yard {
             return Ok(Err(TeamRefusal::LeadStays { name, team }));
         }
         teams.must_be_leavable(&seat.team)?;
-        let name = AgentName::new(seat.name.clone()).unwrap_or_else(AgentName::elsewhere);
+        let name = AgentName::new(seat.name.clone()).unwrap_or_else(|_| AgentName::elsewhere());
         let list = teams.list_of(&seat.team.name).unwrap_or_else(|_| self.list_id().clone());
         let departed = self.on(list).give_back_all(&name, departure)?;
         match teams.leave(seat)? {

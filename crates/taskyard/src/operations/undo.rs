@@ -16,6 +16,7 @@ use crate::{Error, Outcome, Yard};
 
 /// Which revisions are to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum UndoRange {
     /// The newest of ours that is no undo and has not been taken back.
     Newest,

@@ -9,6 +9,7 @@ use rusqlite::ErrorCode;
 
 /// Why a database of ours gave no answer. What SQLite said is inside, and no type of its crate.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum DatabaseError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]

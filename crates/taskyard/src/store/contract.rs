@@ -11,9 +11,10 @@ use taskyard_core::{
 };
 
 use super::attempt::new_attempt;
+use super::turn_waiting::wait_for_turn;
 use super::{
-    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListWatch, LiveView, Lookup, Moved, SharedCare,
-    StoreError, UnreadableTask, Untold, Watch,
+    FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListWatch, LiveView, Lookup, Moved, Occupant,
+    SharedCare, StoreError, UnreadableTask, Untold, Watch,
 };
 
 /// Keeps task lists, and the journal of each.
@@ -52,6 +53,12 @@ pub trait Store: Debug + Send + Sync {
 
     /// Opens a transaction, waiting for other writers. Dropped without a commit, nothing has happened.
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError>;
+
+    /// Opens a transaction as [`Store::write`] does, and waits no longer than this: then it fails with [`StoreError::Busy`].
+    fn write_within(&self, list: &ListId, patience: Duration) -> Result<Box<dyn Txn + '_>, StoreError> {
+        let by = || Occupant::Elsewhere { who: "somebody else".to_owned() };
+        wait_for_turn(patience, || self.try_write(list), |waited| StoreError::Busy { by: by(), waited })
+    }
 
     /// Opens a transaction where nobody else is at it; none otherwise, without waiting.
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError>;

@@ -18,6 +18,7 @@ pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why a store gave no answer. A refusal by a rule is not among these: that is an answer.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum StoreError {
     /// The system refused.
     #[error("{doing} `{}`: {source}", .path.display())]

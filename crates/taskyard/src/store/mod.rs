@@ -30,6 +30,7 @@ mod stale_write;
 mod subscription;
 mod teaching;
 mod translated;
+mod turn_waiting;
 mod watch;
 
 pub use clock::StoreClock;

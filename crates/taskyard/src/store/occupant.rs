@@ -6,6 +6,7 @@ use std::time::Duration;
 
 /// Whoever keeps a list busy, as far as that can be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Occupant {
     /// The holder of a lock directory, which says nothing of who that is.
     LockHolder {

@@ -34,7 +34,7 @@ use crate::{Error, Yard};
 /// use taskyard::stream::{Cursor, Happening};
 ///
 /// let list = ListId::new("rocket")?;
-/// let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list.clone(), AgentName::new("ana").ok_or("a name")?);
+/// let yard = Yard::new(Arc::new(MemoryStore::new(Rules::Strict)), list.clone(), AgentName::new("ana")?);
 /// yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?;
 ///
 /// let mut stream = yard.follow(Cursor::after(&list, Revision(0)))?;

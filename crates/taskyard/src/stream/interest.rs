@@ -20,6 +20,7 @@ pub struct Interest {
 
 /// The lists that somebody follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum ListsFollowed {
     /// These, whether or not they are there yet.
     These(BTreeSet<ListId>),

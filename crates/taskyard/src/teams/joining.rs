@@ -34,6 +34,7 @@ pub struct NewMember {
 /// What a program of the client's runs in. It looks that up in the team's file when it has agreed to end: in a window of its own the
 /// program ends, within another program it only stops working.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Backend {
     /// Within the program of the lead.
     InProcess,
@@ -64,6 +65,7 @@ impl Backend {
 
 /// What a member lives with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Presence {
     /// Nothing that could be looked at: it stays until it leaves.
     #[default]

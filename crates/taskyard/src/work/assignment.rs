@@ -9,12 +9,12 @@ use taskyard_core::{Revision, TaskId};
 use super::attempt::{Attempt, Outcome};
 use super::attending::Mail;
 use super::briefing::Briefing;
-use super::hold::Hold;
-use super::keeper::{Keeper, Nudge};
 use super::lines::Tail;
 use super::site::Site;
 use super::{WorkEvent, Worker};
 use crate::operations::Claimed;
+use crate::operations::lease_hold::Hold;
+use crate::operations::lease_keeper::{Keeper, Nudge};
 use crate::process::{Ending, Stop};
 
 /// A task in the hands of a worker.
@@ -37,7 +37,8 @@ impl Assignment {
             since: revision.unwrap_or(before),
         };
         let stop = site.stop.part();
-        let keeper = Keeper::of(hold.clone(), site.order.ttl, stop.clone());
+        let asked_to_end = stop.clone();
+        let keeper = Keeper::of(hold.clone(), site.order.ttl, move |_| asked_to_end.ask());
         let attempt = Attempt {
             site: Arc::clone(site),
             worker: worker.clone(),

@@ -9,11 +9,11 @@ use taskyard_core::rules::leases::fate::{Fate, Loss};
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{Status, Task, TaskId};
 
-use super::hold::Hold;
 use super::report::{Conclusion, WorkError};
 use super::site::Site;
 use super::{Ended, Failure, WorkEvent, Worker};
 use crate::hooks::HookTurn;
+use crate::operations::lease_hold::Hold;
 use crate::operations::{StopAnswer, Stopped};
 use crate::store::StoreError;
 use crate::{Error, Outcome as Done};

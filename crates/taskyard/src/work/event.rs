@@ -15,6 +15,7 @@ pub type WorkListener = Arc<dyn Fn(WorkEvent) + Send + Sync>;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum WorkEvent {
     /// A command was started for a task.
     Started {
@@ -93,6 +94,7 @@ pub struct Ended {
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Failure {
     /// The command ended with this code, which is not 0.
     Exited(i32),

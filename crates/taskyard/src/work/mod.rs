@@ -10,8 +10,6 @@ mod briefing;
 mod crew;
 mod errand;
 mod event;
-mod hold;
-mod keeper;
 mod lines;
 mod order;
 mod report;

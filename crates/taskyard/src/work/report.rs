@@ -28,6 +28,7 @@ pub struct WorkReport {
 
 /// Why work ended before its time. What was taken has gone back or been completed.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum WorkError {
     /// The store gave no answer.
     #[error(transparent)]

@@ -16,7 +16,7 @@ use taskyard_testkit::build;
 use super::{done, id, task};
 
 /// A memory store behind a line that breaks when a commit is under way: before it arrives, or after it happened.
-struct BadLine {
+pub(super) struct BadLine {
     store: MemoryStore,
     lost_before: AtomicU32,
     lost_after: AtomicU32,
@@ -26,7 +26,7 @@ struct BadLine {
 }
 
 impl BadLine {
-    fn new(store: MemoryStore) -> Self {
+    pub(super) fn new(store: MemoryStore) -> Self {
         Self {
             store,
             lost_before: AtomicU32::new(0),
@@ -34,6 +34,11 @@ impl BadLine {
             cut_then: AtomicU32::new(0),
             cut: AtomicU32::new(0),
         }
+    }
+
+    /// Breaks for good.
+    pub(super) fn cut_off(&self) {
+        self.cut.store(u32::MAX, Ordering::SeqCst);
     }
 
     fn breaks(&self) -> StoreError {

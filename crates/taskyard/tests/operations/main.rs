@@ -6,6 +6,7 @@ mod deleting;
 mod depending;
 mod doctoring;
 mod interchanging;
+mod keeping;
 mod leasing;
 mod looking;
 mod lost_answers;

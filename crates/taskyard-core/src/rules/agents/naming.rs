@@ -23,7 +23,7 @@ pub fn name_of(agent: &str) -> &str {
 /// Returns the name of a subagent of the client, which calls over the connection of the session that started it: the id that the client
 /// gives it, and the name of the session.
 pub fn subagent_name(id: &str, session: &AgentName) -> Option<AgentName> {
-    AgentName::new(format!("{id}@{session}"))
+    AgentName::new(format!("{id}@{session}")).ok()
 }
 
 /// Tells whether a name is that of the client's subagent with this id, in whatever session. Members of teams have an `@`, too.

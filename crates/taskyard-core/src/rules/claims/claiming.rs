@@ -47,6 +47,7 @@ impl Resumes {
 
 /// Why a task is not given to whoever asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClaimRefusal {
     /// There is no such task.
     #[error("there is no such task")]

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The kinds of defects `doctor` tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FindingCode {
     /// One end of an edge knows of it and the other does not.
     OneSidedEdge,

@@ -25,6 +25,8 @@ pub enum Loss {
     WentBack,
     /// It was removed.
     Removed,
+    /// The store was out of reach for as long as the lease lives, so that others may have it.
+    NotRenewed,
 }
 
 impl fmt::Display for Loss {
@@ -34,6 +36,7 @@ impl fmt::Display for Loss {
             Self::TakenBy(who) => write!(formatter, "{who} has it now"),
             Self::WentBack => formatter.write_str("its lease had ended, and it went back"),
             Self::Removed => formatter.write_str("it was removed"),
+            Self::NotRenewed => formatter.write_str("its lease could not be renewed in time, and others may have it"),
         }
     }
 }

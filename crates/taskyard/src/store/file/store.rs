@@ -22,8 +22,10 @@ use crate::store::file::writing::txn::FileTxn;
 use crate::store::following::{self, Followed};
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::locks::list_paths::ListPaths;
+use crate::store::locks::queue::held;
 use crate::store::remembered_places::directories_gone;
 use crate::store::sidecar::{Journal, has_memory, journal_size, memory_size, sidecar_of};
+use crate::store::turn_waiting::wait_for_turn;
 use crate::store::{
     FileCare, FileLayout, HistoryQuery, JournalDamage, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch,
     Litter, Moved, Sighting, Snapshot, StaleWrite, Store, StoreClock, StoreError, Txn, TxnPair, Watch,
@@ -151,6 +153,12 @@ impl Store for FileStore {
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
         Ok(Box::new(FileTxn::open(self.handle(list))?))
+    }
+
+    fn write_within(&self, list: &ListId, patience: Duration) -> Result<Box<dyn Txn + '_>, StoreError> {
+        let handle = self.handle(list);
+        let queue = handle.queue_file()?;
+        wait_for_turn(patience, || self.try_write(list), |waited| held(&queue, waited))
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {

@@ -133,7 +133,8 @@ fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, 
     Ok(taken.filter(|_| now.is_past_queue || now.turns == seen.turns))
 }
 
-fn held(path: &Path, waited: Duration) -> StoreError {
+/// Says who keeps the turn.
+pub(in crate::store) fn held(path: &Path, waited: Duration) -> StoreError {
     let process = flock_holder(path).map(|holder| holder.as_raw_nonzero().get());
     StoreError::Busy { by: Occupant::FileLocker { file: path.to_owned(), process }, waited }
 }

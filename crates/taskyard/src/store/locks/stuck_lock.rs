@@ -23,6 +23,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// Why what stands in a lock's place keeps others waiting, though nobody works behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum StuckLock {
     /// It is no directory, as every lock of the client is.
     NotADirectory {

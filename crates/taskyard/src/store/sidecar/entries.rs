@@ -233,7 +233,7 @@ impl Journal {
             entry: Entry {
                 revision: Revision(id.unsigned_abs() >> ENTRY_BITS),
                 at: Timestamp(row.get(1)?),
-                actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(AgentName::elsewhere),
+                actor: AgentName::new(row.get::<_, String>(2)?).unwrap_or_else(|_| AgentName::elsewhere()),
                 op: word.parse().unwrap_or(Op::Update),
                 task: task_id(row.get_ref(4)?),
                 before,

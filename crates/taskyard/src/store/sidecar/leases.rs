@@ -121,7 +121,7 @@ fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
     });
     Ok(Lease {
         task: task_id(row.get_ref(0)?),
-        agent: AgentName::new(row.get::<_, String>(1)?).unwrap_or_else(AgentName::elsewhere),
+        agent: AgentName::new(row.get::<_, String>(1)?).unwrap_or_else(|_| AgentName::elsewhere()),
         token: Token(row.get::<_, i64>(2)?.unsigned_abs()),
         taken: Timestamp(row.get(3)?),
         ttl: duration(row.get(4)?),

@@ -92,7 +92,7 @@ fn noted(token: String, peer: String, payload: &str) -> Option<Move> {
     Some(Move {
         token,
         peer: peer.into(),
-        signature: Signature::new(AgentName::new(wire.actor)?, Op::Merge),
+        signature: Signature::new(AgentName::new(wire.actor).ok()?, Op::Merge),
         changes: wire.changes.into_iter().map(|(id, text)| (TaskId::stored(id), text.map(image))).collect(),
     })
 }

@@ -1,4 +1,4 @@
-//! What a worker has of a task while it works on it.
+//! What an agent has of a task while it works on it.
 
 use taskyard_core::rules::leases::fate::{Fate, judge_fate, matters};
 use taskyard_core::rules::leases::leasing::holds;
@@ -9,20 +9,20 @@ use crate::{Error, Outcome, Yard};
 
 /// A task under a lease of ours. Clones hold the same.
 #[derive(Clone, Debug)]
-pub(super) struct Hold {
-    /// The yard with the worker acting, proving the lease.
-    pub(super) yard: Yard,
+pub(crate) struct Hold {
+    /// The yard with the agent acting, proving the lease.
+    pub(crate) yard: Yard,
     /// The task.
-    pub(super) task: TaskId,
+    pub(crate) task: TaskId,
     /// What proves the lease.
-    pub(super) token: Token,
-    /// The revision since which the worker has it.
-    pub(super) since: Revision,
+    pub(crate) token: Token,
+    /// The revision since which the agent has it.
+    pub(crate) since: Revision,
 }
 
 impl Hold {
     /// Tells whether the lease still counts, as far as one can tell by looking.
-    pub(super) fn is_ours(&self) -> Result<bool, Error> {
+    pub(crate) fn is_ours(&self) -> Result<bool, Error> {
         let list = self.yard.store().read(self.yard.list_id())?;
         let Some(lease) = list.leases()?.into_iter().find(|lease| lease.task == self.task) else { return Ok(false) };
         let is_held = list.find(&self.task)?.task().is_some_and(|task| holds(&lease, &task));
@@ -30,7 +30,7 @@ impl Hold {
     }
 
     /// Gives the lease its time again; returns what became of the task where that is refused.
-    pub(super) fn renew(&self) -> Result<Option<Fate>, Error> {
+    pub(crate) fn renew(&self) -> Result<Option<Fate>, Error> {
         match self.yard.renew(&self.task, self.token, None)? {
             Outcome::Done(_) => Ok(None),
             Outcome::Refused(_) => self.fate().map(Some),
@@ -38,7 +38,7 @@ impl Hold {
     }
 
     /// Tells what became of the task after its lease ceased to count.
-    pub(super) fn fate(&self) -> Result<Fate, Error> {
+    pub(crate) fn fate(&self) -> Result<Fate, Error> {
         let task = self.yard.store().read(self.yard.list_id())?.find(&self.task)?.task();
         let query = HistoryQuery { task: Some(self.task.clone()), since: self.since, ..HistoryQuery::default() };
         let mut since = Vec::new();

@@ -1,0 +1,93 @@
+//! What the program that jobs run in does for them when nobody types: it looks after one, and becomes its command.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use taskyard_core::{Job, JobId};
+
+use super::starting::READY;
+use super::supervisor::supervise;
+use super::tied_supervisor::supervise_tied;
+use super::trampoline::trampoline;
+use super::{JobPlace, JobSettings, Jobs};
+use crate::process::{Cancel, cancel_when_stopped, hear_of_children, survive_file_size_limits};
+
+/// Does what a job needs of this program, where it was started for that; none where somebody else started it.
+///
+/// A job is looked after by a small process of its own, which is this program once more, and so is the first moment of its command. A
+/// program that starts jobs or runs [`work`](crate::work) therefore calls this before anything else in `main`, and ends with the exit
+/// code it gets. `place` says where jobs leave their traces; `settle` is called when a job has ended, to do what that means for
+/// its task ([`Yard::reopen_tasks_of_jobs`](crate::Yard::reopen_tasks_of_jobs)).
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use taskyard::jobs::{JobPlace, dispatch};
+///
+/// fn main() -> ExitCode {
+///     let place = || Some(JobPlace::of_this_program("/var/lib/host/taskyard", "/tmp"));
+///     if let Some(code) = dispatch(std::env::args_os(), place, |_, _| {}) {
+///         return code;
+///     }
+///     // What the program is for.
+///     ExitCode::SUCCESS
+/// }
+/// ```
+pub fn dispatch(
+    arguments: impl IntoIterator<Item = OsString>,
+    place: impl FnOnce() -> Option<JobPlace>,
+    settle: impl FnOnce(&Jobs, &Job),
+) -> Option<ExitCode> {
+    let arguments: Vec<OsString> = arguments.into_iter().skip(1).collect();
+    match arguments.as_slice() {
+        [job, word, data, id, quota] if job == "job" && word == "supervise" => {
+            let (id, quota) = (id.to_str()?.parse().ok()?, quota.to_str()?.parse().ok()?);
+            let settings = JobSettings { quota, ..JobSettings::default() };
+            Some(look_after(JobPlace { data: PathBuf::from(data), settings, ..place()? }, &id, settle))
+        }
+        [job, word, data, words @ ..] if job == "job" && word == "tied" && !words.is_empty() => {
+            Some(look_after_tied(&JobPlace { data: PathBuf::from(data), ..place()? }, words))
+        }
+        [job, word, supervisor, words @ ..] if job == "job" && word == "begin" => {
+            let supervisor = supervisor.to_str()?.parse().ok()?;
+            Some(ExitCode::from(trampoline(supervisor, words)))
+        }
+        _ => None,
+    }
+}
+
+fn look_after(place: JobPlace, id: &JobId, settle: impl FnOnce(&Jobs, &Job)) -> ExitCode {
+    survive_file_size_limits();
+    match supervise(place.clone(), id, &hear_signals(), tell) {
+        Ok(job) => {
+            settle(&Jobs::new(place), &job);
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn look_after_tied(place: &JobPlace, words: &[OsString]) -> ExitCode {
+    supervise_tied(place, words, &hear_signals()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+}
+
+/// Lets us learn how commands end, and returns what is cancelled when the system asks us to stop.
+fn hear_signals() -> Cancel {
+    hear_of_children();
+    let cancel = Cancel::new();
+    cancel_when_stopped(cancel.clone());
+    cancel
+}
+
+/// Tells whoever started us, who listens on stdout until then, and nobody else afterwards.
+fn tell(ready: Result<(), String>) {
+    let word = ready.map_or_else(|why| why.replace('\n', " "), |()| READY.to_owned());
+    let mut stdout = std::io::stdout().lock();
+    // Whoever started us may be gone; the job is not.
+    let _ = stdout.write_all(format!("{word}\n").as_bytes()).and_then(|()| stdout.flush());
+    if let Ok(nobody) = OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(nobody);
+    }
+}
