@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::client_locks::ClientLocks;
 use super::dead_locks::clear_dead_locks;
@@ -19,6 +19,7 @@ use crate::clock;
 use crate::failpoint::reach;
 use crate::liveness::space_tag;
 use crate::store::StoreError;
+use crate::store::lock_waits::note_wait;
 
 /// How long a turn that was seen to be ours is taken to be, for the words only.
 const A_MOMENT: i64 = 1_000_000_000;
@@ -45,8 +46,11 @@ impl WriteTurn {
     /// Waits for a turn. The list's directory is made where there is none.
     pub(in crate::store) fn take(place: &ListPaths, queue_file: &Path) -> Result<Self, StoreError> {
         let directory = place.open()?;
+        let began = Instant::now();
         let mut queue = queue::enter(queue_file)?;
-        match queue.words(PATIENCE)? {
+        let words = queue.words(PATIENCE)?;
+        note_wait(began);
+        match words {
             Some(_) => Self::begin(place, directory, queue),
             None => Err(queue.held(PATIENCE)),
         }

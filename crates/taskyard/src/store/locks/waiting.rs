@@ -15,6 +15,7 @@ use super::lock::{self, Attempt, Candidate, LIFE, Lock, temporary_name};
 use super::sightings::{Sightings, time_ahead};
 use super::turn_record::HeldName;
 use crate::regular_file::special;
+use crate::store::lock_waits::note_wait;
 use crate::store::{Occupant, StoreError};
 
 /// Two looks at a dead lock are at least this far apart.
@@ -136,7 +137,9 @@ impl Waiting {
             let by = Occupant::LockHolder { lock: self.path.clone(), age };
             return Err(StoreError::Busy { by, waited });
         }
+        let began = Instant::now();
         thread::sleep(backoff.next().min(patience - waited));
+        note_wait(began);
         Ok(())
     }
 

@@ -1,0 +1,36 @@
+//! How long this process has waited for the locks of lists.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+static MICROSECONDS: AtomicU64 = AtomicU64::new(0);
+
+/// A wait that is shorter than this is none: nobody held the lock.
+const NONE: Duration = Duration::from_micros(200);
+
+/// How often and for how long this process has waited for the locks of lists since it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockWaits {
+    /// How often.
+    pub count: u64,
+    /// For how long in all.
+    pub time: Duration,
+}
+
+/// Returns how often and for how long this process has waited for the locks of lists.
+pub fn lock_waits() -> LockWaits {
+    LockWaits {
+        count: COUNT.load(Ordering::Relaxed),
+        time: Duration::from_micros(MICROSECONDS.load(Ordering::Relaxed)),
+    }
+}
+
+/// Notes that somebody waited for a lock since then.
+pub(crate) fn note_wait(since: Instant) {
+    let waited = since.elapsed();
+    if waited >= NONE {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        MICROSECONDS.fetch_add(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
