@@ -2,9 +2,12 @@
 
 mod acting;
 mod choosing;
+mod input;
 mod newer;
 mod newer_databases;
 mod other_stores;
+mod per_request;
+mod requested;
 mod warnings;
 mod writing;
 
@@ -36,7 +39,10 @@ use crate::output::Pager;
 use crate::problem::Problem;
 use crate::{candidates, places};
 
+use input::Input;
 use newer_databases::NewerDatabases;
+
+pub(crate) use requested::Requested;
 
 /// What a command works with. Everything that costs something is looked up when it is first asked for.
 #[derive(Debug)]
@@ -59,6 +65,8 @@ pub(crate) struct Context {
     newer: NewerDatabases,
     /// The lists that the command wrote to.
     written: WrittenLists,
+    /// What `-` stands for.
+    input: Input,
 }
 
 impl Context {
@@ -82,6 +90,7 @@ impl Context {
             damage_is_told: Cell::new(false),
             newer: NewerDatabases::default(),
             written: WrittenLists::default(),
+            input: Input::Stdin,
         }
     }
 

@@ -8,6 +8,7 @@ mod candidates;
 mod client_environment_file;
 mod commands;
 mod completion;
+mod connections;
 mod context;
 mod database_problem;
 mod editor;
@@ -28,6 +29,8 @@ mod serve;
 mod signals;
 mod store_problem;
 mod team_problem;
+mod tokens;
+mod web;
 
 use std::process::ExitCode;
 

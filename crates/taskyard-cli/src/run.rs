@@ -101,7 +101,10 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         hear_of_children();
     }
     if may_hold_locks && !command.as_ref().is_some_and(Command::stops_itself) {
-        signals::end_in_order_when_stopped(cancel.clone());
+        match command {
+            Some(Command::Serve(_)) => signals::end_server_in_order(cancel.clone()),
+            _ => signals::end_in_order_when_stopped(cancel.clone()),
+        }
     }
     let terminal = Terminal::detect(globals.color, &environment, now());
     let mut output = Output::new(terminal, globals.json, globals.quiet);

@@ -1,5 +1,6 @@
 //! Ending in order when the system asks us to.
 
+use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
@@ -45,7 +46,31 @@ pub(crate) fn leave_interrupts_to_pager() {
 pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    end_in_order_on(&[SIGINT, SIGTERM, SIGHUP], cancel);
+}
+
+/// Does the same for a server, to which a SIGHUP may say something else.
+#[cfg(unix)]
+pub(crate) fn end_server_in_order(cancel: Cancel) {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    match hangup_means_reload() {
+        true => end_in_order_on(&[SIGINT, SIGTERM], cancel),
+        false => end_in_order_when_stopped(cancel),
+    }
+}
+
+/// Tells whether a SIGHUP asks a server to read its configuration anew. Where it was started in a terminal, it says that the terminal is
+/// gone.
+pub(crate) fn hangup_means_reload() -> bool {
+    !std::io::stdin().is_terminal()
+}
+
+#[cfg(unix)]
+fn end_in_order_on(these: &'static [i32], cancel: Cancel) {
+    use signal_hook::consts::SIGINT;
+
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(these) else { return };
     let listening = thread("signals", move || {
         let mut signals = signals.forever();
         // What the user interrupts is the pager, as long as it has the screen.
@@ -65,7 +90,7 @@ pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
     });
     // Without the thread nobody would act on the signal: end from within its handler then.
     if !listening {
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for &signal in these {
             let always = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
             let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always);
         }
@@ -75,6 +100,10 @@ pub(crate) fn end_in_order_when_stopped(cancel: Cancel) {
 /// Gives every lock back when the process is asked to stop; other systems know no such signals.
 #[cfg(not(unix))]
 pub(crate) fn end_in_order_when_stopped(_cancel: Cancel) {}
+
+/// Gives every lock back when the process is asked to stop; other systems know no such signals.
+#[cfg(not(unix))]
+pub(crate) fn end_server_in_order(_cancel: Cancel) {}
 
 /// Stops what we started when the process is asked to stop: the first signal asks, the second kills, and a third ends us as we
 /// are.

@@ -9,11 +9,11 @@ use taskyard::core::Token;
 pub(crate) struct LeaseFlags {
     /// The token of the lease on the task; an old one is refused
     #[arg(long, value_name = "N")]
-    token: Option<u64>,
+    pub(crate) token: Option<u64>,
 
     /// Overrule the lease of whoever is working on it
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
 }
 
 impl LeaseFlags {

@@ -13,19 +13,23 @@ use crate::problem::Problem;
 const LONGEST_RANGE: u64 = 10_000;
 
 /// Which tasks a command is about. The command says with a group `which` whether some have to be named.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct WhichTasks {
     /// The tasks: numbers and ranges, `3 4 7-9`
     #[arg(value_name = "ID", value_parser = parse_range, value_delimiter = ',', group = "which")]
-    ids: Vec<IdRange>,
+    pub(crate) ids: Vec<IdRange>,
 
     /// All tasks of which this is true (see `taskyard list --help`)
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true, group = "which", conflicts_with = "ids")]
-    query: Option<String>,
+    pub(crate) query: Option<String>,
 
     /// Do it with those with which it can be done, and tell of the others; otherwise all of them or none
     #[arg(long)]
     pub(crate) keep_going: bool,
+
+    /// Whether they are answered for as several are, though there may be one only.
+    #[arg(skip)]
+    pub(crate) is_several: bool,
 }
 
 /// One task, or all numbers from one to another.
@@ -57,7 +61,7 @@ impl WhichTasks {
     /// Returns the task, where one was named and no more.
     pub(crate) fn only_one(&self) -> Option<&TaskId> {
         match self.ids.as_slice() {
-            [IdRange::One(id)] if self.query.is_none() => Some(id),
+            [IdRange::One(id)] if self.query.is_none() && !self.is_several => Some(id),
             _ => None,
         }
     }

@@ -17,14 +17,14 @@ use crate::problem::Problem;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Cancel {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     /// Their open parts with them
     #[arg(long)]
-    with_parts: bool,
+    pub(crate) with_parts: bool,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 impl Cancel {

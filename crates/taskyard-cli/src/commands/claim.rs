@@ -28,44 +28,44 @@ use crate::problem::Problem;
 /// The lease lives for its time (an hour, begun anew by whatever the agent does), or with --pid as long as that process runs.
 /// Then the task goes back. The token proves the lease: give it to `done`, `update` or `release` with --token, and a write that
 /// comes too late is refused.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
 pub(crate) struct Claim {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     /// What comes next: your own unfinished task, where you have a name of your own (--as), else the best one that is ready; with
     /// --where only of those of which the query is true
     #[arg(long, group = "which", conflicts_with = "ids")]
-    next: bool,
+    pub(crate) next: bool,
 
     /// Sleep until there is something to take
     #[arg(long, requires = "next", conflicts_with = "ids")]
-    wait: bool,
+    pub(crate) wait: bool,
 
     /// Sleep no longer than this (`90s`, `10m`)
     #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
-    timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
 
     /// Only when you have nothing else open
     #[arg(long)]
-    if_idle: bool,
+    pub(crate) if_idle: bool,
 
     /// Become the owner without beginning
     #[arg(long)]
-    reserve: bool,
+    pub(crate) reserve: bool,
 
     /// How long the lease lives without a sign of life
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
-    ttl: Option<Duration>,
+    pub(crate) ttl: Option<Duration>,
 
     /// The lease lives as long as this process
     #[arg(long, value_name = "PID")]
-    pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
 
     /// What you are; tasks may be for one role only
     #[arg(long = "role", value_name = "ROLE")]
-    roles: Vec<String>,
+    pub(crate) roles: Vec<String>,
 }
 
 /// The answer to a claim that was won.

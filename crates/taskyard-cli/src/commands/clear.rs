@@ -18,7 +18,7 @@ use crate::problem::Problem;
 pub(crate) struct Clear {
     /// Overrule the leases of whoever is working on tasks of the list
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
 }
 
 #[derive(Serialize)]

@@ -46,6 +46,7 @@ use super::stats::Stats;
 use super::statusline::StatusLine;
 use super::team::Team;
 use super::todo::Todo;
+use super::token::Token;
 use super::trust::Trust;
 use super::undepend::Undepend;
 use super::undo::Undo;
@@ -136,6 +137,7 @@ pub(crate) enum Command {
     Trust(Trust),
     Mcp(Mcp),
     Serve(Serve),
+    Token(Token),
     Demo(Demo),
     Completions(Completions),
     Man(Man),
@@ -246,6 +248,7 @@ impl Command {
             Self::Trust(command) => command.run(context, output),
             Self::Mcp(command) => command.run(context, output),
             Self::Serve(command) => command.run(context, output),
+            Self::Token(command) => command.run(context, output),
             Self::Demo(command) => command.run(context, output),
             Self::Completions(command) => command.run(output),
             Self::Man(command) => command.run(Arguments::command(), context, output),

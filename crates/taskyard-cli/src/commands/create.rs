@@ -43,50 +43,50 @@ const ALONE: [&str; 15] = [
 ///
 /// Many at once with --batch, in one revision: JSON lines with the keys of a task, `priority`, `tags`, `parent`, `due`, `defer`, `estimate`,
 /// and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in which indentation means parts and `after: NAME` order.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Create {
     /// The title
     #[arg(required_unless_present = "batch", default_value = "", hide_default_value = true)]
-    subject: String,
+    pub(crate) subject: String,
 
     /// Many tasks from a file, or from stdin (`-`): JSON lines or Markdown
     #[arg(long, value_name = "FILE", conflicts_with_all = ALONE, allow_hyphen_values = true)]
-    batch: Option<String>,
+    pub(crate) batch: Option<String>,
 
     /// Draw what would be made, and make nothing
     #[arg(long, requires = "batch", conflicts_with = "subject")]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 
     /// What there is to do; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
 
     /// What is being done while it is in progress ("Writing the parser")
     #[arg(long, value_name = "TEXT")]
-    active_form: Option<String>,
+    pub(crate) active_form: Option<String>,
 
     /// The tasks it waits for
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
-    blocked_by: Vec<TaskId>,
+    pub(crate) blocked_by: Vec<TaskId>,
 
     /// The tasks that wait for it
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
-    blocks: Vec<TaskId>,
+    pub(crate) blocks: Vec<TaskId>,
 
     /// Who has it
     #[arg(long, value_name = "AGENT")]
-    owner: Option<String>,
+    pub(crate) owner: Option<String>,
 
     #[command(flatten)]
-    metadata: MetadataFlags,
+    pub(crate) metadata: MetadataFlags,
 
     /// The repository of a mission
     #[arg(long, value_name = "NAME")]
-    repo: Option<String>,
+    pub(crate) repo: Option<String>,
 
     /// The version a mission is for
     #[arg(long, value_name = "VERSION")]
-    version: Option<String>,
+    pub(crate) version: Option<String>,
 }
 
 impl Create {
@@ -100,7 +100,7 @@ impl Create {
             );
         }
         let kind = self.metadata.kind.as_deref().and_then(|word| word.parse::<Kind>().ok());
-        let mut description = self.description.map(description).transpose()?.unwrap_or_default();
+        let mut description = self.description.map(|text| description(text, context)).transpose()?.unwrap_or_default();
         let has_parent = self.metadata.parent.is_some() || stated_parent(&description).is_some();
         if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
             return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
@@ -189,13 +189,11 @@ fn with_facts(description: &str, facts: &[(String, Value)]) -> Result<String, Ba
 }
 
 /// Returns the description that was given, or stdin's where it is `-`.
-pub(super) fn description(text: String) -> Result<String, Problem> {
-    if text != "-" {
-        return Ok(text);
-    }
+pub(super) fn description(text: String, context: &Context) -> Result<String, Problem> {
+    let Some(input) = context.input().filter(|_| text == "-") else { return Ok(text) };
     let mut bytes = Vec::new();
     let failed = |error| Problem::io("cannot read the description from stdin", &error);
-    std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    input.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::usage("too_large", format!("the description on stdin is larger than {LARGEST} bytes"))
             .hint("keep long texts in a file and name the file in the task"));

@@ -109,7 +109,7 @@ fn text_of(from: &str, context: &Context) -> Result<String, Problem> {
     };
     let mut text = String::new();
     let read = match from {
-        "-" => io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text),
+        "-" => context.input().map_or(Ok(0), |input| input.take(LARGEST + 1).read_to_string(&mut text)),
         path => {
             let path = context.directory()?.join(path);
             File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))

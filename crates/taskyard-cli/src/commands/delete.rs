@@ -23,14 +23,14 @@ use crate::problem::Problem;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Delete {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     /// Their parts with them; otherwise those become parts of whatever the deleted task was a part of
     #[arg(long)]
-    with_parts: bool,
+    pub(crate) with_parts: bool,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 #[derive(Serialize)]

@@ -17,14 +17,14 @@ use crate::problem::Problem;
 pub(crate) struct Depend {
     /// The task that waits
     #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    pub(crate) id: TaskId,
 
     /// The tasks it waits for
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', required = true)]
-    on: Vec<TaskId>,
+    pub(crate) on: Vec<TaskId>,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 impl Depend {

@@ -24,11 +24,11 @@ use crate::problem::Problem;
 pub(crate) struct Doctor {
     /// Show what would be mended, and ask; with --yes mend it
     #[arg(long)]
-    fix: bool,
+    pub(crate) fix: bool,
 
     /// Mend without asking
     #[arg(long, requires = "fix")]
-    yes: bool,
+    pub(crate) yes: bool,
 }
 
 impl Doctor {

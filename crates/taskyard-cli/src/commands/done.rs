@@ -17,10 +17,10 @@ use crate::problem::Problem;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Done {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 impl Done {

@@ -25,15 +25,15 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The file, or the folder for native, teaching and macf
-    path: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
 
     /// Only tasks of which this is true (see `taskyard list --help`)
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
-    query: Option<String>,
+    pub(crate) query: Option<String>,
 
     /// What to write
     #[arg(long, value_name = "DIALECT", value_parser = formats())]
-    to: ExportFormat,
+    pub(crate) to: ExportFormat,
 }
 
 fn formats() -> impl TypedValueParser<Value = ExportFormat> {

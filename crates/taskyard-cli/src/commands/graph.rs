@@ -15,7 +15,7 @@ use crate::problem::Problem;
 pub(crate) struct Graph {
     /// The kind of picture
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    pub(crate) format: Format,
 }
 
 /// The kinds of pictures.

@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("What happened", &["history", "undo", "restore", "watch", "board"]),
     ("Lists", &["lists", "where", "use", "adopt", "merge"]),
     ("Background commands", &["job"]),
-    ("Other programs", &["import", "export", "setup", "prime", "hook", "statusline", "mcp", "serve"]),
+    ("Other programs", &["import", "export", "setup", "prime", "hook", "statusline", "mcp", "serve", "token"]),
     ("Care", &["doctor", "gc", "backup", "trust", "demo", "completions", "man", "help"]),
 ];
 

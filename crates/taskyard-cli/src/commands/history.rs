@@ -23,19 +23,19 @@ const SHOWN: usize = 30;
 pub(crate) struct History {
     /// Only what happened to this task
     #[arg(value_name = "ID", value_parser = parse_id)]
-    id: Option<TaskId>,
+    pub(crate) id: Option<TaskId>,
 
     /// Only what happened after this revision
     #[arg(long, value_name = "REV", value_parser = parse_revision)]
-    since: Option<Revision>,
+    pub(crate) since: Option<Revision>,
 
     /// At most so many revisions, the newest
     #[arg(long, short = 'n', value_name = "N")]
-    number: Option<usize>,
+    pub(crate) number: Option<usize>,
 
     /// Every task of a revision that touched many
     #[arg(long, short)]
-    verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 #[derive(Serialize)]

@@ -31,23 +31,23 @@ const MOST_LINES: usize = 20;
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// The file, or the folder for native, teaching, macf and backlog; `-` reads a file from stdin
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 
     /// What it is written in
     #[arg(long, value_name = "DIALECT", value_parser = formats())]
-    from: ImportFormat,
+    pub(crate) from: ImportFormat,
 
     /// Only show what would happen
     #[arg(long)]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 
     /// The name by which the source is remembered, instead of its path
     #[arg(long, value_name = "NAME")]
-    source: Option<String>,
+    pub(crate) source: Option<String>,
 
     /// Overrule the leases of whoever is working on tasks that change
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
 }
 
 fn formats() -> impl TypedValueParser<Value = ImportFormat> {
@@ -70,7 +70,7 @@ impl Import {
         };
         let bar = progress_bar(output, "reading");
         let imported = match is_stdin {
-            true => self.read_stdin()?,
+            true => self.read_stdin(context)?,
             false => read_source(&path, self.from, &mut |done, total| {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
@@ -96,14 +96,14 @@ impl Import {
         Ok(Exit::Done)
     }
 
-    fn read_stdin(&self) -> Result<Imported, Problem> {
+    fn read_stdin(&self, context: &Context) -> Result<Imported, Problem> {
         if self.from.is_folder() {
             return Err(Problem::usage("no_path", format!("{} is a folder, which cannot come from stdin", self.from))
                 .hint(format!("say where it is: `taskyard import FOLDER --from {}`", self.from)));
         }
         let mut bytes = Vec::new();
         let failed = |error| Problem::io("cannot read stdin", &error);
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        context.input().map_or(Ok(0), |mut input| input.read_to_end(&mut bytes)).map_err(failed)?;
         Ok(read_bytes(&bytes, &self.path, self.from)?)
     }
 

@@ -7,7 +7,6 @@ use clap::Args;
 use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::render::{Line, Tone, job_line, message_lines};
-use taskyard::core::tools::inbox_read;
 use taskyard::core::{JobId, MessageKey};
 use taskyard::stream::{Cursor, Happening, Interest};
 use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, TeamRefusal, Teams};
@@ -15,7 +14,7 @@ use taskyard::teams::{Acknowledged, Delivery, DeliveryState, Outbox, Seat, TeamR
 use super::inbox_notices::JobNotices;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::{JobShape, Output, when_reader_leaves};
+use crate::output::{JobShape, Output, message_shape, when_reader_leaves};
 use crate::problem::Problem;
 
 /// Show what waits for you: messages, and your jobs
@@ -27,19 +26,19 @@ use crate::problem::Problem;
 pub(crate) struct Inbox {
     /// Say that you have what is shown
     #[arg(long)]
-    ack: bool,
+    pub(crate) ack: bool,
 
     /// Go on showing messages as they come
     #[arg(long, conflicts_with = "sent")]
-    follow: bool,
+    pub(crate) follow: bool,
 
     /// Show how far the messages came that you sent
     #[arg(long, conflicts_with = "ack")]
-    sent: bool,
+    pub(crate) sent: bool,
 
     /// The team, where you are in several
     #[arg(long, value_name = "TEAM")]
-    team: Option<String>,
+    pub(crate) team: Option<String>,
 }
 
 /// So many sent messages are shown.
@@ -72,7 +71,7 @@ impl Inbox {
         let received = seat.as_ref().map(|seat| teams.receive(seat)).transpose()?.unwrap_or_default();
         if output.is_json() {
             let notifications: Vec<Value> = ended.iter().map(|notice| jobs.shape(notice)).collect();
-            let messages: Vec<Value> = received.deliveries.iter().map(shape).collect();
+            let messages: Vec<Value> = received.deliveries.iter().map(message_shape).collect();
             let (team, agent) = seat.as_ref().map(|seat| (seat.team.name.as_str(), seat.name.as_str())).unzip();
             output.document(json!({
                 "team": team, "agent": agent, "notifications": notifications,
@@ -164,7 +163,7 @@ impl Inbox {
             if output.is_terminal() && !output.is_json() {
                 output.lines(&message_lines(delivery, &output.look()))?;
             } else {
-                output.document(shape(delivery))?;
+                output.document(message_shape(delivery))?;
             }
         }
         if self.ack && !new.is_empty() {
@@ -229,17 +228,4 @@ fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem
         output.line(&look.fitted(line))?;
     }
     Ok(Exit::Done)
-}
-
-fn shape(delivery: &Delivery) -> Value {
-    let message = &delivery.message;
-    json!({
-        "id": inbox_read::id(delivery),
-        "from": message.from,
-        "text": message.text,
-        "summary": message.summary,
-        "timestamp": message.timestamp,
-        "color": message.color,
-        "repeats": delivery.keys.len().saturating_sub(1),
-    })
 }

@@ -33,59 +33,59 @@ pub(super) const COMPLETED_SHOWN: usize = 5;
 pub(crate) struct List {
     /// Only tasks of which this is true
     #[arg(value_name = "QUERY")]
-    query: Vec<String>,
+    pub(crate) query: Vec<String>,
 
     /// Only tasks in this state: pending, in_progress, completed, or blocked (waiting for others); may be given several times
     #[arg(long = "status", value_name = "STATUS", value_parser = parse_listed_state, value_delimiter = ',')]
-    states: Vec<ListedState>,
+    pub(crate) states: Vec<ListedState>,
 
     /// Only tasks of this owner
     #[arg(long, value_name = "AGENT", conflicts_with = "mine")]
-    owner: Option<String>,
+    pub(crate) owner: Option<String>,
 
     /// Only the tasks of whoever acts (--as)
     #[arg(long)]
-    mine: bool,
+    pub(crate) mine: bool,
 
     /// Only what can start now
     #[arg(long)]
-    ready: bool,
+    pub(crate) ready: bool,
 
     /// Only open tasks that wait for others
     #[arg(long)]
-    blocked: bool,
+    pub(crate) blocked: bool,
 
     /// Only tasks with this tag
     #[arg(long, value_name = "TAG")]
-    tag: Option<String>,
+    pub(crate) tag: Option<String>,
 
     /// Only tasks of this priority: low, medium or high
     #[arg(long, value_name = "PRIORITY")]
-    priority: Option<Priority>,
+    pub(crate) priority: Option<Priority>,
 
     /// Only the parts of this task
     #[arg(long, value_name = "ID", value_parser = parse_id)]
-    parent: Option<TaskId>,
+    pub(crate) parent: Option<TaskId>,
 
     /// In this order: id, priority, status, subject, owner, due, defer, estimate, age or changed; a `-` before it turns it round
     #[arg(long, value_name = "KEY", value_delimiter = ',', allow_hyphen_values = true)]
-    sort: Vec<SortOrder>,
+    pub(crate) sort: Vec<SortOrder>,
 
     /// No more than so many
     #[arg(long, short = 'n', value_name = "N")]
-    limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 
     /// A line of one's own for each task: `{id} {subject} {owner}`
     #[arg(long, value_name = "TEMPLATE", conflicts_with = "style")]
-    format: Option<String>,
+    pub(crate) format: Option<String>,
 
     /// Everything: internal tasks, and every completed one
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
 
     /// How it looks; a tree on a terminal and the client's lines in a pipe where nothing is said
     #[arg(long, value_name = "STYLE")]
-    style: Option<Style>,
+    pub(crate) style: Option<Style>,
 }
 
 /// How a list looks.
@@ -163,8 +163,7 @@ impl List {
                 problems: (!listing.problems.is_empty()).then(|| defects_as_json(&listing.problems)),
                 gone: listing.gone.as_ref().map(gone_shape),
             })?;
-            // The process ends here, and the system takes its memory back faster than we can, task by task.
-            std::mem::forget(listing);
+            output.let_go(listing);
             return Ok(Exit::Done);
         }
         if tell_of_loss(listing.gone.as_ref(), &yard, output)? {

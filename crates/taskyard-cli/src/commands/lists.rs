@@ -20,7 +20,7 @@ use crate::problem::Problem;
 pub(crate) struct Lists {
     /// Show so many at most, by name
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    limit: Option<u32>,
+    pub(crate) limit: Option<u32>,
 }
 
 impl Lists {

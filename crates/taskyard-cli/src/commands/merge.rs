@@ -17,18 +17,18 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
     /// The list they leave
-    from: String,
+    pub(crate) from: String,
 
     /// The list they come to
-    into: String,
+    pub(crate) into: String,
 
     /// Only what is not completed
     #[arg(long)]
-    open: bool,
+    pub(crate) open: bool,
 
     /// Overrule the leases of whoever is working on tasks that move
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
 }
 
 impl Merge {

@@ -24,11 +24,11 @@ use crate::problem::Problem;
 pub(crate) struct Note {
     /// The task
     #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    pub(crate) id: TaskId,
 
     /// What you note; `-` reads it from stdin
     #[arg(value_name = "TEXT", required = true, num_args = 1..)]
-    text: Vec<String>,
+    pub(crate) text: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct Answer<'a> {
 impl Note {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let text = match &self.text[..] {
-            [one] => description(one.clone())?,
+            [one] => description(one.clone(), context)?,
             words => words.join(" "),
         };
         if text.trim().is_empty() {

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 pub(crate) struct Ready {
     /// At most so many
     #[arg(long, short = 'n', value_name = "N")]
-    number: Option<usize>,
+    pub(crate) number: Option<usize>,
 }
 
 #[derive(Serialize)]

@@ -25,23 +25,23 @@ use crate::problem::Problem;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Release {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     /// The agent that is gone
     #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent, group = "which")]
-    departed: Option<AgentName>,
+    pub(crate) departed: Option<AgentName>,
 
     /// Why it is gone
     #[arg(long, value_name = "REASON", requires = "departed", conflicts_with = "ids", default_value = "shutdown")]
-    reason: Reason,
+    pub(crate) reason: Reason,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 /// Why an agent is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Reason {
+pub(crate) enum Reason {
     /// It ended in order
     Shutdown,
     /// It was ended

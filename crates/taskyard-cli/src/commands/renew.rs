@@ -22,15 +22,15 @@ use crate::problem::Problem;
 pub(crate) struct Renew {
     /// The task
     #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    pub(crate) id: TaskId,
 
     /// The token of the lease
     #[arg(long, value_name = "N")]
-    token: u64,
+    pub(crate) token: u64,
 
     /// How long it lives from now on
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
-    ttl: Option<Duration>,
+    pub(crate) ttl: Option<Duration>,
 }
 
 #[derive(Serialize)]

@@ -17,14 +17,14 @@ use crate::problem::Problem;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Reopen {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     /// Leave it to its owner, who gets a lease on it
     #[arg(long)]
-    keep_owner: bool,
+    pub(crate) keep_owner: bool,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 impl Reopen {

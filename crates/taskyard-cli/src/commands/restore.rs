@@ -23,28 +23,28 @@ use crate::problem::Problem;
 /// Without arguments it shows what is missing. Tasks return with their numbers and edges. Where another program put a different task under
 /// a number, the old one returns under a new number. What was deleted or cleared with Taskyard was
 /// meant to go, and comes back with --deleted only.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Restore {
     /// The tasks to bring back
     #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',')]
-    ids: Vec<TaskId>,
+    pub(crate) ids: Vec<TaskId>,
 
     /// Everything that is missing
     #[arg(long, conflicts_with = "ids")]
-    all: bool,
+    pub(crate) all: bool,
 
     /// Bring back from a backup instead of from the history: everything, one list (--list), or the tasks that are named. Nothing that is
     /// there is overwritten
     #[arg(long, value_name = "PATH")]
-    from: Option<PathBuf>,
+    pub(crate) from: Option<PathBuf>,
 
     /// With --from: only show what would come back
     #[arg(long, requires = "from")]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 
     /// Also what was deleted or cleared on purpose; of what is named, also what moved to another list or whose making was undone
     #[arg(long)]
-    deleted: bool,
+    pub(crate) deleted: bool,
 }
 
 #[derive(Serialize)]

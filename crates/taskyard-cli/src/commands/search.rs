@@ -24,15 +24,15 @@ use crate::problem::Problem;
 pub(crate) struct Search {
     /// The words, and what else is to be true of the tasks
     #[arg(value_name = "QUERY", required = true)]
-    query: Vec<String>,
+    pub(crate) query: Vec<String>,
 
     /// In all lists of the store
     #[arg(long)]
-    everywhere: bool,
+    pub(crate) everywhere: bool,
 
     /// Internal tasks too
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
 }
 
 #[derive(Serialize)]

@@ -23,40 +23,40 @@ use crate::problem::Problem;
 pub(crate) struct Send {
     /// Who it is for; '*' for all
     #[arg(long, value_name = "AGENT", required_unless_present_any = ["approve", "reject"])]
-    to: Option<String>,
+    pub(crate) to: Option<String>,
 
     /// What you write
     #[arg(value_name = "TEXT", num_args = 0.., allow_hyphen_values = false)]
-    text: Vec<String>,
+    pub(crate) text: Vec<String>,
 
     /// The same in a few words
     #[arg(long, value_name = "TEXT")]
-    summary: Option<String>,
+    pub(crate) summary: Option<String>,
 
     /// The team, where you are in several
     #[arg(long, value_name = "TEAM")]
-    team: Option<String>,
+    pub(crate) team: Option<String>,
 
     /// Say that the text is what came of this task
     #[arg(long, value_name = "ID", value_parser = parse_id, conflicts_with_all = ["request", "approve", "reject"])]
-    task: Option<TaskId>,
+    pub(crate) task: Option<TaskId>,
 
     /// Ask for something: that the member ends, or that your plan, the text, is approved
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["approve", "reject"])]
-    request: Option<Request>,
+    pub(crate) request: Option<Request>,
 
     /// Agree to a request, by its id
     #[arg(long, value_name = "REQUEST", conflicts_with = "reject")]
-    approve: Option<String>,
+    pub(crate) approve: Option<String>,
 
     /// Turn a request down, by its id; the text says why
     #[arg(long, value_name = "REQUEST")]
-    reject: Option<String>,
+    pub(crate) reject: Option<String>,
 }
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Request {
+pub(crate) enum Request {
     /// That it ends
     Shutdown,
     /// That a plan is approved
@@ -70,7 +70,7 @@ impl Send {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let teams = context.teams()?;
         let seat = teams.seat(&context.actor()?, self.team.as_deref())??;
-        let text = self.words()?;
+        let text = self.words(context)?;
         let to = self.to.as_deref().unwrap_or_default();
         let needs = |what: &str| match text.is_empty() {
             true => Err(Problem::usage("usage", format!("{what} is missing"))),
@@ -125,10 +125,10 @@ impl Send {
         }
     }
 
-    fn words(&self) -> Result<String, Problem> {
-        if self.text.len() == 1 && self.text[0] == "-" {
+    fn words(&self, context: &Context) -> Result<String, Problem> {
+        if let Some(mut input) = context.input().filter(|_| self.text.len() == 1 && self.text[0] == "-") {
             let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
+            let read = input.read_to_string(&mut text);
             read.map_err(|error| Problem::io("cannot read standard input", &error))?;
             return Ok(text.trim_end_matches('\n').to_owned());
         }

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 pub(crate) struct Show {
     /// The task
     #[arg(value_name = "ID", value_parser = parse_id)]
-    id: TaskId,
+    pub(crate) id: TaskId,
 }
 
 #[derive(Serialize)]

@@ -23,11 +23,11 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Team {
     #[command(subcommand)]
-    action: Action,
+    pub(crate) action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum Action {
     /// Make a team and lead it; tasks its list already has stay
     Create {
         /// Its name
@@ -64,44 +64,44 @@ enum Action {
 }
 
 #[derive(Debug, Args)]
-struct Join {
+pub(crate) struct Join {
     /// The team
-    name: String,
+    pub(crate) name: String,
     /// Start nothing before the lead has approved the plan [env: CLAUDE_CODE_PLAN_MODE_REQUIRED]
     #[arg(long)]
-    plan_mode: bool,
+    pub(crate) plan_mode: bool,
     /// The process that the member lives with; when it has ended, the member is taken out
     #[arg(long, value_name = "PID")]
-    pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// What a program of Claude Code's that joins runs in: `tmux` for one of its own, which then ends when it has agreed to
     #[arg(long, value_name = "BACKEND")]
-    backend: Option<BackendWord>,
+    pub(crate) backend: Option<BackendWord>,
     /// The tmux pane of that program
     #[arg(long, value_name = "PANE", requires = "backend")]
-    pane: Option<String>,
+    pub(crate) pane: Option<String>,
     /// What kind of agent it is
     #[arg(long, value_name = "TYPE")]
-    agent_type: Option<String>,
+    pub(crate) agent_type: Option<String>,
     /// The model it runs on
     #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
 }
 
 #[derive(Debug, Args)]
-struct Leave {
+pub(crate) struct Leave {
     /// The team; yours where none is named
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Who leaves, where that is somebody else
     #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent)]
-    departed: Option<AgentName>,
+    pub(crate) departed: Option<AgentName>,
     /// Why
     #[arg(long, value_name = "REASON", default_value = "shutdown")]
-    reason: Reason,
+    pub(crate) reason: Reason,
 }
 
 /// What a program of the client's runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum BackendWord {
+pub(crate) enum BackendWord {
     /// A program of its own
     Tmux,
     /// Within the program of the lead
@@ -110,7 +110,7 @@ enum BackendWord {
 
 /// Why a member leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Reason {
+pub(crate) enum Reason {
     /// It ended in order
     Shutdown,
     /// It was ended

@@ -27,11 +27,11 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Todo {
     #[command(subcommand)]
-    action: Action,
+    pub(crate) action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum Action {
     /// Replace the list by the one on stdin
     Write,
     /// Show the list
@@ -59,7 +59,7 @@ impl Todo {
 fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let rules = context.rules()?;
     let (list, agent) = context.todo_list()?;
-    let given = todo_write::read(&list_on_stdin()?, rules).map_err(|error| {
+    let given = todo_write::read(&list_on_stdin(context)?, rules).map_err(|error| {
         Problem::usage("bad_input", "what came on stdin is no todo list")
             .hint("`taskyard help todo` says what a list looks like")
             .said(error.to_string())
@@ -94,10 +94,10 @@ fn read(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
 }
 
 /// Reads what came on stdin as the input of the tool: a bare array is the list.
-fn list_on_stdin() -> Result<Value, Problem> {
+fn list_on_stdin(context: &Context) -> Result<Value, Problem> {
     let mut bytes = Vec::new();
     let failed = |error| Problem::io("cannot read the list from stdin", &error);
-    std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
+    context.input().map_or(Ok(0), |input| input.take(LARGEST).read_to_end(&mut bytes)).map_err(failed)?;
     match json_text::from_slice(&bytes) {
         Ok(list @ Value::Array(_)) => Ok(json!({ "todos": list })),
         Ok(input) => Ok(input),

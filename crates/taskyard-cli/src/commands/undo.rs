@@ -21,15 +21,15 @@ use crate::problem::Problem;
 pub(crate) struct Undo {
     /// A revision (41) or a range of them (41..45), as `taskyard history` shows them
     #[arg(value_name = "REV", value_parser = parse_revisions)]
-    revisions: Option<UndoRange>,
+    pub(crate) revisions: Option<UndoRange>,
 
     /// Overrule the leases of whoever is working on these tasks
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
 
     /// Say of every task what became of it, however many there are
     #[arg(long, short)]
-    verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 #[derive(Serialize)]

@@ -21,61 +21,61 @@ use crate::problem::Problem;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Update {
     #[command(flatten)]
-    which: WhichTasks,
+    pub(crate) which: WhichTasks,
 
     /// The title
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    subject: Option<String>,
+    pub(crate) subject: Option<String>,
 
     /// What there is to do; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
 
     /// What is being done while it is in progress
     #[arg(long, value_name = "TEXT")]
-    active_form: Option<String>,
+    pub(crate) active_form: Option<String>,
 
     /// The state: pending, in_progress or completed
     #[arg(long, value_name = "STATUS", value_parser = parse_status)]
-    status: Option<Status>,
+    pub(crate) status: Option<Status>,
 
     /// Who has it
     #[arg(long, value_name = "AGENT", conflicts_with = "no_owner")]
-    owner: Option<String>,
+    pub(crate) owner: Option<String>,
 
     /// Nobody has it any more
     #[arg(long)]
-    no_owner: bool,
+    pub(crate) no_owner: bool,
 
     /// Tasks that shall wait for this one
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
-    add_blocks: Vec<TaskId>,
+    pub(crate) add_blocks: Vec<TaskId>,
 
     /// Tasks this one shall wait for
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
-    add_blocked_by: Vec<TaskId>,
+    pub(crate) add_blocked_by: Vec<TaskId>,
 
     /// Tasks that shall no longer wait for this one
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
-    remove_blocks: Vec<TaskId>,
+    pub(crate) remove_blocks: Vec<TaskId>,
 
     /// Tasks this one shall no longer wait for
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
-    remove_blocked_by: Vec<TaskId>,
+    pub(crate) remove_blocked_by: Vec<TaskId>,
 
     /// A tag it shall no longer have; may be given several times
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
-    untag: Vec<String>,
+    pub(crate) untag: Vec<String>,
 
     /// The tags it shall have, in place of those it has; none of them with an empty text
     #[arg(long, value_name = "TAGS", value_delimiter = ',')]
-    tags: Option<Vec<String>>,
+    pub(crate) tags: Option<Vec<String>>,
 
     #[command(flatten)]
-    metadata: MetadataFlags,
+    pub(crate) metadata: MetadataFlags,
 
     #[command(flatten)]
-    lease: LeaseFlags,
+    pub(crate) lease: LeaseFlags,
 }
 
 impl Update {
@@ -90,7 +90,7 @@ impl Update {
         let update = operations::Update {
             patch: Patch {
                 subject: self.subject,
-                description: self.description.map(description).transpose()?,
+                description: self.description.map(|text| description(text, context)).transpose()?,
                 active_form: self.active_form,
                 status: self.status,
                 owner,

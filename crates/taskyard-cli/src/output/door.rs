@@ -35,6 +35,26 @@ impl Output {
         Self { stdout: Sink::direct(), held: Vec::new(), terminal, json, quiet, other_lists: None }
     }
 
+    /// Opens a door to nowhere: the answer is JSON and is taken with [`Self::into_kept`], and what people would be warned of is logged.
+    pub(crate) fn keeping() -> Self {
+        let stdout = Sink::Kept(Vec::new());
+        Self { stdout, held: Vec::new(), terminal: Terminal::none(), json: true, quiet: false, other_lists: None }
+    }
+
+    /// Returns the answer that was kept.
+    pub(crate) fn into_kept(self) -> Vec<u8> {
+        self.stdout.into_kept()
+    }
+
+    /// Lets go of something large that the answer was made of. Where the process ends with its answer, the system takes the memory
+    /// back faster than we can.
+    pub(crate) fn let_go<T>(&self, used: T) {
+        match self.stdout.keeps() {
+            true => drop(used),
+            false => std::mem::forget(used),
+        }
+    }
+
     /// Has the answer go to a pager where it is longer than the screen; only a terminal has one.
     pub(crate) fn page(&mut self, pager: Option<Pager>) {
         if let (true, Some(pager), Some(screen)) = (self.is_terminal(), pager, self.terminal.screen) {
@@ -264,6 +284,10 @@ impl Output {
 
     /// Writes a line to stderr, on a terminal in as many lines as it needs, below its label.
     fn error_line(&mut self, line: Line, label: usize) -> io::Result<()> {
+        if self.stdout.keeps() {
+            tracing::warn!("{line}");
+            return Ok(());
+        }
         let lines = match self.terminal.error_width {
             Some(width) => line.wrapped(width, label),
             None => vec![line],

@@ -1,11 +1,13 @@
 //! The shapes of our JSON output, specified in `docs/formats/json-output.md`.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer as Writer};
+use serde_json::{Serializer, Value, json};
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::rules::history::taking_back::{LostValue, lost_values};
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::core::{Entry, Image, Lease, ListId, Loss, Task, TaskId};
+
+use super::careful::Careful;
 
 /// One answer: the schema first, then what the command has to say, and the list where it has to be named.
 #[derive(Debug, serde::Serialize)]
@@ -24,12 +26,20 @@ impl<T> Document<T> {
     }
 }
 
+/// Returns an answer as its bytes, on one line.
+pub(crate) fn json_document(body: impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail, and what we write has keys of text.
+    let _ = Document::new(body, None).serialize(&mut Serializer::with_formatter(&mut bytes, Careful));
+    bytes
+}
+
 /// The name and version of the schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schema;
 
 impl Serialize for Schema {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Writer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("taskyard/1")
     }
 }
@@ -39,7 +49,7 @@ impl Serialize for Schema {
 pub(crate) struct Shapes<'a>(pub(crate) &'a [Task]);
 
 impl Serialize for Shapes<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Writer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(Shape))
     }
 }
@@ -49,7 +59,7 @@ impl Serialize for Shapes<'_> {
 pub(crate) struct Ids<'a>(pub(crate) &'a [TaskId]);
 
 impl Serialize for Ids<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Writer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(TaskId::as_str))
     }
 }
@@ -59,7 +69,7 @@ impl Serialize for Ids<'_> {
 pub(crate) struct LeaseShape<'a>(pub(crate) &'a (Lease, LeaseState));
 
 impl Serialize for LeaseShape<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Writer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (lease, state) = self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("task", lease.task.as_str())?;
@@ -97,7 +107,7 @@ pub(crate) fn expires_at(lease: &Lease) -> Option<String> {
 pub(crate) struct EntryShape<'a>(pub(crate) &'a Entry);
 
 impl Serialize for EntryShape<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Writer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entry = self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("revision", &entry.revision.0)?;
@@ -142,7 +152,7 @@ pub(crate) fn lost_shapes(entry: &Entry, losses: &[Loss]) -> Vec<Value> {
 struct ImageShape<'a>(&'a TaskId, Option<&'a Image>);
 
 impl Serialize for ImageShape<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Writer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Some(image) = self.1 else { return serializer.serialize_none() };
         match image.task(self.0) {
             Ok(task) => Shape(&task).serialize(serializer),

@@ -5,20 +5,24 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, Method, Request};
+use axum::http::header::{CONNECTION, CONTENT_TYPE};
+use axum::http::{HeaderValue, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::connections::{Connections, Entered, Standing, Visit};
 use super::first_bytes::FirstBytes;
+use super::tls::Tls;
+use super::write_deadline::WriteDeadline;
+use crate::connections::{Connections, Entered, Standing, Visit};
 use crate::response_end::drop_at_the_end;
+use crate::web::Peer;
 
 /// So long a stranger has to prove that it may come in.
 const STRANGER: Duration = Duration::from_secs(10);
@@ -30,14 +34,21 @@ const LARGEST_HEAD: usize = 64 * 1024;
 const AFTER_A_FAILURE: Duration = Duration::from_millis(50);
 
 /// Answers requests until it is stopped, and waits for those that are being answered then.
-pub(super) async fn accept(socket: TcpListener, rooms: Router, open_files: usize, stop: CancellationToken) {
+pub(super) async fn accept(
+    socket: TcpListener,
+    rooms: Router,
+    tls: Option<Tls>,
+    open_files: usize,
+    stop: CancellationToken,
+) {
     let connections = Connections::new(open_files);
     let accepting = async {
         loop {
             match socket.accept().await {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     let entered = connections.enter().await;
-                    tokio::spawn(attend(stream, entered, rooms.clone(), stop.clone()));
+                    let (rooms, stop, peer) = (rooms.clone(), stop.clone(), Peer(peer.ip().to_canonical()));
+                    tokio::spawn(take_up(stream, tls.clone(), entered, peer, rooms, stop));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken up");
@@ -53,18 +64,44 @@ pub(super) async fn accept(socket: TcpListener, rooms: Router, open_files: usize
     connections.all_ended().await;
 }
 
-/// Answers what is asked over one connection.
-async fn attend(stream: TcpStream, entered: Entered, rooms: Router, stop: CancellationToken) {
+/// Takes up one connection: where it is to be encrypted, that comes first, in the time that a stranger has.
+async fn take_up(
+    stream: TcpStream,
+    tls: Option<Tls>,
+    entered: Entered,
+    peer: Peer,
+    rooms: Router,
+    stop: CancellationToken,
+) {
     // Answers come in several small parts, and would wait for each other.
     let _ = stream.set_nodelay(true);
+    let stream = FirstBytes::noted(stream, Visit::clone(&entered));
+    let Some(tls) = tls else { return attend(stream, entered, peer, rooms, stop).await };
+    let encrypting = tokio::time::timeout(STRANGER, tls.acceptor().accept(stream));
+    let encrypted = tokio::select! {
+        encrypted = encrypting => encrypted,
+        () = entered.end().cancelled() => return,
+        () = stop.cancelled() => return,
+    };
+    match encrypted {
+        Ok(Ok(stream)) => attend(stream, entered, peer, rooms, stop).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a connection could not be encrypted"),
+        Err(_) => tracing::debug!("a connection took too long to be encrypted"),
+    }
+}
+
+/// Answers what is asked over one connection.
+async fn attend<S>(stream: S, entered: Entered, peer: Peer, rooms: Router, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let answering = {
         let visit = Visit::clone(&entered);
-        service_fn(move |request| answer(request, rooms.clone(), visit.clone()))
+        service_fn(move |request| answer(request, rooms.clone(), visit.clone(), peer))
     };
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
-    let mut served =
-        pin!(server.serve_connection(TokioIo::new(FirstBytes::noted(stream, Visit::clone(&entered))), answering));
+    let mut served = pin!(server.serve_connection(TokioIo::new(WriteDeadline::of(stream)), answering));
     let mut proving = pin!(tokio::time::sleep(STRANGER));
     let (mut is_proved, mut is_leaving) = (false, false);
     loop {
@@ -92,14 +129,19 @@ async fn either(one: &CancellationToken, other: &CancellationToken) {
     }
 }
 
-async fn answer(mut request: Request<Incoming>, rooms: Router, visit: Visit) -> Result<Response, Infallible> {
-    let is_stream = request.method() == Method::GET;
+async fn answer(
+    mut request: Request<Incoming>,
+    rooms: Router,
+    visit: Visit,
+    peer: Peer,
+) -> Result<Response, Infallible> {
     request.extensions_mut().insert(visit.clone());
+    request.extensions_mut().insert(peer);
     let mut response = TowerToHyperService::new(rooms).call(request).await?;
     if visit.is_of_stranger() {
         return Ok(response);
     }
-    if is_stream {
+    if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
         visit.is_now(Standing::Streaming);
     }
     if visit.connections().are_many() {

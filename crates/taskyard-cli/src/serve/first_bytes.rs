@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connections::{Standing, Visit};
+use crate::connections::{Standing, Visit};
 
 /// A connection that notes its first bytes: whoever sends none may not have had the time, whoever sends a part of a request is slow.
 #[derive(Debug)]

@@ -2,39 +2,58 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::header::WWW_AUTHENTICATE;
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse as _, Response};
-use taskyard::blocking::forbid_blocking;
+use axum::middleware::from_fn_with_state;
+use taskyard::blocking::{allow_blocking, forbid_blocking};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::accepting::accept;
-use super::connections::{Standing, Visit};
-use super::guard::{Guard, Refused};
-use super::token::Token;
+use super::tls::Tls;
+use crate::context::Context;
 use crate::mcp::{self, Hub};
-use crate::open_files::open_files;
+use crate::open_files::{allow_many_open_files, open_files};
 use crate::problem::Problem;
+use crate::signals::hangup_means_reload;
+use crate::tokens::ServerToken;
+use crate::web::security::{Credentials, Guard, Scheme};
+use crate::web::{Entrance, Site, let_in, routes};
 
 /// How long requests that are being answered when the process is asked to stop have to come to an end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A port that is ours.
+/// A port that is ours, and what answers there.
 #[derive(Debug)]
 pub(crate) struct Listening {
     socket: TcpListener,
-    address: SocketAddr,
-    guard: Guard,
+    tls: Option<Tls>,
+    site: Site,
+    stop: CancellationToken,
+}
+
+/// How a server is to be reached, and by whom.
+#[derive(Debug)]
+pub(crate) struct Terms<'a> {
+    pub(crate) address: SocketAddr,
+    /// What encrypts; none where nothing does.
+    pub(crate) tls: Option<Tls>,
+    /// Names that it answers to, besides its addresses.
+    pub(crate) names: Vec<String>,
+    pub(crate) token: ServerToken,
+    /// Where tokens by name are kept.
+    pub(crate) data: &'a Path,
+    /// Whether requests may start commands.
+    pub(crate) runs_commands: bool,
 }
 
 impl Listening {
     /// Takes a port.
-    pub(crate) fn open(address: SocketAddr, token: Token) -> Result<Self, Problem> {
+    pub(crate) fn open(context: Context, terms: Terms<'_>) -> Result<Self, Problem> {
+        let address = terms.address;
         let failed = |error: io::Error| {
             let problem = Problem::io(&format!("cannot listen on {address}"), &error);
             match error.kind() {
@@ -43,24 +62,27 @@ impl Listening {
                 _ => problem.hint("choose another address with --bind"),
             }
         };
+        allow_many_open_files();
         let socket = TcpListener::bind(address).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
-        Ok(Self { socket, address, guard: Guard::new(address, token) })
+        let scheme = if terms.tls.is_some() { Scheme::Https } else { Scheme::Http };
+        let credentials = Credentials::new(terms.token, terms.data, address.port(), scheme == Scheme::Https);
+        let entrance = Entrance::new(Guard::new(address, scheme, terms.names), credentials, url_of(address, scheme));
+        let stop = CancellationToken::new();
+        let site = Site::open(context, entrance, terms.runs_commands, stop.clone())?;
+        Ok(Self { socket, tls: terms.tls, site, stop })
     }
 
-    /// Returns the address for programs on this machine.
-    pub(crate) fn url(&self) -> String {
-        let port = self.address.port();
-        if self.address.ip().is_unspecified() {
-            return format!("http://127.0.0.1:{port}");
-        }
-        format!("http://{}", self.address)
+    /// Makes a link that opens the pages once.
+    pub(crate) fn link(&self) -> Result<String, Problem> {
+        let path = self.site.links().make().map_err(|error| Problem::io("cannot read random bytes", &error))?;
+        Ok(format!("{}{path}", self.site.entrance().url))
     }
 
-    /// Returns the token that lets programs in.
-    pub(crate) fn token(&self) -> &Token {
-        self.guard.token()
+    /// Returns what answers there.
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
     }
 
     /// Answers requests until the process is asked to stop.
@@ -74,7 +96,7 @@ impl Listening {
             .enable_all()
             .build();
         let runtime = runtime.map_err(failed)?;
-        let stop = CancellationToken::new();
+        let stop = self.stop.clone();
         let _attendance = hub.cancel().attend();
         let _stopped = hub.cancel().on_cancel({
             let stop = stop.clone();
@@ -89,9 +111,14 @@ impl Listening {
 
     async fn answer(self, hub: Arc<Hub>, stop: CancellationToken) -> io::Result<()> {
         let socket = tokio::net::TcpListener::from_std(self.socket)?;
-        let rooms = Router::new().nest_service("/mcp", mcp::answering(hub, stop.clone()));
-        let rooms = rooms.layer(from_fn_with_state(Arc::new(self.guard), let_in));
-        let serving = accept(socket, rooms, open_files(), stop.clone());
+        let site = Arc::new(self.site);
+        if hangup_means_reload() {
+            tokio::spawn(reload_when_asked(Arc::clone(&site), self.tls.clone()));
+        }
+        let rooms =
+            Router::new().nest_service("/mcp", mcp::answering(hub, stop.clone())).merge(routes(Arc::clone(&site)));
+        let rooms = rooms.layer(from_fn_with_state(site, let_in));
+        let serving = accept(socket, rooms, self.tls, open_files(), stop.clone());
         let impatient = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;
@@ -104,21 +131,27 @@ impl Listening {
     }
 }
 
-async fn let_in(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.judge(request.uri(), request.headers()) {
-        Ok(()) => {
-            if let Some(visit) = request.extensions().get::<Visit>() {
-                visit.is_now(Standing::Busy);
-            }
-            next.run(request).await
-        }
-        Err(refused) => {
-            tracing::warn!(?refused, "a request was turned away");
-            let answer = (refused.status(), refused.advice()).into_response();
-            match refused {
-                Refused::Token => ([(WWW_AUTHENTICATE, "Bearer")], answer).into_response(),
-                Refused::Host | Refused::Origin => answer,
-            }
-        }
+/// Reads the configuration and the certificate anew whenever the process gets a SIGHUP. Whoever is connected stays so.
+async fn reload_when_asked(site: Arc<Site>, tls: Option<Tls>) {
+    let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
+    while asked.recv().await.is_some() {
+        let (site, tls) = (Arc::clone(&site), tls.clone());
+        let reloading = tokio::task::spawn_blocking(move || {
+            allow_blocking(|| {
+                site.reload();
+                tls.iter().for_each(Tls::reload);
+            });
+            tracing::info!("configuration and certificate were read anew");
+        });
+        let _ = reloading.await;
     }
+}
+
+/// Returns the address for programs on this machine.
+fn url_of(address: SocketAddr, scheme: Scheme) -> String {
+    let (scheme, port) = (scheme.as_str(), address.port());
+    if address.ip().is_unspecified() {
+        return format!("{scheme}://127.0.0.1:{port}");
+    }
+    format!("{scheme}://{address}")
 }

@@ -1,11 +1,8 @@
-//! The HTTP server: where it listens, who may come in, and how it ends. What it answers is found elsewhere (`mcp/`).
+//! The HTTP server: where it listens, over how many connections, and how it ends. What it answers is found elsewhere (`mcp/`, `web/`).
 
 mod accepting;
-mod connections;
 mod first_bytes;
-mod guard;
 mod listening;
-mod token;
-
-pub(crate) use listening::Listening;
-pub(crate) use token::Token;
+mod serving;
+mod tls;
+mod write_deadline;

@@ -76,6 +76,7 @@ mod team;
 mod terminal;
 mod test;
 mod todo;
+mod token;
 #[cfg(unix)]
 mod trust;
 mod undepend;

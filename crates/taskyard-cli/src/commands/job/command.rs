@@ -22,11 +22,11 @@ use crate::problem::Problem;
 #[derive(Debug, Args)]
 pub(crate) struct Job {
     #[command(subcommand)]
-    action: Action,
+    pub(crate) action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum Action {
     Run(Box<Run>),
     List(List),
     Output(ShowOutput),

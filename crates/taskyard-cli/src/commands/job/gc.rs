@@ -18,14 +18,14 @@ use crate::reopening::reopen_tasks_everywhere;
 /// Only files that Taskyard itself made are removed. How long ended jobs are kept is `jobs.keep` in taskyard.toml, a week
 /// where nothing is said.
 #[derive(Debug, Args)]
-pub(super) struct Gc {
+pub(crate) struct Gc {
     /// Those that ended so long ago
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
-    older_than: Option<Duration>,
+    pub(crate) older_than: Option<Duration>,
 
     /// Show what would be removed, and remove nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 impl Gc {

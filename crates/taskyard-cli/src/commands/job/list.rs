@@ -14,18 +14,18 @@ use crate::reopening::reopen_tasks_everywhere;
 
 /// Show the jobs of this machine, the newest last
 #[derive(Debug, Args)]
-pub(super) struct List {
+pub(crate) struct List {
     /// Only those that have not ended
     #[arg(long)]
-    running: bool,
+    pub(crate) running: bool,
 
     /// Only those started for this list
     #[arg(long)]
-    here: bool,
+    pub(crate) here: bool,
 
     /// Only those of this task
     #[arg(long, value_name = "ID", value_parser = parse_id)]
-    task: Option<TaskId>,
+    pub(crate) task: Option<TaskId>,
 }
 
 impl List {

@@ -10,10 +10,10 @@ use crate::reopening::reopen_tasks_everywhere;
 
 /// The job a command is about.
 #[derive(Debug, Args)]
-pub(super) struct Meant {
+pub(crate) struct Meant {
     /// The job: its id, or its name, which means the newest of that name
     #[arg(value_name = "ID")]
-    id: String,
+    pub(crate) id: String,
 }
 
 impl Meant {

@@ -26,33 +26,33 @@ const PART: u64 = 256 << 10;
 /// steer a terminal is shown escaped. The agent that started the job is not notified of an end that it has seen here, with
 /// `--wait`, `--follow` or `--json`.
 #[derive(Debug, Args)]
-pub(super) struct ShowOutput {
+pub(crate) struct ShowOutput {
     #[command(flatten)]
-    meant: Meant,
+    pub(crate) meant: Meant,
 
     /// From this byte on
     #[arg(long, value_name = "N", conflicts_with = "tail")]
-    offset: Option<u64>,
+    pub(crate) offset: Option<u64>,
 
     /// The last lines
     #[arg(long, value_name = "N")]
-    tail: Option<u64>,
+    pub(crate) tail: Option<u64>,
 
     /// Go on until the job ends
     #[arg(long, short, conflicts_with = "wait")]
-    follow: bool,
+    pub(crate) follow: bool,
 
     /// Wait until the job has ended, then show what it wrote
     #[arg(long)]
-    wait: bool,
+    pub(crate) wait: bool,
 
     /// How long to wait at most
     #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
-    timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
 
     /// The very bytes, whatever they do to the terminal
     #[arg(long, conflicts_with = "json")]
-    raw: bool,
+    pub(crate) raw: bool,
 }
 
 /// The answer.

@@ -21,42 +21,42 @@ use crate::reopening::reopen_tasks_everywhere;
 /// It reads nothing, and runs here. A line for the shell is run with `-- sh -c LINE`. With --wait the exit code is the command's own:
 /// 128+N when signal N ended it, 125 when we could not start it or find out how it ended; whoever stops waiting leaves it running.
 #[derive(Debug, Args)]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// Wait until it has ended
     #[arg(long)]
-    wait: bool,
+    pub(crate) wait: bool,
 
     /// A name to call it by
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
 
     /// What it is for; its name or its command otherwise
     #[arg(long, short, value_name = "TEXT")]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
 
     /// The task it belongs to
     #[arg(long, value_name = "ID", value_parser = parse_id)]
-    task: Option<TaskId>,
+    pub(crate) task: Option<TaskId>,
 
     /// Open that task again when the job fails, runs out of time or is lost
     #[arg(long, requires = "task")]
-    reopen_on_failure: bool,
+    pub(crate) reopen_on_failure: bool,
 
     /// How large its output may become (`16MB`); the middle of what it writes beyond that is left out
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    max_output: Option<u64>,
+    pub(crate) max_output: Option<u64>,
 
     /// How long it may take (`90s`, `1h`); then it is ended
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
-    timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
 
     /// What it is: local_bash, local_agent, remote_agent or in_process_teammate
     #[arg(long = "type", value_name = "TYPE", default_value = "local_bash")]
-    kind: JobKind,
+    pub(crate) kind: JobKind,
 
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true, last = true)]
-    command: Vec<String>,
+    pub(crate) command: Vec<String>,
 }
 
 impl Run {

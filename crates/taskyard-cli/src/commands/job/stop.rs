@@ -16,9 +16,9 @@ use crate::problem::Problem;
 /// Everything is asked to end, and killed when that has not helped after five seconds. When this returns, nothing of it runs any
 /// more. Of a job that was stopped nobody is notified.
 #[derive(Debug, Args)]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     #[command(flatten)]
-    meant: Meant,
+    pub(crate) meant: Meant,
 }
 
 impl Stop {

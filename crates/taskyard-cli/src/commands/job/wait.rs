@@ -17,13 +17,13 @@ use crate::problem::Problem;
 /// The exit code is the command's own: 128+N when signal N ended it, 124 when the waiting ran out, 125 when we could not find out how
 /// it ended. The agent that started the job is not notified of an end that it has seen here.
 #[derive(Debug, Args)]
-pub(super) struct Wait {
+pub(crate) struct Wait {
     #[command(flatten)]
-    meant: Meant,
+    pub(crate) meant: Meant,
 
     /// How long to wait at most
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
-    timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl Wait {

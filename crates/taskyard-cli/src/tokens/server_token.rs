@@ -1,22 +1,23 @@
-//! The token that lets programs in.
+//! The server's own token.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use taskyard::private::{self, NotPrivate};
 
+use super::digest::random_secret;
 use crate::exit::Exit;
 use crate::problem::Problem;
 
 /// The file in our data directory.
 const NAME: &str = "serve-token";
-/// So many random bytes it is made of.
-const BYTES: usize = 32;
+/// A shorter one could be guessed.
+const SHORTEST: usize = 32;
 
 /// The token that lets programs in, and the file that holds it. Only the user can read that file.
 #[derive(Clone, Debug)]
-pub(crate) struct Token {
+pub(crate) struct ServerToken {
     secret: String,
     path: PathBuf,
     was_readable: bool,
@@ -29,7 +30,7 @@ struct Found {
     was_readable: bool,
 }
 
-impl Token {
+impl ServerToken {
     /// Reads the token, or makes it where there is none yet.
     pub(crate) fn load_or_make(data: &Path) -> Result<Self, Problem> {
         let path = data.join(NAME);
@@ -50,7 +51,7 @@ impl Token {
                 read(&path).map_err(|error| failed(&error))?.unwrap_or_default()
             }
         };
-        if secret.len() < BYTES {
+        if secret.len() < SHORTEST {
             return Err(Problem::new(
                 Exit::CouldNot,
                 "token",
@@ -59,6 +60,11 @@ impl Token {
             .hint("remove the file; the next start makes a new one"));
         }
         Ok(Self { secret, path, was_readable })
+    }
+
+    /// Returns the token itself, for what is derived from it.
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
     }
 
     /// Returns where it is kept.
@@ -122,9 +128,7 @@ fn make(data: &Path, path: &Path) -> io::Result<()> {
 }
 
 fn write(path: &Path) -> io::Result<()> {
-    let mut bytes = [0; BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret = random_secret()?;
     let mut file = private::create_new(path)?;
     file.write_all(format!("{secret}\n").as_bytes())?;
     file.sync_all()
@@ -135,16 +139,16 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::Token;
+    use super::ServerToken;
 
     #[test]
     fn a_token_is_made_once_and_only_the_user_can_read_it() {
         let data = tempfile::tempdir().unwrap();
-        let token = Token::load_or_make(&data.path().join("new")).unwrap();
+        let token = ServerToken::load_or_make(&data.path().join("new")).unwrap();
         let mode = || fs::metadata(token.path()).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o600);
         fs::set_permissions(token.path(), fs::Permissions::from_mode(0o644)).unwrap();
-        let again = Token::load_or_make(&data.path().join("new")).unwrap();
+        let again = ServerToken::load_or_make(&data.path().join("new")).unwrap();
         assert_eq!((again.secret.as_str(), mode()), (token.secret.as_str(), 0o600));
         assert_eq!(token.secret.len(), 64);
         assert!(token.is(&again.secret));
@@ -156,25 +160,25 @@ mod tests {
     #[test]
     fn a_token_that_others_can_write_is_refused_and_so_is_a_link() {
         let data = tempfile::tempdir().unwrap();
-        let token = Token::load_or_make(data.path()).unwrap();
+        let token = ServerToken::load_or_make(data.path()).unwrap();
         for mode in [0o620, 0o602, 0o666] {
             fs::set_permissions(token.path(), fs::Permissions::from_mode(mode)).unwrap();
-            assert!(Token::load_or_make(data.path()).is_err(), "{mode:o}");
+            assert!(ServerToken::load_or_make(data.path()).is_err(), "{mode:o}");
         }
         fs::set_permissions(token.path(), fs::Permissions::from_mode(0o600)).unwrap();
         let elsewhere = data.path().join("elsewhere");
         fs::rename(token.path(), &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, token.path()).unwrap();
-        assert!(Token::load_or_make(data.path()).is_err());
+        assert!(ServerToken::load_or_make(data.path()).is_err());
     }
 
     #[test]
     fn a_token_of_another_user_is_refused() {
         let data = tempfile::tempdir().unwrap();
-        let token = Token::load_or_make(data.path()).unwrap();
+        let token = ServerToken::load_or_make(data.path()).unwrap();
         // Only root can give a file away.
         if std::os::unix::fs::chown(token.path(), Some(65534), None).is_ok() {
-            let problem = Token::load_or_make(data.path()).unwrap_err();
+            let problem = ServerToken::load_or_make(data.path()).unwrap_err();
             assert!(problem.report().message.contains("another user"), "{problem:?}");
         }
     }
@@ -183,6 +187,6 @@ mod tests {
     fn a_token_that_is_too_short_lets_nobody_in() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(super::NAME), "\n").unwrap();
-        assert!(Token::load_or_make(data.path()).is_err());
+        assert!(ServerToken::load_or_make(data.path()).is_err());
     }
 }

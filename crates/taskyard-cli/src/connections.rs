@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// So many connections there are at most.
-const CONNECTIONS: usize = 512;
+/// So many connections there are at most: browsers keep one open for events.
+const CONNECTIONS: usize = 4_096;
 /// So many descriptors stay free for the list, its journal and the programs that calls start.
 const DESCRIPTORS_KEPT: usize = 128;
 /// A stranger that has begun to send its request has this long for the rest before another may take its place.
@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// The connections of a server.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     open: Mutex<Open>,
     changed: Notify,
     most: usize,
@@ -53,7 +53,7 @@ struct Ends {
 
 /// What a connection is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// Nothing has been sent over it.
     Silent,
     /// Something has, but nobody has proved that they may come in.
@@ -74,11 +74,11 @@ impl Standing {
 
 /// A connection that counts until this is dropped, whoever still knows of it.
 #[derive(Debug)]
-pub(super) struct Entered(Visit);
+pub(crate) struct Entered(Visit);
 
 /// What is known of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
+pub(crate) struct Visit {
     connections: Arc<Connections>,
     number: u64,
     ends: Ends,
@@ -86,14 +86,14 @@ pub(super) struct Visit {
 
 impl Connections {
     /// Returns the connections of a server in a process that may open so many files.
-    pub(super) fn new(open_files: usize) -> Arc<Self> {
+    pub(crate) fn new(open_files: usize) -> Arc<Self> {
         let most = (open_files.saturating_sub(DESCRIPTORS_KEPT) * 3 / 4).clamp(8, CONNECTIONS);
         Arc::new(Self { open: Mutex::default(), changed: Notify::new(), most, most_strangers: most * 3 / 4 })
     }
 
     /// Takes up a connection. Where there are too many, one that nobody will miss ends for it: the stranger that is slowest, else the
     /// client that has asked nothing for longest, else the oldest stream. Where all are at work, it waits.
-    pub(super) async fn enter(self: &Arc<Self>) -> Entered {
+    pub(crate) async fn enter(self: &Arc<Self>) -> Entered {
         loop {
             if let Some(entered) = self.enter_now() {
                 return entered;
@@ -131,14 +131,14 @@ impl Connections {
     }
 
     /// Waits until all connections have ended.
-    pub(super) async fn all_ended(&self) {
+    pub(crate) async fn all_ended(&self) {
         while !self.open().connections.is_empty() {
             let _ = tokio::time::timeout(GRACE, self.changed.notified()).await;
         }
     }
 
     /// Tells whether so many are connected that each should leave after its answer.
-    pub(super) fn are_many(&self) -> bool {
+    pub(crate) fn are_many(&self) -> bool {
         self.open().connections.len() >= self.most * 3 / 4
     }
 
@@ -162,7 +162,7 @@ impl Open {
 
 impl Visit {
     /// Says what the connection is at from now on.
-    pub(super) fn is_now(&self, standing: Standing) {
+    pub(crate) fn is_now(&self, standing: Standing) {
         let mut open = self.connections.open();
         if let Some(connection) = open.connections.get_mut(&self.number) {
             connection.standing = standing;
@@ -173,23 +173,23 @@ impl Visit {
     }
 
     /// Tells whether nobody has proved over it that they may come in.
-    pub(super) fn is_of_stranger(&self) -> bool {
+    pub(crate) fn is_of_stranger(&self) -> bool {
         let open = self.connections.open();
         open.connections.get(&self.number).is_none_or(|connection| connection.standing.is_of_stranger())
     }
 
     /// Returns what says that it has to end at once, for another.
-    pub(super) fn end(&self) -> &CancellationToken {
+    pub(crate) fn end(&self) -> &CancellationToken {
         &self.ends.at_once
     }
 
     /// Returns what says that it has to end as soon as nothing is asked over it, for another.
-    pub(super) fn leave(&self) -> &CancellationToken {
+    pub(crate) fn leave(&self) -> &CancellationToken {
         &self.ends.when_idle
     }
 
     /// Returns all connections.
-    pub(super) fn connections(&self) -> &Connections {
+    pub(crate) fn connections(&self) -> &Connections {
         &self.connections
     }
 }

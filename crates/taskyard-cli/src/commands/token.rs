@@ -1,0 +1,141 @@
+//! `taskyard token`
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use taskyard::core::Timestamp;
+use taskyard::core::render::{Line, Tone};
+
+use crate::arguments::parse_pause;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::places;
+use crate::problem::Problem;
+use crate::tokens::{Scope, TokenBook, TokenProblem, TokenRecord};
+
+/// Say who may use the server: tokens by name
+///
+/// A program sends its token as `Authorization: Bearer TOKEN`. The secret is shown once; what is kept of it does not let anybody in.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// Make a token and show it, once
+    Create {
+        /// What it is called; whoever uses it acts under this name unless it gives another
+        name: String,
+        /// What it may do
+        #[arg(long, value_name = "SCOPE", default_value = "read")]
+        scope: Scope,
+        /// How long it counts (`30d`); for ever where nothing is said
+        #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
+        expires: Option<Duration>,
+    },
+    /// Show the tokens there are, without their secrets
+    List,
+    /// Let a token no longer count, from the next request on
+    Revoke {
+        /// What it is called
+        name: String,
+    },
+}
+
+impl Token {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let book = TokenBook::of(&places::data(context.environment())?);
+        let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+        match self.action {
+            Action::Create { name, scope, expires } => {
+                let (record, secret) =
+                    book.create(&name, scope, expires, now).map_err(|problem| told(problem, &name))?;
+                created(&record, &secret, output)?;
+            }
+            Action::List => list(&book.all().map_err(|problem| told(problem, ""))?, now, output)?,
+            Action::Revoke { name } => {
+                book.revoke(&name).map_err(|problem| told(problem, &name))?;
+                match output.is_json() {
+                    true => output.document(json!({ "name": name, "revoked": true }))?,
+                    false => output.say(&Line::plain("Revoked ").with(Tone::Strong, &name))?,
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn created(record: &TokenRecord, secret: &str, output: &mut Output) -> Result<(), Problem> {
+    if output.is_json() {
+        let expires = record.expires.map(|at| Timestamp(at).to_string());
+        return Ok(output.document(json!({
+            "name": record.name, "scope": record.scope, "expiresAt": expires, "token": secret,
+        }))?);
+    }
+    if !output.is_quiet() {
+        let mut line = Line::plain("Made ").with(Tone::Strong, &record.name);
+        line.push(Tone::Dim, &format!(" ({}{})", record.scope.as_str(), until(record, output)));
+        line.push(Tone::Plain, "; its token, which is not shown again:");
+        output.line(&line)?;
+    }
+    Ok(output.line(&Line::plain(secret))?)
+}
+
+fn list(records: &[TokenRecord], now: Timestamp, output: &mut Output) -> Result<(), Problem> {
+    if output.is_json() {
+        let shape = |record: &TokenRecord| {
+            json!({
+                "name": record.name,
+                "scope": record.scope,
+                "made": Timestamp(record.made).to_string(),
+                "expiresAt": record.expires.map(|at| Timestamp(at).to_string()),
+                "counts": record.counts(now),
+            })
+        };
+        let tokens: Vec<Value> = records.iter().map(shape).collect();
+        return Ok(output.document(json!({ "tokens": tokens }))?);
+    }
+    if records.is_empty() {
+        output.say(&Line::plain("No tokens"))?;
+        output.advise("make one with `taskyard token create NAME --scope work`")?;
+    }
+    for record in records {
+        let mut line = Line::new().with(Tone::Strong, &record.name);
+        line.push(Tone::Plain, &format!("  {}", record.scope.as_str()));
+        match record.counts(now) {
+            true => line.push(Tone::Dim, &until(record, output)),
+            false => line.push(Tone::Warning, ", no longer counts"),
+        }
+        output.line(&line)?;
+    }
+    Ok(())
+}
+
+fn until(record: &TokenRecord, output: &Output) -> String {
+    record.expires.map(|at| format!(", counts until {}", output.look().time(Timestamp(at)))).unwrap_or_default()
+}
+
+fn told(problem: TokenProblem, name: &str) -> Problem {
+    match problem {
+        TokenProblem::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)
+            .hint("see who owns it and what its permissions are (`ls -ld`)"),
+        TokenProblem::NotOurs { path, why } => {
+            Problem::new(Exit::CouldNot, "token_file", format!("`{}` cannot be read: {why}", path.display()))
+                .hint("use the Taskyard that wrote it, or remove the file and make tokens anew")
+        }
+        TokenProblem::Taken => Problem::new(Exit::Refused, "token_exists", format!("there is a token `{name}`"))
+            .hint(format!("`taskyard token revoke {name}` first, or choose another name")),
+        TokenProblem::Unknown => {
+            Problem::new(Exit::NotFound, "token_not_found", format!("there is no token `{}`", name.escape_debug()))
+                .hint("`taskyard token list` shows those there are")
+        }
+        TokenProblem::BadName => {
+            Problem::usage("bad_token_name", format!("`{}` is no name for a token", name.escape_debug()))
+                .hint("use up to 64 letters, digits and `-_.@`")
+        }
+    }
+}

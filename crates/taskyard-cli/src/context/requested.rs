@@ -1,0 +1,14 @@
+//! What a request to a server says.
+
+use taskyard::core::{AgentName, ListId};
+
+/// What a request says that a command would be told by flags.
+#[derive(Debug, Default)]
+pub(crate) struct Requested {
+    /// The list; none where it is the server's.
+    pub(crate) list: Option<ListId>,
+    /// Who acts; none where it is whoever runs the server.
+    pub(crate) agent: Option<AgentName>,
+    /// What `-` stands for; none where it is a text like any other.
+    pub(crate) input: Option<Vec<u8>>,
+}

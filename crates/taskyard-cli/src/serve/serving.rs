@@ -1,0 +1,134 @@
+//! What `taskyard serve` does.
+
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+use taskyard::core::render::{Line, Tone};
+
+use super::listening::{Listening, Terms};
+use super::tls::Tls;
+use crate::commands::Serve;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::mcp::{Hub, Leases};
+use crate::output::Output;
+use crate::problem::Problem;
+use crate::tokens::ServerToken;
+use crate::{places, signals};
+
+/// Where the server is found.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    link: &'a str,
+    token_file: String,
+    url: &'a str,
+    api: String,
+    mcp: String,
+    list: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<&'a str>,
+}
+
+impl Serve {
+    pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
+        let goes_beyond = !self.bind.to_canonical().is_loopback();
+        let data = places::data(context.environment())?;
+        let token = ServerToken::load_or_make(&data)?;
+        if token.was_readable() {
+            let path = token.path().display();
+            output.warn(&format!("others could read the token; remove `{path}` and start again to have a new one"))?;
+        }
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(Tls::given(certificate, key)?),
+            _ if goes_beyond && !self.insecure => Some(Tls::own(&data, &self.names())?),
+            _ => None,
+        };
+        let fingerprint = tls.as_ref().map(|tls| tls.fingerprint().to_owned());
+        let options = self.offer.options(context, Leases::Time)?;
+        let here = context.directory()?.to_owned();
+        let hub = Hub::open(context.in_directory(here.clone()), options, context.cancel().clone())?;
+        let listening = Listening::open(
+            context.in_directory(here),
+            Terms {
+                address: (self.bind, self.port).into(),
+                tls,
+                names: self.hosts.clone(),
+                token,
+                data: &data,
+                runs_commands: options.runs_commands,
+            },
+        )?;
+        let link = listening.link()?;
+        self.tell(&listening, &link, fingerprint.as_deref(), output)?;
+        if self.open {
+            open_in_browser(&link, output)?;
+        }
+        output.flush()?;
+        let _caretaker = context.caretaker();
+        listening.serve(hub)?;
+        Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
+    }
+
+    /// Says where the server is found.
+    fn tell(
+        &self,
+        listening: &Listening,
+        link: &str,
+        fingerprint: Option<&str>,
+        output: &mut Output,
+    ) -> Result<(), Problem> {
+        let site = listening.site();
+        let (url, list) = (site.entrance().url.as_str(), site.list().as_str());
+        let (api, mcp) = (format!("{url}/api/v1"), format!("{url}/mcp"));
+        let token_file = site.token_file().display().to_string();
+        if output.is_json() {
+            output.document(Answer { link, token_file, url, api, mcp, list, fingerprint })?;
+        } else if output.is_quiet() {
+            output.line(&Line::plain(url))?;
+        } else {
+            let mut line = Line::plain("Serving ").with(Tone::Strong, list);
+            line.push(Tone::Plain, " at ");
+            line.push(Tone::Hint, link);
+            output.line(&line)?;
+            let mut say = |words: &str| output.line(&Line::new().with(Tone::Dim, &format!("  {words}")));
+            say("the link opens one browser, once")?;
+            say(&format!(
+                "programs: {api} and {mcp}, with `Authorization: Bearer TOKEN`; the token is in {token_file}"
+            ))?;
+            if let Some(fingerprint) = fingerprint {
+                say(&format!("encrypted; the certificate has SHA-256 {fingerprint}"))?;
+            }
+        }
+        if fingerprint.is_none() && !self.bind.to_canonical().is_loopback() {
+            output.warn("nothing is encrypted: whoever sees the traffic reads the token and every task")?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names and addresses that a certificate of our own is for.
+    fn names(&self) -> Vec<String> {
+        let system = rustix::system::uname();
+        let host = system.nodename().to_str().ok().filter(|name| !name.is_empty()).map(str::to_owned);
+        let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        let bind = self.bind.to_canonical();
+        let own = (!bind.is_unspecified()).then(|| bind.to_string());
+        for name in own.into_iter().chain(host).chain(self.hosts.iter().cloned()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+/// Has the user's browser open a link.
+fn open_in_browser(link: &str, output: &mut Output) -> Result<(), Problem> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    let opened = command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Err(error) = opened {
+        output.warn(&format!("`{program}` cannot be started ({error}); open the link yourself"))?;
+    }
+    Ok(())
+}

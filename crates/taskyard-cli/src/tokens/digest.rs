@@ -1,0 +1,77 @@
+//! Secrets, and what is kept of them.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+
+/// So many random bytes a secret is made of.
+const BYTES: usize = 32;
+
+/// Returns a secret that nobody can guess, as hexadecimal digits.
+pub(crate) fn random_secret() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(hexadecimal(&bytes))
+}
+
+/// Returns what is kept of a secret: nobody finds the secret from it, because it is random and long.
+pub(crate) fn digest(secret: &str) -> String {
+    hexadecimal(&Sha256::digest(secret.as_bytes()))
+}
+
+/// Returns what proves that whoever has a key wrote something.
+pub(crate) fn seal(key: &str, purpose: &str, text: &str) -> String {
+    hexadecimal(&sealing(key, purpose, text).finalize().into_bytes())
+}
+
+/// Tells whether something was written by whoever has a key, in a time that does not depend on how much of the seal is right.
+pub(crate) fn is_sealed(key: &str, purpose: &str, text: &str, seal: &str) -> bool {
+    bytes_of(seal).is_some_and(|seal| sealing(key, purpose, text).verify_slice(&seal).is_ok())
+}
+
+fn sealing(key: &str, purpose: &str, text: &str) -> Hmac<Sha256> {
+    // A key of any length is taken.
+    let mut sealing = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap_or_else(|_| Hmac::new(&Default::default()));
+    sealing.update(purpose.as_bytes());
+    sealing.update(&[0]);
+    sealing.update(text.as_bytes());
+    sealing
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks_exact(2);
+    if !digits.remainder().is_empty() {
+        return None;
+    }
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{digest, is_sealed, random_secret, seal};
+
+    #[test]
+    fn only_the_key_the_purpose_and_the_text_make_the_seal() {
+        let sealed = seal("key", "cookie", "text");
+        assert!(is_sealed("key", "cookie", "text", &sealed));
+        for (key, purpose, text) in [("kez", "cookie", "text"), ("key", "cookiet", "ext"), ("key", "cookie", "texu")] {
+            assert!(!is_sealed(key, purpose, text, &sealed));
+        }
+        for wrong in ["", "zz", "0", &sealed[2..], "é"] {
+            assert!(!is_sealed("key", "cookie", "text", wrong));
+        }
+    }
+
+    #[test]
+    fn secrets_are_long_and_differ_and_their_digests_are_the_known_ones() {
+        let (one, two) = (random_secret().unwrap(), random_secret().unwrap());
+        assert!(one.len() == 64 && one != two);
+        assert_eq!(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

@@ -1,0 +1,31 @@
+//! What somebody may do.
+
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What somebody may do; each includes those before it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Scope {
+    /// Look at everything
+    #[default]
+    Read,
+    /// Change tasks, claim them, write messages
+    Work,
+    /// Everything: run commands, clear lists, give tokens
+    All,
+}
+
+impl Scope {
+    /// Returns the word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Work => "work",
+            Self::All => "all",
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Tokens by name: what each may do, until when, and what is kept of its secret. Specified in `docs/formats/tokens.md`.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use taskyard::core::Timestamp;
+use taskyard::private::{self, NotPrivate};
+
+use super::digest::{digest, random_secret};
+use super::scope::Scope;
+
+/// The file in our data directory.
+const NAME: &str = "serve-tokens.json";
+/// The file whose lock whoever changes it holds.
+const LOCK: &str = "serve-tokens.lock";
+/// What tells people that a text is one of our tokens.
+const PREFIX: &str = "ty_";
+/// The format of the file.
+const VERSION: u64 = 1;
+
+/// What is kept of a token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TokenRecord {
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    digest: String,
+    /// When it was made, in milliseconds since 1970.
+    pub(crate) made: i64,
+    /// When it no longer counts; never where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires: Option<i64>,
+    /// What a later version keeps.
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Book {
+    version: u64,
+    tokens: Vec<TokenRecord>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self { version: VERSION, tokens: Vec::new(), others: Map::new() }
+    }
+}
+
+/// Why something cannot be done with a token.
+#[derive(Debug)]
+pub(crate) enum TokenProblem {
+    /// The file cannot be used.
+    Io { path: PathBuf, source: io::Error },
+    /// The file is none of ours, or a newer Taskyard's.
+    NotOurs { path: PathBuf, why: String },
+    /// There is one of that name, and it counts.
+    Taken,
+    /// There is none of that name.
+    Unknown,
+    /// That is no name.
+    BadName,
+}
+
+/// The tokens by name, in a data directory.
+#[derive(Debug)]
+pub(crate) struct TokenBook {
+    data: PathBuf,
+    known: Mutex<Known>,
+}
+
+/// What was read last, and of which file.
+#[derive(Debug, Default)]
+struct Known {
+    of: Option<(SystemTime, u64, u64)>,
+    tokens: Vec<TokenRecord>,
+}
+
+impl TokenBook {
+    /// Returns the tokens of a data directory.
+    pub(crate) fn of(data: &Path) -> Self {
+        Self { data: data.to_owned(), known: Mutex::default() }
+    }
+
+    /// Returns all of them, those that no longer count as well.
+    pub(crate) fn all(&self) -> Result<Vec<TokenRecord>, TokenProblem> {
+        Ok(self.read()?.tokens)
+    }
+
+    /// Returns the token that a secret belongs to, where it counts. A file that has not changed is not read again.
+    pub(crate) fn find(&self, secret: &str, now: Timestamp) -> Result<Option<TokenRecord>, TokenProblem> {
+        if !secret.starts_with(PREFIX) {
+            return Ok(None);
+        }
+        let digest = digest(secret);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = self.stamp();
+        if stamp.is_none() || known.of != stamp {
+            *known = Known { of: stamp, tokens: self.read()?.tokens };
+        }
+        Ok(known.tokens.iter().find(|token| token.digest == digest && token.counts(now)).cloned())
+    }
+
+    /// Makes a token; returns its secret, which nobody can find out again.
+    pub(crate) fn create(
+        &self,
+        name: &str,
+        scope: Scope,
+        life: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<(TokenRecord, String), TokenProblem> {
+        let is_name = |character: char| character.is_ascii_alphanumeric() || "-_.@".contains(character);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_name) {
+            return Err(TokenProblem::BadName);
+        }
+        let secret = format!("{PREFIX}{}", random_secret().map_err(|source| self.io(source))?);
+        let expires = life.map(|life| now.0.saturating_add(i64::try_from(life.as_millis()).unwrap_or(i64::MAX)));
+        let record = TokenRecord {
+            name: name.to_owned(),
+            scope,
+            digest: digest(&secret),
+            made: now.0,
+            expires,
+            others: Map::new(),
+        };
+        self.change(|tokens| {
+            if tokens.iter().any(|token| token.name == name && token.counts(now)) {
+                return Err(TokenProblem::Taken);
+            }
+            tokens.retain(|token| token.name != name);
+            tokens.push(record.clone());
+            Ok(())
+        })?;
+        Ok((record, secret))
+    }
+
+    /// Lets a token no longer count, from the next request on.
+    pub(crate) fn revoke(&self, name: &str) -> Result<TokenRecord, TokenProblem> {
+        let mut revoked = None;
+        self.change(|tokens| {
+            let found = tokens.iter().position(|token| token.name == name).ok_or(TokenProblem::Unknown)?;
+            revoked = Some(tokens.remove(found));
+            Ok(())
+        })?;
+        revoked.ok_or(TokenProblem::Unknown)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.data.join(NAME)
+    }
+
+    fn io(&self, source: io::Error) -> TokenProblem {
+        TokenProblem::Io { path: self.path(), source }
+    }
+
+    fn stamp(&self) -> Option<(SystemTime, u64, u64)> {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = fs::metadata(self.path()).ok()?;
+        Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
+    }
+
+    fn read(&self) -> Result<Book, TokenProblem> {
+        let mut file = match private::open_to_read(&self.path()) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+            Err(error) => return Err(self.io(error)),
+        };
+        let mut text = String::new();
+        check_owner(&file, &self.path())
+            .and_then(|()| file.read_to_string(&mut text))
+            .map_err(|error| self.io(error))?;
+        let not_ours = |why: String| TokenProblem::NotOurs { path: self.path(), why };
+        let book: Book = serde_json::from_str(&text).map_err(|error| not_ours(error.to_string()))?;
+        match book.version {
+            VERSION => Ok(book),
+            newer => Err(not_ours(format!("its format {newer} is not known here"))),
+        }
+    }
+
+    /// Changes the file: whole or not at all, and one after the other.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<TokenRecord>) -> Result<(), TokenProblem>,
+    ) -> Result<(), TokenProblem> {
+        private::make_data_directory(&self.data).map_err(|error| self.io(error))?;
+        let lock = self.data.join(LOCK);
+        match private::create_new(&lock) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(self.io(error)),
+            _ => {}
+        }
+        let locked = private::open_to_read(&lock).map_err(|error| self.io(error))?;
+        flock(&locked, FlockOperation::LockExclusive).map_err(|error| self.io(error.into()))?;
+        let mut book = self.read()?;
+        change(&mut book.tokens)?;
+        let written = serde_json::to_string_pretty(&book).map_err(|error| self.io(error.into()))?;
+        self.replace(&written).map_err(|error| self.io(error))
+    }
+
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let temporary = self.data.join(format!(".{NAME}.{}.tmp", std::process::id()));
+        let _ = fs::remove_file(&temporary);
+        let mut file = private::create_new(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, self.path())
+    }
+}
+
+impl TokenRecord {
+    /// Tells whether it counts at a moment.
+    pub(crate) fn counts(&self, now: Timestamp) -> bool {
+        self.expires.is_none_or(|expires| now.0 < expires)
+    }
+}
+
+/// Refuses a file that others made or can write: they would let in whom they like.
+#[cfg(unix)]
+fn check_owner(file: &fs::File, path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = file.metadata()?;
+    if !private::is_ours_or_roots(metadata.uid()) {
+        return Err(NotPrivate::ForeignOwner { path: path.to_owned(), owner: metadata.uid() }.into());
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Err(NotPrivate::OpenToOthers { path: path.to_owned() }.into());
+    }
+    Ok(())
+}
+
+/// Other systems know no such owners.
+#[cfg(not(unix))]
+fn check_owner(_: &fs::File, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Duration;
+
+    use taskyard::core::Timestamp;
+
+    use super::{NAME, Scope, TokenBook, TokenProblem};
+
+    const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+    #[test]
+    fn a_secret_is_known_until_it_is_revoked_or_its_time_is_over() {
+        let data = tempfile::tempdir().unwrap();
+        let book = TokenBook::of(data.path());
+        let (_, work) = book.create("ci", Scope::Work, None, NOW).unwrap();
+        let (_, short) = book.create("short", Scope::Read, Some(Duration::from_secs(5)), NOW).unwrap();
+        assert_eq!(book.find(&work, NOW).unwrap().unwrap().scope, Scope::Work);
+        assert_eq!(book.find(&short, NOW).unwrap().unwrap().name, "short");
+        assert!(book.find(&short, Timestamp(NOW.0 + 5_000)).unwrap().is_none());
+        for wrong in ["", "ty_", &work[3..], &format!("{work}0")] {
+            assert!(book.find(wrong, NOW).unwrap().is_none());
+        }
+        assert!(matches!(book.create("ci", Scope::All, None, NOW), Err(TokenProblem::Taken)));
+        TokenBook::of(data.path()).revoke("ci").unwrap();
+        assert!(book.find(&work, NOW).unwrap().is_none(), "another process revoked it");
+        assert!(matches!(book.revoke("ci"), Err(TokenProblem::Unknown)));
+    }
+
+    #[test]
+    fn no_secret_is_in_the_file_and_only_the_user_reads_it() {
+        let data = tempfile::tempdir().unwrap();
+        let book = TokenBook::of(data.path());
+        let (_, secret) = book.create("ci", Scope::Work, None, NOW).unwrap();
+        let path = data.path().join(NAME);
+        assert!(!fs::read_to_string(&path).unwrap().contains(&secret[3..]));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(book.all().is_err(), "somebody else could let in whom they like");
+    }
+
+    #[test]
+    fn what_a_later_version_keeps_stays_and_its_format_is_refused() {
+        let data = tempfile::tempdir().unwrap();
+        let (book, path) = (TokenBook::of(data.path()), data.path().join(NAME));
+        book.create("ci", Scope::Work, None, NOW).unwrap();
+        let text = fs::read_to_string(&path).unwrap().replace("\"name\": \"ci\"", "\"name\": \"ci\", \"used\": 7");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        book.create("two", Scope::Work, None, NOW).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\"used\": 7"), "{text}");
+        fs::write(&path, text.replace("\"version\": 1", "\"version\": 2")).unwrap();
+        assert!(matches!(book.create("three", Scope::Work, None, NOW), Err(TokenProblem::NotOurs { .. })));
+    }
+
+    #[test]
+    fn a_name_is_one_word() {
+        let data = tempfile::tempdir().unwrap();
+        for name in ["", "a b", "a/b", "\u{1b}[2J", &"x".repeat(65)] {
+            let made = TokenBook::of(data.path()).create(name, Scope::Read, None, NOW);
+            assert!(matches!(made, Err(TokenProblem::BadName)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Answering one request: who asks, for what, when it is its turn, and with which status.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::RequestPartsExt as _;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{RawPathParams, Request};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::request::Parts as Head;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use taskyard::core::{AgentName, json_text};
+use taskyard::process::Cancel;
+
+use super::operation::{AnswerForm, Asked, Does, Operation, Parts};
+use super::query;
+use super::repeats::{Answered, Recorder, Repeated, RequestKey, answer_of_first};
+use crate::commands::with_the_way_back;
+use crate::context::Requested;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::problem::Problem;
+use crate::web::security::{Identity, Refused};
+use crate::web::site::Site;
+use crate::web::workers::{TooMany, Work};
+
+/// The header that says who acts.
+const AGENT: &str = "taskyard-agent";
+/// The header by which a request that is sent again is known.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// So long a body may take to come.
+const BODY: Duration = Duration::from_secs(30);
+const JSON: &str = "application/json";
+
+/// Who asks, and as whom it acts.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) identity: Identity,
+    /// The name it gave, or that of its token; none where it is whoever runs the server.
+    pub(crate) agent: Option<AgentName>,
+}
+
+impl Caller {
+    /// Reads who asks from a request that was let in.
+    pub(crate) fn of(head: &Head) -> Result<Self, Problem> {
+        let Some(identity) = head.extensions.get::<Identity>().cloned() else {
+            return Err(Problem::usage(Refused::Token.code(), Refused::Token.advice()));
+        };
+        let named = match head.headers.get(AGENT) {
+            Some(name) => {
+                let name = std::str::from_utf8(name.as_bytes()).ok().and_then(|name| AgentName::new(name).ok());
+                Some(name.ok_or_else(|| Problem::usage("bad_agent", "`Taskyard-Agent` is no name"))?)
+            }
+            None => identity.name.as_deref().and_then(|name| AgentName::new(name).ok()),
+        };
+        Ok(Self { identity, agent: named })
+    }
+}
+
+/// Answers a request for an operation that a command does.
+pub(crate) async fn answer(site: Arc<Site>, operation: Arc<(Operation, Value)>, request: Request) -> Response {
+    let (mut head, body) = request.into_parts();
+    let caller = match Caller::of(&head) {
+        Ok(caller) => caller,
+        Err(problem) => return problem_response(&problem),
+    };
+    if caller.identity.scope < operation.0.scope {
+        return refusal(Refused::Scope);
+    }
+    let bytes = match read_body(&site, &operation.0, &head.headers, body).await {
+        Ok(bytes) => bytes,
+        Err(response) => return response,
+    };
+    match ask(&site, &operation, &mut head, &caller, &bytes).await {
+        Ok(asked) => make(site, operation, &head, caller, asked, bytes).await,
+        Err(problem) => problem_response(&problem),
+    }
+}
+
+/// Reads what is asked for.
+async fn ask(
+    site: &Site,
+    operation: &(Operation, Value),
+    head: &mut Head,
+    caller: &Caller,
+    body: &[u8],
+) -> Result<(Parts, Asked), Problem> {
+    let (operation, schema) = operation;
+    let raw = head.extract::<RawPathParams>().await;
+    let raw = raw.map_err(|error| Problem::usage("bad_path", error.to_string()))?;
+    let parts = Parts(raw.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
+    let input = match operation.asks_by_query() {
+        true => query::as_object(head.uri.query().unwrap_or_default(), schema)?,
+        false => object_of(&head.headers, body)?,
+    };
+    let Does::Command(command) = &operation.does else {
+        return Err(Problem::new(Exit::CouldNot, "not_served", "nothing does this here"));
+    };
+    let asked = command(&parts, input)?;
+    if operation.starts_commands && !site.runs_commands() {
+        return Err(Problem::new(Exit::Refused, "exec_not_allowed", "this server starts no commands")
+            .hint("start it with `taskyard serve --allow-exec`"));
+    }
+    tracing::debug!(operation = operation.id, agent = ?caller.agent, "a request");
+    Ok((parts, asked))
+}
+
+fn object_of(headers: &HeaderMap, body: &[u8]) -> Result<Value, Problem> {
+    if body.is_empty() {
+        return Ok(json!({}));
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case(JSON) {
+        return Err(Problem::usage(NOT_JSON, format!("the body is `{}`, and JSON is needed", kind.escape_debug()))
+            .hint("send `Content-Type: application/json`"));
+    }
+    let value: Value = json_text::from_slice(body)
+        .map_err(|error| Problem::usage("bad_json", format!("the body is no JSON: {error}")))?;
+    match value {
+        object @ Value::Object(_) => Ok(object),
+        _ => Err(Problem::usage("bad_json", "the body is no JSON object")),
+    }
+}
+
+const NOT_JSON: &str = "not_json";
+
+async fn read_body(site: &Site, operation: &Operation, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    if operation.asks_by_query() {
+        return Ok(Bytes::new());
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length == Some(0) {
+        return Ok(Bytes::new());
+    }
+    let largest = operation.largest_body;
+    if length.is_some_and(|length| length > largest) {
+        return Err(too_large(largest));
+    }
+    let _room = site.room_for_body(length.unwrap_or(largest)).await;
+    match tokio::time::timeout(BODY, to_bytes(body, largest)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) if length.is_none() => Err(too_large(largest)),
+        Ok(Err(_)) => {
+            Err(problem_with(StatusCode::BAD_REQUEST, &Problem::usage("bad_body", "the request ends too early")))
+        }
+        Err(_) => Err(problem_with(
+            StatusCode::REQUEST_TIMEOUT,
+            &Problem::usage("slow_body", "the request took too long to come"),
+        )),
+    }
+}
+
+fn too_large(largest: usize) -> Response {
+    let problem = Problem::usage("too_large", format!("a request may have {largest} bytes"));
+    ([(CONNECTION, "close")], problem_with(StatusCode::PAYLOAD_TOO_LARGE, &problem)).into_response()
+}
+
+/// Does what was asked for when it is its turn. What was done before with the same key is not done again.
+async fn make(
+    site: Arc<Site>,
+    operation: Arc<(Operation, Value)>,
+    head: &Head,
+    caller: Caller,
+    (parts, asked): (Parts, Asked),
+    body: Bytes,
+) -> Response {
+    let form = operation.0.answer;
+    let key =
+        head.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok()).filter(|_| !operation.0.asks_by_query());
+    let agent = caller.agent.as_ref().map(AgentName::as_str);
+    let key =
+        key.map(|key| RequestKey::new(caller.identity.name.clone(), key.to_owned(), head.uri.path(), agent, &body));
+    let recorder = loop {
+        let Some(key) = &key else { break None };
+        match site.repeats().begin(key) {
+            Repeated::First(recorder) => break Some(recorder),
+            Repeated::Again(first) => {
+                if let Some((status, body)) = answer_of_first(first).await {
+                    return response(status, body, form);
+                }
+            }
+        }
+    };
+    let cancel = Cancel::new();
+    let _left = CancelWhenDropped(cancel.clone());
+    let stopped = {
+        let cancel = cancel.clone();
+        site.cancel().on_cancel(move || cancel.cancel())
+    };
+    let attendance = site.cancel().attend();
+    let work = if asked.sleeps { Work::Sleeps } else { operation.0.work };
+    let run = {
+        let site = Arc::clone(&site);
+        move || {
+            // Nobody may want it any more by the time it is its turn, and nothing has happened yet.
+            let answered = match cancel.is_cancelled() {
+                true => problem_answer(&Problem::new(Exit::Stopped, "cancelled", "nobody waits for it any longer")),
+                false => run(&site, &operation.0, &parts, asked, caller, cancel, recorder),
+            };
+            drop((stopped, attendance));
+            answered
+        }
+    };
+    match site.workers().run(work, run).await {
+        Ok((status, body)) => response(status, body, form),
+        Err(TooMany) => too_busy(),
+    }
+}
+
+/// Runs a command on this thread.
+fn run(
+    site: &Site,
+    operation: &Operation,
+    parts: &Parts,
+    asked: Asked,
+    caller: Caller,
+    cancel: Cancel,
+    recorder: Option<Recorder>,
+) -> Answered {
+    let Asked { command, input, .. } = asked;
+    let requested = |list| Requested { list, agent: caller.agent, input };
+    let context = parts.list().and_then(|list| site.context(requested(list), cancel.clone()));
+    let context = match context {
+        Ok(context) => context,
+        Err(problem) => return problem_answer(&problem),
+    };
+    site.settle(&context);
+    let mut output = Output::keeping();
+    let answered = match command.run(&context, &mut output) {
+        Ok(exit) => (status_of_answer(exit, operation), Bytes::from(output.into_kept())),
+        Err(problem) => problem_answer(&with_the_way_back(problem, &context)),
+    };
+    if let Some(recorder) = recorder.filter(|_| !cancel.is_cancelled()) {
+        recorder.record(&answered);
+    }
+    site.note_answer(operation.id, answered.0);
+    answered
+}
+
+/// Returns the status of an answer: that of a lost claim says so, all others are answers.
+fn status_of_answer(exit: Exit, operation: &Operation) -> StatusCode {
+    let may_refuse = matches!(operation.answer, AnswerForm::Either(..));
+    match exit {
+        Exit::Refused if may_refuse => StatusCode::CONFLICT,
+        Exit::NotFound if may_refuse => StatusCode::NOT_FOUND,
+        Exit::Stopped => StatusCode::SERVICE_UNAVAILABLE,
+        _ => operation.success,
+    }
+}
+
+/// Returns the status of a problem.
+pub(crate) fn status_of(problem: &Problem) -> StatusCode {
+    let report = problem.report();
+    match (report.exit, report.code) {
+        (_, NOT_JSON) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        (_, "unauthorized") => StatusCode::UNAUTHORIZED,
+        (_, "exec_not_allowed") => StatusCode::FORBIDDEN,
+        (Exit::Usage, _) => StatusCode::BAD_REQUEST,
+        (Exit::Refused, _) => StatusCode::CONFLICT,
+        (Exit::NotFound, _) => StatusCode::NOT_FOUND,
+        (Exit::Done | Exit::CouldNot | Exit::GaveUp | Exit::Stopped | Exit::OfCommand(_), _) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+fn problem_answer(problem: &Problem) -> Answered {
+    let mut output = Output::keeping();
+    output.problem(problem);
+    (status_of(problem), Bytes::from(output.into_kept()))
+}
+
+/// Returns the answer that tells of a problem.
+pub(crate) fn problem_response(problem: &Problem) -> Response {
+    problem_with(status_of(problem), problem)
+}
+
+/// Returns the answer to somebody who is turned away.
+pub(crate) fn refusal(refused: Refused) -> Response {
+    problem_with(refused.status(), &Problem::usage(refused.code(), refused.advice()))
+}
+
+fn problem_with(status: StatusCode, problem: &Problem) -> Response {
+    response(status, problem_answer(problem).1, AnswerForm::Events)
+}
+
+fn too_busy() -> Response {
+    let problem =
+        Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second");
+    problem_with(StatusCode::SERVICE_UNAVAILABLE, &problem)
+}
+
+fn response(status: StatusCode, body: Bytes, form: AnswerForm) -> Response {
+    let (kind, body) = match form {
+        AnswerForm::File(key, kind) if status.is_success() => match text_under(key, &body) {
+            Some(text) => (kind, Bytes::from(text)),
+            None => (JSON, body),
+        },
+        _ => (JSON, body),
+    };
+    let mut response = (status, [(CONTENT_TYPE, kind)], body).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE || status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn text_under(key: &str, body: &[u8]) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    answer.get(key)?.as_str().map(str::to_owned)
+}
+
+/// Cancels a call that nobody waits for any longer.
+struct CancelWhenDropped(Cancel);
+
+impl Drop for CancelWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,196 @@
+//! Claims: taking tasks, keeping them, giving them back.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::inputs::{Proof, lease, only, pause, several};
+use super::operation::{Asked, Operation, Parts};
+use crate::arguments::WhichTasks;
+use crate::commands::{Claim, Command, Release, ReleaseReason, Renew};
+use crate::problem::Problem;
+use crate::web::openapi::shapes;
+
+/// So long a request sleeps at most until there is something to take; then it is told that there is nothing, and asks again.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Returns the operations.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post::<shapes::ClaimWon>("claimTask", "/lists/{list}/tasks/{id}/claim", "Take a task")
+            .or_refuses::<shapes::ClaimLost>()
+            .with(claim),
+        Operation::post::<shapes::ClaimWon>(
+            "claimNextTask",
+            "/lists/{list}/claim-next",
+            "Take what comes next: one's own unfinished task, else the best that is ready",
+        )
+        .or_refuses::<shapes::ClaimLost>()
+        .with(claim_next),
+        Operation::post::<shapes::ClaimedTogether>("claimTasks", "/lists/{list}/claim", "Take tasks, all or none")
+            .or_refuses::<shapes::ClaimLost>()
+            .with(claim_several),
+        Operation::post::<shapes::Renewed>("renewClaim", "/lists/{list}/tasks/{id}/renew", "Keep a task for longer")
+            .with(renew),
+        Operation::post::<shapes::Released>("releaseTask", "/lists/{list}/tasks/{id}/release", "Give a task back")
+            .with(release),
+        Operation::post::<shapes::ReleasedTogether>("releaseTasks", "/lists/{list}/release", "Give tasks back")
+            .with(release_several),
+        Operation::post::<shapes::Departed>(
+            "releaseAgent",
+            "/lists/{list}/agents/{agent}/release",
+            "Give back all that an agent has",
+        )
+        .with(release_agent),
+    ]
+}
+
+/// On what terms a task is taken.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Terms {
+    /// Only when whoever asks has nothing else open
+    if_idle: bool,
+    /// Become the owner without beginning
+    reserve: bool,
+    /// How long the lease lives without a sign of life: `30m`
+    ttl: Option<String>,
+    /// What whoever asks is; tasks may be for one role only
+    roles: Vec<String>,
+}
+
+fn claim(parts: &Parts, terms: Terms) -> Result<Command, Problem> {
+    Ok(Command::Claim(Box::new(Claim {
+        which: only(parts)?,
+        if_idle: terms.if_idle,
+        reserve: terms.reserve,
+        ttl: pause(terms.ttl.as_deref())?,
+        roles: terms.roles,
+        ..Claim::default()
+    })))
+}
+
+/// On what terms the next task is taken.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct NextTerms {
+    /// Only of those of which a query is true
+    #[serde(rename = "where")]
+    query: Option<String>,
+    /// Sleep until there is something to take, no longer than this and than a minute: `30s`
+    wait: Option<String>,
+    if_idle: bool,
+    reserve: bool,
+    ttl: Option<String>,
+    roles: Vec<String>,
+}
+
+fn claim_next(_: &Parts, terms: NextTerms) -> Result<Asked, Problem> {
+    let timeout = pause(terms.wait.as_deref())?.map(|wait| wait.min(LONGEST_WAIT));
+    let command = Command::Claim(Box::new(Claim {
+        which: WhichTasks { query: terms.query, ..WhichTasks::default() },
+        next: true,
+        wait: timeout.is_some(),
+        timeout,
+        if_idle: terms.if_idle,
+        reserve: terms.reserve,
+        ttl: pause(terms.ttl.as_deref())?,
+        roles: terms.roles,
+        ..Claim::default()
+    }));
+    Ok(if timeout.is_some() { Asked::sleeping(command) } else { command.into() })
+}
+
+/// Which tasks are taken, and on what terms.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct SeveralTerms {
+    /// Ids, and ranges such as `7-9`
+    ids: Vec<String>,
+    /// Those of which a query is true
+    #[serde(rename = "where")]
+    query: Option<String>,
+    /// Take those that can be taken, and tell of the others
+    keep_going: bool,
+    reserve: bool,
+    ttl: Option<String>,
+    roles: Vec<String>,
+}
+
+fn claim_several(_: &Parts, terms: SeveralTerms) -> Result<Command, Problem> {
+    let which = several(&terms.ids, terms.query, terms.keep_going)?;
+    Ok(Command::Claim(Box::new(Claim {
+        which,
+        reserve: terms.reserve,
+        ttl: pause(terms.ttl.as_deref())?,
+        roles: terms.roles,
+        ..Claim::default()
+    })))
+}
+
+/// For how long a task is kept.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Renewal {
+    /// The token of the lease
+    token: u64,
+    /// How long it lives from now on: `30m`
+    #[serde(default)]
+    ttl: Option<String>,
+}
+
+fn renew(parts: &Parts, renewal: Renewal) -> Result<Command, Problem> {
+    let ttl = pause(renewal.ttl.as_deref())?;
+    Ok(Command::Renew(Renew { id: parts.task()?, token: renewal.token, ttl }))
+}
+
+fn release(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
+    let lease = lease(proof.token, proof.force);
+    Ok(Command::Release(Release { which: only(parts)?, departed: None, reason: ReleaseReason::Shutdown, lease }))
+}
+
+/// Which tasks are given back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Releases {
+    /// Ids, and ranges such as `7-9`
+    ids: Vec<String>,
+    /// Those of which a query is true
+    #[serde(rename = "where")]
+    query: Option<String>,
+    keep_going: bool,
+    token: Option<u64>,
+    force: bool,
+}
+
+fn release_several(_: &Parts, given: Releases) -> Result<Command, Problem> {
+    let which = several(&given.ids, given.query, given.keep_going)?;
+    let lease = lease(given.token, given.force);
+    Ok(Command::Release(Release { which, departed: None, reason: ReleaseReason::Shutdown, lease }))
+}
+
+/// Why an agent is gone.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Why {
+    #[default]
+    Shutdown,
+    Terminated,
+}
+
+/// How an agent is gone.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Departure {
+    reason: Why,
+}
+
+fn release_agent(parts: &Parts, departure: Departure) -> Result<Command, Problem> {
+    let reason = match departure.reason {
+        Why::Shutdown => ReleaseReason::Shutdown,
+        Why::Terminated => ReleaseReason::Terminated,
+    };
+    let departed = Some(parts.agent()?);
+    Ok(Command::Release(Release { which: WhichTasks::default(), departed, reason, lease: lease(None, false) }))
+}

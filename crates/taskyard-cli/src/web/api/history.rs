@@ -1,0 +1,135 @@
+//! What happened, and taking it back.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use taskyard::core::Revision;
+use taskyard::operations::UndoRange;
+
+use super::operation::{Operation, Parts, id, ids};
+use crate::commands::{Command, History, Restore, Undo};
+use crate::problem::Problem;
+use crate::web::openapi::shapes;
+
+/// So many of the newest revisions are told where nobody says how many.
+const NEWEST: usize = 100;
+/// So many are told at most.
+const MOST: usize = 10_000;
+
+/// Returns the operations.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get::<shapes::History>("showHistory", "/lists/{list}/history", "The journal of a list")
+            .with(history),
+        Operation::get::<shapes::History>(
+            "showTaskHistory",
+            "/lists/{list}/tasks/{id}/history",
+            "What the journal has of one task",
+        )
+        .with(history_of_task),
+        Operation::post::<shapes::Undone>(
+            "undo",
+            "/lists/{list}/undo",
+            "Take whole revisions back; taking the revision of an undo back is a redo",
+        )
+        .with(undo),
+        Operation::get::<shapes::Restorable>(
+            "listRestorable",
+            "/lists/{list}/restorable",
+            "What could be brought back",
+        )
+        .with(restorable),
+        Operation::post::<shapes::Restored>("restoreTasks", "/lists/{list}/restore", "Bring back what was removed")
+            .with(restore),
+    ]
+}
+
+/// How much of the journal.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct HowMuch {
+    /// Only what came after this revision
+    since: u64,
+    /// Only the newest so many revisions; 100 where nothing is said
+    #[schemars(range(min = 1, max = 10_000))]
+    limit: Option<usize>,
+    /// Only what happened to this task
+    task: Option<String>,
+}
+
+fn history(_: &Parts, wanted: HowMuch) -> Result<Command, Problem> {
+    Ok(Command::History(History {
+        id: wanted.task.as_deref().map(id).transpose()?,
+        since: Some(Revision(wanted.since)),
+        number: Some(wanted.limit.unwrap_or(NEWEST).clamp(1, MOST)),
+        verbose: false,
+    }))
+}
+
+/// How much of the journal of a task.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct HowMuchOfTask {
+    /// Only what came after this revision
+    since: u64,
+    /// Only the newest so many revisions; 100 where nothing is said
+    #[schemars(range(min = 1, max = 10_000))]
+    limit: Option<usize>,
+}
+
+fn history_of_task(parts: &Parts, wanted: HowMuchOfTask) -> Result<Command, Problem> {
+    let HowMuchOfTask { since, limit } = wanted;
+    history(parts, HowMuch { since, limit, task: Some(parts.task()?.as_str().to_owned()) })
+}
+
+/// What is taken back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Undoing {
+    /// The revision; the newest where none is given
+    revision: Option<u64>,
+    /// The last of several, where `revision` is the first
+    last: Option<u64>,
+    /// Overrule the leases of others
+    force: bool,
+}
+
+fn undo(_: &Parts, undoing: Undoing) -> Result<Command, Problem> {
+    let revisions = match (undoing.revision, undoing.last) {
+        (None, None) => None,
+        (Some(one), None) => Some(UndoRange::One(Revision(one))),
+        (Some(first), Some(last)) if first <= last => Some(UndoRange::Range(Revision(first), Revision(last))),
+        _ => return Err(Problem::usage("bad_input", "`last` is a revision after `revision`")),
+    };
+    Ok(Command::Undo(Undo { revisions, force: undoing.force, verbose: false }))
+}
+
+/// What may come back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Choice {
+    /// Also what was deleted on purpose
+    deleted: bool,
+}
+
+fn restorable(_: &Parts, choice: Choice) -> Result<Command, Problem> {
+    Ok(Command::Restore(Restore { deleted: choice.deleted, ..Restore::default() }))
+}
+
+/// What comes back.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Return {
+    ids: Vec<String>,
+    /// Everything that is missing
+    all: bool,
+    /// Also what was deleted on purpose
+    deleted: bool,
+}
+
+fn restore(_: &Parts, wanted: Return) -> Result<Command, Problem> {
+    if wanted.ids.is_empty() != wanted.all {
+        return Err(Problem::usage("bad_input", "give either `ids` or `all`"));
+    }
+    let ids = ids(&wanted.ids)?;
+    Ok(Command::Restore(Restore { ids, all: wanted.all, deleted: wanted.deleted, ..Restore::default() }))
+}

@@ -1,0 +1,166 @@
+//! Lists, and what can be said of one as a whole.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::operation::{Operation, Parts};
+use crate::commands::{Clear, Command, Doctor, Graph, GraphFormat, Lists, Merge, Ready, Search, Stats, Where};
+use crate::problem::Problem;
+use crate::tokens::Scope;
+use crate::web::openapi::shapes;
+
+/// Returns the operations.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get::<shapes::Lists>("listLists", "/lists", "The lists of the store").with(lists),
+        Operation::get::<shapes::Where>("showServer", "/where", "The list and the store that are served")
+            .runs(where_is),
+        Operation::get::<shapes::Stats>("showStats", "/lists/{list}/stats", "How a list stands, in numbers")
+            .runs(stats),
+        Operation::get::<shapes::Ready>("listReady", "/lists/{list}/ready", "What can start now, best first, with why")
+            .with(ready),
+        Operation::get::<shapes::Found>("searchList", "/lists/{list}/search", "Full text over all fields").with(search),
+        Operation::get::<shapes::Found>("searchEverywhere", "/search", "Full text over all lists").with(search_all),
+        Operation::get::<shapes::Graph>("showGraph", "/lists/{list}/graph", "What waits for what").with(graph),
+        Operation::file("drawGraph", "/lists/{list}/graph.svg", "The same as a picture", ("graph", "image/svg+xml"))
+            .runs(picture),
+        Operation::post::<shapes::Cleared>("clearList", "/lists/{list}/clear", "Remove every task of a list")
+            .only_for(Scope::All)
+            .with(clear),
+        Operation::post::<shapes::Merged>("mergeLists", "/lists/{list}/merge", "Move the tasks of another list here")
+            .only_for(Scope::All)
+            .with(merge),
+        Operation::get::<shapes::Findings>("examineList", "/lists/{list}/doctor", "What is wrong with a list")
+            .runs(examine),
+        Operation::post::<shapes::Findings>("mendList", "/lists/{list}/doctor", "Mend what can be mended")
+            .only_for(Scope::All)
+            .runs(mend),
+    ]
+}
+
+/// How many lists.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct HowMany {
+    /// No more than so many
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+}
+
+fn lists(_: &Parts, wanted: HowMany) -> Result<Command, Problem> {
+    if wanted.limit == Some(0) {
+        return Err(Problem::usage("bad_input", "`limit` is 1 at least"));
+    }
+    Ok(Command::Lists(Lists { limit: wanted.limit }))
+}
+
+fn where_is(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Where(Where {}))
+}
+
+fn stats(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Stats(Stats {}))
+}
+
+/// How many of those that are ready.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Best {
+    /// No more than so many
+    #[schemars(range(max = 1_000_000))]
+    limit: Option<usize>,
+}
+
+fn ready(_: &Parts, wanted: Best) -> Result<Command, Problem> {
+    Ok(Command::Ready(Ready { number: wanted.limit }))
+}
+
+/// What is searched for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Sought {
+    /// Words, and the query language
+    query: String,
+    /// Among internal tasks, too
+    #[serde(default)]
+    all: bool,
+}
+
+fn search(_: &Parts, sought: Sought) -> Result<Command, Problem> {
+    Ok(Command::Search(Search { query: vec![sought.query], everywhere: false, all: sought.all }))
+}
+
+fn search_all(_: &Parts, sought: Sought) -> Result<Command, Problem> {
+    Ok(Command::Search(Search { query: vec![sought.query], everywhere: true, all: sought.all }))
+}
+
+/// As what the graph is drawn besides.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Drawn {
+    #[default]
+    None,
+    Mermaid,
+    Dot,
+    Svg,
+}
+
+/// How the graph is wanted.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Picture {
+    /// As what it is drawn besides
+    format: Drawn,
+}
+
+fn graph(_: &Parts, picture: Picture) -> Result<Command, Problem> {
+    let format = match picture.format {
+        Drawn::None => GraphFormat::Text,
+        Drawn::Mermaid => GraphFormat::Mermaid,
+        Drawn::Dot => GraphFormat::Dot,
+        Drawn::Svg => GraphFormat::Svg,
+    };
+    Ok(Command::Graph(Graph { format }))
+}
+
+fn picture(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Graph(Graph { format: GraphFormat::Svg }))
+}
+
+/// Whether leases are overruled.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Clearing {
+    /// Overrule the leases of others
+    force: bool,
+}
+
+fn clear(_: &Parts, clearing: Clearing) -> Result<Command, Problem> {
+    Ok(Command::Clear(Clear { force: clearing.force }))
+}
+
+/// What is moved here.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Merging {
+    /// The other list
+    from: String,
+    /// Only open tasks
+    #[serde(default)]
+    open: bool,
+    #[serde(default)]
+    force: bool,
+}
+
+fn merge(parts: &Parts, merging: Merging) -> Result<Command, Problem> {
+    let into = parts.text("list").to_owned();
+    Ok(Command::Merge(Merge { from: merging.from, into, open: merging.open, force: merging.force }))
+}
+
+fn examine(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Doctor(Doctor { fix: false, yes: false }))
+}
+
+fn mend(_: &Parts) -> Result<Command, Problem> {
+    Ok(Command::Doctor(Doctor { fix: true, yes: true }))
+}

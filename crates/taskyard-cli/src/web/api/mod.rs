@@ -1,0 +1,44 @@
+//! The JSON API under `/api/v1`: one file per resource. An operation is a command of ours whose arguments come as JSON; what it answers
+//! is what the command prints with `--json`.
+
+mod access;
+mod answering;
+mod claims;
+mod following;
+mod history;
+mod inputs;
+mod interchange;
+mod jobs;
+mod lists;
+mod moves;
+mod operation;
+mod query;
+mod repeats;
+mod tasks;
+mod teams;
+
+pub(crate) use access::MAKE_LINK;
+pub(crate) use answering::{Caller, answer, problem_response, refusal};
+pub(crate) use following::{FOLLOW_ALL, FOLLOW_LIST};
+pub(crate) use operation::{AnswerForm, Does, Operation, SchemaOf};
+pub(crate) use repeats::Repeats;
+
+/// Where the API begins.
+pub(crate) const ROOT: &str = "/api/v1";
+
+/// Returns every operation of the API.
+pub(crate) fn operations() -> Vec<Operation> {
+    let all = [
+        lists::operations(),
+        tasks::operations(),
+        moves::operations(),
+        claims::operations(),
+        history::operations(),
+        jobs::operations(),
+        teams::operations(),
+        interchange::operations(),
+        access::operations(),
+        following::operations(),
+    ];
+    all.into_iter().flatten().collect()
+}

@@ -1,0 +1,180 @@
+//! The moves people make with tasks: start, done, cancel, reopen; one, or several at once. And what waits for what.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::inputs::{Proof, lease, only, several};
+use super::operation::{Operation, Parts, ids};
+use crate::commands::{Cancel, Command, Depend, Done, Reopen, Start, Undepend};
+use crate::problem::Problem;
+use crate::web::openapi::shapes::{Cancelled, Changed, ChangedTogether};
+
+/// Returns the operations.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post::<Changed>("startTask", "/lists/{list}/tasks/{id}/start", "Put a task in progress").with(start),
+        Operation::post::<Changed>("completeTask", "/lists/{list}/tasks/{id}/done", "Complete a task").with(done),
+        Operation::post::<Cancelled>("cancelTask", "/lists/{list}/tasks/{id}/cancel", "Close a task without doing it")
+            .with(cancel),
+        Operation::post::<Changed>("reopenTask", "/lists/{list}/tasks/{id}/reopen", "Open a closed task again")
+            .with(reopen),
+        Operation::post::<ChangedTogether>("startTasks", "/lists/{list}/start", "Put tasks in progress, all or none")
+            .with(start_several),
+        Operation::post::<ChangedTogether>("completeTasks", "/lists/{list}/done", "Complete tasks, all or none")
+            .with(done_several),
+        Operation::post::<ChangedTogether>("cancelTasks", "/lists/{list}/cancel", "Close tasks without doing them")
+            .with(cancel_several),
+        Operation::post::<ChangedTogether>("reopenTasks", "/lists/{list}/reopen", "Open closed tasks again")
+            .with(reopen_several),
+        Operation::post::<Changed>(
+            "addDependencies",
+            "/lists/{list}/tasks/{id}/dependencies",
+            "Let a task wait for others",
+        )
+        .with(depend),
+        Operation::delete::<Changed>(
+            "removeDependencies",
+            "/lists/{list}/tasks/{id}/dependencies",
+            "Let a task no longer wait for others",
+        )
+        .with(undepend),
+    ]
+}
+
+/// Which tasks are meant.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Several {
+    /// Ids, and ranges such as `7-9`
+    ids: Vec<String>,
+    /// Those of which a query is true
+    #[serde(rename = "where")]
+    query: Option<String>,
+    /// Do it with those with which it can be done, and tell of the others
+    keep_going: bool,
+    /// The token of a lease
+    token: Option<u64>,
+    /// Overrule the leases of others
+    force: bool,
+}
+
+fn start(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
+    Ok(Command::Start(Start { which: only(parts)?, lease: lease(proof.token, proof.force) }))
+}
+
+fn start_several(_: &Parts, given: Several) -> Result<Command, Problem> {
+    let which = several(&given.ids, given.query, given.keep_going)?;
+    Ok(Command::Start(Start { which, lease: lease(given.token, given.force) }))
+}
+
+fn done(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
+    Ok(Command::Done(Done { which: only(parts)?, lease: lease(proof.token, proof.force) }))
+}
+
+fn done_several(_: &Parts, given: Several) -> Result<Command, Problem> {
+    let which = several(&given.ids, given.query, given.keep_going)?;
+    Ok(Command::Done(Done { which, lease: lease(given.token, given.force) }))
+}
+
+/// How a task is cancelled.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Cancellation {
+    /// With its open parts
+    with_parts: bool,
+    token: Option<u64>,
+    force: bool,
+}
+
+fn cancel(parts: &Parts, given: Cancellation) -> Result<Command, Problem> {
+    let lease = lease(given.token, given.force);
+    Ok(Command::Cancel(Cancel { which: only(parts)?, with_parts: given.with_parts, lease }))
+}
+
+/// Which tasks are cancelled.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Cancellations {
+    /// Ids, and ranges such as `7-9`
+    ids: Vec<String>,
+    /// Those of which a query is true
+    #[serde(rename = "where")]
+    query: Option<String>,
+    keep_going: bool,
+    /// With their open parts
+    with_parts: bool,
+    token: Option<u64>,
+    force: bool,
+}
+
+fn cancel_several(_: &Parts, given: Cancellations) -> Result<Command, Problem> {
+    let which = several(&given.ids, given.query, given.keep_going)?;
+    let lease = lease(given.token, given.force);
+    Ok(Command::Cancel(Cancel { which, with_parts: given.with_parts, lease }))
+}
+
+/// How a task is opened again.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Reopening {
+    /// Whoever has it keeps it, with a new lease
+    keep_owner: bool,
+    token: Option<u64>,
+    force: bool,
+}
+
+fn reopen(parts: &Parts, given: Reopening) -> Result<Command, Problem> {
+    let lease = lease(given.token, given.force);
+    Ok(Command::Reopen(Reopen { which: only(parts)?, keep_owner: given.keep_owner, lease }))
+}
+
+/// Which tasks are opened again.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Reopenings {
+    /// Ids, and ranges such as `7-9`
+    ids: Vec<String>,
+    /// Those of which a query is true
+    #[serde(rename = "where")]
+    query: Option<String>,
+    keep_going: bool,
+    keep_owner: bool,
+    token: Option<u64>,
+    force: bool,
+}
+
+fn reopen_several(_: &Parts, given: Reopenings) -> Result<Command, Problem> {
+    let which = several(&given.ids, given.query, given.keep_going)?;
+    let lease = lease(given.token, given.force);
+    Ok(Command::Reopen(Reopen { which, keep_owner: given.keep_owner, lease }))
+}
+
+/// What a task waits for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Edges {
+    /// The tasks it waits for
+    #[schemars(length(min = 1))]
+    on: Vec<String>,
+    #[serde(default)]
+    token: Option<u64>,
+    #[serde(default)]
+    force: bool,
+}
+
+impl Edges {
+    fn on(&self) -> Result<Vec<taskyard::core::TaskId>, Problem> {
+        match self.on.is_empty() {
+            true => Err(Problem::usage("no_tasks", "`on` names no task")),
+            false => ids(&self.on),
+        }
+    }
+}
+
+fn depend(parts: &Parts, edges: Edges) -> Result<Command, Problem> {
+    Ok(Command::Depend(Depend { id: parts.task()?, on: edges.on()?, lease: lease(edges.token, edges.force) }))
+}
+
+fn undepend(parts: &Parts, edges: Edges) -> Result<Command, Problem> {
+    Ok(Command::Undepend(Undepend { id: parts.task()?, on: edges.on()?, lease: lease(edges.token, edges.force) }))
+}

@@ -1,0 +1,261 @@
+//! One operation of the API: where it is found, what it takes, what it answers, who may call it, and the command that does it.
+//!
+//! The router and the OpenAPI document are both made from these, so that there is no route without a description.
+
+use axum::http::{Method, StatusCode};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use taskyard::core::{AgentName, ListId, TaskId};
+
+use super::query;
+use crate::arguments::{parse_agent, parse_id};
+use crate::commands::Command;
+use crate::problem::Problem;
+use crate::tokens::Scope;
+use crate::web::workers::Work;
+
+/// Returns the schema of a type.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// One operation of the API.
+pub(crate) struct Operation {
+    /// The name that generated clients give it.
+    pub(crate) id: &'static str,
+    pub(crate) method: Method,
+    /// The path below `/api/v1`.
+    pub(crate) path: &'static str,
+    /// What it does, in one line.
+    pub(crate) summary: &'static str,
+    /// Who may call it.
+    pub(crate) scope: Scope,
+    /// The status where it succeeds.
+    pub(crate) success: StatusCode,
+    /// What it takes, in the query of a GET or DELETE and in the body of all others.
+    pub(crate) input: Option<SchemaOf>,
+    /// What it answers.
+    pub(crate) answer: AnswerForm,
+    /// What does it.
+    pub(crate) does: Does,
+    /// What it needs of the threads.
+    pub(crate) work: Work,
+    /// So many bytes its body may have.
+    pub(crate) largest_body: usize,
+    /// Whether it starts commands of the caller's.
+    pub(crate) starts_commands: bool,
+}
+
+/// What an operation answers.
+#[derive(Clone, Copy)]
+pub(crate) enum AnswerForm {
+    /// A JSON object.
+    Json(SchemaOf),
+    /// A JSON object where it succeeds, and another, with the status of a conflict, where a rule refuses.
+    Either(SchemaOf, SchemaOf),
+    /// What stands under a key of the JSON object, as a file of this kind.
+    File(&'static str, &'static str),
+    /// Events, one after the other.
+    Events,
+}
+
+/// Reads the command that is asked for from the parts of the path and what the operation takes.
+type ReadsCommand = Box<dyn Fn(&Parts, Value) -> Result<Asked, Problem> + Send + Sync>;
+
+/// What does an operation.
+pub(crate) enum Does {
+    /// A command.
+    Command(ReadsCommand),
+    /// A handler of its own, which `routes` knows by the name of the operation.
+    Itself,
+}
+
+/// A command, and what it reads where it would read stdin.
+pub(crate) struct Asked {
+    pub(crate) command: Command,
+    pub(crate) input: Option<Vec<u8>>,
+    /// Whether it may sleep until something happens.
+    pub(crate) sleeps: bool,
+}
+
+impl From<Command> for Asked {
+    fn from(command: Command) -> Self {
+        Self { command, input: None, sleeps: false }
+    }
+}
+
+impl Asked {
+    /// Returns a command that reads this where it would read stdin.
+    pub(crate) fn reading(command: Command, input: Vec<u8>) -> Self {
+        Self { input: Some(input), ..command.into() }
+    }
+
+    /// Returns a command that may sleep until something happens.
+    pub(crate) fn sleeping(command: Command) -> Self {
+        Self { sleeps: true, ..command.into() }
+    }
+}
+
+/// The variable parts of a path.
+#[derive(Debug, Default)]
+pub(crate) struct Parts(pub(crate) Vec<(String, String)>);
+
+impl Parts {
+    /// Returns a part as text; empty where the path has none of that name.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Returns the task.
+    pub(crate) fn task(&self) -> Result<TaskId, Problem> {
+        id(self.text("id"))
+    }
+
+    /// Returns the agent.
+    pub(crate) fn agent(&self) -> Result<AgentName, Problem> {
+        parse_agent(self.text("agent")).map_err(|why| Problem::usage("bad_agent", why))
+    }
+
+    /// Returns the list; none where the path names none.
+    pub(crate) fn list(&self) -> Result<Option<ListId>, Problem> {
+        let named = self.0.iter().find(|(known, _)| known == "list");
+        Ok(named.map(|(_, list)| ListId::new(list.as_str())).transpose()?)
+    }
+}
+
+/// Reads the id of a task.
+pub(crate) fn id(text: &str) -> Result<TaskId, Problem> {
+    parse_id(text).map_err(|why| Problem::usage("bad_id", why))
+}
+
+/// Reads the ids of tasks.
+pub(crate) fn ids(texts: &[String]) -> Result<Vec<TaskId>, Problem> {
+    texts.iter().map(|text| id(text)).collect()
+}
+
+/// So many bytes a body may have.
+const LARGEST_BODY: usize = 1024 * 1024;
+/// So many one that carries many tasks.
+const LARGEST_FILE: usize = 16 * 1024 * 1024;
+
+impl Operation {
+    fn new(id: &'static str, method: Method, path: &'static str, summary: &'static str, answer: AnswerForm) -> Self {
+        let (scope, work) = match method {
+            Method::GET => (Scope::Read, Work::Looks),
+            _ => (Scope::Work, Work::Changes),
+        };
+        Self {
+            id,
+            method,
+            path,
+            summary,
+            scope,
+            success: StatusCode::OK,
+            input: None,
+            answer,
+            does: Does::Itself,
+            work,
+            largest_body: LARGEST_BODY,
+            starts_commands: false,
+        }
+    }
+
+    /// An operation that looks at something.
+    pub(crate) fn get<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self::new(id, Method::GET, path, summary, AnswerForm::Json(schema_of::<A>))
+    }
+
+    /// An operation that does something.
+    pub(crate) fn post<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self::new(id, Method::POST, path, summary, AnswerForm::Json(schema_of::<A>))
+    }
+
+    /// An operation that replaces something.
+    pub(crate) fn put<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self::new(id, Method::PUT, path, summary, AnswerForm::Json(schema_of::<A>))
+    }
+
+    /// An operation that changes something.
+    pub(crate) fn patch<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self::new(id, Method::PATCH, path, summary, AnswerForm::Json(schema_of::<A>))
+    }
+
+    /// An operation that takes something away.
+    pub(crate) fn delete<A: JsonSchema>(id: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self::new(id, Method::DELETE, path, summary, AnswerForm::Json(schema_of::<A>))
+    }
+
+    /// A file, which the answer has under a key.
+    pub(crate) fn file(
+        id: &'static str,
+        path: &'static str,
+        summary: &'static str,
+        (key, kind): (&'static str, &'static str),
+    ) -> Self {
+        Self::new(id, Method::GET, path, summary, AnswerForm::File(key, kind))
+    }
+
+    /// Events.
+    pub(crate) fn events(id: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self::new(id, Method::GET, path, summary, AnswerForm::Events)
+    }
+
+    /// Lets only those call it who may do this.
+    pub(crate) fn only_for(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Says that something is made.
+    pub(crate) fn makes(self) -> Self {
+        Self { success: StatusCode::CREATED, ..self }
+    }
+
+    /// Says that a whole file comes with it.
+    pub(crate) fn takes_files(self) -> Self {
+        Self { largest_body: LARGEST_FILE, ..self }
+    }
+
+    /// Says that it starts commands of the caller's, which a server does only where it was told so.
+    pub(crate) fn starts_commands(self) -> Self {
+        Self { starts_commands: true, ..self }
+    }
+
+    /// Says what it answers where a rule refuses.
+    pub(crate) fn or_refuses<R: JsonSchema>(self) -> Self {
+        let AnswerForm::Json(answer) = self.answer else { return self };
+        Self { answer: AnswerForm::Either(answer, schema_of::<R>), ..self }
+    }
+
+    /// Says what it takes, where a handler of its own reads it.
+    pub(crate) fn takes<I: JsonSchema>(self) -> Self {
+        Self { input: Some(schema_of::<I>), ..self }
+    }
+
+    /// Says which command does it, of what it takes.
+    pub(crate) fn with<I, A>(self, command: fn(&Parts, I) -> Result<A, Problem>) -> Self
+    where
+        I: JsonSchema + DeserializeOwned + 'static,
+        A: Into<Asked> + 'static,
+    {
+        let read = move |parts: &Parts, input: Value| Ok(command(parts, query::read(input)?)?.into());
+        Self { input: Some(schema_of::<I>), does: Does::Command(Box::new(read)), ..self }
+    }
+
+    /// Says which command does it, of which it takes nothing.
+    pub(crate) fn runs<A>(self, command: fn(&Parts) -> Result<A, Problem>) -> Self
+    where
+        A: Into<Asked> + 'static,
+    {
+        let read = move |parts: &Parts, _: Value| Ok(command(parts)?.into());
+        Self { does: Does::Command(Box::new(read)), ..self }
+    }
+
+    /// Tells whether what it takes is in the query.
+    pub(crate) fn asks_by_query(&self) -> bool {
+        self.method == Method::GET || self.method == Method::DELETE
+    }
+}
+
+/// Returns the schema of a type, by its name where it has one.
+pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}

@@ -1,0 +1,141 @@
+//! Requests that come twice with one `Idempotency-Key`: the second gets the answer of the first, and nothing is done again.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use tokio::sync::watch;
+
+/// So many answers are remembered.
+const ANSWERS: usize = 4_096;
+/// ... and so many bytes of them; the oldest are forgotten first.
+const BYTES: usize = 64 * 1024 * 1024;
+
+/// What tells one request from all others: who sends it, the key it carries, and a digest of what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RequestKey {
+    sender: Option<String>,
+    key: String,
+    asks: u64,
+}
+
+/// What was answered.
+pub(crate) type Answered = (StatusCode, Bytes);
+
+/// The requests whose answers are remembered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Repeats(Arc<Mutex<Remembered>>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    answers: HashMap<RequestKey, watch::Receiver<Option<Answered>>>,
+    order: VecDeque<RequestKey>,
+    bytes: usize,
+}
+
+/// Whether a request is to be answered anew.
+#[derive(Debug)]
+pub(crate) enum Repeated {
+    /// It is new: whoever answers it tells the recorder.
+    First(Recorder),
+    /// It came before, and its answer is there or will be.
+    Again(watch::Receiver<Option<Answered>>),
+}
+
+/// Takes the answer for those who repeat the request. Dropped without one, the request counts as not made.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    answer: watch::Sender<Option<Answered>>,
+    repeats: Repeats,
+}
+
+impl RequestKey {
+    /// Returns the key of a request.
+    pub(crate) fn new(sender: Option<String>, key: String, path: &str, agent: Option<&str>, body: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (path, agent, body).hash(&mut hasher);
+        Self { sender, key, asks: hasher.finish() }
+    }
+}
+
+impl Repeats {
+    /// Says whether a request is to be answered anew.
+    pub(crate) fn begin(&self, key: &RequestKey) -> Repeated {
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = remembered.answers.get(key) {
+            // Whoever answered it first may have left without an answer.
+            if answer.borrow().is_some() || answer.has_changed().is_ok() {
+                return Repeated::Again(answer.clone());
+            }
+        } else {
+            remembered.order.push_back(key.clone());
+        }
+        let (sender, receiver) = watch::channel(None);
+        remembered.answers.insert(key.clone(), receiver);
+        remembered.make_room();
+        Repeated::First(Recorder { answer: sender, repeats: self.clone() })
+    }
+}
+
+impl Recorder {
+    /// Takes the answer.
+    pub(crate) fn record(self, answer: &Answered) {
+        self.answer.send_replace(Some(answer.clone()));
+        let mut remembered = self.repeats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.bytes += answer.1.len();
+        remembered.make_room();
+    }
+}
+
+impl Remembered {
+    fn make_room(&mut self) {
+        while self.order.len() > ANSWERS || self.bytes > BYTES {
+            let Some(oldest) = self.order.pop_front() else { return };
+            let forgotten = self.answers.remove(&oldest);
+            let answered = forgotten.and_then(|answer| answer.borrow().as_ref().map(|(_, body)| body.len()));
+            self.bytes -= answered.unwrap_or(0).min(self.bytes);
+        }
+    }
+}
+
+/// Waits for the answer of whoever was first; none where it left without one.
+pub(crate) async fn answer_of_first(mut answer: watch::Receiver<Option<Answered>>) -> Option<Answered> {
+    let answered = answer.wait_for(Option::is_some).await.ok()?;
+    answered.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Bytes;
+    use axum::http::StatusCode;
+
+    use super::{ANSWERS, Repeated, Repeats, RequestKey, answer_of_first};
+
+    fn key(number: usize, body: &[u8]) -> RequestKey {
+        RequestKey::new(None, number.to_string(), "/x", None, body)
+    }
+
+    #[test]
+    fn only_the_same_request_with_the_same_key_is_a_repetition() {
+        let repeats = Repeats::default();
+        let Repeated::First(recorder) = repeats.begin(&key(1, b"a")) else { panic!("it is new") };
+        assert!(matches!(repeats.begin(&key(1, b"b")), Repeated::First(_)));
+        assert!(matches!(repeats.begin(&key(2, b"a")), Repeated::First(_)));
+        let Repeated::Again(waiting) = repeats.begin(&key(1, b"a")) else { panic!("it came before") };
+        recorder.record(&(StatusCode::OK, Bytes::from_static(b"{}")));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(answer_of_first(waiting)).unwrap().1, "{}");
+    }
+
+    #[test]
+    fn a_request_that_was_not_answered_is_made_again_and_few_are_remembered() {
+        let repeats = Repeats::default();
+        drop(repeats.begin(&key(0, b"")));
+        assert!(matches!(repeats.begin(&key(0, b"")), Repeated::First(_)));
+        let recorders: Vec<Repeated> = (1..=ANSWERS * 2).map(|number| repeats.begin(&key(number, b""))).collect();
+        assert_eq!(repeats.0.lock().unwrap().answers.len(), ANSWERS);
+        drop(recorders);
+    }
+}

@@ -1,0 +1,120 @@
+//! Letting requests in: for this server, from programs or its own pages, with a token or a cookie, and not too many.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::api::refusal;
+use super::security::{Identity, Means, Refused, secured};
+use super::site::Site;
+use crate::connections::{Standing, Visit};
+use crate::tokens::Scope;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Answers that the server lives, to whoever asks.
+pub(crate) const HEALTH: &str = "/healthz";
+/// What a browser is opened by.
+pub(crate) const OPEN: &str = "/open/";
+
+/// Lets a request in, or turns it away.
+pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    let is_api = head.uri.path().starts_with("/api/");
+    match judge(&site, &head).await {
+        Ok(identity) => {
+            // Whoever had nothing to prove is a stranger still.
+            if let Some(identity) = identity {
+                if let Some(visit) = head.extensions.get::<Visit>() {
+                    visit.is_now(Standing::Busy);
+                }
+                head.extensions.insert(identity);
+            }
+            secured(next.run(Request::from_parts(head, body)).await)
+        }
+        Err(refused) => {
+            tracing::warn!(?refused, "a request was turned away");
+            secured(turned_away(refused, is_api))
+        }
+    }
+}
+
+/// Judges a request; returns who asks, where that had to be proved.
+async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
+    let (method, uri, headers) = (&head.method, &head.uri, &head.headers);
+    let entrance = site.entrance();
+    entrance.guard.judge(method, uri, headers)?;
+    let is_look = *method == Method::GET || *method == Method::HEAD;
+    let peer = head.extensions.get::<Peer>().map(|peer| peer.0);
+    if uri.path() == HEALTH && is_look {
+        return Ok(None);
+    }
+    if peer.is_some_and(|peer| !entrance.failures.has_room(&peer)) {
+        return Err(Refused::TooMany);
+    }
+    if uri.path().starts_with(OPEN) && *method == Method::GET {
+        return Ok(None);
+    }
+    let Some(identity) = entrance.credentials.identify(headers).await else {
+        if let Some(peer) = peer {
+            entrance.failures.take(&peer);
+        }
+        return Err(Refused::Token);
+    };
+    // A browser sends its cookie whoever has it ask, and always says from which page it changes something.
+    if identity.means == Means::Cookie && !is_look && !headers.contains_key(ORIGIN) {
+        return Err(Refused::NoOrigin);
+    }
+    if !entrance.requests.take(&identity.name) {
+        return Err(Refused::TooMany);
+    }
+    let is_for_agents = uri.path() == "/mcp" || uri.path().starts_with("/mcp/");
+    if is_for_agents && identity.scope < Scope::Work {
+        return Err(Refused::Scope);
+    }
+    Ok(Some(identity))
+}
+
+fn turned_away(refused: Refused, is_api: bool) -> Response {
+    let mut response = match is_api {
+        true => refusal(refused),
+        false => (refused.status(), format!("{}\n", refused.advice())).into_response(),
+    };
+    match refused {
+        Refused::Token => {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Refused::TooMany => {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        Refused::Host | Refused::Origin | Refused::NoOrigin | Refused::Scope => {}
+    }
+    response
+}
+
+/// Lets a browser in that comes by a link: it gets a cookie, and goes on from a page of ours, because a browser sends no such cookie along
+/// with what another site led to.
+pub(crate) fn open(site: &Site, code: &str, peer: Option<IpAddr>) -> Response {
+    let cookie = if site.links().take(code) { site.entrance().credentials.cookie() } else { None };
+    let Some(cookie) = cookie else {
+        if let Some(peer) = peer {
+            site.entrance().failures.take(&peer);
+        }
+        let words =
+            "This link was used already. Ask for another: POST /api/v1/links, or start `taskyard serve` anew.\n";
+        return (StatusCode::GONE, words).into_response();
+    };
+    let page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\">\
+                <title>Taskyard</title><p><a href=\"/\">Go on to the board</a></html>\n";
+    let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
+    response.headers_mut().insert(axum::http::header::SET_COOKIE, cookie);
+    response
+}

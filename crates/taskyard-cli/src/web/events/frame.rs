@@ -1,0 +1,110 @@
+//! One event, as it is sent. It is written once, whoever gets it.
+
+use axum::body::Bytes;
+use serde::Serialize;
+use serde_json::json;
+use taskyard::core::{AgentName, Event};
+use taskyard::stream::Happening;
+
+use super::event_id::EventId;
+use crate::output::{EntryShape, JobShape, json_document, message_shape};
+
+/// A commit of more tasks than this is told without them.
+const ENTRIES: usize = 200;
+/// ... and one that would have more bytes.
+const LARGEST: usize = 256 * 1024;
+
+/// One event.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// Its number on this server.
+    pub(crate) number: u64,
+    /// The revision of the list that was told last.
+    pub(crate) revision: u64,
+    /// Whether it tells of a commit.
+    pub(crate) is_commit: bool,
+    /// Whom it is for; everybody where that is none.
+    pub(crate) audience: Option<AgentName>,
+    /// What is sent.
+    pub(crate) bytes: Bytes,
+}
+
+/// A commit.
+#[derive(Serialize)]
+struct Commit<'a> {
+    list: &'a str,
+    revision: u64,
+    /// How many tasks it changed.
+    count: usize,
+    /// Whether the entries are told.
+    complete: bool,
+    entries: Vec<EntryShape<'a>>,
+}
+
+/// What an event says, and what it is called.
+pub(super) struct EventText {
+    pub(super) name: &'static str,
+    pub(super) data: Vec<u8>,
+    pub(super) audience: Option<AgentName>,
+    /// The revision, where it tells of a commit.
+    pub(super) revision: Option<u64>,
+}
+
+/// Says what happened; none where nobody wants to know.
+pub(super) fn event_text(happening: &Happening) -> Option<EventText> {
+    let to_all = |name, data| Some(EventText { name, data, audience: None, revision: None });
+    match happening {
+        Happening::Commit(event) => {
+            Some(EventText { name: "commit", data: commit(event), audience: None, revision: Some(event.revision.0) })
+        }
+        Happening::JobEnded(notice) => {
+            let (list, agent) = (notice.job.list.as_str(), notice.agent.as_str());
+            let body =
+                json!({"list": list, "agent": agent, "at": notice.queued.to_string(), "job": JobShape(&notice.job)});
+            to_all("job_ended", json_document(body))
+        }
+        Happening::Message { agent, team, delivery } => {
+            let body = json!({"agent": agent.as_str(), "team": team.as_str(), "message": message_shape(delivery)});
+            let audience = Some(agent.clone());
+            Some(EventText { name: "message", data: json_document(body), audience, revision: None })
+        }
+        Happening::AgentCame { team, member } => {
+            to_all("agent_came", json_document(json!({"team": team.as_str(), "agent": member.name})))
+        }
+        Happening::AgentWent { team, name } => {
+            to_all("agent_went", json_document(json!({"team": team.as_str(), "agent": name})))
+        }
+        Happening::ListCame(list) => to_all("list_came", json_document(json!({"list": list.as_str()}))),
+        Happening::ListWent(list) => to_all("list_went", json_document(json!({"list": list.as_str()}))),
+        _ => None,
+    }
+}
+
+/// Says what a commit did.
+pub(super) fn commit(event: &Event) -> Vec<u8> {
+    let count = event.entries.len();
+    let told = |entries: Vec<_>| {
+        let complete = entries.len() == count;
+        json_document(Commit { list: event.list.as_str(), revision: event.revision.0, count, complete, entries })
+    };
+    if count <= ENTRIES {
+        let whole = told(event.entries.iter().map(EntryShape).collect());
+        if whole.len() <= LARGEST {
+            return whole;
+        }
+    }
+    told(Vec::new())
+}
+
+/// Returns an event as it is sent.
+pub(super) fn written(id: Option<&EventId>, name: &str, data: &[u8]) -> Bytes {
+    let mut text = Vec::with_capacity(data.len() + 64);
+    if let Some(id) = id {
+        text.extend_from_slice(format!("id: {id}\n").as_bytes());
+    }
+    text.extend_from_slice(format!("event: {name}\ndata: ").as_bytes());
+    // One line: JSON has no line ends but those between its tokens.
+    text.extend_from_slice(data.trim_ascii_end());
+    text.extend_from_slice(b"\n\n");
+    Bytes::from(text)
+}

@@ -1,0 +1,142 @@
+//! Sending events to one browser for as long as it listens.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::unfold;
+use taskyard::Yard;
+use taskyard::core::AgentName;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::event_id::EventId;
+use super::feed::{Feed, Topic};
+use super::feeds::FeedSubscription;
+use super::ring::After;
+use crate::context::Requested;
+use crate::problem::Problem;
+use crate::web::api::problem_response;
+use crate::web::site::Site;
+use crate::web::workers::Work;
+
+/// How often a browser to which nothing is told hears that the server lives.
+const HEARTBEAT: Duration = Duration::from_secs(25);
+/// A comment, which browsers pass over.
+const ALIVE: Bytes = Bytes::from_static(b":\n\n");
+/// How long a browser waits before it connects anew.
+const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+
+/// Streams what happens to somebody who has heard of everything up to an event.
+pub(crate) async fn stream(site: Arc<Site>, topic: Topic, last: Option<EventId>, agent: Option<AgentName>) -> Response {
+    match begin(&site, topic, last, agent).await {
+        Ok(state) => {
+            let stream = unfold(state, |mut state| async move {
+                let bytes = state.next().await?;
+                Some((Ok::<_, Infallible>(bytes), state))
+            });
+            let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store, no-transform")];
+            (headers, Body::from_stream(stream)).into_response()
+        }
+        Err(problem) => problem_response(&problem),
+    }
+}
+
+/// What one browser is told next.
+struct ListenerStream {
+    subscription: FeedSubscription,
+    newest: watch::Receiver<u64>,
+    first: VecDeque<Bytes>,
+    after: u64,
+    told: u64,
+    /// Whose messages it is told.
+    agent: AgentName,
+    stop: CancellationToken,
+}
+
+async fn begin(
+    site: &Arc<Site>,
+    topic: Topic,
+    last: Option<EventId>,
+    agent: Option<AgentName>,
+) -> Result<ListenerStream, Problem> {
+    let yard = yard_of(site, &topic);
+    let subscription = site.feeds().of(topic, yard).await?;
+    let feed = subscription.feed().map(Arc::clone);
+    let whose = agent.clone();
+    let start = site.workers().run(Work::Looks, move || feed.map(|feed| feed.start(last.as_ref(), whose.as_ref())));
+    let busy = || Problem::new(crate::exit::Exit::GaveUp, "too_busy", "too many requests wait already");
+    let start = start.await.map_err(|_| busy())?.ok_or_else(busy)??;
+    let newest = subscription.feed().map(|feed| feed.newest()).ok_or_else(busy)?;
+    let agent = agent.unwrap_or_else(|| site.actor().clone());
+    let first = std::iter::once(RETRY).chain(start.first).collect();
+    Ok(ListenerStream {
+        subscription,
+        newest,
+        first,
+        after: start.after,
+        told: start.told,
+        agent,
+        stop: site.stop().clone(),
+    })
+}
+
+/// Returns what opens the yard that a topic is followed on. That may wait for the disk.
+fn yard_of(site: &Arc<Site>, topic: &Topic) -> impl FnOnce() -> Result<Yard, Problem> + Send + 'static {
+    let site = Arc::clone(site);
+    let list = match topic {
+        Topic::List(list) => Some(list.clone()),
+        Topic::All => None,
+    };
+    move || {
+        let requested = Requested { list, ..Requested::default() };
+        Ok(site.context(requested, site.cancel().clone())?.yard()?.lasting())
+    }
+}
+
+/// Follows the served list from now on, though nobody listens: whoever reads the metrics wants to know what happens there.
+pub(crate) async fn keep_following(site: &Arc<Site>) {
+    let topic = Topic::List(site.list().clone());
+    let yard = yard_of(site, &topic);
+    site.feeds().keep(topic, yard).await;
+}
+
+impl ListenerStream {
+    /// Returns what is sent next; none where the server ends, or where it was so slow that what came next is no longer kept.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(bytes) = self.first.pop_front() {
+                return Some(bytes);
+            }
+            let feed: Arc<Feed> = Arc::clone(self.subscription.feed()?);
+            // Looked at before the events, so that what comes in between wakes.
+            self.newest.borrow_and_update();
+            match feed.after(self.after) {
+                After::Behind => return None,
+                After::Frames(frames) => {
+                    let mut bytes = Vec::new();
+                    for frame in frames {
+                        self.after = frame.number;
+                        let is_for_us = frame.audience.as_ref().is_none_or(|audience| *audience == self.agent);
+                        if is_for_us && !(frame.is_commit && frame.revision <= self.told) {
+                            bytes.push(frame.bytes);
+                        }
+                    }
+                    self.first.extend(bytes);
+                }
+                After::Nothing => {
+                    drop(feed);
+                    tokio::select! {
+                        changed = self.newest.changed() => changed.ok()?,
+                        () = self.stop.cancelled() => return None,
+                        () = tokio::time::sleep(HEARTBEAT) => return Some(ALIVE),
+                    }
+                }
+            }
+        }
+    }
+}

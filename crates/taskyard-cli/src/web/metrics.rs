@@ -1,0 +1,95 @@
+//! What is counted, as Prometheus reads it.
+
+use std::fmt::Write as _;
+
+use taskyard::store::lock_waits;
+
+use super::site::Site;
+use super::tally::{Counted, LAGS};
+use crate::context::Requested;
+use crate::problem::Problem;
+
+/// So many lists are told of at most.
+const LISTS: usize = 1_000;
+/// Returns everything that is counted. May wait for the disk.
+pub(crate) fn page(site: &Site) -> Result<String, Problem> {
+    let mut page = Page::default();
+    let yard = site.context(Requested::default(), site.cancel().clone())?.yard()?;
+    page.family("taskyard_tasks", "gauge", "Tasks by list and state.");
+    for info in yard.first_lists(LISTS)? {
+        for (state, count) in ["pending", "in_progress", "completed"].into_iter().zip(info.counts) {
+            page.sample("taskyard_tasks", &[("list", info.list.as_str()), ("state", state)], count as f64);
+        }
+    }
+    page.family("taskyard_leases", "gauge", "Claims on the served list whose lease lives.");
+    page.sample("taskyard_leases", &[("list", site.list().as_str())], yard.live_leases()?.len() as f64);
+    let waits = lock_waits();
+    page.family("taskyard_lock_waits_total", "counter", "How often this process waited for a lock of a list.");
+    page.sample("taskyard_lock_waits_total", &[], waits.count as f64);
+    page.family("taskyard_lock_wait_seconds_total", "counter", "For how long it waited.");
+    page.sample("taskyard_lock_wait_seconds_total", &[], waits.time.as_secs_f64());
+    let (lists, streams) = site.feeds().count();
+    page.family("taskyard_lists_followed", "gauge", "Lists whose stream is read.");
+    page.sample("taskyard_lists_followed", &[], lists as f64);
+    page.family("taskyard_event_streams", "gauge", "Browsers and programs that are told of events.");
+    page.sample("taskyard_event_streams", &[], streams as f64);
+    page.family("taskyard_requests_waiting", "gauge", "Requests that wait for a thread.");
+    page.sample("taskyard_requests_waiting", &[], site.workers().waiting() as f64);
+    counted(&site.tally().counted(), &mut page);
+    Ok(page.0)
+}
+
+fn counted(counted: &Counted, page: &mut Page) {
+    page.family("taskyard_requests_total", "counter", "Answers of the API by operation and status.");
+    for ((operation, status), count) in &counted.answers {
+        let labels = [("operation", *operation), ("status", &status.to_string())];
+        page.sample("taskyard_requests_total", &labels, *count as f64);
+    }
+    page.family("taskyard_entries_total", "counter", "What was done to tasks of the lists that are followed.");
+    for ((list, op), count) in &counted.entries {
+        page.sample("taskyard_entries_total", &[("list", list), ("op", op)], *count as f64);
+    }
+    page.family("taskyard_claims_total", "counter", "Claims that were won on the lists that are followed.");
+    for ((list, _), count) in counted.entries.iter().filter(|((_, op), _)| *op == "claim") {
+        page.sample("taskyard_claims_total", &[("list", list)], *count as f64);
+    }
+    page.family("taskyard_event_lag_seconds", "histogram", "From a commit to the event that tells of it.");
+    for (bound, count) in LAGS.iter().zip(counted.lags) {
+        page.sample("taskyard_event_lag_seconds_bucket", &[("le", &bound.to_string())], count as f64);
+    }
+    page.sample("taskyard_event_lag_seconds_bucket", &[("le", "+Inf")], counted.lag_count as f64);
+    page.sample("taskyard_event_lag_seconds_sum", &[], counted.lag_sum);
+    page.sample("taskyard_event_lag_seconds_count", &[], counted.lag_count as f64);
+}
+
+/// The text as Prometheus reads it.
+#[derive(Debug, Default)]
+struct Page(String);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, words: &str) {
+        let _ = write!(self.0, "# HELP {name} {words}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let label = |(name, value): &(&str, &str)| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            format!("{name}=\"{value}\"")
+        };
+        let labels: Vec<String> = labels.iter().map(label).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+
+    #[test]
+    fn names_of_lists_cannot_break_out_of_their_quotes() {
+        let mut page = Page::default();
+        page.sample("x", &[("list", "a\"} 1\ny\\")], 2.5);
+        assert_eq!(page.0, "x{list=\"a\\\"} 1\\ny\\\\\"} 2.5\n");
+    }
+}

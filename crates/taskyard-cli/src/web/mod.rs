@@ -1,0 +1,17 @@
+//! The programs' door: a JSON API over HTTP, events, and what is counted. Who listens where, and over how many connections, is in `serve/`.
+//! No page is drawn here.
+
+mod api;
+mod entering;
+mod events;
+mod metrics;
+mod openapi;
+mod routes;
+pub(crate) mod security;
+mod site;
+mod tally;
+mod workers;
+
+pub(crate) use entering::{Peer, let_in};
+pub(crate) use routes::routes;
+pub(crate) use site::{Entrance, Site};

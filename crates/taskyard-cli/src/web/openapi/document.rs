@@ -1,0 +1,237 @@
+//! The OpenAPI document.
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use schemars::transform::ReplaceBoolSchemas;
+use serde_json::{Map, Value, json};
+
+use super::shapes::{ErrorAnswer, EventStream};
+use crate::web::api::{self, AnswerForm, Operation, SchemaOf};
+
+const ABOUT: &str = "Task lists for people, agents and programs. Answers have the shapes of `taskyard --json`; errors are `error` objects with \
+                     `code`, `message` and `hint`. `Taskyard-Agent` says who acts; a request that is sent again with the same \
+                     `Idempotency-Key` is not done again.";
+
+/// Returns the schema of what an operation takes, with everything in its place.
+pub(crate) fn schema_of_input(input: Option<SchemaOf>) -> Value {
+    let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    }));
+    input.map_or(Value::Null, |schema| schema(&mut generator).to_value())
+}
+
+/// Returns the document.
+pub(crate) fn document() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    // What may be anything is `true`, which generators of clients do not all know.
+    let mut anything = ReplaceBoolSchemas::default();
+    anything.skip_additional_properties = true;
+    let mut generator = SchemaGenerator::new(settings.with_transform(anything));
+    let error = generator.subschema_for::<ErrorAnswer>().to_value();
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in api::operations() {
+        let path = format!("{}{}", api::ROOT, operation.path);
+        let entry = paths.entry(path).or_insert_with(|| json!({}));
+        entry[operation.method.as_str().to_ascii_lowercase()] = described(&operation, &error, &mut generator);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Taskyard",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": ABOUT,
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "`taskyard token create NAME --scope SCOPE`"},
+            },
+        },
+    })
+}
+
+fn described(operation: &Operation, error: &Value, generator: &mut SchemaGenerator) -> Value {
+    let mut parameters: Vec<Value> = parts_of(operation.path).map(path_parameter).collect();
+    parameters.push(header("Taskyard-Agent", "Who acts, where it is not the name of the token"));
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "tags": [operation.path.split('/').rfind(|part| !part.is_empty() && !part.contains('{')).unwrap_or_default()],
+        "x-scope": operation.scope.as_str(),
+    });
+    if operation.asks_by_query() {
+        parameters.extend(query_parameters(&schema_of_input(operation.input)));
+    } else {
+        parameters.push(header("Idempotency-Key", "Sent again with the same key, the request is not done again"));
+        let schema = operation.input.map_or_else(|| json!({"type": "object"}), |schema| schema(generator).to_value());
+        let is_needed = schema_of_input(operation.input).get("required").is_some();
+        described["requestBody"] = json!({"required": is_needed, "content": {"application/json": {"schema": schema}}});
+    }
+    if matches!(operation.answer, AnswerForm::Events) {
+        parameters.push(header("Last-Event-ID", "The id of the last event that was heard: what came after it is told"));
+    }
+    described["parameters"] = Value::Array(parameters);
+    described["responses"] = responses(operation, error, generator);
+    described
+}
+
+fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerator) -> Value {
+    let told =
+        |words: &str, schema: Value| json!({"description": words, "content": {"application/json": {"schema": schema}}});
+    let mut responses = Map::new();
+    let success = operation.success.as_str().to_owned();
+    let (conflict, missing) = match operation.answer {
+        AnswerForm::Either(_, refusal) => {
+            let either = json!({"anyOf": [refusal(generator).to_value(), error]});
+            (either.clone(), either)
+        }
+        _ => (error.clone(), error.clone()),
+    };
+    match operation.answer {
+        AnswerForm::Json(schema) | AnswerForm::Either(schema, _) => {
+            responses.insert(success, told("What came of it", schema(generator).to_value()));
+        }
+        AnswerForm::File(_, kind) => {
+            let schema = json!({"type": "string"});
+            responses.insert(success, json!({"description": "The file", "content": {kind: {"schema": schema}}}));
+        }
+        AnswerForm::Events => {
+            let schema = generator.subschema_for::<EventStream>().to_value();
+            let content = json!({"text/event-stream": {"schema": schema}});
+            responses.insert(success, json!({"description": "Events as they happen", "content": content}));
+        }
+    }
+    for (status, words) in [
+        ("400", "The request cannot be understood"),
+        ("401", "The token is missing or wrong"),
+        ("403", "The token does not go so far"),
+        ("413", "The body is too large"),
+        ("415", "The body is no JSON"),
+        ("429", "Too many requests"),
+        ("503", "It could not be done: a store out of reach, a lock that others hold, too much to do"),
+    ] {
+        responses.insert(status.to_owned(), told(words, error.clone()));
+    }
+    responses.insert("404".to_owned(), told("There is no such thing", missing));
+    responses.insert("409".to_owned(), told("A rule refuses it", conflict));
+    Value::Object(responses)
+}
+
+fn parts_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn path_parameter(name: &str) -> Value {
+    let mut parameter =
+        json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}});
+    let examples = [("list", "rocket"), ("id", "1"), ("agent", "ana"), ("team", "alpha"), ("name", "ci")];
+    if let Some((_, example)) = examples.into_iter().find(|(known, _)| *known == name) {
+        parameter["example"] = example.into();
+    }
+    parameter
+}
+
+fn header(name: &str, words: &str) -> Value {
+    json!({"name": name, "in": "header", "required": false, "description": words, "schema": {"type": "string"}})
+}
+
+fn query_parameters(schema: &Value) -> Vec<Value> {
+    let required = |name: &str| {
+        let names = schema.get("required").and_then(Value::as_array);
+        names.is_some_and(|names| names.iter().any(|known| known == name))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let parameter = |(name, schema): (&String, &Value)| {
+        let mut schema = schema.clone();
+        let words = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        let mut parameter =
+            json!({"name": name, "in": "query", "required": required(name), "schema": without_null(schema)});
+        if let Some(words) = words {
+            parameter["description"] = words;
+        }
+        parameter
+    };
+    properties.into_iter().flatten().map(parameter).collect()
+}
+
+/// A query has no null: what may be absent is absent.
+fn without_null(mut schema: Value) -> Value {
+    if let Some(Value::Array(types)) = schema.get("type").cloned() {
+        let types: Vec<Value> = types.into_iter().filter(|one| one != "null").collect();
+        if let [only] = &types[..] {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("default");
+    }
+    schema
+}
+
+/// Returns the operations as words, for tests of completeness: method and path.
+#[cfg(test)]
+fn routes() -> Vec<(axum::http::Method, String, crate::tokens::Scope)> {
+    let of = |operation: Operation| (operation.method, format!("{}{}", api::ROOT, operation.path), operation.scope);
+    api::operations().into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use axum::http::Method;
+    use serde_json::Value;
+
+    use super::{document, routes};
+    use crate::tokens::Scope;
+
+    #[test]
+    fn every_operation_is_described_once_and_under_a_name_of_its_own() {
+        let document = document();
+        let mut names = HashSet::new();
+        let routes = routes();
+        for (method, path, _) in &routes {
+            let described = &document["paths"][path][method.as_str().to_ascii_lowercase()];
+            assert!(described.is_object(), "{method} {path}");
+            assert!(names.insert(described["operationId"].as_str().unwrap().to_owned()), "{method} {path}");
+        }
+        let count: usize =
+            document["paths"].as_object().unwrap().values().map(|path| path.as_object().unwrap().len()).sum();
+        assert_eq!(count, routes.len());
+    }
+
+    #[test]
+    fn whoever_may_only_read_changes_nothing_and_whoever_looks_needs_no_more() {
+        for (method, path, scope) in routes() {
+            assert!(method == Method::GET || scope > Scope::Read, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        fn references(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(object) => {
+                    found.extend(object.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                    object.values().for_each(|value| references(value, found));
+                }
+                Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+                _ => {}
+            }
+        }
+        let document = document();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(!found.is_empty());
+        for reference in found {
+            assert!(document.pointer(reference.strip_prefix('#').unwrap()).is_some(), "{reference}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What answers where.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, MethodRouter, get, on};
+use serde_json::json;
+
+use super::api::{self, Caller, Does, FOLLOW_ALL, FOLLOW_LIST, MAKE_LINK, Operation, problem_response};
+use super::entering::{HEALTH, OPEN, Peer, open};
+use super::events::{EventId, Topic, keep_following, stream};
+use super::metrics;
+use super::openapi::{document, schema_of_input};
+use super::site::Site;
+use super::workers::Work;
+use crate::exit::Exit;
+use crate::output::json_document;
+use crate::problem::Problem;
+use crate::tokens::Scope;
+use crate::web::security::Refused;
+
+/// Where the description of the API is.
+const DESCRIPTION: &str = "/api/v1/openapi.json";
+const METRICS: &str = "/metrics";
+
+/// Returns what answers.
+pub(crate) fn routes(site: Arc<Site>) -> Router {
+    let described = document().to_string();
+    let mut router = Router::new()
+        .route(HEALTH, get(|| async { "ok\n" }))
+        .route(&format!("{OPEN}{{code}}"), get(open_browser))
+        .route(METRICS, get(show_metrics))
+        .route(DESCRIPTION, get(move || async move { ([(CONTENT_TYPE, "application/json")], described) }));
+    for operation in api::operations() {
+        let path = format!("{}{}", api::ROOT, operation.path);
+        router = router.route(&path, method_of(operation));
+    }
+    router.fallback(nothing_here).method_not_allowed_fallback(no_such_method).with_state(site)
+}
+
+fn method_of(operation: Operation) -> MethodRouter<Arc<Site>> {
+    let filter = MethodFilter::try_from(operation.method.clone()).unwrap_or(MethodFilter::GET);
+    match (operation.id, &operation.does) {
+        (FOLLOW_LIST, _) => on(filter, follow_list),
+        (FOLLOW_ALL, _) => on(filter, follow_all),
+        (MAKE_LINK, _) => {
+            let scope = operation.scope;
+            on(filter, move |site, request| make_link(site, scope, request))
+        }
+        (_, Does::Command(_) | Does::Itself) => {
+            let schema = schema_of_input(operation.input);
+            let operation = Arc::new((operation, schema));
+            on(filter, move |State(site): State<Arc<Site>>, request: Request| {
+                api::answer(site, Arc::clone(&operation), request)
+            })
+        }
+    }
+}
+
+async fn open_browser(State(site): State<Arc<Site>>, Path(code): Path<String>, request: Request) -> Response {
+    // A browser that only looks ahead does not use the link up.
+    if *request.method() != Method::GET {
+        return StatusCode::OK.into_response();
+    }
+    open(&site, &code, request.extensions().get::<Peer>().map(|peer| peer.0))
+}
+
+async fn follow_list(State(site): State<Arc<Site>>, Path(list): Path<String>, request: Request) -> Response {
+    match taskyard::core::ListId::new(list) {
+        Ok(list) => follow(site, Topic::List(list), request).await,
+        Err(error) => problem_response(&error.into()),
+    }
+}
+
+async fn follow_all(State(site): State<Arc<Site>>, request: Request) -> Response {
+    follow(site, Topic::All, request).await
+}
+
+async fn follow(site: Arc<Site>, topic: Topic, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let caller = match Caller::of(&head) {
+        Ok(caller) => caller,
+        Err(problem) => return problem_response(&problem),
+    };
+    let query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
+    let since = query.filter(|(name, _)| name == "since").map(|(_, value)| value.into_owned()).last();
+    let last = match head.headers.get("last-event-id") {
+        Some(id) => Some(id.to_str().unwrap_or_default().to_owned()),
+        None => since,
+    };
+    let last = match last.map(|last| last.parse::<EventId>()).transpose() {
+        Ok(last) => last,
+        Err(_) => return problem_response(&Problem::usage("bad_event_id", "that is the id of no event of ours")),
+    };
+    stream(site, topic, last, caller.agent).await
+}
+
+async fn make_link(State(site): State<Arc<Site>>, scope: Scope, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    match Caller::of(&head) {
+        Ok(caller) if caller.identity.scope < scope => api::refusal(Refused::Scope),
+        Ok(_) => match site.links().make() {
+            Ok(path) => {
+                let link = format!("{}{path}", site.entrance().url);
+                let body = json_document(json!({ "link": link }));
+                (StatusCode::CREATED, [(CONTENT_TYPE, "application/json")], body).into_response()
+            }
+            Err(error) => problem_response(&Problem::io("cannot read random bytes", &error)),
+        },
+        Err(problem) => problem_response(&problem),
+    }
+}
+
+async fn show_metrics(State(site): State<Arc<Site>>) -> Response {
+    keep_following(&site).await;
+    let looked = {
+        let site = Arc::clone(&site);
+        site.clone().workers().run(Work::Looks, move || metrics::page(&site)).await
+    };
+    match looked {
+        Ok(Ok(page)) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response(),
+        Ok(Err(problem)) => problem_response(&problem),
+        Err(_) => problem_response(&Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already")),
+    }
+}
+
+async fn nothing_here() -> Response {
+    problem_response(
+        &Problem::new(Exit::NotFound, "path_not_found", "there is nothing at this path")
+            .hint(format!("{DESCRIPTION} describes what there is")),
+    )
+}
+
+async fn no_such_method() -> Response {
+    let mut response =
+        problem_response(&Problem::usage("method_not_allowed", "this path does not answer to that method"));
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+}

@@ -1,0 +1,15 @@
+//! Who may use the server, for what, and how much of it.
+
+mod cookies;
+mod credentials;
+mod guard;
+mod headers;
+mod links;
+mod rates;
+
+pub(crate) use cookies::Cookies;
+pub(crate) use credentials::{Credentials, Identity, Means};
+pub(crate) use guard::{Guard, Refused, Scheme};
+pub(crate) use headers::secured;
+pub(crate) use links::Links;
+pub(crate) use rates::Rates;

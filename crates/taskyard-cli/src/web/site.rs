@@ -1,0 +1,218 @@
+//! What all requests of one server share.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use taskyard::core::{AgentName, ListId};
+use taskyard::leases::Warden;
+use taskyard::process::Cancel;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::api::Repeats;
+use super::events::Feeds;
+use super::security::{Credentials, Guard, Links, Rates};
+use super::tally::Tally;
+use super::workers::Workers;
+use crate::context::{Context, Requested};
+use crate::ended_members::take_out_ended_members;
+use crate::output::Output;
+use crate::problem::Problem;
+use crate::reopening::reopen_tasks;
+use crate::tokens::random_secret;
+
+/// So many kilobytes of bodies are read at once.
+const BODIES: usize = 64 * 1024;
+/// How often is looked whether jobs and members have ended, at most.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// So many wrong tokens a second may come from one address, and so many at once.
+const WRONG_TOKENS: (u32, u32) = (10, 50);
+/// So many requests a second may come with one token, and so many at once.
+const REQUESTS: (u32, u32) = (5_000, 10_000);
+
+/// What all requests of one server share.
+#[derive(Debug)]
+pub(crate) struct Site {
+    origin: Mutex<Context>,
+    list: ListId,
+    actor: AgentName,
+    cancel: Cancel,
+    stop: CancellationToken,
+    workers: Workers,
+    repeats: Repeats,
+    feeds: Feeds,
+    tally: Arc<Tally>,
+    bodies: Arc<Semaphore>,
+    links: Links,
+    entrance: Entrance,
+    runs_commands: bool,
+    looked: Mutex<Option<Instant>>,
+    warden: OnceLock<Option<Warden>>,
+}
+
+/// Where requests come in.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    /// Judges which requests are for this server.
+    pub(crate) guard: Guard,
+    /// What lets somebody in.
+    pub(crate) credentials: Credentials,
+    /// The address for programs on this machine.
+    pub(crate) url: String,
+    /// How many wrong tokens come from an address.
+    pub(crate) failures: Rates<IpAddr>,
+    /// How many requests come with a token, by its name.
+    pub(crate) requests: Rates<Option<String>>,
+}
+
+impl Entrance {
+    /// Returns the entrance of a server.
+    pub(crate) fn new(guard: Guard, credentials: Credentials, url: String) -> Self {
+        let failures = Rates::new(WRONG_TOKENS.0, WRONG_TOKENS.1);
+        Self { guard, credentials, url, failures, requests: Rates::new(REQUESTS.0, REQUESTS.1) }
+    }
+}
+
+impl Site {
+    /// Opens what a context leads to. The server is ended by cancelling, and its streams by the stop.
+    pub(crate) fn open(
+        origin: Context,
+        entrance: Entrance,
+        runs_commands: bool,
+        stop: CancellationToken,
+    ) -> Result<Self, Problem> {
+        origin.prepare()?;
+        let epoch = random_secret().map_err(|error| Problem::io("cannot read random bytes", &error))?;
+        let tally = Arc::new(Tally::default());
+        Ok(Self {
+            list: origin.choice()?.list,
+            actor: origin.actor()?,
+            cancel: origin.cancel().clone(),
+            origin: Mutex::new(origin),
+            stop,
+            workers: Workers::new(),
+            repeats: Repeats::default(),
+            feeds: Feeds::new(epoch[..8].to_owned(), Arc::clone(&tally)),
+            tally,
+            bodies: Arc::new(Semaphore::new(BODIES)),
+            links: Links::default(),
+            entrance,
+            runs_commands,
+            looked: Mutex::new(None),
+            warden: OnceLock::new(),
+        })
+    }
+
+    /// Returns the context of one request, which cancelling ends.
+    pub(crate) fn context(&self, requested: Requested, cancel: Cancel) -> Result<Context, Problem> {
+        self.origin().for_request(requested, cancel)
+    }
+
+    /// Reads the configuration anew. Where that cannot be done, everything stays as it is. May wait for the disk.
+    pub(crate) fn reload(&self) {
+        let reloaded = self.origin().reloaded();
+        match reloaded.prepare() {
+            Ok(()) => *self.origin() = reloaded,
+            Err(problem) => {
+                tracing::error!(why = problem.report().message, "the configuration is not read anew");
+            }
+        }
+    }
+
+    /// Does what the end of jobs and of members of teams means, now and then.
+    pub(crate) fn settle(&self, context: &Context) {
+        let Ok(mut looked) = self.looked.try_lock() else { return };
+        if looked.is_some_and(|looked| looked.elapsed() < BETWEEN_LOOKS) {
+            return;
+        }
+        *looked = Some(Instant::now());
+        drop(looked);
+        reopen_tasks(context);
+        take_out_ended_members(context, &mut Output::keeping());
+        let warden = self.warden.get_or_init(|| {
+            // What the dead held on the served list comes back though nobody asks for it.
+            let requested = Requested { list: Some(self.list.clone()), ..Requested::default() };
+            let yard = self.context(requested, self.cancel.clone()).and_then(|context| context.yard()).ok()?.lasting();
+            Warden::guarding(&yard, |lease| lease.holder.is_none()).ok()
+        });
+        warden.iter().for_each(Warden::look_again);
+    }
+
+    /// Takes note of an answer.
+    pub(crate) fn note_answer(&self, operation: &'static str, status: StatusCode) {
+        self.tally.note_answer(operation, status);
+    }
+
+    /// Waits until there is room for a body of so many bytes.
+    pub(crate) async fn room_for_body(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kilobytes = u32::try_from(bytes.div_ceil(1024).min(BODIES)).unwrap_or(1);
+        Arc::clone(&self.bodies).acquire_many_owned(kilobytes).await.ok()
+    }
+
+    /// Returns the list that is served where a request names none.
+    pub(crate) fn list(&self) -> &ListId {
+        &self.list
+    }
+
+    /// Returns who acts where a request does not say.
+    pub(crate) fn actor(&self) -> &AgentName {
+        &self.actor
+    }
+
+    /// Returns what ends every call when the process is asked to stop.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Returns what ends every stream when the process is asked to stop.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Returns the threads that requests are answered on.
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.workers
+    }
+
+    /// Returns the answers that are remembered.
+    pub(crate) fn repeats(&self) -> &Repeats {
+        &self.repeats
+    }
+
+    /// Returns the readers of streams.
+    pub(crate) fn feeds(&self) -> &Feeds {
+        &self.feeds
+    }
+
+    /// Returns what was counted.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Returns the links that nobody has used yet.
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// Returns where requests come in.
+    pub(crate) fn entrance(&self) -> &Entrance {
+        &self.entrance
+    }
+
+    /// Tells whether requests may start commands.
+    pub(crate) fn runs_commands(&self) -> bool {
+        self.runs_commands
+    }
+
+    /// Returns the file that holds the server's own token.
+    pub(crate) fn token_file(&self) -> &Path {
+        self.entrance.credentials.token().path()
+    }
+
+    fn origin(&self) -> MutexGuard<'_, Context> {
+        self.origin.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

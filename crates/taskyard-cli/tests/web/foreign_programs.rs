@@ -1,0 +1,28 @@
+//! Programs of others that know nothing of us but the document.
+
+use std::path::Path;
+use std::process::Command;
+
+use taskyard_testkit::Scale;
+
+/// Runs a script to its end, which has to succeed, and returns what it prints.
+fn run(script: &str, words: &[&str]) -> String {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let ran = Command::new(project.join("scripts").join(script)).args(words).output().unwrap();
+    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+    told
+}
+
+#[test]
+fn made_up_requests_find_no_error_of_ours_and_no_answer_that_is_not_described() {
+    let requests = Scale::from_environment(0.1).of(20).to_string();
+    let told = run("fuzz-api", &[&requests, env!("CARGO_BIN_EXE_taskyard")]);
+    assert!(told.contains(" generated, "), "{told}");
+}
+
+#[test]
+fn a_client_that_was_generated_makes_claims_and_completes_a_task() {
+    let told = run("generated-client", &[env!("CARGO_BIN_EXE_taskyard")]);
+    assert!(told.contains("created, claimed, completed"), "{told}");
+}
