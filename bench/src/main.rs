@@ -21,6 +21,7 @@ mod living;
 mod options;
 mod ours;
 mod places;
+mod programs_served;
 mod ranking;
 mod samples;
 mod serving;

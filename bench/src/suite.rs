@@ -9,7 +9,7 @@ use crate::places::Place;
 use crate::table::{self, Row};
 use crate::{
     backgrounding, boarding, claiming, completing, contending, creating, doctoring, filtering, idling, inboxing,
-    listing, living, ranking, serving, starting,
+    listing, living, programs_served, ranking, serving, starting,
 };
 
 /// Makes a measurement.
@@ -20,7 +20,7 @@ enum Measure {
     Anywhere(fn(&Options) -> Result<Vec<Row>, Failure>),
 }
 
-const MEASURES: [(&str, Measure); 15] = [
+const MEASURES: [(&str, Measure); 16] = [
     ("list", Measure::In(listing::measure)),
     ("doctor", Measure::In(doctoring::measure)),
     ("create", Measure::In(creating::measure)),
@@ -36,6 +36,7 @@ const MEASURES: [(&str, Measure); 15] = [
     ("inbox", Measure::In(inboxing::measure)),
     ("jobs", Measure::In(backgrounding::measure)),
     ("board", Measure::In(boarding::measure)),
+    ("web", Measure::In(programs_served::measure)),
 ];
 
 /// Makes the measurements, writes the table, and answers with failure when a target is missed.
