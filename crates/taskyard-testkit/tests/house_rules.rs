@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The arrows of ARCHITECTURE.md: which crate of ours may depend on which. Tests may use the testkit besides.
-const ARROWS: [(&str, &[&str]); 5] = [
+const ARROWS: [(&str, &[&str]); 6] = [
     ("taskyard-core", &[]),
     ("taskyard", &["taskyard-core"]),
-    ("taskyard-cli", &["taskyard", "taskyard-postgres"]),
+    ("taskyard-cli", &["taskyard", "taskyard-mcp", "taskyard-postgres"]),
+    ("taskyard-mcp", &["taskyard"]),
     ("taskyard-postgres", &["taskyard"]),
     ("taskyard-testkit", &["taskyard"]),
 ];

@@ -6,10 +6,11 @@ use clap::{Args, ValueEnum};
 use taskyard::core::rules::hooks::gate::{System, system_when_interactive};
 use taskyard::core::tools::ToolSet;
 use taskyard::opening::Address;
+use taskyard_mcp::{Leases, Options, serve_stdio};
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::mcp::{Hub, Leases, Options, serve_stdio};
+use crate::mcp_host::open_hub;
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::signals;
@@ -71,7 +72,8 @@ impl Mcp {
         let options = self.offer.options(context, Leases::Connection)?;
         let cancel = context.cancel();
         let _caretaker = context.caretaker();
-        serve_stdio(Hub::open(context.in_directory(directory), options, cancel.clone())?)?;
+        let served = serve_stdio(open_hub(context.in_directory(directory), options, cancel.clone())?);
+        served.map_err(|error| Problem::new(Exit::CouldNot, "mcp", error.to_string()))?;
         Ok(if signals::was_stopped() { Exit::Stopped } else { Exit::Done })
     }
 }

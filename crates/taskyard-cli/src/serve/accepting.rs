@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use taskyard_mcp::drop_at_the_end;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +22,6 @@ use super::first_bytes::FirstBytes;
 use super::tls::Tls;
 use super::write_deadline::WriteDeadline;
 use crate::connections::{Connections, Entered, Standing, Visit};
-use crate::response_end::drop_at_the_end;
 use crate::web::Peer;
 
 /// So long a stranger has to prove that it may come in.

@@ -9,13 +9,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use taskyard::blocking::{allow_blocking, forbid_blocking};
+use taskyard_mcp::{Hub, answering};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::accepting::accept;
 use super::tls::Tls;
 use crate::context::Context;
-use crate::mcp::{self, Hub};
 use crate::open_files::{allow_many_open_files, open_files};
 use crate::problem::Problem;
 use crate::signals::hangup_means_reload;
@@ -115,8 +115,7 @@ impl Listening {
         if hangup_means_reload() {
             tokio::spawn(reload_when_asked(Arc::clone(&site), self.tls.clone()));
         }
-        let rooms =
-            Router::new().nest_service("/mcp", mcp::answering(hub, stop.clone())).merge(routes(Arc::clone(&site)));
+        let rooms = Router::new().nest_service("/mcp", answering(hub, stop.clone())).merge(routes(Arc::clone(&site)));
         let rooms = rooms.layer(from_fn_with_state(site, let_in));
         let serving = accept(socket, rooms, self.tls, open_files(), stop.clone());
         let impatient = async {

@@ -4,13 +4,14 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 use taskyard::core::render::{Line, Tone};
+use taskyard_mcp::Leases;
 
 use super::listening::{Listening, Terms};
 use super::tls::Tls;
 use crate::commands::Serve;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::mcp::{Hub, Leases};
+use crate::mcp_host::open_hub;
 use crate::output::Output;
 use crate::problem::Problem;
 use crate::tokens::ServerToken;
@@ -47,7 +48,7 @@ impl Serve {
         let fingerprint = tls.as_ref().map(|tls| tls.fingerprint().to_owned());
         let options = self.offer.options(context, Leases::Time)?;
         let here = context.directory()?.to_owned();
-        let hub = Hub::open(context.in_directory(here.clone()), options, context.cancel().clone())?;
+        let hub = open_hub(context.in_directory(here.clone()), options, context.cancel().clone())?;
         let listening = Listening::open(
             context.in_directory(here),
             Terms {

@@ -1,0 +1,260 @@
+//! Making one call: when it is its turn, with progress told while it takes long, until it is done or no longer wanted.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use taskyard::calls::failed;
+use taskyard::config::ConfigNotice;
+use taskyard::core::ListId;
+use taskyard::core::tools::{Answer, catalogue, task_claim, task_create, task_release, task_update, todo_write};
+use taskyard::hooks::HookNotice;
+use taskyard::process::Cancel;
+use taskyard::store::FileCare;
+use tokio::task::JoinError;
+use tokio::time::MissedTickBehavior;
+
+use super::admission::admission_of;
+use super::caller::Caller;
+use super::hub::Hub;
+use super::identity;
+use super::repeats::{CallKey, FirstOrAgain, Recorder};
+use super::served_list::{Bench, ServedList};
+use super::tool_list;
+use super::workers::{self, WorkerSeat};
+
+/// How often a client is told that a call is still being made.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) answer: Answer,
+    /// Whether its agent may have to be told something besides.
+    pub(crate) may_have_notices: bool,
+}
+
+impl Hub {
+    /// Makes a call and returns its answer. One that was made before is not made again.
+    pub(crate) async fn call(&self, place: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
+        let caller = identity::caller(self, context);
+        // Looking again does no harm, and what there is to see may have changed.
+        let id = caller.call.clone().filter(|_| self.changes_something(&call));
+        let Some(key) = id.map(|id| CallKey::new(id, &call.tool, &call.input)) else {
+            return self.make(place, call, caller, None, context).await;
+        };
+        loop {
+            match self.repeats.begin(&caller.agent, &key) {
+                FirstOrAgain::First(recorder) => return self.make(place, call, caller, Some(recorder), context).await,
+                FirstOrAgain::Again(repetition) => tokio::select! {
+                    answer = repetition.answer() => if let Some(answer) = answer {
+                        return Made { answer, may_have_notices: true };
+                    },
+                    () = context.ct.cancelled() => return no_longer_wanted(),
+                },
+            }
+        }
+    }
+
+    /// Tells whether a call may change something.
+    fn changes_something(&self, call: &Call) -> bool {
+        catalogue::find_in(tool_list::surface(self.options, self.rules), &call.tool)
+            .is_some_and(|tool| !tool.annotations.read_only)
+    }
+
+    async fn make(
+        &self,
+        place: Arc<ServedList>,
+        call: Call,
+        caller: Caller,
+        recorder: Option<Recorder>,
+        context: &RequestContext<RoleServer>,
+    ) -> Made {
+        let todo_turn = match call.tool == todo_write::TOOL.name {
+            true => Some(place.todo_turn(&caller.todos_of).lock_owned().await),
+            false => None,
+        };
+        let cancel = Cancel::new();
+        // When the process is asked to stop, it waits for the call to leave nothing behind.
+        let attendance = self.cancel.attend();
+        let _stopped = self.cancel.on_cancel({
+            let cancel = cancel.clone();
+            move || cancel.cancel()
+        });
+        let _left = CancelWhenDropped(cancel.clone());
+        let changes_something = self.changes_something(&call);
+        let admission = admission_of(&context.extensions);
+        let work = {
+            let (cancel, workers, unwanted) = (cancel.clone(), &self.workers, context.ct.clone());
+            async move {
+                let seat = async {
+                    match changes_something {
+                        true => workers.seat_to_change(admission).await,
+                        false => workers.seat_to_look(admission).await,
+                    }
+                };
+                let seat = tokio::select! {
+                    seat = seat => seat,
+                    () = unwanted.cancelled() => return Ok(no_longer_wanted()),
+                };
+                // The call goes on though nobody waits for it any longer, and what it did is remembered.
+                let made = workers::spawn(move || {
+                    // Nobody may want it any more by the time it is its turn, and nothing has happened yet.
+                    if cancel.is_cancelled() {
+                        return no_longer_wanted();
+                    }
+                    let at_once = place.answer_at_once(&call.tool, &call.input);
+                    let answer = at_once.unwrap_or_else(|| make_now(&place, &call, &caller, &cancel, &seat, recorder));
+                    if changes_something {
+                        place.look_after_leases();
+                    }
+                    let may_have_notices = place.may_have_notices_for(&caller.agent);
+                    drop((todo_turn, attendance, seat));
+                    Made { answer, may_have_notices }
+                });
+                made.await
+            }
+        };
+        wait_for(work, &cancel, context).await
+    }
+}
+
+/// What can be done where something is not trusted.
+const ALLOW: &str = "; a person can allow it with `taskyard trust` there";
+
+/// Makes a call on this thread.
+fn make_now(
+    place: &ServedList,
+    call: &Call,
+    caller: &Caller,
+    cancel: &Cancel,
+    seat: &Arc<WorkerSeat>,
+    recorder: Option<Recorder>,
+) -> Answer {
+    let (called, hooks, gone, other_list) = match place.bench(caller, cancel, seat) {
+        Ok(Bench { toolbox, hooks, gone, other_list }) => {
+            (toolbox.call(&call.tool, &call.input), hooks, gone, other_list)
+        }
+        Err(error) => (Err(error), None, Vec::new(), None),
+    };
+    match called {
+        Ok(mut answer) => {
+            if let Some((list, own)) = other_list.filter(|_| !answer.is_error && writes_tasks(&call.tool)) {
+                name_list(&list, &own, &mut answer);
+            }
+            for gone in &gone {
+                // Whoever acts is told here, the others by a message.
+                answer.text.push_str(&format!("\n\n{}", gone.departed.notice));
+            }
+            for notice in place.take_config_notices() {
+                let advice = if matches!(notice, ConfigNotice::Untrusted { .. }) { ALLOW } else { "" };
+                tell(&format!("{notice}{advice}"), &mut answer, place);
+            }
+            for notice in hooks.iter().flat_map(|hooks| hooks.take_notices()) {
+                tracing::warn!("{notice}");
+                let advice = if matches!(notice, HookNotice::Untrusted { .. }) { ALLOW } else { "" };
+                tell(&format!("{notice}{advice}"), &mut answer, place);
+            }
+            tell_of_journals(&mut answer, place);
+            if let Some(recorder) = recorder {
+                recorder.remember(answer.clone());
+            }
+            answer
+        }
+        Err(error) => {
+            tracing::warn!(tool = call.tool, agent = %caller.agent, %error, "no answer");
+            failed(&error, place.rules())
+        }
+    }
+}
+
+/// Names the list that was written to, which is not the one of the directory.
+fn name_list(list: &ListId, own: &ListId, answer: &mut Answer) {
+    answer.text.push_str(&format!("\n\n(In list {list}; the list of this directory is {own}.)"));
+    if let Some(Value::Object(structure)) = &mut answer.structured {
+        structure.insert("list".to_owned(), list.as_str().into());
+    }
+}
+
+/// Tells whether a tool writes to the list.
+fn writes_tasks(tool: &str) -> bool {
+    [task_create::TOOL.name, task_update::TOOL.name, task_claim::TOOL.name, task_release::TOOL.name].contains(&tool)
+}
+
+/// Says, once for each list, that its journal is damaged.
+fn tell_of_journals(answer: &mut Answer, place: &ServedList) {
+    static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
+    let care = place.yard().store().care();
+    for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.contains(&list) {
+            continue;
+        }
+        tracing::warn!(%list, %damage, "the journal is damaged");
+        let text = format!(
+            "the journal of list {list} is damaged: {damage}; a person can mend it with `taskyard doctor --fix`"
+        );
+        tell(&text, answer, place);
+        told.push(list);
+    }
+}
+
+/// Says that a hook did not run or a setting does not count as written. The client's answers have no place for that.
+fn tell(text: &str, answer: &mut Answer, place: &ServedList) {
+    if !place.rules().is_client() {
+        answer.text.push_str(&format!("\n\nFor the user: {text}."));
+    }
+}
+
+/// Waits for the thread that makes a call, telling the client of it, and cancels it where the client no longer wants it.
+async fn wait_for(
+    work: impl Future<Output = Result<Made, JoinError>>,
+    cancel: &Cancel,
+    context: &RequestContext<RoleServer>,
+) -> Made {
+    let mut work = pin!(work);
+    let mut seconds = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let token = context.meta.get_progress_token();
+    let mut progress = 0.0;
+    loop {
+        tokio::select! {
+            made = &mut work => return made.unwrap_or_else(|error| {
+                tracing::error!(%error, "a call panicked");
+                let text = "Error: taskyard failed at this call, which is a fault of its own. Other calls still work.";
+                Made { answer: Answer::error(text), may_have_notices: true }
+            }),
+            () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+            _ = seconds.tick() => if let Some(token) = &token {
+                progress += 1.0;
+                let param = ProgressNotificationParam::new(token.clone(), progress).with_message("still at it");
+                // A client that does not listen misses nothing but this.
+                let _ = context.peer.notify_progress(param).await;
+            },
+        }
+    }
+}
+
+fn no_longer_wanted() -> Made {
+    Made { answer: Answer::error("Error: cancelled"), may_have_notices: false }
+}
+
+/// Cancels when whoever waits for a call goes away.
+struct CancelWhenDropped(Cancel);
+
+impl Drop for CancelWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

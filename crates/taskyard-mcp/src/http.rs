@@ -1,0 +1,94 @@
+//! The server over HTTP: what answers at `/mcp`. Who may come in is decided before, in `serve/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use super::admission::Admissions;
+use super::connection::Connection;
+use super::hub::Hub;
+use super::messages::{self, Fault};
+use super::sessions::Sessions;
+use crate::response_end::drop_at_the_end;
+
+/// The largest request that is read.
+const LARGEST_REQUEST: usize = 1024 * 1024;
+/// So long its body may take to come.
+const BODY: Duration = Duration::from_secs(30);
+const JSON: &str = "application/json";
+
+/// Returns what answers MCP requests, until it is stopped.
+pub fn answering(hub: Arc<Hub>, stop: CancellationToken) -> Router {
+    let config = StreamableHttpServerConfig::default()
+        .with_cancellation_token(stop)
+        .with_max_request_body_bytes(LARGEST_REQUEST)
+        // Hosts and origins are looked at before, for every path alike.
+        .disable_allowed_hosts();
+    let service: StreamableHttpService<Connection, Sessions> =
+        StreamableHttpService::new(move || Ok(Connection::new(Arc::clone(&hub))), Arc::default(), config);
+    Router::new().fallback_service(service).layer(from_fn_with_state(Admissions::default(), take_up))
+}
+
+/// Reads the message of a request, and passes it on when it is its turn. What is no message is told so here.
+async fn take_up(State(admissions): State<Admissions>, request: Request, next: Next) -> Response {
+    let is_message = request.method() == Method::POST && is_json(request.headers());
+    // Everything else has nothing to read, or is turned away without reading it.
+    if !is_message {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: usize| length > LARGEST_REQUEST) {
+        return too_large();
+    }
+    let mut reading = admissions.read(length.unwrap_or(LARGEST_REQUEST)).await;
+    let bytes = match tokio::time::timeout(BODY, to_bytes(body, LARGEST_REQUEST)).await {
+        Ok(Ok(bytes)) => messages::with_whole_characters(bytes.into()),
+        Ok(Err(_)) if length.is_none() => return too_large(),
+        // Whoever broke off hears nothing of it.
+        Ok(Err(_)) => return told(StatusCode::BAD_REQUEST, Fault::unreadable("the request ends too early")),
+        Err(_) => return told(StatusCode::REQUEST_TIMEOUT, Fault::unreadable("the request took too long to come")),
+    };
+    match messages::read(&bytes) {
+        Ok(Some(ClientJsonRpcMessage::Request(asked))) => {
+            let session = parts.headers.get(HEADER_SESSION_ID).and_then(|session| session.to_str().ok());
+            if session.is_some_and(|session| !reading.take_name(session.to_owned(), asked.id.clone())) {
+                return told(StatusCode::BAD_REQUEST, Fault::id_in_use(asked.id.into_json_value()));
+            }
+        }
+        Ok(Some(_)) => {}
+        Ok(None) if bytes.trim_ascii().is_empty() => {
+            return told(StatusCode::BAD_REQUEST, Fault::unreadable("there is no message"));
+        }
+        // A notification that means nothing to us.
+        Ok(None) => return StatusCode::ACCEPTED.into_response(),
+        Err(fault) => return told(StatusCode::BAD_REQUEST, fault),
+    }
+    let admission = reading.admitted().await;
+    parts.extensions.insert(admission.clone());
+    drop_at_the_end(next.run(Request::from_parts(parts, Body::from(bytes))).await, admission)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.starts_with(JSON))
+}
+
+fn too_large() -> Response {
+    let fault = Fault::unreadable(&format!("a request may have {LARGEST_REQUEST} bytes"));
+    ([(CONNECTION, "close")], told(StatusCode::PAYLOAD_TOO_LARGE, fault)).into_response()
+}
+
+fn told(status: StatusCode, fault: Fault) -> Response {
+    (status, [(CONTENT_TYPE, JSON)], fault.into_json().to_string()).into_response()
+}

@@ -1,0 +1,208 @@
+//! What all connections of one server share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::ErrorData;
+use rmcp::model::Tool;
+use rustix::process::{Resource, getrlimit};
+use taskyard::Yard;
+use taskyard::core::{AgentName, Rules};
+use taskyard::process::Cancel;
+use tokio::sync::RwLock;
+
+use super::agents_told::AgentsTold;
+use super::jobs_told::JobsTold;
+use super::news::News;
+use super::options::Options;
+use super::repeats::Repeats;
+use super::served_list::ServedList;
+use super::tool_list;
+use super::workers::{self, Workers};
+use crate::host::{Host, Names, OneYard, Surroundings, Unserved};
+
+/// What all connections of one server share.
+#[derive(Debug)]
+pub struct Hub {
+    /// What the server does and how.
+    pub(crate) options: Options,
+    /// The rules in force where the server was started; they decide which tools are listed.
+    pub(crate) rules: Rules,
+    /// The tools that are listed.
+    pub(crate) tools: Vec<Tool>,
+    /// Ends every call when the process is asked to stop.
+    pub(crate) cancel: Cancel,
+    /// What changes in the list is told here.
+    pub(crate) news: News,
+    /// The calls whose answers are remembered.
+    pub(crate) repeats: Repeats,
+    /// The threads calls are made on.
+    pub(crate) workers: Workers,
+    /// What agents were told of their jobs.
+    pub(crate) jobs_told: Arc<JobsTold>,
+    /// The name that was given for whoever acts, by flag or variable.
+    pub(crate) named_agent: Option<AgentName>,
+    /// The name that agents of the client's session have where nobody gave them another, where a variable says so.
+    pub(crate) session_agent: Option<AgentName>,
+    /// The client's session, where it said so.
+    pub(crate) session: Option<String>,
+    /// The agents that are told of their messages.
+    agents: AgentsTold,
+    /// Whether anybody wants to know what changes.
+    is_followed: AtomicBool,
+    host: Arc<dyn Host>,
+    /// Held for writing while the place is being decided, so that calls wait for the decision.
+    place: RwLock<Result<Arc<ServedList>, Unserved>>,
+}
+
+impl Hub {
+    /// Serves one yard to whoever calls.
+    pub fn over(yard: Yard, options: Options) -> Self {
+        let (host, here) = (OneYard(yard.clone()), Surroundings::of(yard));
+        Self::open(Arc::new(host), here, Names::default(), options, Cancel::new())
+    }
+
+    /// Serves what is here, and what the host says is elsewhere: a client may say later that its work is there.
+    pub fn open(host: Arc<dyn Host>, here: Surroundings, names: Names, options: Options, cancel: Cancel) -> Self {
+        let place = ServedList::open(here, options);
+        Self {
+            options,
+            rules: place.rules(),
+            tools: tool_list::offered(options, place.rules()),
+            cancel,
+            news: News::default(),
+            repeats: Repeats::default(),
+            workers: Workers::new(open_files()),
+            jobs_told: Arc::default(),
+            named_agent: names.agent,
+            session_agent: names.session_agent,
+            session: names.session,
+            agents: AgentsTold::default(),
+            is_followed: AtomicBool::new(false),
+            host,
+            place: RwLock::new(Ok(Arc::new(place))),
+        }
+    }
+
+    /// Returns what ends every call when the process is asked to stop.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Returns where calls are made, waiting while that is being decided.
+    pub(crate) async fn place(&self) -> Result<Arc<ServedList>, Unserved> {
+        let place = self.place.read().await.clone()?;
+        if place.needs_warden() {
+            let place = Arc::clone(&place);
+            workers::spawn(move || place.set_warden());
+        }
+        Ok(place)
+    }
+
+    /// Sees to it that changes of the list are told, from now on at the latest, whichever list it will be.
+    pub(crate) async fn follow(&self) -> Result<(), ErrorData> {
+        self.is_followed.store(true, Ordering::SeqCst);
+        // A place that cannot be opened changes in no way that anybody could be told of.
+        let Ok(place) = self.place().await else { return Ok(()) };
+        let news = self.news.clone();
+        let followed = self.workers.look(move || place.follow(&news)).await;
+        let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
+        followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    }
+
+    /// Sees to it that messages for an agent are told, from now on, whichever list is served, until a connection no longer wants
+    /// it: see [`Self::unfollow_inboxes`].
+    pub(crate) fn follow_inbox(self: &Arc<Self>, agent: &AgentName) {
+        if self.agents.add(agent) {
+            let (hub, agent) = (Arc::clone(self), agent.clone());
+            tokio::spawn(async move { hub.keep_up_with_inboxes(vec![agent]).await });
+        }
+    }
+
+    /// Says that a connection has ended that told these agents of messages.
+    pub(crate) fn unfollow_inboxes(self: &Arc<Self>, agents: &[AgentName]) {
+        let were_last = agents.iter().filter(|agent| self.agents.remove(agent)).count() > 0;
+        // Without a runtime the whole server ends.
+        if let (true, Ok(runtime)) = (were_last, tokio::runtime::Handle::try_current()) {
+            let hub = Arc::clone(self);
+            runtime.spawn(async move { hub.keep_up_with_inboxes(Vec::new()).await });
+        }
+    }
+
+    /// Forgets what is remembered of an agent that was named after a session which has ended.
+    pub(crate) fn forget(self: &Arc<Self>, agent: AgentName) {
+        self.repeats.forget(&agent);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let hub = Arc::clone(self);
+            runtime.spawn(async move {
+                let place = hub.place.read().await.clone();
+                if let Ok(place) = place
+                    && let Err(error) = hub.workers.look(move || place.forget(&agent)).await
+                {
+                    tracing::error!(%error, "what is known of an agent stays");
+                }
+            });
+        }
+    }
+
+    async fn keep_up_with_inboxes(self: &Arc<Self>, new: Vec<AgentName>) {
+        let Ok(place) = self.place().await else { return };
+        let hub = Arc::clone(self);
+        let followed = self.workers.look(move || {
+            place.follow_inboxes(&hub.agents, &hub.news);
+            new.iter().for_each(|agent| place.take_out_ghosts_around(agent));
+        });
+        if let Err(error) = followed.await {
+            tracing::error!(%error, "messages will not be told");
+        }
+    }
+
+    /// Ends the signs of life of this process, where nothing is held that others could wait for. Called when nobody makes calls any
+    /// more.
+    pub(crate) fn end_signs(&self) {
+        if let Ok(place) = &*self.place.blocking_read() {
+            place.yard().end_signs();
+        }
+    }
+
+    /// Decides anew where calls are made: in the first of these directories that is there. Calls wait meanwhile.
+    pub(crate) async fn move_to(self: &Arc<Self>, directories: impl Future<Output = Vec<PathBuf>>) {
+        let mut place = self.place.write().await;
+        let directories = directories.await;
+        let (hub, here) = (Arc::clone(self), place.as_ref().ok().and_then(|place| place.directory().cloned()));
+        let opened = workers::spawn(move || {
+            let directory = directories.into_iter().find(|directory| directory.is_dir())?;
+            if here.as_ref() == Some(&directory) {
+                return None;
+            }
+            Some(hub.host.surroundings(&directory).map(|there| ServedList::open(there, hub.options)))
+        });
+        match opened.await {
+            Ok(None) => return,
+            Ok(Some(opened)) => {
+                let left = std::mem::replace(&mut *place, opened.map(Arc::new));
+                // Whoever watches over leases there is waited for.
+                workers::spawn(move || drop(left));
+            }
+            Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
+        }
+        drop(place);
+        self.keep_up_with_inboxes(self.agents.all().into_iter().collect()).await;
+        if self.is_followed.load(Ordering::SeqCst)
+            && let Err(error) = self.follow().await
+        {
+            tracing::warn!(%error, "changes will not be told");
+        }
+        self.news.tell_of_another_list();
+    }
+}
+
+/// So many open files are taken for allowed where the system says that there is no limit, or none that counts.
+const MANY_FILES: usize = 8_192;
+
+/// Returns how many files this process may have open at once; a server keeps within it.
+fn open_files() -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MANY_FILES).min(MANY_FILES)
+}

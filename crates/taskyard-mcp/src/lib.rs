@@ -1,0 +1,61 @@
+//! The agents' door: the tools, resources and prompts of the Model Context Protocol, over stdio and over HTTP.
+//!
+//! What tools are and what they answer is the core's business, and calling them the library's; here calls come in, find who
+//! makes them and on which list, run beside each other, and their answers go out. No web page is served here.
+//!
+//! A program that has a list to offer serves it in a few lines. Over a pipe to the one client that started it:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use taskyard::Yard;
+//! use taskyard::core::{AgentName, ListId, Rules};
+//! use taskyard::store::MemoryStore;
+//! use taskyard_mcp::{Hub, Options, serve_stdio};
+//!
+//! let store = Arc::new(MemoryStore::new(Rules::Strict));
+//! let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("host")?);
+//! serve_stdio(Hub::over(yard, Options::default()))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Over HTTP [`answering`] is a service of `axum`, to be put under a path of the program's own; who may call is for the program to
+//! decide before a request gets there. A program that serves more than one list, or jobs and hooks with it, is a [`Host`].
+
+mod admission;
+mod agents_told;
+mod caller;
+mod calling;
+mod connection;
+mod error;
+mod host;
+mod http;
+mod hub;
+mod identity;
+mod jobs_told;
+mod lines;
+mod log_level;
+mod mail;
+mod messages;
+mod news;
+mod notifying;
+mod options;
+mod prompts;
+mod repeats;
+mod resources;
+mod response_end;
+mod roots;
+mod served_list;
+mod sessions;
+mod stdio;
+mod telling;
+mod tool_list;
+mod workers;
+
+pub use error::ServeError;
+pub use host::{Host, Names, ServedJobs, Surroundings, Unserved};
+pub use http::answering;
+pub use hub::Hub;
+pub use options::{Leases, Options};
+pub use response_end::drop_at_the_end;
+pub use stdio::serve_stdio;
