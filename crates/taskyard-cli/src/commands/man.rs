@@ -120,6 +120,20 @@ fn write_pages(program: clap::Command, directory: &Path) -> Result<(), Problem> 
     clap_mangen::generate_to(program, directory).map_err(failed)
 }
 
+/// Adds the commands below one, and those below them.
+fn refer_to_parts(page: &mut String, name: &str, command: &clap::Command) {
+    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help" && !inner.is_hide_set()) {
+        // The flags every command takes are told once, at the top.
+        let mut own = inner.clone().term_width(100).mut_args(|arg| {
+            let everywhere = arg.is_global_set();
+            arg.hide(everywhere)
+        });
+        let (name, help) = (format!("{name} {}", inner.get_name()), own.render_long_help().to_string());
+        let _ = writeln!(page, "\n## {name}\n\n```text\n{}\n```", trimmed(&help));
+        refer_to_parts(page, &name, inner);
+    }
+}
+
 /// Returns the reference of every command, as Markdown.
 fn reference(program: clap::Command) -> String {
     let mut command = grouped(program).term_width(100);
@@ -128,15 +142,7 @@ fn reference(program: clap::Command) -> String {
         "# The command line\n\nWritten by `taskyard man --format markdown`; a test keeps it true.\n\n## taskyard\n\n",
     );
     let _ = writeln!(page, "```text\n{}\n```", trimmed(&command.clone().render_long_help().to_string()));
-    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
-        // The flags every command takes are told once, at the top.
-        let mut own = inner.clone().term_width(100).mut_args(|arg| {
-            let everywhere = arg.is_global_set();
-            arg.hide(everywhere)
-        });
-        let help = own.render_long_help().to_string();
-        let _ = writeln!(page, "\n## taskyard {}\n\n```text\n{}\n```", inner.get_name(), trimmed(&help));
-    }
+    refer_to_parts(&mut page, "taskyard", &command);
     page
 }
 

@@ -1,0 +1,9 @@
+//! What the documents name is there: source files, pages, commands, flags, variables and error codes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod codes;
+mod commands;
+mod links;
+mod page;
+mod sources;
+mod variables;

@@ -1,0 +1,40 @@
+//! Source files that the documents name.
+
+use crate::page::{Page, files, root};
+
+/// What `docs/design/threats.md` calls the folders of tests.
+const SHORT: [(&str, &str); 3] =
+    [("lib/", "taskyard/tests/"), ("cli/", "taskyard-cli/tests/"), ("kit/", "taskyard-testkit/tests/")];
+
+/// Tells whether a text is the name of a source file.
+fn is_source(text: &str) -> bool {
+    text.ends_with(".rs") && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "./_-".contains(letter))
+}
+
+#[test]
+fn every_source_file_that_a_document_names_is_there() {
+    let mut sources = Vec::new();
+    files(&root().join("crates"), ".rs", &mut sources);
+    files(&root().join("bench"), ".rs", &mut sources);
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for page in Page::all() {
+        for named in page.spans().filter(|span| is_source(span)) {
+            count += 1;
+            let full = SHORT.iter().find_map(|(short, full)| Some(format!("{full}{}", named.strip_prefix(short)?)));
+            let ends = [Some(named.to_owned()), full].into_iter().flatten().map(|name| format!("/{name}"));
+            if !ends.into_iter().any(|end| sources.iter().any(|source| format!("/{source}").ends_with(&end))) {
+                missing.push(format!("{}: {named}", page.path));
+            }
+        }
+    }
+    assert!(count > 200, "only {count} names were found");
+    assert!(missing.is_empty(), "these are named, and not there:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn names_are_found_between_backquotes() {
+    let text = "see `store/mod.rs` and `cargo test x.rs`, not a.rs, or `b.rs`\n```\n`c.rs`\n```\n".to_owned();
+    let page = Page { path: "page.md".to_owned(), text };
+    assert_eq!(page.spans().filter(|span| is_source(span)).collect::<Vec<_>>(), ["store/mod.rs", "b.rs"]);
+}
