@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+use taskyard_testkit::example;
 
 struct Agent {
     server: Child,
@@ -16,10 +16,8 @@ struct Agent {
 
 impl Agent {
     fn start() -> Self {
-        // Cargo builds examples beside the tests.
-        let here = std::env::current_exe().unwrap();
-        let example: PathBuf = here.parent().unwrap().parent().unwrap().join("examples/embedded");
-        let mut server = Command::new(example).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let program = example("taskyard-mcp", "embedded");
+        let mut server = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
         let mut agent = Self { server, input, output, asked: 0 };
         let client = json!({ "name": "test", "version": "1" });

@@ -1,7 +1,5 @@
 //! Claude Code's task lists as a library: the same files, the same locks, and nothing ever lost.
 //!
-//! A [`Store`] keeps lists; a [`Yard`] is a store with a list, rules and an acting agent, and every verb is a method on it. The library never prints, prompts or reads the environment.
-//!
 //! ```
 //! use std::sync::Arc;
 //!
@@ -26,6 +24,20 @@
 //! assert_eq!(yard.done(&schema)?.done()?.now_ready, [api]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # How it works
+//!
+//! A [`Store`] keeps lists, each with a journal of commits: the client's own files ([`store::FileStore`]), memory ([`store::MemoryStore`]),
+//! PostgreSQL (the crate `taskyard-postgres`), or a store of the program's own on the [kit](store::kit). A [`Yard`] is a store with a list,
+//! rules and an acting agent, and every verb is a method on it ([`operations`]). A verb reads, lets a pure rule of [`core`] decide, and
+//! writes in one transaction, which happens entirely or not at all and is durable when it has returned. A refusal is a value
+//! ([`Outcome::Refused`]); an [`Error`] means that we could not find out. Of all who [claim](Yard::claim) a task exactly one gets it, with a lease that ends
+//! unless it is renewed ([`Yard::keep`]) and a token that fences whoever slept too long.
+//!
+//! The library never prints, prompts or reads the environment. It blocks: an asynchronous program calls it on threads of its own.
+//!
+//! Five programs to begin with, in `examples/`: `create_and_follow`, `worker`, `own_store` and `teams` here, and `embedded`, an MCP server,
+//! in the crate `taskyard-mcp`. A program that starts [jobs] calls [`jobs::dispatch`] first of all.
 //!
 //! # Following a list
 //!
