@@ -4,7 +4,9 @@ use std::path::Path;
 
 use taskyard_core::TaskId;
 
+#[cfg(feature = "jobs")]
 use crate::jobs::JobError;
+#[cfg(feature = "jobs")]
 use crate::machine::MachineError;
 use crate::notices::NoticeError;
 use crate::store::StoreError;
@@ -39,6 +41,7 @@ pub enum Error {
     #[error(transparent)]
     Todos(#[from] TodoError),
     /// Nothing could be found out about a job.
+    #[cfg(feature = "jobs")]
     #[error(transparent)]
     Jobs(#[from] JobError),
 }
@@ -49,7 +52,9 @@ impl Error {
         match self {
             Self::Store(StoreError::NewerJournal { path, format }) => Some((path, *format)),
             Self::Team(error) => error.newer_database(),
+            #[cfg(feature = "sqlite")]
             Self::Notices(error) => error.newer_database(),
+            #[cfg(feature = "jobs")]
             Self::Jobs(JobError::Machine(MachineError::Database(error))) => error.newer_database(),
             _ => None,
         }

@@ -85,11 +85,14 @@
 
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
 
+#[cfg(all(feature = "jobs", feature = "teams"))]
 pub mod backup;
 pub mod blocking;
 pub mod config;
 pub mod hooks;
+#[cfg(feature = "sqlite")]
 pub mod interchange;
+#[cfg(feature = "jobs")]
 pub mod jobs;
 pub mod leases;
 pub mod liveness;
@@ -100,13 +103,14 @@ pub mod store;
 pub mod stream;
 pub mod teams;
 pub mod todos;
+#[cfg(feature = "jobs")]
 pub mod work;
 
 // What only Taskyard's own programs use, and nobody is promised.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod calls;
-#[cfg(not(feature = "internals"))]
+#[cfg(all(feature = "jobs", feature = "teams", not(feature = "internals")))]
 mod calls;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -121,7 +125,7 @@ mod failpoint;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod machine;
-#[cfg(not(feature = "internals"))]
+#[cfg(all(feature = "sqlite", not(feature = "internals")))]
 mod machine;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -136,17 +140,17 @@ mod process;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod setup;
-#[cfg(not(feature = "internals"))]
+#[cfg(all(feature = "setup", not(feature = "internals")))]
 mod setup;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod sqlite;
-#[cfg(not(feature = "internals"))]
+#[cfg(all(feature = "sqlite", not(feature = "internals")))]
 mod sqlite;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod tidying;
-#[cfg(not(feature = "internals"))]
+#[cfg(all(feature = "sqlite", not(feature = "internals")))]
 mod tidying;
 
 mod clock;
@@ -161,6 +165,7 @@ mod written_lists;
 mod yard;
 
 pub use error::Error;
+#[cfg(all(feature = "jobs", feature = "teams"))]
 pub use opening::{Opened, open};
 pub use operations::Outcome;
 pub use store::{Store, StoreError};

@@ -11,6 +11,7 @@ use super::settings::Hook;
 use super::{
     BoardKeys, ConfigError, ConfigNotice, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading,
 };
+#[cfg(feature = "jobs")]
 use crate::jobs::JobSettings;
 use crate::opening::WrittenAddress;
 
@@ -123,6 +124,7 @@ impl Config {
     }
 
     /// Returns what is set for jobs, each value that of the strongest file that sets it.
+    #[cfg(feature = "jobs")]
     pub fn jobs(&self) -> JobSettings {
         let defaults = JobSettings::default();
         let set =

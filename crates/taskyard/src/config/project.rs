@@ -7,8 +7,10 @@ use taskyard_core::rules::lists::list_choice::SESSION;
 use taskyard_core::rules::lists::own_list::is_own_list;
 
 use super::{Board, Claims, Display, Gc, Jobs, Journal, Merge, Settings};
-use crate::machine::MachineError;
 use crate::opening::WrittenAddress;
+
+/// Why nobody knows whether the user trusts a project.
+pub type TrustError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The project whose file is read.
 pub struct Project<'a> {
@@ -17,7 +19,7 @@ pub struct Project<'a> {
     /// Returns the names that the project goes by.
     pub names: &'a dyn Fn() -> Vec<String>,
     /// Tells whether the user trusts it. Asked only where the file says more than one may that nobody trusts.
-    pub is_trusted: &'a dyn Fn() -> Result<bool, MachineError>,
+    pub is_trusted: &'a dyn Fn() -> Result<bool, TrustError>,
 }
 
 impl Project<'_> {

@@ -8,7 +8,9 @@ use super::hook::{Hook, HookSource, TIMEOUT};
 use super::settings_file::{self, SettingsFile, Shapes};
 use super::{HookNotice, HookSetup};
 use crate::config::Origin;
-use crate::machine::{Machine, MachineError};
+use crate::config::TrustError;
+#[cfg(feature = "sqlite")]
+use crate::machine::Machine;
 
 /// The hooks of an event.
 #[derive(Debug, Default)]
@@ -84,9 +86,16 @@ impl HookSetup {
     }
 
     /// Tells whether the user trusts the project; without a data directory nobody was ever asked.
-    pub(super) fn is_trusted(&self) -> Result<bool, MachineError> {
+    #[cfg(feature = "sqlite")]
+    pub(super) fn is_trusted(&self) -> Result<bool, TrustError> {
         let Some(data) = &self.data else { return Ok(false) };
-        Machine::look(data)?.map_or(Ok(false), |machine| machine.is_trusted(&self.project))
+        Ok(Machine::look(data)?.map_or(Ok(false), |machine| machine.is_trusted(&self.project))?)
+    }
+
+    /// Tells whether the user trusts the project: nothing remembers that here.
+    #[cfg(not(feature = "sqlite"))]
+    pub(super) fn is_trusted(&self) -> Result<bool, TrustError> {
+        Ok(false)
     }
 
     fn is_trusted_or(&self, notices: &mut Vec<HookNotice>) -> bool {

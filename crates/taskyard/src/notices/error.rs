@@ -1,8 +1,10 @@
 //! Why notices could not be read or written.
 
 use std::error::Error;
+#[cfg(feature = "sqlite")]
 use std::path::Path;
 
+#[cfg(feature = "sqlite")]
 use crate::machine::MachineError;
 
 /// Why notices could not be read or written: what the place that keeps them said.
@@ -17,6 +19,7 @@ impl NoticeError {
     }
 
     /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
+    #[cfg(feature = "sqlite")]
     pub fn newer_database(&self) -> Option<(&Path, i64)> {
         match self.0.downcast_ref()? {
             MachineError::Database(error) => error.newer_database(),
@@ -25,11 +28,13 @@ impl NoticeError {
     }
 
     /// Returns what this machine's database said, where that keeps them.
+    #[cfg(feature = "sqlite")]
     pub fn into_machine(self) -> Result<MachineError, Self> {
         self.0.downcast().map(|error| *error).map_err(Self)
     }
 }
 
+#[cfg(feature = "sqlite")]
 impl From<MachineError> for NoticeError {
     fn from(error: MachineError) -> Self {
         Self::new(error)

@@ -20,6 +20,7 @@ mod edges;
 mod edit;
 mod entries_about;
 mod exact_texts;
+#[cfg(feature = "sqlite")]
 mod export;
 mod forgetting;
 mod freeing;
@@ -36,6 +37,7 @@ pub(crate) mod lease_keeper;
 mod leases;
 mod list;
 mod lists;
+#[cfg(all(feature = "jobs", feature = "teams"))]
 mod lost_jobs;
 mod member_ends;
 mod merge;
@@ -75,6 +77,7 @@ pub use create_batch::CreatedBatch;
 pub use delete::Deleted;
 pub use doctor::{Checkup, Finding, Fix, Mended};
 pub use edit::Edited;
+#[cfg(feature = "sqlite")]
 pub use export::Exported;
 pub use gone::GoneList;
 pub use graph::Graph;

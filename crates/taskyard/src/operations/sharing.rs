@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use taskyard_core::rules::moving::merging::MergeWhich;
 use taskyard_core::{AgentName, ListId, Task};
 
+#[cfg(feature = "sqlite")]
 use crate::machine::Binding;
 use crate::{Error, Yard};
 
@@ -26,6 +27,7 @@ pub enum SharedBy {
 
 impl Yard {
     /// Returns who counts on finding tasks in a list; none where nobody is known to. The bindings are those of this machine.
+    #[cfg(feature = "sqlite")]
     pub fn shared_by(&self, list: &ListId, bindings: Vec<Binding>) -> Result<Option<SharedBy>, Error> {
         let is_bound = |binding: &Binding| ListId::new(binding.list.as_str()).is_ok_and(|bound| bound == *list);
         if let Some(binding) = bindings.into_iter().find(is_bound) {

@@ -9,6 +9,7 @@ mod detached;
 mod input;
 mod output;
 mod output_pipe;
+#[cfg(feature = "jobs")]
 mod own_signals;
 mod program;
 mod stop;
@@ -20,6 +21,7 @@ pub use captured::{Captured, Sink};
 pub(crate) use input::file_of;
 pub(crate) use output::Output;
 pub(crate) use output_pipe::OutputPipe;
+#[cfg(feature = "jobs")]
 pub use own_signals::{cancel_when_stopped, hear_of_children, survive_file_size_limits};
 pub use program::{CommandLine, Ending, Finished, Program};
 pub use stop::Stop;

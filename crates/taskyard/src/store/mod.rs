@@ -3,12 +3,16 @@
 mod attempt;
 mod clock;
 mod contract;
+#[cfg(feature = "sqlite")]
 mod directories;
+#[cfg(feature = "sqlite")]
 mod document;
 mod error;
+#[cfg(feature = "sqlite")]
 mod file;
 mod file_care;
 mod following;
+#[cfg(feature = "sqlite")]
 mod foreign_link;
 mod history_pages;
 mod history_query;
@@ -18,48 +22,67 @@ mod list_copy;
 mod litter;
 mod live_view;
 mod lock_waits;
+#[cfg(feature = "sqlite")]
 mod locks;
 mod lookup;
+#[cfg(feature = "sqlite")]
 mod memories;
 mod memory;
+#[cfg(feature = "sqlite")]
 mod new_name;
 mod occupant;
+#[cfg(feature = "sqlite")]
 mod remembered_places;
 mod shared_care;
+#[cfg(feature = "sqlite")]
 mod sidecar;
 mod stale_write;
+mod stuck_lock;
 mod subscription;
+#[cfg(feature = "sqlite")]
 mod teaching;
+#[cfg(feature = "sqlite")]
 mod translated;
 mod turn_waiting;
 mod watch;
 
 pub use clock::StoreClock;
 pub use contract::{ListInfo, NewLease, Signature, Snapshot, Store, Txn, TxnPair, Unpacked};
+#[cfg(feature = "sqlite")]
 pub use document::{DocumentOptions, DocumentPlace, open_documents};
+#[cfg(feature = "sqlite")]
 pub(crate) use document::{read_locked_document, replace_document};
 pub use error::{Cause, StoreError};
+#[cfg(feature = "sqlite")]
 pub use file::{FileStore, FileStoreOptions};
 pub use file_care::{FileCare, FileLayout, Sighting};
 pub use history_pages::{HistoryBackwards, HistoryPages, HistorySource};
 pub use history_query::{HistoryQuery, LastEntry};
 pub use journal_damage::JournalDamage;
+#[cfg(feature = "sqlite")]
 pub(crate) use list_copy::is_lock;
 pub use list_copy::{ListCopy, ListCopyTarget};
 pub use litter::Litter;
 pub use live_view::LiveView;
 pub use lock_waits::{LockWaits, lock_waits};
+#[cfg(feature = "sqlite")]
 pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
-pub use locks::{StuckLock, release_held_locks};
+#[cfg(feature = "sqlite")]
+pub use locks::release_held_locks;
 pub use lookup::{Lookup, UnreadableTask};
+#[cfg(feature = "sqlite")]
 pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories};
+#[cfg(feature = "sqlite")]
 pub(crate) use memories::{list_sidecars, tidy_journal};
 pub use memory::MemoryStore;
 pub use occupant::Occupant;
 pub use shared_care::{SharedCare, ThinOut, ThinnedList, ThinnedOut};
+#[cfg(feature = "sqlite")]
 pub use sidecar::{Pace, TidiedJournal, TidyTerms};
 pub use stale_write::StaleWrite;
+pub use stuck_lock::StuckLock;
 pub use subscription::Subscription;
+#[cfg(feature = "sqlite")]
 pub use teaching::{TeachingOptions, TeachingPlace, open_teaching};
 pub use watch::{ListWatch, UNTOLD, Untold, Watch};
 

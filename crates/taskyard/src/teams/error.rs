@@ -7,6 +7,7 @@ use taskyard_core::dialect::inbox::BadInbox;
 use taskyard_core::dialect::team_file::BadTeamFile;
 
 use super::file_error::TeamFileError;
+#[cfg(feature = "teams")]
 use crate::sqlite::DatabaseError;
 use crate::store::StoreError;
 
@@ -40,6 +41,7 @@ impl TeamError {
     /// Returns the database that a newer Taskyard wrote, and its format, where that is why.
     pub fn newer_database(&self) -> Option<(&Path, i64)> {
         match self {
+            #[cfg(feature = "teams")]
             Self::Files(TeamFileError::Memory(error)) => error.newer_database(),
             Self::Unsent { source, .. } | Self::StillInInbox { source } => source.newer_database(),
             _ => None,
@@ -67,6 +69,7 @@ impl TeamError {
     }
 }
 
+#[cfg(feature = "teams")]
 impl From<DatabaseError> for TeamError {
     fn from(error: DatabaseError) -> Self {
         match error {

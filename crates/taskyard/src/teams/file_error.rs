@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use taskyard_core::dialect::inbox::BadInbox;
 use taskyard_core::dialect::team_file::BadTeamFile;
 
+#[cfg(feature = "teams")]
 use crate::sqlite::DatabaseError;
 
 /// Why the files of teams gave no answer, or not a good one.
@@ -36,6 +37,7 @@ pub enum TeamFileError {
         attempts: u32,
     },
     /// Our memory of teams gave no answer.
+    #[cfg(feature = "teams")]
     #[error(transparent)]
     Memory(#[from] DatabaseError),
 }

@@ -12,6 +12,7 @@ mod creating;
 mod ending;
 mod error;
 mod file_error;
+#[cfg(feature = "teams")]
 mod files;
 mod joining;
 mod memory_teams;
@@ -38,7 +39,9 @@ pub use conversing::Correspondence;
 pub use creating::NewTeam;
 pub use error::TeamError;
 pub use file_error::TeamFileError;
+#[cfg(feature = "teams")]
 pub use files::{FileTeams, FileTeamsOptions, count_old_letters, forget_old_letters};
+#[cfg(feature = "teams")]
 pub(crate) use files::{MovedTeam, copy_team_memory, take_team_memory};
 pub use joining::{Backend, Ghost, NewMember, Presence};
 pub use memory_teams::MemoryTeams;

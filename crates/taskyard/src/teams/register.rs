@@ -8,6 +8,7 @@ use taskyard_core::rules::agents::naming::name_of;
 use taskyard_core::{AgentName, ListId, Rules, Team, TeamName, Timestamp};
 
 use super::contract::{TeamStore, TeamWatch};
+#[cfg(feature = "teams")]
 use super::files::{FileTeams, FileTeamsOptions};
 use super::seat::Seat;
 use super::teams_found::TeamsFound;
@@ -42,6 +43,7 @@ pub struct Teams {
 
 impl Teams {
     /// Returns the teams in the client's files. Nothing is read or made before it is asked for.
+    #[cfg(feature = "teams")]
     pub fn new(options: FileTeamsOptions, caller: TeamCaller) -> Self {
         let (rules, signs) = (options.rules, Signs::in_data(&options.data));
         Self { signs: Some(signs), ..Self::over(Arc::new(FileTeams::new(options)), rules, caller) }

@@ -9,6 +9,7 @@ use super::finding::{Finding, Fix};
 use super::inotify_use::InotifyUse;
 use super::mending::Mended;
 use super::surroundings::{few_watches, gone_lists, large_journal};
+#[cfg(feature = "jobs")]
 use crate::jobs::Jobs;
 use crate::teams::{Mended as TeamMended, TeamTrouble, Teams};
 use crate::{Error, Yard};
@@ -17,6 +18,7 @@ use crate::{Error, Yard};
 #[derive(Clone, Copy, Debug)]
 pub struct Checkup<'a> {
     yard: &'a Yard,
+    #[cfg(feature = "jobs")]
     jobs: Option<&'a Jobs>,
     teams: Option<&'a Teams>,
     owner_silence: Duration,
@@ -26,10 +28,15 @@ pub struct Checkup<'a> {
 impl<'a> Checkup<'a> {
     /// Returns a checkup of a list alone.
     pub fn of(yard: &'a Yard) -> Self {
-        Self { yard, jobs: None, teams: None, owner_silence: OWNER_SILENCE, journal_limit: None }
+        Self {
+            yard,
+            #[cfg(feature = "jobs")]
+            jobs: None,
+            teams: None, owner_silence: OWNER_SILENCE, journal_limit: None }
     }
 
     /// Adds the jobs of this machine.
+    #[cfg(feature = "jobs")]
     #[must_use]
     pub fn with_jobs(self, jobs: &'a Jobs) -> Self {
         Self { jobs: Some(jobs), ..self }
@@ -60,8 +67,7 @@ impl<'a> Checkup<'a> {
         let mut findings = looked_over.findings;
         let owners = known(stale_owners, &mut findings)?;
         findings.extend(owners);
-        let jobs = self.jobs.map_or(Ok(Vec::new()), |jobs| jobs.without_process().map_err(Error::from));
-        let jobs = known(jobs, &mut findings)?;
+        let jobs = known(self.jobs_without_process(), &mut findings)?;
         findings.extend(jobs.iter().map(Finding::of_job));
         let troubles = self.teams.map_or(Ok(Vec::new()), |teams| teams.find_trouble().map_err(Error::from));
         let troubles = known(troubles, &mut findings)?;
@@ -108,6 +114,22 @@ impl<'a> Checkup<'a> {
         Ok(mended)
     }
 
+    #[cfg(feature = "jobs")]
+    fn jobs_without_process(&self) -> Result<Vec<Job>, Error> {
+        self.jobs.map_or(Ok(Vec::new()), |jobs| jobs.without_process().map_err(Error::from))
+    }
+
+    #[cfg(not(feature = "jobs"))]
+    fn jobs_without_process(&self) -> Result<Vec<Job>, Error> {
+        Ok(Vec::new())
+    }
+
+    #[cfg(not(feature = "jobs"))]
+    fn end_jobs(&self, _findings: &[&Finding]) -> Result<Vec<Job>, Error> {
+        Ok(Vec::new())
+    }
+
+    #[cfg(feature = "jobs")]
     fn end_jobs(&self, findings: &[&Finding]) -> Result<Vec<Job>, Error> {
         let is_asked = findings.iter().any(|finding| matches!(finding.fix, Some(Fix::EndJob(_))));
         let jobs = self.jobs.filter(|_| is_asked);

@@ -23,5 +23,4 @@ pub(in crate::store) mod waiting;
 
 pub(crate) use guarded::{Found, Guarded, Print, Replaced, read_unlocked};
 pub use held_locks::release_held_locks;
-pub use stuck_lock::StuckLock;
 pub(crate) use stuck_lock::{end_lock_of, stuck_lock_of};

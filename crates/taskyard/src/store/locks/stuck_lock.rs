@@ -1,7 +1,6 @@
 //! Locks that would last for ever: found by whoever looks a list over, and ended when asked to.
 
 use std::ffi::CStr;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,49 +8,16 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard_core::SpecialFile;
-
 use super::fingerprint::{Look, look_at};
 use super::guarded::queue_of;
 use super::list_paths::c_name;
 use super::lock::{self, LIFE, temporary_name};
 use super::sightings::{Sightings, time_ahead};
 use crate::regular_file::special;
+use crate::store::StuckLock;
 
 /// How often one that waits for a lock's end looks at it.
 const GLANCE: Duration = Duration::from_millis(100);
-
-/// Why what stands in a lock's place keeps others waiting, though nobody works behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "internals"), non_exhaustive)]
-pub enum StuckLock {
-    /// It is no directory, as every lock of the client is.
-    NotADirectory {
-        /// What it is; none for a regular file.
-        found: Option<SpecialFile>,
-    },
-    /// Its time lies in the future, so that by it the lock never grows old.
-    InTheFuture {
-        /// How far.
-        by: Duration,
-    },
-    /// Its holder showed no sign of life for longer than a lock lives.
-    Silent {
-        /// For how long.
-        age: Duration,
-    },
-}
-
-impl fmt::Display for StuckLock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotADirectory { found: Some(found) } => write!(formatter, "{found} in the place of a lock"),
-            Self::NotADirectory { found: None } => formatter.write_str("a file in the place of a lock"),
-            Self::InTheFuture { by } => write!(formatter, "a lock whose time lies {} s in the future", by.as_secs()),
-            Self::Silent { age } => write!(formatter, "a lock whose holder has been silent for {} s", age.as_secs()),
-        }
-    }
-}
 
 /// Returns why a lock is stuck, where it is.
 pub(in crate::store) fn judge(name: &CStr, look: &Look, sightings: &Sightings) -> Option<StuckLock> {
