@@ -151,7 +151,7 @@ impl Context {
         once(&self.config, || {
             let directory = self.project();
             let names = || candidates::project_names(self.directory.as_deref().ok(), directory);
-            let is_trusted = || self.is_trusted();
+            let is_trusted = || Ok(self.is_trusted()?);
             let project = directory.map(|directory| Project { directory, names: &names, is_trusted: &is_trusted });
             Ok(Config::load(places::user_config(&self.environment).as_deref(), project.as_ref())?)
         })

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use taskyard::core::json_text::from_slice;
 use taskyard_testkit::{Home, Random, Scale, finishes};
 
 use crate::http::Served;
@@ -29,7 +30,12 @@ const METHODS: [&str; 16] = [
     "no/such/method",
 ];
 
-/// Returns a value of any type, nested a little.
+/// Writes a value down, with numbers that no value of ours holds.
+fn written(value: &Value) -> String {
+    value.to_string().replace("\"@", "").replace("@\"", "")
+}
+
+/// Returns a value of any type, nested a little; [`written`] makes numbers of what stands between signs.
 fn value(random: &mut Random, depth: usize) -> Value {
     let words =
         ["", "taskId", "TaskUpdate", "name", "arguments", "_meta", "uri", "taskyard://task/1", "\u{0}\u{ffff}😀", "1"];
@@ -39,8 +45,7 @@ fn value(random: &mut Random, depth: usize) -> Value {
         2 => json!(random.below(1_000)),
         3 => {
             let numbers = ["-1", "1e400", "0.1", "123456789012345678901234567890", "-0"];
-            let number = *random.pick(&numbers);
-            serde_json::from_str(number).unwrap()
+            json!(format!("@{}@", random.pick(&numbers)))
         }
         4 | 5 => json!(random.pick(&words)),
         6 => (0..random.below(4)).map(|_| value(random, depth - 1)).collect(),
@@ -82,7 +87,7 @@ fn message(random: &mut Random) -> String {
         let keys = ["jsonrpc", "method", "params", "id"];
         message[*random.pick(&keys)] = value(random, 2);
     }
-    message.to_string()
+    written(&message)
 }
 
 /// Returns a line of one of the ways in which lines go wrong.
@@ -187,7 +192,7 @@ fn every_request_is_answered_once_and_every_line_that_is_no_json_is_told_so() {
                     }
                 };
                 let text = String::from_utf8_lossy(&line).into_owned();
-                let is_json = std::str::from_utf8(&line).is_ok() && serde_json::from_slice::<Value>(&line).is_ok();
+                let is_json = std::str::from_utf8(&line).is_ok() && from_slice::<Value>(&line).is_ok();
                 unreadable += usize::from(!is_json && !text.trim_ascii().is_empty());
                 server.write(&line);
             }
