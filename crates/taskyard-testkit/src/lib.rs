@@ -1,5 +1,5 @@
 //! What every test of Taskyard needs: the contract of a store as a suite, random operations that must keep the invariants,
-//! lists written in one line, graphs, homes for the real binary, and its rivals.
+//! lists written in one line, graphs, homes for the real binary, its rivals, and a browser.
 //!
 //! A store is stamped with the suite in a test file of its own:
 //!
@@ -17,6 +17,8 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[cfg(unix)]
+pub mod browser;
 pub mod build;
 pub mod contest;
 pub mod graphs;
@@ -46,6 +48,7 @@ mod ran;
 mod random;
 mod rivals;
 mod scale;
+mod server;
 mod staging;
 mod strange_file;
 mod suspended;
@@ -77,6 +80,7 @@ pub use rivals::{
     install_trackers,
 };
 pub use scale::Scale;
+pub use server::Server;
 pub use staging::{commit, images, signature};
 pub use strange_file::StrangeFile;
 pub use suspended::Suspended;

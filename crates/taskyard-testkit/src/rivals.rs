@@ -133,6 +133,11 @@ pub fn install_taskmaster() -> PathBuf {
     install("taskmaster").join("make.mjs")
 }
 
+/// Installs axe, once, and returns its script.
+pub(crate) fn install_axe() -> PathBuf {
+    install("axe").join("node_modules/axe-core/axe.min.js")
+}
+
 /// Returns Taskwarrior's command: the one of this machine, or else the one of Debian's package, unpacked where nobody is disturbed.
 pub fn install_taskwarrior() -> PathBuf {
     if Command::new("task").arg("--version").output().is_ok_and(|told| told.status.success()) {

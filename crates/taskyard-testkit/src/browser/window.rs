@@ -1,0 +1,266 @@
+//! A window, as whoever sits before it sees and uses it.
+
+use std::fs;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::accessibility::{self, Finding};
+use super::base64;
+use super::driver::DriverError;
+use super::element::Element;
+use super::keyboard;
+use super::screen::{Picture, Scheme, Screen};
+use super::session::Session;
+use crate::patience::PATIENCE;
+use crate::rivals::install_axe;
+
+/// How often is looked whether something that is waited for is there.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// A window or a tab of a browser. Everything waits for what it needs, and panics where that does not come.
+#[derive(Debug)]
+pub struct Window {
+    session: Arc<Session>,
+    handle: String,
+}
+
+impl Window {
+    pub(super) fn new(session: Arc<Session>, handle: String) -> Self {
+        Self { session, handle }
+    }
+
+    /// Opens an address, and waits until it is loaded.
+    pub fn open(&self, address: &str) {
+        self.done("POST", "/url", &json!({ "url": address }));
+    }
+
+    /// Loads the page anew.
+    pub fn reload(&self) {
+        self.done("POST", "/refresh", &json!({}));
+    }
+
+    /// Returns the address of the page.
+    pub fn address(&self) -> String {
+        let address = self.call("GET", "/url", None).unwrap_or_default();
+        address.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the title of the page.
+    pub fn title(&self) -> String {
+        let title = self.call("GET", "/title", None).unwrap_or_default();
+        title.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the text of the page, as it can be read.
+    pub fn text(&self) -> String {
+        let text = self.try_script("return document.body ? document.body.innerText : ''", &[]).unwrap_or_default();
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the source of the page as it is now.
+    pub fn source(&self) -> String {
+        let source = self.call("GET", "/source", None).unwrap_or_default();
+        source.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until the page shows a text.
+    pub fn sees(&self, text: &str) {
+        self.wait(&format!("`{text}` is shown"), || self.text().contains(text).then_some(()));
+    }
+
+    /// Waits until the page no longer shows a text.
+    pub fn sees_no_more(&self, text: &str) {
+        self.wait(&format!("`{text}` is gone"), || (!self.text().contains(text)).then_some(()));
+    }
+
+    /// Waits until an expression of JavaScript is true.
+    pub fn until(&self, expression: &str) {
+        let script = format!("return Boolean({expression})");
+        self.wait(expression, || (self.try_script(&script, &[]).ok()? == json!(true)).then_some(()));
+    }
+
+    /// Waits for something, which is looked for again and again.
+    pub fn wait<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "still waiting until {what}; {} shows:\n{}\nand said: {:?}",
+                self.address(),
+                self.text(),
+                self.complaints()
+            );
+            thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
+    /// Waits for the first element that a CSS selector finds.
+    pub fn element(&self, selector: &str) -> Element {
+        self.wait(&format!("`{selector}` is there"), || self.elements(selector).into_iter().next())
+    }
+
+    /// Returns the elements that a CSS selector finds now.
+    pub fn elements(&self, selector: &str) -> Vec<Element> {
+        let found = self.call("POST", "/elements", Some(&json!({ "using": "css selector", "value": selector })));
+        let found = found.unwrap_or_default();
+        let elements = found.as_array().into_iter().flatten();
+        elements.filter_map(|answer| Element::of(&self.session, &self.handle, answer)).collect()
+    }
+
+    /// Waits for an element by what it is and what it is called, as the browser tells people who do not see it.
+    pub fn find(&self, role: &str, name: &str) -> Element {
+        self.wait(&format!("there is a {role} `{name}`"), || self.find_now(role, name))
+    }
+
+    /// Returns such an element, where there is one now.
+    pub fn find_now(&self, role: &str, name: &str) -> Option<Element> {
+        self.elements(&selector_of(role))
+            .into_iter()
+            .find(|element| element.is_shown() && element.role() == role && element.name().trim() == name)
+    }
+
+    /// Clicks on an element by what it is and what it is called. One that the page replaces meanwhile is looked for again.
+    pub fn click(&self, role: &str, name: &str) {
+        self.wait(&format!("the {role} `{name}` can be clicked"), || {
+            self.find_now(role, name).and_then(|element| element.try_click().ok())
+        });
+    }
+
+    /// Returns the element that keys go to.
+    pub fn focused(&self) -> Option<Element> {
+        let answer = self.call("GET", "/element/active", None).ok()?;
+        Element::of(&self.session, &self.handle, &answer)
+    }
+
+    /// Presses keys together: `?`, `Enter`, `Control+k`.
+    pub fn press(&self, keys: &str) {
+        self.done("POST", "/actions", &keyboard::press(keys));
+    }
+
+    /// Types a text to whatever has the focus.
+    pub fn type_text(&self, text: &str) {
+        self.done("POST", "/actions", &keyboard::type_text(text));
+    }
+
+    /// Drags one element onto another, as a hand does: down, along, up.
+    pub fn drag(&self, from: &Element, onto: &Element) {
+        self.script("arguments[0].scrollIntoView({ block: 'center', inline: 'center' })", &[from.reference()]);
+        let over = |element: &Element, milliseconds: u32, x: i32| json!({ "type": "pointerMove", "duration": milliseconds, "origin": element.reference(), "x": x, "y": 0 });
+        let moves = [
+            over(from, 0, 0),
+            json!({ "type": "pointerDown", "button": 0 }),
+            // A browser takes it for a drag when the pointer has gone a few pixels.
+            over(from, 50, 8),
+            over(onto, 100, -4),
+            over(onto, 50, 0),
+            json!({ "type": "pointerUp", "button": 0 }),
+        ];
+        let pointer =
+            json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": moves });
+        self.done("POST", "/actions", &json!({ "actions": [pointer] }));
+    }
+
+    /// Runs the body of a function of JavaScript in the page, and returns what it returns.
+    pub fn script(&self, body: &str, arguments: &[Value]) -> Value {
+        self.try_script(body, arguments).unwrap_or_else(|error| panic!("{error:?}: {body}"))
+    }
+
+    fn try_script(&self, body: &str, arguments: &[Value]) -> Result<Value, DriverError> {
+        self.call("POST", "/execute/sync", Some(&json!({ "script": body, "args": arguments })))
+    }
+
+    /// Shows the page on a screen of another size.
+    pub fn show_on(&self, screen: Screen) {
+        let (width, height) = screen.size();
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Has the reader prefer other colours, and things that stand still.
+    pub fn prefer(&self, scheme: Scheme) {
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": scheme.as_str() },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        self.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// Forbids scripts of pages from now on; those of the test still run.
+    pub fn forbid_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+    }
+
+    /// Cuts the window off from every server, or lets it reach them again.
+    pub fn set_offline(&self, is_offline: bool) {
+        let conditions =
+            json!({ "offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
+        self.devtools("Network.emulateNetworkConditions", conditions);
+    }
+
+    /// Takes a picture of what is shown.
+    pub fn picture(&self) -> Picture {
+        let taken = self.devtools("Page.captureScreenshot", json!({ "format": "png" }));
+        Picture { png: base64::decode(taken["data"].as_str().unwrap_or_default()) }
+    }
+
+    /// Returns what axe finds wrong with the page.
+    pub fn axe(&self) -> Vec<Finding> {
+        let source = fs::read_to_string(install_axe()).unwrap();
+        let script = format!("{source};\n{}", accessibility::RUN);
+        let answer = self.done("POST", "/execute/async", &json!({ "script": script, "args": [] }));
+        accessibility::findings(&answer)
+    }
+
+    /// Returns what the page complained of on its console since the last time: errors, refused scripts and styles, failed requests.
+    pub fn complaints(&self) -> Vec<String> {
+        let logged = self.call("POST", "/se/log", Some(&json!({ "type": "browser" }))).unwrap_or_default();
+        let lines = logged.as_array().into_iter().flatten().filter(|line| line["level"] == "SEVERE");
+        lines.filter_map(|line| line["message"].as_str()).map(str::to_owned).collect()
+    }
+
+    /// Has Chromium carry out a command of its own protocol.
+    pub fn devtools(&self, command: &str, parameters: Value) -> Value {
+        self.done("POST", "/goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
+    }
+
+    fn done(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.call(method, path, Some(body))
+            .unwrap_or_else(|error| panic!("{method} {path}: {} {}", error.code, error.message))
+    }
+
+    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, DriverError> {
+        self.session.call(&self.handle, method, path, body)
+    }
+}
+
+/// Returns the CSS selector of everything that may have a role.
+fn selector_of(role: &str) -> String {
+    let native = match role {
+        "button" => "button, summary, input[type=submit], input[type=button]",
+        "link" => "a[href]",
+        "textbox" => "input, textarea, [contenteditable]",
+        "searchbox" => "input[type=search]",
+        "combobox" => "select, input[list]",
+        "checkbox" => "input[type=checkbox]",
+        "radio" => "input[type=radio]",
+        "option" => "option",
+        "heading" => "h1, h2, h3, h4, h5, h6",
+        "list" => "ul, ol, menu",
+        "listitem" => "li",
+        "article" => "article",
+        "dialog" => "dialog",
+        "navigation" => "nav",
+        "main" => "main",
+        "region" => "section",
+        "row" => "tr",
+        "image" | "img" => "img, svg",
+        _ => "no-such-element",
+    };
+    format!("{native}, [role={role}]")
+}

@@ -1,0 +1,61 @@
+//! A running `taskyard serve`, for browsers and programs of tests.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::home::Home;
+
+/// A running `taskyard serve`, which ends with it.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    /// What it said of itself: `link`, `url`, `tokenFile`.
+    told: Value,
+}
+
+impl Server {
+    /// Starts a server in a home on any port, unless the flags name one.
+    pub fn start(home: &Home, flags: &str) -> Self {
+        let port = if flags.contains("--port") { "" } else { "--port 0" };
+        let mut command = home.command(&format!("serve {port} --json {flags}"));
+        command.env_remove("TASKYARD_AGENT").env("USER", "uma").stderr(Stdio::inherit());
+        let mut child = command.spawn().expect("the binary can be started");
+        let mut line = String::new();
+        let output = child.stdout.as_mut().expect("its output is a pipe");
+        BufReader::new(output).read_line(&mut line).expect("a pipe can be read");
+        let told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        Self { child, told }
+    }
+
+    /// Returns the link that lets one browser in.
+    pub fn link(&self) -> &str {
+        self.told["link"].as_str().unwrap()
+    }
+
+    /// Returns its address, `http://127.0.0.1:1234` say.
+    pub fn url(&self) -> &str {
+        self.told["url"].as_str().unwrap()
+    }
+
+    /// Returns its port.
+    pub fn port(&self) -> u16 {
+        self.url().rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap()
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn stop(mut self) -> Option<i32> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
