@@ -1,6 +1,7 @@
 //! How tasks are shown as text: pure functions from tasks to lines. Nothing here prints; what every function returns is
 //! safe to send to a terminal, whatever the task holds.
 
+pub mod charts;
 pub mod escaping;
 pub mod graph;
 
@@ -24,6 +25,7 @@ mod task_page;
 mod template;
 mod text_difference;
 mod wrapping;
+mod xml_text;
 
 pub use ansi::ansi;
 pub use board::{Board, counts_in_words};

@@ -13,6 +13,7 @@ mod lost_answers;
 mod merging;
 mod moving;
 mod parts;
+mod past;
 mod restoring;
 mod sessions;
 mod telling;

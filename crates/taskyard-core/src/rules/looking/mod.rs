@@ -3,6 +3,7 @@
 pub mod listing;
 pub(crate) mod near_words;
 pub mod ordering;
+pub mod past;
 pub mod query;
 pub mod searching;
 pub mod spent;

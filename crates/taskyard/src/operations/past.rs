@@ -1,0 +1,56 @@
+//! What became of a list over time.
+
+use taskyard_core::rules::looking::past::ListPast;
+use taskyard_core::{Revision, Task, Timestamp};
+
+use super::reading::Reading;
+use crate::store::{HistoryQuery, HistorySource as _, StoreError};
+use crate::{Error, Yard};
+
+/// The past of a list as far as it was read, for whoever asks again: then only what is new is read.
+#[derive(Clone, Debug, Default)]
+pub struct KnownPast {
+    past: ListPast,
+    until: Revision,
+}
+
+/// The past of a list up to a moment, and the list at that moment.
+#[derive(Clone, Debug)]
+pub struct PastAndPresent {
+    /// Which state each task was in, from when until when.
+    pub past: ListPast,
+    /// The tasks there are.
+    pub tasks: Vec<Task>,
+    /// The moment.
+    pub now: Timestamp,
+}
+
+impl Yard {
+    /// Returns what became of the list over time, as its journal has it. What is known already is not read again.
+    pub fn past(&self, known: &mut KnownPast) -> Result<PastAndPresent, Error> {
+        let Reading { tasks, .. } = self.look()?;
+        let now = self.now()?.wall;
+        match self.learn(known) {
+            // The tasks are there all the same.
+            Err(error) if error.is_of_memory() => *known = KnownPast::default(),
+            learnt => learnt?,
+        }
+        let mut past = known.past.clone();
+        past.note_present(&tasks, now);
+        Ok(PastAndPresent { past, tasks, now })
+    }
+
+    fn learn(&self, known: &mut KnownPast) -> Result<(), StoreError> {
+        // A journal that ends earlier than what is known of it is another one.
+        if self.store().newest(self.list_id())? < known.until {
+            *known = KnownPast::default();
+        }
+        for page in self.pages(HistoryQuery { since: known.until, ..HistoryQuery::default() })? {
+            for entry in page? {
+                known.past.note(&entry);
+                known.until = entry.revision;
+            }
+        }
+        Ok(())
+    }
+}
