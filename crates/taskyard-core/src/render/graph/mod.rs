@@ -12,5 +12,5 @@ mod text;
 pub use dot::dot;
 pub use mermaid::mermaid;
 pub(crate) use network::Network;
-pub use svg::svg;
+pub use svg::{svg, svg_part};
 pub use text::text;

@@ -1,12 +1,14 @@
 //! The graph as a picture for browsers and documents.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::render::escaping::one_line;
-use crate::render::{cut_text, state_in_words};
-use crate::{Priority, Status, Task};
+use crate::render::{Look, cut_text, state_in_words};
+use crate::rules::graph::chains::Chains;
+use crate::{Priority, Status, Task, TaskId};
 
 use super::layout::{BOX_HEIGHT, BOX_WIDTH, layout};
 use super::network::{Edge, Network};
@@ -42,36 +44,72 @@ const STYLE: &str = "\
 
 /// Returns the graph as a complete SVG document: a box for every task, an arrow from each task to those that wait for it.
 pub fn svg(tasks: &[Task]) -> String {
+    drawn(tasks, None)
+}
+
+/// Returns the same as a part of a page, which brings the colours along: every box leads where `href` says, and the arrows of the critical
+/// path are marked.
+pub fn svg_part(tasks: &[Task], href: &dyn Fn(&Task) -> String) -> String {
+    let chain = Chains::of(tasks).longest();
+    let follows = chain.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    drawn(tasks, Some(&Part { href, follows }))
+}
+
+/// What a part of a page has that a document has not.
+struct Part<'a> {
+    href: &'a dyn Fn(&Task) -> String,
+    /// Which task follows which on the critical path.
+    follows: HashMap<TaskId, TaskId>,
+}
+
+fn drawn(tasks: &[Task], part: Option<&Part<'_>>) -> String {
     let network = Network::new(tasks);
     let drawing = layout(&network);
     let (width, height) = (drawing.width, drawing.height);
     let mut text = String::with_capacity(1024 + tasks.len() * 640);
+    // Links within a picture can only be reached where it is no picture to programs that read it aloud.
+    let role = if part.is_some() { "group" } else { "img" };
+    let style = if part.is_some() { String::new() } else { format!("<style>{STYLE}</style>\n") };
     let _ = write!(
         text,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"taskyard\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{} tasks and what they wait for\">\n\
-         <style>{STYLE}</style>\n\
+         viewBox=\"0 0 {width} {height}\" role=\"{role}\" aria-label=\"{} tasks and what they wait for\">\n\
+         {style}\
          <defs><marker id=\"taskyard-head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
          orient=\"auto-start-reverse\"><path class=\"head\" fill=\"#8c959f\" d=\"M0 0.5 L8 4 L0 7.5 Z\"/></marker></defs>\n\
          <g fill=\"none\" stroke=\"#8c959f\" stroke-width=\"1.5\">\n",
         tasks.len()
     );
     for (edge, lanes) in &drawing.routes {
-        arrow(&mut text, edge, lanes, tasks, &drawing.boxes);
+        arrow(&mut text, edge, lanes, (tasks, &drawing.boxes), part);
     }
     text.push_str("</g>\n<g font-family=\"sans-serif\" font-size=\"14\" fill=\"#1f2328\">\n");
     for (task, place) in tasks.iter().zip(&drawing.boxes) {
-        card(&mut text, task, *place);
+        let link = part.map(|part| xml(&(part.href)(task)));
+        if let Some(link) = &link {
+            let _ = write!(text, "<a href=\"{link}\" data-task=\"{}\">", xml(task.id.as_str()));
+        }
+        card(&mut text, task, *place, part.is_some());
+        text.push_str(if link.is_some() { "</a>\n" } else { "" });
     }
     text.push_str("</g>\n</svg>\n");
     text
 }
 
-fn arrow(text: &mut String, edge: &Edge, lanes: &[(i64, i64)], tasks: &[Task], boxes: &[(i64, i64)]) {
+fn arrow(
+    text: &mut String,
+    edge: &Edge,
+    lanes: &[(i64, i64)],
+    (tasks, boxes): (&[Task], &[(i64, i64)]),
+    part: Option<&Part<'_>>,
+) {
     let (from, to) = (boxes[edge.from], boxes[edge.to]);
     let start = (from.0 + BOX_WIDTH, from.1 + BOX_HEIGHT / 2);
     let end = (to.0 - 2, to.1 + BOX_HEIGHT / 2);
-    let class = if edge.closes_circle {
+    let (before, behind) = (&tasks[edge.from].id, &tasks[edge.to].id);
+    let class = if part.is_some_and(|part| part.follows.get(before) == Some(behind)) {
+        "edge critical"
+    } else if edge.closes_circle {
         "edge circle"
     } else if tasks[edge.from].status.is_open() {
         "edge"
@@ -81,8 +119,8 @@ fn arrow(text: &mut String, edge: &Edge, lanes: &[(i64, i64)], tasks: &[Task], b
     let _ = write!(
         text,
         "<path class=\"{class}\" data-from=\"{}\" data-to=\"{}\" d=\"M{} {}",
-        xml(tasks[edge.from].id.as_str()),
-        xml(tasks[edge.to].id.as_str()),
+        xml(before.as_str()),
+        xml(behind.as_str()),
         start.0,
         start.1
     );
@@ -106,12 +144,12 @@ fn curve(text: &mut String, from: (i64, i64), to: (i64, i64)) {
     let _ = write!(text, " C{} {} {} {} {} {}", from.0 + bend, from.1, to.0 - bend, to.1, to.0, to.1);
 }
 
-fn card(text: &mut String, task: &Task, (x, y): (i64, i64)) {
+fn card(text: &mut String, task: &Task, (x, y): (i64, i64), is_in_page: bool) {
     let class = if task.is_cancelled() { "cancelled" } else { task.status.as_str() };
     let subject = one_line(&task.subject);
     let title = cut_to_room(&subject, task.status == Status::InProgress);
     let id = xml(task.id.as_str());
-    let (mark, tone) = mark(task);
+    let (mark, tone) = mark(task, is_in_page);
     let _ = write!(
         text,
         "<g class=\"task {class}\" data-id=\"{id}\" transform=\"translate({x} {y})\"><title>#{id} {} ({})</title>\
@@ -167,8 +205,11 @@ fn cut_to_room(title: &str, is_bold: bool) -> String {
     title.to_owned()
 }
 
-/// Returns the mark of a task's state, and its colour on a light page.
-fn mark(task: &Task) -> (&'static str, &'static str) {
+/// Returns the mark of a task's state, and its colour on a light page. A page has the marks of lists.
+fn mark(task: &Task, is_in_page: bool) -> (&'static str, &'static str) {
+    if is_in_page {
+        return (Look::PIPE.mark(task).1, "#64748b");
+    }
     match task.status {
         Status::Pending => ("○", "#8c959f"),
         Status::InProgress => ("●", "#d4a72c"),
@@ -190,7 +231,7 @@ fn xml(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::svg;
+    use super::{svg, svg_part};
     use crate::{Status, Task, TaskId};
 
     #[test]
@@ -232,5 +273,19 @@ mod tests {
     #[test]
     fn an_empty_list_is_an_empty_picture() {
         assert!(svg(&[]).starts_with("<svg "));
+    }
+
+    #[test]
+    fn a_part_of_a_page_leads_somewhere_marks_the_critical_path_and_brings_no_style() {
+        let after = |id: u64, blockers: &[u64]| {
+            let blocked_by = blockers.iter().map(|id| TaskId::number(*id)).collect();
+            Task { blocked_by, ..Task::new(TaskId::number(id), "\"><script>") }
+        };
+        let tasks = [after(1, &[]), after(2, &[1]), after(3, &[2, 1])];
+        let picture = svg_part(&tasks, &|task| format!("?a=1&task={}", task.id));
+        assert!(!picture.contains("<style") && !picture.contains("<script"), "{picture}");
+        assert_eq!(picture.matches("<a href=\"?a=1&amp;task=").count(), 3);
+        assert_eq!(picture.matches("class=\"edge critical\"").count(), 2, "{picture}");
+        assert_eq!(picture.matches("class=\"edge\"").count(), 1);
     }
 }
