@@ -1,9 +1,12 @@
 //! Who works on a list: the members of its team, and whoever else has a task.
 
+use std::collections::HashMap;
+
 use crate::render::{Line, Look, Tone};
 use crate::rules::agents::naming::is_same_agent;
+use crate::rules::leases::leasing::LeaseState;
 use crate::rules::teams::membership::MemberState;
-use crate::{TaskId, Timestamp};
+use crate::{Lease, Status, Task, TaskId, Timestamp};
 
 use super::short_span;
 
@@ -91,6 +94,33 @@ pub fn agent_rows(members: Vec<AgentRow>, held: Vec<HeldTask>) -> Vec<AgentRow> 
         }
     }
     rows
+}
+
+/// Returns the open tasks that somebody has, by number: those with a lease, and those in progress with a name on them.
+pub fn held_tasks<'a>(tasks: impl Iterator<Item = &'a Task>, leases: &[(Lease, LeaseState)]) -> Vec<HeldTask> {
+    let leases: HashMap<&TaskId, &(Lease, LeaseState)> = leases.iter().map(|lease| (&lease.0.task, lease)).collect();
+    let mut held: Vec<HeldTask> = tasks
+        .filter(|task| task.status.is_open())
+        .filter_map(|task| {
+            let lease = leases.get(&task.id);
+            let named = task.owner().filter(|_| task.status == Status::InProgress).map(str::to_owned);
+            Some(HeldTask {
+                task: task.id.clone(),
+                subject: task.subject.clone(),
+                owner: lease.map(|(lease, _)| lease.agent.to_string()).or(named)?,
+                since: lease.map(|(lease, _)| lease.taken),
+                lease: match lease {
+                    None => LeaseShown::None,
+                    Some((lease, state)) if state.is_alive() => {
+                        LeaseShown::Lives(lease.ends.as_ref().map(|end| end.wall))
+                    }
+                    Some(_) => LeaseShown::Ended,
+                },
+            })
+        })
+        .collect();
+    held.sort_by_cached_key(|held| (held.task.as_number(), held.task.as_str().to_owned()));
+    held
 }
 
 fn stranger(task: &HeldTask) -> AgentRow {

@@ -22,6 +22,11 @@ pub enum NeedKind {
 }
 
 impl NeedKind {
+    /// Returns why a task needs a person at a moment; none where it does not.
+    pub fn of(task: &Task, now: Timestamp) -> Option<Self> {
+        Notable::of(task)?.need(now)
+    }
+
     /// Returns it in a word or two.
     pub fn in_words(self) -> String {
         match self {
