@@ -14,6 +14,7 @@ mod database_problem;
 mod editor;
 mod ended_members;
 mod environment;
+mod every_list;
 mod exit;
 mod logging;
 mod mcp_host;

@@ -12,9 +12,9 @@ use taskyard::store::HistoryQuery;
 use taskyard::teams::Correspondence;
 
 use super::deed::{About, Ask};
-use super::every_list::every_list;
 use super::news::{Mail, News, PageFacts, Teller};
 use super::todo_sources::TodoSources;
+use crate::every_list::every_list;
 use crate::problem::Problem;
 
 /// So many revisions are read at once.

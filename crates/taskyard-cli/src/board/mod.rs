@@ -10,7 +10,6 @@ mod command_words;
 mod deed;
 mod doing;
 mod draw;
-mod every_list;
 mod feed;
 mod keymap;
 mod news;
