@@ -1,11 +1,12 @@
-//! The programs' door: a JSON API over HTTP, events, and what is counted. Who listens where, and over how many connections, is in `serve/`.
-//! No page is drawn here.
+//! The door over HTTP: pages for people, a JSON API for programs, events, and what is counted. Who listens where, and over how many
+//! connections, is in `serve/`.
 
 mod api;
 mod entering;
 mod events;
 mod metrics;
 mod openapi;
+mod pages;
 mod routes;
 pub(crate) mod security;
 mod site;

@@ -15,6 +15,7 @@ use super::entering::{HEALTH, OPEN, Peer, open};
 use super::events::{EventId, Topic, keep_following, stream};
 use super::metrics;
 use super::openapi::{document, schema_of_input};
+use super::pages;
 use super::site::Site;
 use super::workers::Work;
 use crate::exit::Exit;
@@ -35,6 +36,10 @@ pub(crate) fn routes(site: Arc<Site>) -> Router {
         .route(&format!("{OPEN}{{code}}"), get(open_browser))
         .route(METRICS, get(show_metrics))
         .route(DESCRIPTION, get(move || async move { ([(CONTENT_TYPE, "application/json")], described) }));
+    for path in pages::ROUTES {
+        router = router.route(path, get(pages::page));
+    }
+    router = router.route("/", get(pages::go_home)).route(pages::ASSETS, get(pages::asset));
     for operation in api::operations() {
         let path = format!("{}{}", api::ROOT, operation.path);
         router = router.route(&path, method_of(operation));

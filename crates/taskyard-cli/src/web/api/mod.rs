@@ -18,7 +18,7 @@ mod tasks;
 mod teams;
 
 pub(crate) use access::MAKE_LINK;
-pub(crate) use answering::{Caller, answer, problem_response, refusal};
+pub(crate) use answering::{Caller, answer, problem_response, refusal, status_of};
 pub(crate) use following::{FOLLOW_ALL, FOLLOW_LIST};
 pub(crate) use operation::{AnswerForm, Does, Operation, SchemaOf};
 pub(crate) use repeats::Repeats;

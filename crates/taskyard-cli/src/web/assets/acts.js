@@ -1,0 +1,154 @@
+// What people do, through the API. A refusal is said beside the thing that was refused, with what to do next.
+
+import { here, refresh } from "./parts.js";
+
+const said = document.getElementById("said");
+const undone = [];
+let silence;
+
+/** Why something was not done. */
+export class Refusal extends Error {
+  constructor(message, hint) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+const part = encodeURIComponent;
+export const ofList = (rest = "") => `/lists/${part(here().list)}${rest}`;
+export const ofTask = (id, rest = "") => ofList(`/tasks/${part(id)}${rest}`);
+
+/** Calls an operation of the API. */
+export async function call(method, path, body) {
+  const how = { method, headers: {} };
+  if (body !== undefined) {
+    how.body = JSON.stringify(body);
+    how.headers["content-type"] = "application/json";
+  }
+  let answer;
+  try {
+    answer = await fetch(`/api/v1${path}`, how);
+  } catch {
+    throw new Refusal("The server does not answer", "it is tried again when you do it again");
+  }
+  const read = await answer.json().catch(() => ({}));
+  if (answer.ok) return read;
+  if (read.error) throw new Refusal(read.error.message, read.error.hint);
+  if (read.claimed === false) throw new Refusal(whyNot(read));
+  throw new Refusal(`The server answers with ${answer.status}`);
+}
+
+function whyNot({ reason, owner, holder, blockers, blockedBy }) {
+  const open = (blockers ?? blockedBy ?? []).map((id) => `#${id.id ?? id}`).join(" ");
+  switch (reason) {
+    case "already_claimed": return `${owner ?? holder ?? "somebody"} has it`;
+    case "blocked": return `it waits for ${open || "others"}`;
+    default: return String(reason ?? "it cannot be taken").replaceAll("_", " ");
+  }
+}
+
+/** Says something for a while; what was done can be taken back from there. */
+export function say(words, undo = false) {
+  clearTimeout(silence);
+  said.textContent = words;
+  if (undo) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Undo";
+    button.onclick = () => takeBack();
+    said.append(button);
+  }
+  silence = setTimeout(() => (said.textContent = ""), 6000);
+}
+
+/** Says beside a thing why something was not done with it. */
+export function refuse(error, ids = []) {
+  const id = ids[0];
+  const beside = (id && (document.getElementById(`card-${id}`) ?? document.querySelector(`#row-${CSS.escape(id)} td.subject`) ?? besideOpen(id))) || null;
+  forgetRefusals();
+  if (!beside) return say(`${error.message}${error.hint ? `: ${error.hint}` : ""}`);
+  const told = document.createElement("p");
+  told.className = "refused";
+  told.dataset.keep = "";
+  told.setAttribute("role", "alert");
+  told.textContent = `▲ ${error.message}`;
+  if (error.hint) {
+    const hint = document.createElement("span");
+    hint.className = "hint";
+    hint.textContent = error.hint;
+    told.append(hint);
+  }
+  beside.append(told);
+  told.scrollIntoView({ block: "nearest" });
+}
+
+function besideOpen(id) {
+  const open = document.getElementById("task");
+  return open.dataset.task === id && !open.hidden ? open.querySelector("h2") : null;
+}
+
+export function forgetRefusals() {
+  document.querySelectorAll(".refused").forEach((told) => told.remove());
+}
+
+/** Does something with tasks and shows what came of it. Returns what was answered; nothing where it was refused. */
+export async function attempt(words, ids, does, { undo = true } = {}) {
+  forgetRefusals();
+  try {
+    const answer = await does();
+    if (words) say(typeof words === "function" ? words(answer) : words, undo);
+    refresh(["truth", "view", "task", "agents"]);
+    return answer;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    refuse(error, ids);
+  }
+}
+
+export const numbers = (ids) => (ids.length > 4 ? `${ids.length} tasks` : ids.map((id) => `#${id}`).join(", "));
+
+/** Makes a move with one task or several, all or none. */
+export function move(name, words, ids, body = {}) {
+  if (!ids.length) return say("No task is under the cursor: j and k move it");
+  const does = () => (ids.length === 1 ? call("POST", ofTask(ids[0], `/${name}`), body) : call("POST", ofList(`/${name}`), { ids, ...body }));
+  return attempt(`${words} ${numbers(ids)}`, ids, does);
+}
+
+/** Changes fields of one task or several, all or none. */
+export function change(words, ids, fields) {
+  const does = () => (ids.length === 1 ? call("PATCH", ofTask(ids[0]), fields) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
+  return attempt(words, ids, does);
+}
+
+/** Lets a task wait for others. */
+export function waitFor(ids, on) {
+  const each = async () => {
+    for (const id of ids) await call("POST", ofTask(id, "/dependencies"), { on: [on] });
+  };
+  return attempt(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${on} now`, ids, each);
+}
+
+/** Puts tasks in a column. */
+export function putIn(status, ids) {
+  switch (status) {
+    case "in_progress": return move("start", "Started", ids);
+    case "completed": return move("done", "Done:", ids);
+    default: return change(`Put back ${numbers(ids)}`, ids, { status: "pending" });
+  }
+}
+
+export function takeBack(revision) {
+  const body = revision === undefined ? {} : { revision: Number(revision) };
+  const does = async () => {
+    const answer = await call("POST", ofList("/undo"), body);
+    undone.push(answer.revision);
+    return answer;
+  };
+  return attempt((answer) => `Took back ${(answer.undone ?? answer.revisions ?? []).map((one) => `r${one}`).join(", ") || "the newest change"}`, [], does, { undo: false });
+}
+
+export function redo() {
+  const revision = undone.pop();
+  if (revision === undefined) return say("Nothing was taken back here");
+  return attempt("Done again", [], () => call("POST", ofList("/undo"), { revision }), { undo: false });
+}

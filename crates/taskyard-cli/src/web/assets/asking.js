@@ -1,0 +1,179 @@
+// Asking people for something: a dialog with a few fields, one task among many, or anything by its name.
+
+import { Refusal, call, ofList } from "./acts.js";
+import { go, here } from "./parts.js";
+
+const dialog = document.getElementById("ask");
+const form = document.getElementById("ask-form");
+const fields = document.getElementById("ask-fields");
+const refused = document.getElementById("ask-refused");
+let answer = async () => {};
+
+/** Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. */
+export function ask(title, goes, wanted, does) {
+  document.getElementById("ask-title").textContent = title;
+  document.getElementById("ask-go").textContent = goes;
+  refused.textContent = "";
+  fields.replaceChildren(...wanted.map(field));
+  answer = does;
+  dialog.showModal();
+  fields.querySelector("input, textarea, select")?.focus();
+}
+
+function field({ name, label, kind = "text", value = "", list, required = false, options, hint = "" }) {
+  const around = document.createElement("label");
+  around.textContent = label;
+  const tag = kind === "long" ? "textarea" : options ? "select" : "input";
+  const input = document.createElement(tag);
+  Object.assign(input, { name, required, placeholder: hint });
+  if (tag === "textarea") input.rows = 4;
+  for (const [word, words] of options ?? []) input.append(new Option(words, word));
+  input.value = value;
+  if (list) input.setAttribute("list", list);
+  input.autocomplete = "off";
+  around.append(input);
+  if (kind === "task") around.append(found(input));
+  return around;
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const values = Object.fromEntries(new FormData(form));
+  try {
+    await answer(values);
+    dialog.close();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    refused.textContent = `▲ ${error.message}${error.hint ? `: ${error.hint}` : ""}`;
+  }
+});
+dialog.querySelector('[data-act="dismiss"]').addEventListener("click", () => dialog.close());
+form.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+});
+
+/** Returns the open tasks that some words mean. */
+async function tasksLike(words, limit) {
+  const query = new URLSearchParams({ limit });
+  const number = words.match(/^#?(\d+)$/);
+  if (number) query.set("query", `id:${number[1]}`);
+  else {
+    if (words) query.set("query", JSON.stringify(words));
+    for (const status of ["pending", "in_progress"]) query.append("status", status);
+  }
+  try {
+    return (await call("GET", `${ofList("/tasks")}?${query}`)).tasks;
+  } catch {
+    return [];
+  }
+}
+
+/** Shows below a field the tasks that are meant; choosing one writes its number into the field. */
+function found(input) {
+  const list = document.createElement("ul");
+  list.className = "found";
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Tasks");
+  let asked = 0;
+  const look = async () => {
+    const now = ++asked;
+    const tasks = await tasksLike(input.value.trim(), 12);
+    if (now !== asked) return;
+    list.replaceChildren(...tasks.map((task, place) => option(`#${task.id}  ${task.subject}`, { task: task.id }, place === 0)));
+  };
+  const choose = (one) => {
+    input.value = one.dataset.task;
+    form.requestSubmit();
+  };
+  walk(input, list, choose);
+  input.addEventListener("input", look);
+  look();
+  return list;
+}
+
+function option(text, data, isSelected) {
+  const item = document.createElement("li");
+  item.setAttribute("role", "option");
+  item.setAttribute("aria-selected", isSelected);
+  Object.assign(item.dataset, data);
+  const words = document.createElement("span");
+  words.textContent = text;
+  item.append(words);
+  return item;
+}
+
+/** Lets arrows walk through the options of a list while somebody types. */
+function walk(input, list, choose) {
+  const shown = () => [...list.children].filter((one) => !one.hidden);
+  const select = (one) => {
+    for (const other of list.children) other.setAttribute("aria-selected", other === one);
+    one?.scrollIntoView({ block: "nearest" });
+  };
+  input.addEventListener("keydown", (event) => {
+    const all = shown();
+    const at = all.findIndex((one) => one.getAttribute("aria-selected") === "true");
+    if (event.key === "ArrowDown") select(all[Math.min(at + 1, all.length - 1)]);
+    else if (event.key === "ArrowUp") select(all[Math.max(at - 1, 0)]);
+    else if (event.key === "Enter" && all[at]) choose(all[at]);
+    else return;
+    event.preventDefault();
+  });
+  list.addEventListener("click", (event) => {
+    const one = event.target.closest('[role="option"]');
+    if (one) choose(one);
+  });
+  return select;
+}
+
+/** Opens the palette: whatever there is, by its name. */
+export function setUpPalette(perform) {
+  const palette = document.getElementById("palette");
+  const text = document.getElementById("palette-text");
+  const list = document.getElementById("palette-list");
+  const commands = [...list.children];
+  let asked = 0;
+  const choose = (one) => {
+    palette.close();
+    if (one.dataset.act) perform(one.dataset.act);
+    else if (one.dataset.task) go(withTask(one.dataset.task));
+    else if (one.dataset.href) go(one.dataset.href);
+  };
+  const select = walk(text, list, choose);
+  const filter = async () => {
+    const words = text.value.trim().toLowerCase();
+    list.querySelectorAll(".other").forEach((other) => other.remove());
+    for (const command of commands) command.hidden = !command.textContent.toLowerCase().includes(words);
+    for (const link of document.querySelectorAll("#lists li a")) {
+      const name = link.querySelector(".name").textContent.trim();
+      if (words && name.toLowerCase().includes(words)) list.append(other(option(`list ${name}`, { href: link.getAttribute("href") })));
+    }
+    select([...list.children].find((one) => !one.hidden));
+    if (!words) return;
+    const now = ++asked;
+    const tasks = here().list ? await tasksLike(words, 8) : [];
+    if (now !== asked) return;
+    tasks.forEach((task) => list.append(other(option(`#${task.id}  ${task.subject}`, { task: task.id }))));
+    if (!list.querySelector('[aria-selected="true"]:not([hidden])')) select([...list.children].find((one) => !one.hidden));
+  };
+  text.addEventListener("input", filter);
+  return () => {
+    if (palette.open) return palette.close();
+    text.value = "";
+    palette.showModal();
+    filter();
+    text.focus();
+  };
+}
+
+function other(item) {
+  item.classList.add("other");
+  return item;
+}
+
+/** Returns the address of a task beside what is shown. */
+export function withTask(id) {
+  const address = new URL(location.href);
+  if (id) address.searchParams.set("task", id);
+  else address.searchParams.delete("task");
+  return address.pathname + address.search;
+}

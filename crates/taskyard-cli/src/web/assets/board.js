@@ -1,0 +1,149 @@
+// The pages at work. The server draws everything; this only asks for parts of it anew, sends what people do, and moves the cursor.
+// Without it every page can be read.
+
+import { Refusal, refuse } from "./acts.js";
+import { forms, perform, useTheme } from "./deeds.js";
+import "./dragging.js";
+import { setUpKeys } from "./keys.js";
+import { follow } from "./live.js";
+import { go, here, refresh, whenDrawn } from "./parts.js";
+import { setUpPicture } from "./picture.js";
+import { keepUp, showEnds } from "./tails.js";
+
+const gone = document.getElementById("gone");
+const goneWords = gone.textContent;
+const SOON = 120;
+const LISTS_APART = 2000;
+let listsAsked = 0;
+let listsWait = null;
+
+/** Asks for the lists anew, not too often: every change of every list is heard of here. */
+function refreshLists() {
+  if (listsWait) return;
+  const rest = Math.max(0, listsAsked + LISTS_APART - Date.now());
+  listsWait = setTimeout(() => {
+    [listsWait, listsAsked] = [null, Date.now()];
+    refresh(here().view === "lists" ? ["lists", "view"] : ["lists"]);
+  }, rest);
+}
+
+follow(({ name, data }) => {
+  const is = here();
+  switch (name) {
+    case "gone":
+      gone.textContent = goneWords;
+      gone.hidden = false;
+      break;
+    case "back":
+    case "reset":
+      gone.hidden = true;
+      refresh();
+      break;
+    case "commit":
+      if (data.list === is.list && is.view !== "lists") refresh(["truth", "view", "task", "agents"]);
+      refreshLists();
+      break;
+    case "message":
+      refresh(is.view === "messages" ? ["views", "truth", "view"] : ["views", "truth"]);
+      break;
+    case "job_ended":
+      refresh(["views", "truth", "task", ...(is.view === "jobs" ? ["view"] : [])]);
+      break;
+    case "agent_came":
+    case "agent_went":
+      refresh(["truth", "agents", ...(["agents", "messages"].includes(is.view) ? ["view"] : [])]);
+      break;
+    case "list_came":
+    case "list_went":
+      refreshLists();
+      break;
+  }
+});
+
+// Leases are renewed and jobs begin without an event.
+const PERIODS = { jobs: [2000, ["views", "view"]], agents: [5000, ["agents", "view"]] };
+let looked = Date.now();
+setInterval(() => {
+  const [period, parts] = PERIODS[here().view] ?? [15_000, ["truth", "agents", "views"]];
+  if (document.hidden || Date.now() - looked < period) return;
+  looked = Date.now();
+  refresh(parts);
+}, 1000);
+document.addEventListener("visibilitychange", () => document.hidden || refresh());
+
+addEventListener("popstate", () => refresh(undefined, { quiet: true }));
+
+document.addEventListener("click", (event) => {
+  const source = event.target.closest("[data-act]");
+  if (source && !(source.tagName === "A" && (event.ctrlKey || event.metaKey))) {
+    if (source.type !== "checkbox") event.preventDefault();
+    return perform(source.dataset.act, source);
+  }
+  const link = event.target.closest("a[href]");
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const to = new URL(link.href?.baseVal ?? link.href, location.href);
+  if (to.origin !== location.origin || !to.pathname.startsWith("/lists")) return;
+  if (to.hash && to.pathname + to.search === location.pathname + location.search) return;
+  event.preventDefault();
+  const isSameList = to.pathname === location.pathname;
+  go(to.pathname + to.search, isSameList ? { parts: ["views", "truth", "view", "task"] } : {}).then(() => {
+    if (!isSameList) document.getElementById("view").scrollTo(0, 0);
+    if (to.searchParams.get("task") && matchMedia("(max-width: 760px)").matches) scrollTo(0, 0);
+  });
+});
+
+document.addEventListener("dblclick", (event) => {
+  if (event.target.closest("#task h2.subject")) perform("edit");
+  else if (event.target.closest("#task .prose#description")) perform("describe");
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.id === "filter") {
+    event.preventDefault();
+    return choose();
+  }
+  if (!form.dataset.form) return;
+  event.preventDefault();
+  const field = form.elements.text;
+  const text = field.value.trim();
+  if (!text) return;
+  try {
+    await forms[form.dataset.form](form, text);
+    field.value = "";
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    refuse(error, []);
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.target.id === "note") && !event.shiftKey && event.target.form?.dataset.form) {
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  }
+});
+
+let typed = null;
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "query") return;
+  clearTimeout(typed);
+  typed = setTimeout(choose, SOON);
+});
+
+/** Shows what the query chooses, as it is typed. */
+function choose() {
+  clearTimeout(typed);
+  const address = new URL(location.href);
+  const query = document.getElementById("query").value.trim();
+  for (const name of ["needs", "from"]) address.searchParams.delete(name);
+  if (query) address.searchParams.set("q", query);
+  else address.searchParams.delete("q");
+  if (address.href !== location.href) go(address.pathname + address.search, { replace: true, parts: ["views", "truth", "view"] });
+}
+
+useTheme();
+setUpKeys();
+setUpPicture();
+keepUp();
+showEnds();
+whenDrawn(showEnds);

@@ -1,0 +1,196 @@
+// Everything that can be done from a page, by the word for it: keys, buttons and the palette all come here.
+
+import { attempt, call, change, forgetRefusals, move, numbers, ofList, ofTask, putIn, redo, say, takeBack } from "./acts.js";
+import { ask, setUpPalette, withTask } from "./asking.js";
+import { current, cursorTo, moveCursor, select, selectAll, selectNone, targets } from "./cursor.js";
+import { editDescription, editSubject } from "./editing.js";
+import { go, here, refresh } from "./parts.js";
+import { fit, zoom } from "./picture.js";
+
+const COLUMNS = ["pending", "in_progress", "completed"];
+const openPalette = setUpPalette((act) => perform(act));
+
+const deeds = {
+  up: () => moveCursor("up"),
+  down: () => moveCursor("down"),
+  left: () => moveCursor("left"),
+  right: () => moveCursor("right"),
+  open: () => current() && go(withTask(current())),
+  close,
+  palette: openPalette,
+  help: () => document.getElementById("help").showModal(),
+  filter: () => document.getElementById("query")?.select() ?? go(`/lists/${encodeURIComponent(here().list)}/table`).then(() => document.getElementById("query")?.focus()),
+  theme: nextTheme,
+  create: () => create(),
+  "create-part": () => current() && create(current()),
+  edit: () => openThen(editSubject),
+  describe: () => openThen(editDescription),
+  note: () => openThen(() => document.getElementById("note")?.focus()),
+  start: () => move("start", "Started", targets()),
+  done: () => move("done", "Done:", targets()),
+  reopen: () => move("reopen", "Reopened", targets()),
+  cancel: () => move("cancel", "Cancelled", targets()),
+  claim: () => move("claim", "You have", targets()),
+  release: () => move("release", "Gave back", targets()),
+  "put-back": () => putIn("pending", targets()),
+  "move-left": () => moveColumn(-1),
+  "move-right": () => moveColumn(1),
+  assign,
+  "blocked-by": blockedBy,
+  "unblock-pick": unblockPick,
+  unblock: (button) => unblock(document.getElementById("task").dataset.task, button.dataset.on),
+  delete: remove,
+  undo: () => takeBack(document.activeElement?.closest?.("li[data-revision]")?.dataset.revision),
+  "undo-revision": (button) => takeBack(button.dataset.revision),
+  redo,
+  select: (box) => (box?.matches?.("input") ? select(box.closest("[data-task]").dataset.task, box.checked) : current() && select(current())),
+  "select-all": (box) => selectAll(box?.checked ?? true),
+  "select-none": selectNone,
+  "next-need": () => document.querySelector("#truth .counts a.alarm")?.click() ?? say("Nothing needs you"),
+  restore: () => attempt("They are back", [], () => call("POST", ofList("/restore"), { all: true })),
+  "release-agent": (button) => attempt("Gave them back", [], () => call("POST", ofList(`/agents/${encodeURIComponent(button.dataset.agent)}/release`), {})),
+  "stop-job": (button) => attempt("Stopped", [], () => call("POST", `/jobs/${encodeURIComponent(button.dataset.job)}/stop`, {}), { undo: false }).then(() => refresh(["views"])),
+  acknowledge: () => attempt("Acknowledged", [], () => call("POST", "/inbox", { acknowledge: true }), { undo: false }).then(() => refresh(["views"])),
+  join: (button) => attempt("You are in the team", [], () => call("POST", `/teams/${encodeURIComponent(button.dataset.team)}/members`, {}), { undo: false }),
+  "zoom-in": () => zoom(1.25),
+  "zoom-out": () => zoom(0.8),
+  "zoom-fit": fit,
+};
+
+/** Does something, by the word for it. */
+export function perform(act, source) {
+  if (act.startsWith("show-")) return show(act.slice(5));
+  return deeds[act]?.(source);
+}
+
+function show(view) {
+  if (view === "lists") return go("/lists");
+  if (!here().list) return undefined;
+  const link = [...document.querySelectorAll("#views a")].find((link) => link.dataset.view === view);
+  return go(link?.getAttribute("href") ?? `/lists/${encodeURIComponent(here().list)}`);
+}
+
+function close() {
+  forgetRefusals();
+  selectNone();
+  const open = document.getElementById("task");
+  if (!open.hidden) {
+    const id = open.dataset.task;
+    go(withTask(null), { parts: ["views", "truth", "view", "task"] }).then(() => cursorTo(id));
+  }
+}
+
+/** Opens the task under the cursor, where it is not open, and then does something with it. */
+async function openThen(does) {
+  const id = current();
+  if (!id) return say("No task is under the cursor: j and k move it");
+  const open = document.getElementById("task");
+  if (open.hidden || open.dataset.task !== id) await go(withTask(id), { parts: ["views", "truth", "view", "task"] });
+  does();
+}
+
+function create(parent) {
+  const wanted = [
+    { name: "subject", label: "Subject", required: true },
+    { name: "description", label: "Description, in Markdown", kind: "long" },
+    { name: "blockedBy", label: "Blocked by", hint: "7, 9" },
+    { name: "owner", label: "Owner", list: "people" },
+    { name: "priority", label: "Priority", options: [["", "as usual"], ["high", "high"], ["medium", "medium"], ["low", "low"]] },
+    { name: "tags", label: "Tags", hint: "docs, release" },
+    { name: "due", label: "Due", hint: "fri 17:00, 3d" },
+  ];
+  const words = (text) => text.split(/[\s,]+/).map((word) => word.replace(/^#/, "")).filter(Boolean);
+  ask(parent ? `A new part of #${parent}` : "New task", "Create", wanted, async (typed) => {
+    const task = { subject: typed.subject };
+    for (const name of ["description", "owner", "priority", "due"]) if (typed[name].trim()) task[name] = typed[name].trim();
+    if (words(typed.blockedBy).length) task.blockedBy = words(typed.blockedBy);
+    if (words(typed.tags).length) task.tags = words(typed.tags);
+    if (parent) task.parent = parent;
+    const made = await call("POST", ofList("/tasks"), task);
+    say(`Made #${made.task.id}`, true);
+    await refresh(["truth", "view", "task"]);
+    cursorTo(made.task.id);
+  });
+}
+
+function assign() {
+  const ids = targets();
+  if (!ids.length) return say("No task is under the cursor: j and k move it");
+  const wanted = [{ name: "owner", label: "Owner; nobody where it is empty", list: "people" }];
+  ask(`Assign ${numbers(ids)}`, "Assign", wanted, async ({ owner }) => {
+    const fields = { owner: owner.trim() };
+    await (ids.length === 1 ? call("PATCH", ofTask(ids[0]), fields) : call("PATCH", ofList("/tasks"), { ids, ...fields }));
+    say(`${numbers(ids)} ${ids.length === 1 ? "is" : "are"} ${owner.trim() ? `${owner.trim()}'s` : "nobody's"} now`, true);
+    refresh(["truth", "view", "task", "agents"]);
+  });
+}
+
+function blockedBy() {
+  const ids = targets();
+  if (!ids.length) return say("No task is under the cursor: j and k move it");
+  const wanted = [{ name: "on", label: "Waits for: a number, or words of its subject", kind: "task", required: true }];
+  ask(`${numbers(ids)} blocked by`, "Wait for it", wanted, async ({ on }) => {
+    const blocker = on.trim().replace(/^#/, "");
+    for (const id of ids) await call("POST", ofTask(id, "/dependencies"), { on: [blocker] });
+    say(`${numbers(ids)} ${ids.length === 1 ? "waits" : "wait"} for #${blocker} now`, true);
+    refresh(["truth", "view", "task"]);
+  });
+}
+
+async function unblockPick() {
+  const id = current();
+  if (!id) return;
+  const { task } = await call("GET", ofTask(id));
+  const on = task.blockedBy ?? [];
+  if (!on.length) return say(`#${id} waits for nothing`);
+  if (on.length === 1) return unblock(id, on[0]);
+  const wanted = [{ name: "on", label: "No longer waits for", options: on.map((one) => [one, `#${one}`]) }];
+  ask(`#${id}`, "No longer wait", wanted, async (typed) => void (await unblock(id, typed.on)));
+}
+
+function unblock(id, on) {
+  return attempt(`#${id} no longer waits for #${on}`, [id], () => call("DELETE", `${ofTask(id, "/dependencies")}?on=${encodeURIComponent(on)}`));
+}
+
+function remove() {
+  const ids = targets();
+  if (!ids.length) return;
+  attempt(`Deleted ${numbers(ids)}`, ids, () => call("POST", ofList("/delete"), { ids })).then(selectNone);
+}
+
+function moveColumn(step) {
+  const ids = targets();
+  const status = document.querySelector(`[data-task="${CSS.escape(ids[0] ?? "")}"][data-status]`)?.dataset.status;
+  const to = COLUMNS[COLUMNS.indexOf(status) + step];
+  if (to) putIn(to, ids);
+}
+
+function nextTheme() {
+  const themes = ["system", "light", "dark"];
+  const next = themes[(themes.indexOf(localStorage.getItem("taskyard-theme") ?? "system") + 1) % themes.length];
+  localStorage.setItem("taskyard-theme", next);
+  useTheme();
+  say(next === "system" ? "Light or dark, as the system says" : `Always ${next}`);
+}
+
+export function useTheme() {
+  const theme = localStorage.getItem("taskyard-theme");
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
+/** What is written into the forms of the page. */
+export const forms = {
+  note: async (form, text) => {
+    const id = document.getElementById("task").dataset.task;
+    await call("POST", ofTask(id, "/notes"), { text });
+    say(`Noted on #${id}`, true);
+    refresh(["task", "view"]);
+  },
+  send: async (form, text) => {
+    const { to, team } = form.dataset;
+    await call("POST", "/messages", { to, text, ...(team ? { team } : {}) });
+    say(to === "*" ? "Sent to everybody" : `Sent to ${to}`);
+    refresh(["views", "truth", "view"]);
+  },
+};

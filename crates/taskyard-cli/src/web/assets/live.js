@@ -1,0 +1,52 @@
+// What happens, as it happens: one stream of events for all tabs of this browser. The tab that holds the lock has the stream and tells
+// the others; when it goes, another takes the lock and resumes where the stream was.
+
+const NAMES = ["commit", "job_ended", "message", "agent_came", "agent_went", "list_came", "list_went", "ready", "resumed", "reset"];
+const AGAIN = 1000;
+
+const channel = new BroadcastChannel("taskyard");
+let last = "";
+let hear = () => {};
+let isGone = false;
+let isLead = false;
+
+/** Follows what happens; `listener` hears of each event, of `gone` and of `back`. */
+export function follow(listener) {
+  hear = (news) => {
+    if (news.id) last = news.id;
+    if (news.name === "gone") isGone = true;
+    else if (isGone && news.name !== "ask") {
+      isGone = false;
+      if (news.name !== "back") listener({ name: "back" });
+    }
+    listener(news);
+  };
+  channel.onmessage = ({ data }) => {
+    if (data.name !== "ask") hear(data);
+    else if (isLead) channel.postMessage({ name: isGone ? "gone" : "standing", id: last });
+  };
+  channel.postMessage({ name: "ask" });
+  // Without a lock, which browsers have on encrypted or local addresses alone, each tab has a stream of its own.
+  if (navigator.locks) navigator.locks.request("taskyard-stream", () => new Promise(lead));
+  else lead();
+}
+
+function tell(news) {
+  channel.postMessage(news);
+  hear(news);
+}
+
+/** Holds the stream, for as long as this tab is there. */
+function lead() {
+  isLead = true;
+  const source = new EventSource(`/api/v1/events${last ? `?since=${encodeURIComponent(last)}` : ""}`);
+  for (const name of NAMES) {
+    source.addEventListener(name, (event) => tell({ name, id: event.lastEventId, data: JSON.parse(event.data) }));
+  }
+  source.onopen = () => isGone && tell({ name: "back" });
+  source.onerror = () => {
+    if (!isGone) tell({ name: "gone" });
+    // A browser tries again by itself after a connection broke, and gives up after an answer that is none.
+    if (source.readyState === EventSource.CLOSED) setTimeout(lead, AGAIN);
+  };
+}

@@ -1,0 +1,66 @@
+// What jobs write, as they write it, and times that pass.
+
+import { call } from "./acts.js";
+import { refresh } from "./parts.js";
+
+const OFTEN = 700;
+const NEAR_THE_END = 40;
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+
+/** Begins to look. */
+export function keepUp() {
+  setInterval(() => document.hidden || document.querySelectorAll("pre.tail[data-runs]").forEach(grow), OFTEN);
+  setInterval(passTime, 5000);
+}
+
+async function grow(tail) {
+  if (tail.isAsking) return;
+  tail.isAsking = true;
+  try {
+    const { output, nextOffset, job } = await call("GET", `/jobs/${encodeURIComponent(tail.dataset.job)}/output?offset=${tail.dataset.next}`);
+    const isAtEnd = tail.scrollTop + tail.clientHeight > tail.scrollHeight - NEAR_THE_END;
+    if (output) tail.append(shown(output));
+    tail.dataset.next = nextOffset;
+    if (isAtEnd) tail.scrollTop = tail.scrollHeight;
+    if (["completed", "failed", "killed", "lost"].includes(job.status ?? job.state)) {
+      tail.removeAttribute("data-runs");
+      refresh(["views", "truth", "view", "task"]);
+    }
+  } catch {
+    // Whoever follows the stream says that the server is gone.
+  } finally {
+    tail.isAsking = false;
+  }
+}
+
+/** Leaves out what steers a terminal. */
+function shown(text) {
+  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replace(/[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+}
+
+/** Scrolls the output of jobs to its end when it is first shown. */
+export function showEnds() {
+  for (const tail of document.querySelectorAll("pre.tail")) {
+    if (tail.isShown) continue;
+    tail.isShown = true;
+    tail.scrollTop = tail.scrollHeight;
+  }
+}
+
+function span(time) {
+  if (time < MINUTE) return `${Math.floor(Math.max(0, time) / 1000)} s`;
+  if (time < HOUR) return `${Math.floor(time / MINUTE)} min`;
+  if (time < DAY) return `${Math.floor(time / HOUR)} h`;
+  const days = Math.floor(time / DAY);
+  return days === 1 ? "1 day" : `${days} days`;
+}
+
+/** Moves the times on that the page shows. */
+function passTime() {
+  const now = Date.now();
+  for (const time of document.querySelectorAll("time[data-age], time[data-since]")) {
+    const age = now - Date.parse(time.dateTime);
+    if (time.hasAttribute("data-since")) time.textContent = span(age);
+    else if (age < DAY) time.textContent = age < MINUTE ? "just now" : `${span(age)} ago`;
+  }
+}

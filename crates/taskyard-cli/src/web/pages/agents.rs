@@ -1,0 +1,124 @@
+//! Who works on a list: along the bottom of every page, and as a page.
+
+use maud::{Markup, html};
+use taskyard::core::dialect::macf;
+use taskyard::core::view::{AgentRow, HeldTask, LeaseShown};
+use taskyard::teams::MemberState;
+
+use super::place::{Place, View};
+use super::seen::Seen;
+use super::texts::{ago, colour_class, count, one_line, since, span_in_words};
+
+/// So many stand along the bottom.
+const STRIP: usize = 12;
+
+fn state(row: &AgentRow) -> (&'static str, &'static str, &'static str) {
+    match row.state {
+        MemberState::Running => ("●", "active", "at work"),
+        MemberState::Idle => ("○", "dim", "idle"),
+        MemberState::Stopping => ("◌", "dim", "stopping"),
+        MemberState::AwaitingApproval => ("▲", "alarm", "waits for approval"),
+        MemberState::Ghost => ("✕", "alarm", "gone"),
+    }
+}
+
+/// Draws the agents along the bottom: name, state, what, how long the lease lasts.
+pub(super) fn strip(seen: &Seen) -> Markup {
+    let mut rows: Vec<&AgentRow> = seen.agents.iter().collect();
+    rows.sort_by_key(|row| (!row.needs_a_person(), row.holds.is_empty(), row.state != MemberState::Running));
+    let page = Place::at(seen.place.list.clone(), View::Agents).href();
+    html! {
+        footer #agents aria-label="Agents" {
+            @if !rows.is_empty() && seen.place.view != View::Lists {
+                ul {
+                    @for row in rows.iter().take(STRIP) {
+                        @let (sign, class, words) = state(row);
+                        li id={ "at-" (row.name) } class=(colour_class(row.colour.as_deref())) {
+                            span class=(class) role="img" aria-label=(words) title=(words) { (sign) }
+                            b { (one_line(&row.name)) }
+                            @match row.holds.first() {
+                                Some(held) => (brief(seen, held)),
+                                None => span.dim { (words) },
+                            }
+                            @if row.holds.len() > 1 { span.dim { "+" (row.holds.len() - 1) } }
+                        }
+                    }
+                }
+                @if rows.len() > STRIP { a.more href=(page) { (rows.len() - STRIP) " more" } }
+            }
+        }
+    }
+}
+
+fn brief(seen: &Seen, held: &HeldTask) -> Markup {
+    html! {
+        a.id href=(seen.href(&held.task)) { "#" (held.task) }
+        span.held { (one_line(&macf::plain(&held.subject))) }
+        (lease(seen, held))
+    }
+}
+
+fn lease(seen: &Seen, held: &HeldTask) -> Markup {
+    html! {
+        @match held.lease {
+            LeaseShown::Lives(Some(ends)) => span.dim title={ "the lease ends at " (ends) } { (span_in_words(ends.0 - seen.now().0)) " left" },
+            LeaseShown::Ended => span.alarm { "▲ its lease has ended" },
+            LeaseShown::Lives(None) | LeaseShown::None => @if let Some(taken) = held.since { span.dim { (since(taken, seen.now())) } },
+        }
+    }
+}
+
+/// Draws them as a page.
+pub(super) fn view(seen: &Seen) -> Markup {
+    html! {
+        @if seen.agents.is_empty() {
+            div.empty {
+                h2 { "Nobody is at work" }
+                p { "Whoever claims a task is shown here, with how long the lease lasts: " code { "taskyard claim --next --as ana" } }
+                p.dim { "Agents of a team are here from when they join." }
+            }
+        }
+        ul.agents {
+            @for row in &seen.agents {
+                @let (sign, class, words) = state(row);
+                li id={ "agent-" (row.name) } data-item .needy[row.needs_a_person()] {
+                    div.who {
+                        span class=(class) aria-hidden="true" { (sign) }
+                        " " b class=(colour_class(row.colour.as_deref())) { (one_line(&row.name)) }
+                        " " span class=(class) { (words) }
+                    }
+                    @if row.holds.is_empty() { p.dim { "has no task" } }
+                    ul.holds {
+                        @for held in &row.holds {
+                            li {
+                                span.mark.active aria-hidden="true" { "◼" }
+                                a.open href=(seen.href(&held.task)) { span.id { "#" (held.task) } " " (one_line(&macf::plain(&held.subject))) }
+                                span.dim { @if let Some(taken) = held.since { (since(taken, seen.now())) } }
+                                (lease(seen, held))
+                            }
+                        }
+                    }
+                    @if row.state == MemberState::Ghost && !row.holds.is_empty() {
+                        p.alarm { "Its process has ended and it has tasks still. "
+                            button type="button" data-act="release-agent" data-agent=(row.name) { "Give them back" } }
+                    }
+                    div.facts { (remarks(seen, row)) }
+                }
+            }
+        }
+    }
+}
+
+fn remarks(seen: &Seen, row: &AgentRow) -> Markup {
+    let now = seen.now();
+    html! {
+        @if let Some((activity, at)) = row.activity.as_ref().zip(row.seen) { span.dim { (one_line(activity)) " " (ago(at, now)) } }
+        @if let Some(unread) = row.unread.filter(|unread| *unread > 0) { span.dim { (unread) " unread" } }
+        @if let Some(uses) = row.tool_uses { span.dim { (count(usize::try_from(uses).unwrap_or(usize::MAX), "tool use", "tool uses")) } }
+        @if let Some(tokens) = row.tokens { span.dim { (tokens) " tokens" } }
+        @if let Some(joined) = row.joined { span.dim { "joined " (ago(joined, now)) } }
+        @if row.joined.is_some() && seen.mail.name.as_deref().is_some_and(|own| own != row.name) {
+            a href=(Place { open: Some(row.name.clone()), ..Place::at(seen.place.list.clone(), View::Messages) }.href()) { "Write" }
+        }
+    }
+}

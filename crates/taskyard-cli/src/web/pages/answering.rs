@@ -1,0 +1,81 @@
+//! Answering a request for a page: the whole of it, or those parts that somebody who has it already asks for.
+
+use std::sync::Arc;
+
+use axum::RequestPartsExt as _;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use taskyard::process::Cancel;
+
+use super::layout::{self, Part};
+use super::place::{Place, View};
+use super::seen::Seen;
+use crate::context::Requested;
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::web::api::{Caller, status_of};
+use crate::web::site::Site;
+use crate::web::workers::Work;
+
+/// The header that names the parts that are wanted; the whole page where it is missing.
+const PARTS: &str = "taskyard-parts";
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Leads to the served list.
+pub(crate) async fn go_home(State(site): State<Arc<Site>>) -> Response {
+    let home = Place::at(site.list().clone(), View::Columns).href();
+    (StatusCode::SEE_OTHER, [(LOCATION, home)]).into_response()
+}
+
+/// Answers with a page.
+pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Response {
+    let (mut head, _) = request.into_parts();
+    let raw = head.extract::<RawPathParams>().await;
+    let list = raw.ok().and_then(|raw| raw.iter().find(|(name, _)| *name == "list").map(|(_, list)| list.to_owned()));
+    let place = Place::of(list.as_deref(), head.uri.path(), head.uri.query().unwrap_or_default(), site.list());
+    let asked = place.and_then(|place| Ok((place, Caller::of(&head)?)));
+    let (place, caller) = match asked {
+        Ok(asked) => asked,
+        Err(problem) => return not_shown(&problem),
+    };
+    let parts = parts_of(&head.headers);
+    let look = {
+        let site = Arc::clone(&site);
+        move || draw(&site, place, caller, &parts)
+    };
+    match site.workers().run(Work::Looks, look).await {
+        Ok(Ok(page)) => ([(CONTENT_TYPE, HTML), (VARY, PARTS)], page).into_response(),
+        Ok(Err(problem)) => not_shown(&problem),
+        Err(_) => not_shown(
+            &Problem::new(Exit::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second"),
+        ),
+    }
+}
+
+/// Returns the parts that are asked for; none where it is the whole page.
+fn parts_of(headers: &HeaderMap) -> Option<Vec<Part>> {
+    let named = headers.get(PARTS)?.to_str().ok()?;
+    let wanted: Vec<&str> = named.split(',').map(str::trim).collect();
+    Some(Part::ALL.into_iter().filter(|part| wanted.contains(&part.id())).collect())
+}
+
+fn draw(site: &Site, place: Place, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
+    let requested = Requested { list: Some(place.list.clone()), agent: caller.agent, input: None };
+    let context = site.context(requested, Cancel::new())?;
+    site.settle(&context);
+    context.do_without_newer();
+    let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || place.view == View::Lists;
+    let seen = Seen::look(place, &context, asks_for_lists)?;
+    Ok(match parts {
+        None => layout::whole(&seen).into_string(),
+        Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),
+    })
+}
+
+fn not_shown(problem: &Problem) -> Response {
+    let report = problem.report();
+    let page = layout::problem(&report.message, report.hint.as_deref()).into_string();
+    (status_of(problem), [(CONTENT_TYPE, HTML)], page).into_response()
+}

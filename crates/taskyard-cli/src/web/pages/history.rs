@@ -1,0 +1,87 @@
+//! What happened on a list, newest first, and taking it back.
+
+use maud::{Markup, html};
+use taskyard::core::render::{Look, entry_lines, is_summed_up, revision_line};
+use taskyard::core::view::{Step, steps};
+use taskyard::core::{Entry, Revision, TaskId};
+use taskyard::store::HistoryQuery;
+
+use super::place::Place;
+use super::seen::Seen;
+use super::texts::{ago, line, one_line};
+
+/// So many revisions a page has.
+const STEPS: usize = 100;
+
+/// Draws it.
+pub(super) fn view(seen: &Seen) -> Markup {
+    let until = seen.place.from.map(|from| Revision(from.saturating_sub(1)));
+    let query = HistoryQuery { until, newest: Some(STEPS), ..HistoryQuery::default() };
+    let steps = match seen.yard.history(&query) {
+        Ok(entries) => steps(entries),
+        Err(error) => return html! { p.alarm role="alert" { "▲ The journal cannot be read: " (error) } },
+    };
+    let last = steps.last().map(|step| step.revision.0).filter(|revision| *revision > 1 && steps.len() >= STEPS);
+    html! {
+        @if steps.is_empty() { div.empty { h2 { "Nothing has happened yet" } p { "Everything that anybody does to a task is written down here, and can be taken back." } } }
+        ol.history {
+            @for (place, step) in steps.iter().enumerate() {
+                @let is_newest = place == 0 && seen.place.from.is_none();
+                (shown(seen, step, is_newest))
+            }
+        }
+        @if let Some(last) = last { a.more href=(Place { from: Some(last), ..seen.place.clone() }.href()) { "Earlier" } }
+    }
+}
+
+fn shown(seen: &Seen, step: &Step, is_newest: bool) -> Markup {
+    let Some(first) = step.entries.first() else { return html! {} };
+    let who = if first.op.is_elsewhere() { "another program".to_owned() } else { one_line(first.actor.as_str()) };
+    html! {
+        li id={ "r" (step.revision) } data-item data-revision=(step.revision) {
+            div.when { a.id href={ "#r" (step.revision) } { "r" (step.revision) } " " (ago(first.at, seen.now())) }
+            div.did {
+                @if is_summed_up(step.entries.len()) {
+                    p { (without_heading(revision_line(&step.entries, &LOOK), first, seen)) }
+                } @else {
+                    @for entry in &step.entries { (entry_shown(entry, seen, &who)) }
+                }
+            }
+            button type="button" data-act="undo-revision" data-revision=(step.revision)
+                aria-label={ "Take back revision " (step.revision) } { (if is_newest { "Undo" } else { "Take back" }) @if is_newest { kbd { "u" } } }
+        }
+    }
+}
+
+const LOOK: Look = Look { unicode: true, width: Some(160), now: None };
+
+/// Draws what one entry did to its task: who, what, and each field that changed.
+pub(super) fn entry_shown(entry: &Entry, seen: &Seen, who: &str) -> Markup {
+    let lines = entry_lines(entry, &LOOK);
+    let href = |id: &TaskId| seen.href(id);
+    html! {
+        p {
+            (super::texts::agent(who, seen.colour(who))) " "
+            @if let Some(first) = lines.first() { (behind_actor(first, entry, &href)) }
+        }
+        @if lines.len() > 1 {
+            ul.changes { @for changed in &lines[1..] { li { (line(changed, &href)) } } }
+        }
+    }
+}
+
+/// Leaves out of a line of the terminal what stands before it here already: the revision, the time, the actor.
+fn behind_actor(whole: &taskyard::core::render::Line, entry: &Entry, href: &dyn Fn(&TaskId) -> String) -> Markup {
+    let skipped = if entry.op.is_elsewhere() { 4 } else { 6 };
+    let mut rest = taskyard::core::render::Line::new();
+    whole.spans().iter().skip(skipped).for_each(|span| rest.push(span.tone(), span.text()));
+    line(&rest, href)
+}
+
+fn without_heading(whole: Option<taskyard::core::render::Line>, first: &Entry, seen: &Seen) -> Markup {
+    let href = |id: &TaskId| seen.href(id);
+    html! {
+        (super::texts::agent(first.actor.as_str(), seen.colour(first.actor.as_str()))) " "
+        @if let Some(whole) = whole { (behind_actor(&whole, first, &href)) }
+    }
+}

@@ -1,0 +1,93 @@
+//! The keys of the pages, what they do in words, and the dialogs in which people type.
+
+use maud::{Markup, html};
+use taskyard::core::view::{Action, info};
+
+use super::place::{Place, View};
+use super::seen::Seen;
+
+/// What can be done on a page: the key, the word by which a script knows it, and what the board in the terminal calls it.
+const KEYS: [(&str, &str, Action); 25] = [
+    ("j", "down", Action::Down),
+    ("k", "up", Action::Up),
+    ("h", "left", Action::Left),
+    ("l", "right", Action::Right),
+    ("Enter", "open", Action::Open),
+    ("Esc", "close", Action::Back),
+    ("c", "create", Action::Create),
+    ("p", "create-part", Action::CreatePart),
+    ("e", "edit", Action::Edit),
+    ("n", "note", Action::Note),
+    ("s", "start", Action::Start),
+    ("d", "done", Action::Done),
+    ("o", "reopen", Action::Reopen),
+    ("C", "cancel", Action::Cancel),
+    ("t", "claim", Action::Claim),
+    ("r", "release", Action::Release),
+    ("a", "assign", Action::Assign),
+    ("b", "blocked-by", Action::BlockedBy),
+    ("B", "unblock-pick", Action::Unblock),
+    ("<", "move-left", Action::MoveLeft),
+    (">", "move-right", Action::MoveRight),
+    ("x", "select", Action::Select),
+    ("X", "select-none", Action::SelectNone),
+    ("Delete", "delete", Action::Delete),
+    ("/", "filter", Action::Filter),
+];
+
+/// What is done to the page or the list as a whole.
+const WHOLE: [(&str, &str, &str); 6] = [
+    ("u", "undo", "take the newest change back"),
+    ("U", "redo", "take the last undo back"),
+    (":", "palette", "find anything by its name; Ctrl-K, too"),
+    ("!", "next-need", "show what needs you"),
+    ("?", "help", "explain the keys"),
+    ("", "theme", "switch between light, dark and what the system says"),
+];
+
+/// Draws the dialogs that a script opens.
+pub(super) fn dialogs(seen: &Seen) -> Markup {
+    html! {
+        dialog #help aria-labelledby="help-title" {
+            h2 #help-title { "Keys" }
+            dl.keys {
+                @for (key, _, action) in KEYS { dt { kbd { (key) } } dd { (info(action).help) } }
+                @for (key, _, words) in WHOLE.iter().filter(|(key, ..)| !key.is_empty()) { dt { kbd { (key) } } dd { (words) } }
+                @for view in View::OF_LIST.into_iter().chain([View::Lists]) {
+                    dt { @for key in view.keys().split(' ') { kbd { (key) } " " } } dd { "show " (view.name()) }
+                }
+            }
+            p.dim { "Cards can be dragged: into another column, or onto another card, for which they then wait." }
+            form method="dialog" { button type="submit" { "Close" } }
+        }
+        dialog #palette aria-label="Find anything" {
+            input #palette-text type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-label="Find anything"
+                placeholder="A task, a list, something to do" autocomplete="off" spellcheck="false";
+            ul #palette-list role="listbox" aria-label="Found" {
+                @for (key, act, action) in KEYS.iter().skip(6) { (command(act, info(*action).name, info(*action).help, key)) }
+                @for (key, act, words) in WHOLE { (command(act, act, words, key)) }
+                @for view in View::OF_LIST.into_iter().chain([View::Lists]) {
+                    li role="option" data-href=(Place::at(seen.place.list.clone(), view).href()) { b { "show " (view.name()) } kbd { (view.keys()) } }
+                }
+            }
+        }
+        dialog #ask aria-labelledby="ask-title" {
+            form #ask-form {
+                h2 #ask-title {}
+                div #ask-fields {}
+                p #ask-refused.alarm role="alert" {}
+                div.tools { button type="button" data-act="dismiss" { "Cancel" kbd { "Esc" } } button.primary #ask-go type="submit" { "Go" } }
+            }
+        }
+        datalist #people {
+            @for row in &seen.agents { option value=(row.name) {} }
+            option value=(seen.yard.actor()) {}
+        }
+    }
+}
+
+fn command(act: &str, name: &str, words: &str, key: &str) -> Markup {
+    html! {
+        li role="option" data-act=(act) { b { (name) } " " span.dim { (words) } @if !key.is_empty() { kbd { (key) } } }
+    }
+}

@@ -1,0 +1,171 @@
+//! The frame of every page: the lists on the left, the views above, the line of truth, the agents below; and its parts, by their ids.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::place::View;
+use super::seen::Seen;
+use super::{agents, assets, columns, graph, history, jobs, keys, lists, messages, table, task, truth};
+
+/// A part of a page, which can be asked for alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Lists,
+    Views,
+    Truth,
+    View,
+    Task,
+    Agents,
+}
+
+impl Part {
+    /// All of them.
+    pub(super) const ALL: [Self; 6] = [Self::Lists, Self::Views, Self::Truth, Self::View, Self::Task, Self::Agents];
+
+    /// Returns its id in the page.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::Lists => "lists",
+            Self::Views => "views",
+            Self::Truth => "truth",
+            Self::View => "view",
+            Self::Task => "task",
+            Self::Agents => "agents",
+        }
+    }
+
+    /// Draws it.
+    pub(super) fn draw(self, seen: &Seen) -> Markup {
+        match self {
+            Self::Lists => lists::beside(seen),
+            Self::Views => views(seen),
+            Self::Truth => truth::line(seen),
+            Self::View => view(seen),
+            Self::Task => task::pane(seen),
+            Self::Agents => agents::strip(seen),
+        }
+    }
+}
+
+/// Draws the whole page.
+pub(super) fn whole(seen: &Seen) -> Markup {
+    let place = &seen.place;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(&title(seen)))
+            body.has-task[place.task.is_some()].all-lists[place.view == View::Lists] {
+                a.skip href="#view" { "Skip to the tasks" }
+                header.top {
+                    a.home href="/lists" title="All lists" aria-label="All lists" { (logo()) }
+                    (Part::Views.draw(seen))
+                    div.tools {
+                        button #new type="button" data-act="create" title="New task (c)" { "New" kbd { "c" } }
+                        button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd { "Ctrl K" } }
+                        button type="button" data-act="theme" title="Light or dark" aria-label="Light or dark" { "◐" }
+                        button type="button" data-act="help" title="Keys (?)" aria-label="Keys" { "?" }
+                    }
+                }
+                (Part::Lists.draw(seen))
+                div.middle {
+                    (Part::Truth.draw(seen))
+                    (Part::View.draw(seen))
+                }
+                (Part::Task.draw(seen))
+                (Part::Agents.draw(seen))
+                p #gone role="alert" hidden { "The server does not answer. What you see may be old; it is tried again." }
+                p #said role="status" aria-live="polite" {}
+                (keys::dialogs(seen))
+            }
+        }
+    }
+}
+
+/// Draws what a page that cannot be shown says instead.
+pub(super) fn problem(message: &str, hint: Option<&str>) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head("Taskyard"))
+            body.alone {
+                main #view {
+                    h1 { "This cannot be shown" }
+                    p { (message) }
+                    @if let Some(hint) = hint { p.dim { (hint) } }
+                    p { a href="/lists" { "All lists" } }
+                }
+            }
+        }
+    }
+}
+
+fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (title) }
+            link rel="icon" type="image/svg+xml" href=(assets::address("icon.svg"));
+            link rel="stylesheet" href=(assets::address("board.css"));
+            script type="module" src=(assets::address("board.js")) {}
+        }
+    }
+}
+
+/// Draws which list it is, and its views.
+fn views(seen: &Seen) -> Markup {
+    let place = &seen.place;
+    let is_of_list = place.view != View::Lists;
+    let running = seen.job_rows.iter().filter(|row| row.is_going_on()).count();
+    let list = is_of_list.then_some(&place.list);
+    html! {
+        div #views data-list=[list] data-view=(place.view.word()) data-title=(title(seen)) {
+            h1 { (if is_of_list { place.list.as_str() } else { "Lists" }) }
+            nav aria-label="Views" {
+                @for view in View::OF_LIST.into_iter().filter(|_| is_of_list) {
+                    @let is_shown = view == place.view;
+                    a href=(place.view(view).href()) aria-current=[is_shown.then_some("page")] data-view=(view.word()) title=(view.keys()) {
+                        (view.name())
+                        @if view == View::Messages && seen.mail.unread() > 0 { " " span.alarm { (seen.mail.unread()) } }
+                        @if view == View::Jobs && running > 0 { " " span.active { (running) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn title(seen: &Seen) -> String {
+    let place = &seen.place;
+    let needs = match seen.needs() {
+        0 => String::new(),
+        needs => format!("({needs}) "),
+    };
+    match place.view {
+        View::Lists => "Lists · Taskyard".to_owned(),
+        view => format!("{needs}{} · {} · Taskyard", place.list, view.name()),
+    }
+}
+
+fn view(seen: &Seen) -> Markup {
+    let (has_padding, shown) = match seen.place.view {
+        View::Columns => (false, columns::view(seen)),
+        View::Table => (false, table::view(seen)),
+        View::Graph => (false, graph::view(seen)),
+        View::History => (true, history::view(seen)),
+        View::Agents => (true, agents::view(seen)),
+        View::Jobs => (true, jobs::view(seen)),
+        View::Messages => (true, messages::view(seen)),
+        View::Lists => (true, lists::view(seen)),
+    };
+    html! { main #view class={ "view-" (seen.place.view.word()) (if has_padding { " padded" } else { "" }) } tabindex="-1" { (shown) } }
+}
+
+/// Draws our sign: three bars of a list, the first of them done.
+fn logo() -> Markup {
+    PreEscaped(
+        "<svg class=\"logo\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path class=\"one\" d=\"M4 6.5 6.5 9 10.5 4\"/>\
+         <path class=\"two\" d=\"M13 6.5h7M4 13h16\"/><path class=\"three\" d=\"M4 19h11\"/></svg>"
+            .to_owned(),
+    )
+}

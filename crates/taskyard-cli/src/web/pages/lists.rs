@@ -1,0 +1,106 @@
+//! Every list of the store: beside each page, and as a page of its own. And what an empty list says.
+
+use std::cmp::Reverse;
+
+use maud::{Markup, html};
+use taskyard::core::view::ListRow;
+
+use super::place::{Place, View};
+use super::seen::Seen;
+use super::texts::{ago, bar, count, how_far, one_line};
+
+/// So many lists stand beside a page; all are on the page of lists.
+const BESIDE: usize = 40;
+/// So many names are told of those at work.
+const NAMES: usize = 3;
+
+/// Draws the lists beside a page: where somebody is alive first, then what changed last.
+pub(super) fn beside(seen: &Seen) -> Markup {
+    let mut rows: Vec<&ListRow> = seen.lists.iter().flatten().collect();
+    let all = rows.len();
+    let is_here = |row: &ListRow| row.list == seen.place.list && seen.place.view != View::Lists;
+    rows.sort_by_key(|row| (row.alive.is_empty() && row.gone.is_none(), Reverse(row.changed)));
+    let here = rows.iter().position(|row| is_here(row));
+    // The list that is shown is among them, however old it is.
+    if let Some(here) = here.filter(|here| *here >= BESIDE) {
+        rows.swap(here, BESIDE - 1);
+    }
+    html! {
+        nav #lists aria-label="Lists" {
+            a.all href="/lists" aria-current=[(seen.place.view == View::Lists).then_some("page")] { "All lists" }
+            ul {
+                @for row in rows.iter().take(BESIDE) {
+                    li { a href=(Place::at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
+                        span.name {
+                            @if !row.alive.is_empty() { span.alive role="img" aria-label="somebody is at work" { "●" } " " }
+                            @if row.gone.is_some() { span.alarm role="img" aria-label="tasks are gone" { "▲" } " " }
+                            (one_line(row.list.as_str()))
+                        }
+                        span.dim { (how_far(row)) }
+                        (bar(row.counts))
+                    } }
+                }
+            }
+            @if all > BESIDE { a.more href="/lists" { (all - BESIDE) " more" } }
+        }
+    }
+}
+
+/// Draws all lists as a page.
+pub(super) fn view(seen: &Seen) -> Markup {
+    let mut rows: Vec<&ListRow> = seen.lists.iter().flatten().collect();
+    rows.sort_by_key(|row| (row.alive.is_empty() && row.gone.is_none(), Reverse(row.changed)));
+    html! {
+        @if rows.is_empty() {
+            p.empty { "There is no list yet. Make a task and there is one: " code { "taskyard create \"Write the parser\"" } }
+        }
+        ul.lists {
+            @for row in rows {
+                @let place = Place::at(row.list.clone(), View::Columns);
+                li id={ "list-" (row.list) } data-item {
+                    a.open href=(place.href()) { (one_line(row.list.as_str())) }
+                    @if let Some(gone) = &row.gone {
+                        span.alarm { "▲ gone: " (count(gone.open, "open task", "open tasks")) }
+                    }
+                    (bar(row.counts))
+                    div.facts {
+                        @let [pending, in_progress, completed] = row.counts;
+                        @if row.counts == [0; 3] { span.dim { "empty" } }
+                        @if in_progress > 0 { span.active { "◼ " (in_progress) " in progress" } }
+                        @if pending > 0 { span.dim { "◻ " (pending) " pending" } }
+                        @if completed > 0 { span.done { "✔ " (completed) " done" } }
+                        @if !row.alive.is_empty() {
+                            span.alive { "● " (names(&row.alive)) " at work" }
+                        }
+                        @if let Some(changed) = row.changed { span.dim { (ago(changed, seen.now())) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn names(alive: &[String]) -> String {
+    let first: Vec<String> = alive.iter().take(NAMES).map(|name| one_line(name)).collect();
+    let more = alive.len().saturating_sub(NAMES);
+    if more > 0 { format!("{} and {more} more", first.join(", ")) } else { first.join(", ") }
+}
+
+/// Draws what a list without tasks says: what to do first, or what is gone.
+pub(super) fn nothing_here(seen: &Seen) -> Markup {
+    html! {
+        div.empty {
+            @if let Some(gone) = seen.survey.gone.as_ref().filter(|gone| gone.open > 0) {
+                h2.alarm { "▲ " (count(gone.open, "open task is gone", "open tasks are gone")) }
+                p { "Nobody deleted them here: another program removed their files. They can be brought back as they were." }
+                p { button.primary type="button" data-act="restore" { "Bring them back" } }
+            } @else {
+                h2 { "No tasks yet" }
+                p { "Make the first one with " kbd { "c" } ", or from a shell:" }
+                p { code { "taskyard --list " (seen.place.list) " create \"Write the parser\"" } }
+                p.dim { "What agents write to this list appears here by itself." }
+                p { button.primary type="button" data-act="create" { "New task" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Messages as conversations: one with each person or agent, and a box to write.
+
+use maud::{Markup, html};
+use taskyard::core::render::escaping;
+use taskyard::core::view::{LetterState, Thread};
+
+use super::place::{Place, View};
+use super::seen::Seen;
+use super::texts::{agent, ago, colour_class, one_line};
+
+/// So many messages of a conversation are shown, the newest.
+const LETTERS: usize = 200;
+
+/// Draws it.
+pub(super) fn view(seen: &Seen) -> Markup {
+    let mail = &seen.mail;
+    if let Some(problem) = &mail.problem {
+        return html! { p.alarm role="alert" { "▲ Messages cannot be read: " (problem) } };
+    }
+    if mail.name.is_none() {
+        return nobody(seen);
+    }
+    let open = seen.place.open.as_deref();
+    let others: Vec<&str> = seen
+        .agents
+        .iter()
+        .filter(|row| row.joined.is_some() && mail.name.as_deref() != Some(&row.name))
+        .map(|row| row.name.as_str())
+        .filter(|name| mail.threads.iter().all(|thread| thread.with != *name))
+        .collect();
+    let first = mail.threads.first().map(|thread| thread.with.as_str()).or(others.first().copied());
+    let with = open.or(first);
+    let thread = mail.threads.iter().find(|thread| Some(thread.with.as_str()) == with);
+    html! {
+        div.split {
+            ul.threads {
+                @for thread in &mail.threads { (thread_row(seen, thread, Some(thread.with.as_str()) == with)) }
+                @for name in &others {
+                    li data-item .is-open[Some(*name) == with] { a.open href=(address(seen, name)) { (agent(name, seen.colour(name))) } }
+                }
+                li data-item .is-open[with == Some("*")] { a.open href=(address(seen, "*")) { "Everybody" } }
+            }
+            @if let Some(with) = with { (conversation(seen, with, thread)) }
+        }
+    }
+}
+
+fn address(seen: &Seen, with: &str) -> String {
+    Place { open: Some(with.to_owned()), ..Place::at(seen.place.list.clone(), View::Messages) }.href()
+}
+
+fn thread_row(seen: &Seen, thread: &Thread, is_open: bool) -> Markup {
+    let unread = thread.unread();
+    let last = thread.letters.last();
+    html! {
+        li id={ "thread-" (thread.with) } data-item .is-open[is_open] {
+            a.open href=(address(seen, &thread.with)) aria-current=[is_open.then_some("true")] { (agent(&thread.with, thread.colour.as_deref())) }
+            @if unread > 0 { " " span.alarm { "▲ " (unread) " unread" } }
+            @if let Some(last) = last {
+                p.dim {
+                    @if let Some(at) = last.at { (ago(at, seen.now())) " " }
+                    @if matches!(last.state, LetterState::Sent(_)) { "you: " }
+                    (one_line(last.text.lines().next().unwrap_or_default()))
+                }
+            }
+        }
+    }
+}
+
+fn conversation(seen: &Seen, with: &str, thread: Option<&Thread>) -> Markup {
+    let letters = thread.map(|thread| thread.letters.as_slice()).unwrap_or_default();
+    let skipped = letters.len().saturating_sub(LETTERS);
+    let colour = thread.and_then(|thread| thread.colour.as_deref()).or_else(|| seen.colour(with));
+    let name = if with == "*" { "everybody" } else { with };
+    html! {
+        section.conversation aria-label={ "Conversation with " (name) } {
+            @if letters.is_empty() { p.dim { "Nothing was written yet." } }
+            ol.letters {
+                @for letter in letters.iter().skip(skipped) {
+                    @let is_own = matches!(letter.state, LetterState::Sent(_));
+                    li.own[is_own] {
+                        div.when {
+                            @if is_own { b { "you" } } @else { b class=(colour_class(colour)) { (one_line(with)) } }
+                            @if let Some(at) = letter.at { " " (ago(at, seen.now())) }
+                            @match &letter.state {
+                                LetterState::Waiting(_) => { " " span.alarm { "unread" } },
+                                LetterState::Sent(state) => { " " span.dim { (state.as_str()) } },
+                                LetterState::Acknowledged => {},
+                            }
+                        }
+                        p.text { (escaping::many_lines(letter.text.trim_end())) }
+                    }
+                }
+            }
+            @if thread.is_some_and(|thread| thread.unread() > 0) {
+                button type="button" data-act="acknowledge" { "I have read them" }
+            }
+            form.write data-form="send" data-to=(with) data-team=[seen.mail.team.as_deref()] {
+                textarea #letter name="text" rows="2" required aria-label={ "Message to " (name) } placeholder={ "Write to " (name) } {}
+                button.primary type="submit" { "Send" }
+            }
+        }
+    }
+}
+
+fn nobody(seen: &Seen) -> Markup {
+    html! {
+        div.empty {
+            h2 { "You are in no team of this list" }
+            @match &seen.mail.team {
+                Some(team) => {
+                    p { "The list belongs to the team " b { (one_line(team)) } ". Members write to each other." }
+                    p { button.primary type="button" data-act="join" data-team=(team) { "Join as " (seen.yard.actor()) } }
+                },
+                None => p { "Members of a team write to each other. Make one: " code { "taskyard team create " (seen.place.list) } },
+            }
+        }
+    }
+}

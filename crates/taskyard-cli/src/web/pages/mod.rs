@@ -1,0 +1,27 @@
+//! The pages that a browser shows: drawn here, from the same models as the board in the terminal, whole or in those parts that have
+//! changed. Nothing is changed here; what people do goes through the API.
+
+mod agents;
+mod answering;
+mod assets;
+mod card;
+mod columns;
+mod graph;
+mod history;
+mod jobs;
+mod keys;
+mod layout;
+mod lists;
+mod messages;
+mod place;
+mod searching;
+mod seen;
+mod table;
+mod task;
+mod task_facts;
+mod texts;
+mod truth;
+
+pub(crate) use answering::{go_home, page};
+pub(crate) use assets::{ASSETS, asset};
+pub(crate) use place::ROUTES;

@@ -1,0 +1,237 @@
+//! Where somebody is: which list, how it is looked at, what is chosen and what is open; and the address that leads there.
+
+use std::fmt::Write as _;
+
+use taskyard::core::{ListId, TaskId};
+
+use crate::problem::Problem;
+
+/// How a list is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    Columns,
+    Table,
+    Graph,
+    History,
+    Agents,
+    Jobs,
+    Messages,
+    Lists,
+}
+
+/// The paths of pages.
+pub(crate) const ROUTES: [&str; 8] = [
+    "/lists",
+    "/lists/{list}",
+    "/lists/{list}/table",
+    "/lists/{list}/graph",
+    "/lists/{list}/history",
+    "/lists/{list}/agents",
+    "/lists/{list}/jobs",
+    "/lists/{list}/messages",
+];
+
+impl View {
+    /// The views of one list, in the order in which they are offered.
+    pub(super) const OF_LIST: [Self; 7] =
+        [Self::Table, Self::Columns, Self::Graph, Self::History, Self::Agents, Self::Jobs, Self::Messages];
+
+    /// Returns the word for it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Columns => "Columns",
+            Self::Table => "List",
+            Self::Graph => "Graph",
+            Self::History => "History",
+            Self::Agents => "Agents",
+            Self::Jobs => "Jobs",
+            Self::Messages => "Messages",
+            Self::Lists => "Lists",
+        }
+    }
+
+    /// Returns the keys that lead to it.
+    pub(super) const fn keys(self) -> &'static str {
+        match self {
+            Self::Columns => "g c",
+            Self::Table => "g l",
+            Self::Graph => "g g",
+            Self::History => "g h",
+            Self::Agents => "g a",
+            Self::Jobs => "g j",
+            Self::Messages => "g m",
+            Self::Lists => "g s",
+        }
+    }
+
+    /// Returns the word by which programs know it, and its address ends.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Columns => "columns",
+            Self::Table => "table",
+            Self::Graph => "graph",
+            Self::History => "history",
+            Self::Agents => "agents",
+            Self::Jobs => "jobs",
+            Self::Messages => "messages",
+            Self::Lists => "lists",
+        }
+    }
+
+    /// Tells whether it shows tasks, which can be chosen by a query.
+    pub(super) const fn has_tasks(self) -> bool {
+        matches!(self, Self::Columns | Self::Table | Self::Graph)
+    }
+
+    fn of_path(path: &str) -> Self {
+        let mut parts = path.trim_matches('/').split('/').skip(1);
+        match (parts.next().is_some(), parts.next()) {
+            (false, _) => Self::Lists,
+            (true, last) => {
+                let is_it = |view: &Self| Some(view.word()) == last;
+                Self::OF_LIST.into_iter().find(is_it).unwrap_or(Self::Columns)
+            }
+        }
+    }
+}
+
+/// Where somebody is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) list: ListId,
+    pub(super) view: View,
+    /// What chooses tasks, as it was typed.
+    pub(super) query: String,
+    /// By what they are sorted, as it was asked for.
+    pub(super) sort: String,
+    /// Only what needs a person.
+    pub(super) needs: bool,
+    /// The task that is open beside the list.
+    pub(super) task: Option<TaskId>,
+    /// From where on something long is shown: the number of a row, or the revision before it.
+    pub(super) from: Option<u64>,
+    /// The job or the conversation that is open.
+    pub(super) open: Option<String>,
+}
+
+impl Place {
+    /// Reads the address of a request; what it does not say is the served list.
+    pub(super) fn of(list: Option<&str>, path: &str, query: &str, served: &ListId) -> Result<Self, Problem> {
+        let list = list.map(ListId::new).transpose()?.unwrap_or_else(|| served.clone());
+        let mut place = Self::at(list, View::of_path(path));
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match name.as_ref() {
+                "q" => place.query = value.trim().to_owned(),
+                "sort" => place.sort = value.trim().to_owned(),
+                "needs" => place.needs = true,
+                "task" if !value.is_empty() => place.task = Some(TaskId::sanitized(&value)),
+                "from" => place.from = value.parse().ok(),
+                "open" if !value.is_empty() => place.open = Some(value.into_owned()),
+                _ => {}
+            }
+        }
+        Ok(place)
+    }
+
+    /// Returns where a view of a list is.
+    pub(super) fn at(list: ListId, view: View) -> Self {
+        Self { list, view, query: String::new(), sort: String::new(), needs: false, task: None, from: None, open: None }
+    }
+
+    /// Returns another view of the same list; what chooses tasks stays where they are shown.
+    pub(super) fn view(&self, view: View) -> Self {
+        match self.view.has_tasks() && view.has_tasks() {
+            true => Self { view, from: None, open: None, ..self.clone() },
+            false => Self { task: self.task.clone(), ..Self::at(self.list.clone(), view) },
+        }
+    }
+
+    /// Returns the same place with a task open.
+    pub(super) fn with_task(&self, task: Option<&TaskId>) -> Self {
+        Self { task: task.cloned(), ..self.clone() }
+    }
+
+    /// Returns the tasks of the list that a query chooses, in the view that is there.
+    pub(super) fn chosen(&self, query: &str) -> Self {
+        let view = if self.view.has_tasks() { self.view } else { View::Table };
+        Self { query: query.to_owned(), ..Self::at(self.list.clone(), view) }
+    }
+
+    /// Returns the address.
+    pub(super) fn href(&self) -> String {
+        let mut address = String::from("/lists");
+        if self.view != View::Lists {
+            address.push('/');
+            push_part(&mut address, self.list.as_str());
+            if self.view != View::Columns {
+                let _ = write!(address, "/{}", self.view.word());
+            }
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let task = self.task.as_ref().map(TaskId::as_str).unwrap_or_default();
+        let from = self.from.map(|from| from.to_string()).unwrap_or_default();
+        let pairs = [
+            ("q", self.query.as_str()),
+            ("sort", &self.sort),
+            ("needs", if self.needs { "1" } else { "" }),
+            ("from", &from),
+            ("open", self.open.as_deref().unwrap_or_default()),
+            ("task", task),
+        ];
+        query.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
+        let query = query.finish();
+        if !query.is_empty() {
+            let _ = write!(address, "?{query}");
+        }
+        address
+    }
+}
+
+/// Writes a part of a path, in which everything stands for itself.
+fn push_part(address: &mut String, part: &str) {
+    for byte in part.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' | b'.' => address.push(char::from(byte)),
+            other => drop(write!(address, "%{other:02X}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskyard::core::{ListId, TaskId};
+
+    use super::{Place, View};
+
+    #[test]
+    fn an_address_leads_back_to_the_place_it_was_made_of() {
+        let served = ListId::new("served").unwrap();
+        let place = Place {
+            query: "tag:a&b or \"x y\"".to_owned(),
+            task: Some(TaskId::number(7)),
+            needs: true,
+            from: Some(200),
+            ..Place::at(ListId::new("rocket").unwrap(), View::Table)
+        };
+        let address = place.href();
+        let (path, query) = address.split_once('?').unwrap();
+        assert_eq!(path, "/lists/rocket/table");
+        assert_eq!(Place::of(Some("rocket"), path, query, &served).unwrap(), place);
+    }
+
+    #[test]
+    fn the_shortest_addresses_are_the_lists_and_the_columns_of_one() {
+        let list = ListId::new("a").unwrap();
+        assert_eq!(Place::at(list.clone(), View::Lists).href(), "/lists");
+        assert_eq!(Place::at(list.clone(), View::Columns).href(), "/lists/a");
+        assert_eq!(Place::of(Some("a"), "/lists/a", "", &list).unwrap().view, View::Columns);
+        assert_eq!(Place::of(None, "/lists", "", &list).unwrap().view, View::Lists);
+    }
+
+    #[test]
+    fn a_query_goes_along_where_tasks_are_shown_and_nowhere_else() {
+        let place = Place { query: "ready".to_owned(), ..Place::at(ListId::new("a").unwrap(), View::Columns) };
+        assert_eq!(place.view(View::Graph).query, "ready");
+        assert_eq!(place.view(View::Jobs).query, "");
+    }
+}

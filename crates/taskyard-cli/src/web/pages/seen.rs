@@ -1,0 +1,217 @@
+//! What a page shows, found out once for each request.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use taskyard::Yard;
+use taskyard::core::dialect::macf;
+use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, agent_rows, held_tasks, threads};
+use taskyard::core::{Status, Task, TaskId, Timestamp};
+use taskyard::jobs::Jobs;
+use taskyard::operations::{Mistake, Query, SortOrder, Survey};
+use taskyard::teams::{Correspondence, MemberShown, Seat};
+
+use super::place::{Place, View};
+use crate::context::Context;
+use crate::every_list::every_list;
+use crate::problem::Problem;
+
+/// So many tasks that somebody has are told of.
+const HELD: usize = 500;
+/// So many sent messages are shown.
+const SENT: usize = 100;
+
+/// What a page shows.
+pub(super) struct Seen {
+    pub(super) place: Place,
+    pub(super) yard: Yard,
+    pub(super) jobs: Option<Jobs>,
+    pub(super) survey: Survey,
+    /// What is wrong with the query.
+    pub(super) mistake: Option<Mistake>,
+    pub(super) agents: Vec<AgentRow>,
+    pub(super) job_rows: Vec<JobRow>,
+    pub(super) mail: Mail,
+    /// Every list; none where nobody asked.
+    pub(super) lists: Option<Vec<ListRow>>,
+    /// The colour of agents, by name, where a team gives them one.
+    colours: HashMap<String, String>,
+    /// Where each task stands among the tasks.
+    places: OnceCell<HashMap<TaskId, usize>>,
+}
+
+/// The messages of whoever looks.
+#[derive(Debug, Default)]
+pub(super) struct Mail {
+    /// The name whoever looks has in the team of the list; none where it is in none.
+    pub(super) name: Option<String>,
+    /// The team of the list.
+    pub(super) team: Option<String>,
+    /// One conversation with each.
+    pub(super) threads: Vec<Thread>,
+    /// Why they cannot be read.
+    pub(super) problem: Option<String>,
+}
+
+impl Mail {
+    /// Returns how many messages wait to be acknowledged.
+    pub(super) fn unread(&self) -> usize {
+        self.threads.iter().map(Thread::unread).sum()
+    }
+}
+
+impl Seen {
+    /// Looks at everything that a page of a place shows; at every list only where that is asked for.
+    pub(super) fn look(place: Place, context: &Context, asks_for_lists: bool) -> Result<Self, Problem> {
+        let yard = context.yard()?;
+        let (query, mistake) = match Query::parse(&place.query) {
+            Ok(query) => (query, None),
+            Err(mistake) => (Query::default(), Some(mistake)),
+        };
+        // A key that nobody knows sorts nothing.
+        let sort: Vec<SortOrder> = place.sort.split(',').filter_map(|key| key.parse().ok()).collect();
+        let mut survey = yard.survey(&query, &sort)?;
+        if place.needs {
+            let needed = survey.glance.needs.iter().map(|need| need.task.clone());
+            survey.chosen = Some(needed.collect());
+        }
+        let jobs = context.jobs().ok().filter(Jobs::may_be_any);
+        let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &place)).transpose()?.unwrap_or_default();
+        let mut seen = Self {
+            lists: if asks_for_lists { Some(every_list(&yard)?) } else { None },
+            mail: mail(&yard, place.view == View::Messages),
+            place,
+            yard,
+            jobs,
+            survey,
+            mistake,
+            agents: Vec::new(),
+            job_rows,
+            colours: HashMap::new(),
+            places: OnceCell::new(),
+        };
+        seen.look_at_agents();
+        Ok(seen)
+    }
+
+    fn look_at_agents(&mut self) {
+        let Survey { tasks, leases, .. } = &self.survey;
+        let mut held = held_tasks(tasks.iter(), leases);
+        held.truncate(HELD);
+        let members = self.members(&held);
+        self.colours =
+            members.iter().filter_map(|member| Some((member.name.clone(), member.colour.clone()?))).collect();
+        self.agents = agent_rows(members, held);
+    }
+
+    /// Returns the members of the team of the list; none where it has no team, or it cannot be read.
+    fn members(&self, held: &[HeldTask]) -> Vec<AgentRow> {
+        let look = || -> Result<Vec<AgentRow>, Problem> {
+            let Some(teams) = self.yard.teams() else { return Ok(Vec::new()) };
+            let Some(team) = teams.team_of(&self.place.list)? else { return Ok(Vec::new()) };
+            let at_work: Vec<Task> =
+                self.survey.tasks.iter().filter(|task| task.status == Status::InProgress).cloned().collect();
+            let shown = teams.show(&team, &at_work)?;
+            Ok(shown.members.iter().map(|member| row_of(member, held)).collect())
+        };
+        look().unwrap_or_else(|problem| {
+            tracing::debug!(problem = problem.report().message, "a team cannot be shown");
+            Vec::new()
+        })
+    }
+
+    /// Returns the moment at which it was looked.
+    pub(super) fn now(&self) -> Timestamp {
+        self.survey.now
+    }
+
+    /// Returns a task of the list.
+    pub(super) fn task(&self, id: &TaskId) -> Option<&Task> {
+        let tasks = &self.survey.tasks;
+        let places = self
+            .places
+            .get_or_init(|| tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place)).collect());
+        places.get(id).map(|place| &tasks[*place])
+    }
+
+    /// Returns the tasks that are shown, in their order.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &Task> {
+        let chosen = self.survey.chosen.as_ref();
+        self.survey.tasks.iter().filter(move |task| chosen.is_none_or(|chosen| chosen.contains(&task.id)))
+    }
+
+    /// Returns the open tasks that hold a task up.
+    pub(super) fn blockers(&self, task: &Task) -> &[TaskId] {
+        let blockers = self.survey.blockers.get(&task.id).map(Vec::as_slice).unwrap_or_default();
+        if task.status.is_open() { blockers } else { &[] }
+    }
+
+    /// Returns why a task needs a person.
+    pub(super) fn need(&self, task: &Task) -> Option<NeedKind> {
+        NeedKind::of(task, self.now())
+    }
+
+    /// Returns the colour of an agent.
+    pub(super) fn colour(&self, name: &str) -> Option<&str> {
+        self.colours.get(name).map(String::as_str)
+    }
+
+    /// Returns who holds a task, and since when.
+    pub(super) fn holder(&self, id: &TaskId) -> Option<(&AgentRow, &HeldTask)> {
+        self.agents.iter().find_map(|row| Some((row, row.holds.iter().find(|held| held.task == *id)?)))
+    }
+
+    /// Returns how much needs a person: tasks, agents, jobs, and messages.
+    pub(super) fn needs(&self) -> usize {
+        let agents = self.agents.iter().filter(|row| row.needs_a_person()).count();
+        let jobs = self.job_rows.iter().filter(|row| row.needs_a_person).count();
+        self.survey.glance.needs.len() + agents + jobs + usize::from(self.mail.unread() > 0)
+    }
+
+    /// Returns the address of a task beside what is shown.
+    pub(super) fn href(&self, id: &TaskId) -> String {
+        self.place.with_task(Some(id)).href()
+    }
+
+    /// Returns what a task is called.
+    pub(super) fn title(task: &Task) -> String {
+        super::texts::one_line(&macf::plain(&task.subject))
+    }
+}
+
+fn row_of(shown: &MemberShown, held: &[HeldTask]) -> AgentRow {
+    let its = |(id, _): &(TaskId, String)| held.iter().find(|held| held.task == *id).cloned();
+    AgentRow {
+        name: shown.member.name.clone(),
+        colour: shown.member.colour().map(str::to_owned),
+        state: shown.state,
+        holds: shown.tasks.iter().filter_map(its).collect(),
+        unread: shown.unread,
+        tool_uses: shown.tool_uses,
+        tokens: shown.tokens,
+        activity: shown.activity.clone(),
+        seen: shown.seen,
+        joined: Some(shown.member.joined_at),
+    }
+}
+
+fn job_rows(jobs: &Jobs, place: &Place) -> Result<Vec<JobRow>, Problem> {
+    let mut found = jobs.list()?;
+    found.retain(|job| job.list == place.list);
+    Ok(found.iter().rev().map(JobRow::of).collect())
+}
+
+/// Returns the messages of whoever looks; where they are on the screen, those who sent them can see that they were shown.
+fn mail(yard: &Yard, are_shown: bool) -> Mail {
+    let look = || -> Result<Mail, Problem> {
+        let Some(teams) = yard.teams() else { return Ok(Mail::default()) };
+        let team = teams.team_of(yard.list_id())?.map(|team| team.name.as_str().to_owned());
+        let Some(seat): Option<Seat> = yard.seat()? else { return Ok(Mail { team, ..Mail::default() }) };
+        if are_shown {
+            teams.receive(&seat)?;
+        }
+        let Correspondence { waiting, had, sent } = teams.correspondence(&seat, SENT)?;
+        Ok(Mail { threads: threads(&waiting, &had, sent), name: Some(seat.name), team, problem: None })
+    };
+    look().unwrap_or_else(|problem| Mail { problem: Some(problem.report().message.clone()), ..Mail::default() })
+}

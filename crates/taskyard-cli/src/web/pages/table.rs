@@ -1,0 +1,144 @@
+//! A list as a table: one row for each task, in any order, chosen by a query. What is the same for every row has no column.
+
+use maud::{Markup, html};
+use taskyard::core::{Priority, Status, Task};
+
+use super::card::{doing, facts, waits};
+use super::lists;
+use super::place::Place;
+use super::seen::Seen;
+use super::texts::{agent, mark, one_line, since, state, until};
+
+/// So many rows a page has.
+const ROWS: u64 = 200;
+/// So many completed tasks are shown where nobody asked for them.
+const COMPLETED: usize = 5;
+
+/// What the rows of a table have to say: a column that would be empty is left out.
+struct Columns {
+    owner: bool,
+    waits: bool,
+    priority: bool,
+    parts: bool,
+    due: bool,
+    tags: bool,
+}
+
+/// Draws it.
+pub(super) fn view(seen: &Seen) -> Markup {
+    if seen.survey.tasks.is_empty() {
+        return lists::nothing_here(seen);
+    }
+    let place = &seen.place;
+    let mut tasks: Vec<&Task> = seen.shown().collect();
+    // What is long done is folded away, unless somebody chose or sorted.
+    let mut folded = 0;
+    if seen.survey.chosen.is_none() && place.sort.is_empty() {
+        let completed = tasks.iter().filter(|task| task.status == Status::Completed).count();
+        folded = completed.saturating_sub(COMPLETED);
+        let first = tasks.len() - completed;
+        drop(tasks.drain(first..first + folded));
+    }
+    let from = place.from.unwrap_or(0).min(tasks.len() as u64);
+    let rows: Vec<&Task> = tasks.iter().skip(usize::try_from(from).unwrap_or(0)).take(ROWS as usize).copied().collect();
+    let columns = Columns {
+        owner: rows.iter().any(|task| task.owner().is_some()),
+        waits: rows.iter().any(|task| !seen.blockers(task).is_empty()),
+        priority: rows.iter().any(|task| task.stated_priority().is_some()),
+        parts: rows.iter().any(|task| seen.survey.progress.contains_key(&task.id)),
+        due: rows.iter().any(|task| task.due().is_some() || task.defer().is_some()),
+        tags: rows.iter().any(|task| task.tags().next().is_some()),
+    };
+    let after = from + ROWS;
+    html! {
+        @if rows.is_empty() {
+            p.empty { "No task is like that. " a href=(Place::at(place.list.clone(), place.view).href()) { "Show all" } }
+        } @else {
+            table.tasks {
+                caption.sr { "The tasks of " (place.list) }
+                thead { tr {
+                    th scope="col" { input type="checkbox" data-act="select-all" aria-label="Select all"; }
+                    (head(place, "Task", "id", "subject"))
+                    @if columns.owner { (head(place, "Owner", "owner", "owner")) }
+                    @if columns.priority { (head(place, "Priority", "priority", "priority")) }
+                    @if columns.parts { th.parts scope="col" { "Parts" } }
+                    @if columns.due { (head(place, "Due", "due", "due")) }
+                    @if columns.tags { th.tags scope="col" { "Tags" } }
+                } }
+                tbody { @for task in rows { (row(seen, task, &columns)) } }
+            }
+        }
+        div.paging {
+            @if folded > 0 { a.more href=(place.chosen("status:completed").href()) { "+ " (folded) " completed" } }
+            @if from > 0 { a href=(Place { from: Some(from.saturating_sub(ROWS)).filter(|from| *from > 0), ..place.clone() }.href()) { "Earlier" } }
+            @if after < tasks.len() as u64 {
+                a.more href=(Place { from: Some(after), ..place.clone() }.href()) { (tasks.len() as u64 - after) " more" }
+            }
+        }
+    }
+}
+
+fn head(place: &Place, name: &str, key: &str, class: &str) -> Markup {
+    let (is_up, is_down) = (place.sort == key, place.sort.strip_prefix('-') == Some(key));
+    let next = if is_up {
+        format!("-{key}")
+    } else if is_down {
+        String::new()
+    } else {
+        key.to_owned()
+    };
+    let sorted = if is_up { Some("ascending") } else { is_down.then_some("descending") };
+    html! {
+        th class=(class) scope="col" aria-sort=[sorted] {
+            a href=(Place { sort: next, from: None, ..place.clone() }.href()) { (name) }
+            @if is_up { span aria-hidden="true" { " ↑" } }
+            @if is_down { span aria-hidden="true" { " ↓" } }
+        }
+    }
+}
+
+fn row(seen: &Seen, task: &Task, columns: &Columns) -> Markup {
+    let blockers = seen.blockers(task);
+    let is_blocked = !blockers.is_empty();
+    let is_open = seen.place.task.as_ref() == Some(&task.id);
+    let (now, is_going) = (seen.now(), task.status.is_open());
+    let held = seen.holder(&task.id).filter(|_| is_going);
+    html! {
+        tr id={ "row-" (task.id) } class={ "is-" (state(task, is_blocked).0) (if is_open { " is-open" } else { "" }) } data-task=(task.id) data-status=(task.status.as_str()) {
+            td.pick { input type="checkbox" data-act="select" aria-label={ "Select #" (task.id) }; }
+            td.subject {
+                div.what {
+                    (mark(task, is_blocked)) span.id { "#" (task.id) }
+                    a.open href=(seen.href(&task.id)) aria-current=[is_open.then_some("true")] { (Seen::title(task)) }
+                    @if let Some(need) = seen.need(task) { span.alarm { "▲ " (need.in_words()) } }
+                    @if columns.waits && is_blocked { (waits(seen, blockers)) }
+                }
+                (doing(seen, task))
+                // What has a column of its own on a wide screen stands below the subject on a narrow one.
+                div.narrow { (facts(seen, task)) }
+            }
+            @if columns.owner {
+                td.owner { @if let Some(owner) = task.owner() {
+                    (agent(owner, seen.colour(owner)))
+                    @if let Some(taken) = held.and_then(|(_, held)| held.since) { " " span.dim { (since(taken, now)) } }
+                } }
+            }
+            @if columns.priority {
+                td.priority { @match task.stated_priority() {
+                    Some(Priority::High) => span.high { "↑ high" },
+                    Some(Priority::Low) => span.dim { "↓ low" },
+                    Some(Priority::Medium) => span.dim { "medium" },
+                    None => {},
+                } }
+            }
+            @if columns.parts { td.parts { @if let Some(parts) = seen.survey.progress.get(&task.id) { (parts) } } }
+            @if columns.due {
+                td.due {
+                    @if let Some(due) = task.due().filter(|_| is_going) { (until(due, now)) }
+                    @if let Some(defer) = task.defer().filter(|_| is_going && task.is_deferred(now)) { span.dim { "ready " (until(defer, now)) } }
+                }
+            }
+            @if columns.tags { td.tags { @for tag in task.tags().take(4) { span.tag { (one_line(tag)) } " " } } }
+        }
+    }
+}
