@@ -40,6 +40,7 @@ pub(crate) fn routes(site: Arc<Site>) -> Router {
         router = router.route(path, get(pages::page));
     }
     router = router.route("/", get(pages::go_home)).route(pages::ASSETS, get(pages::asset));
+    router = router.route("/favicon.ico", get(pages::icon));
     for operation in api::operations() {
         let path = format!("{}{}", api::ROOT, operation.path);
         router = router.route(&path, method_of(operation));

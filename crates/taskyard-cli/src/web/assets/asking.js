@@ -9,7 +9,7 @@ const fields = document.getElementById("ask-fields");
 const refused = document.getElementById("ask-refused");
 let answer = async () => {};
 
-/** Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. */
+/** Asks for some fields; `does` is given what was typed and may refuse, which is said in the dialog. What it returns is called afterwards. */
 export function ask(title, goes, wanted, does) {
   document.getElementById("ask-title").textContent = title;
   document.getElementById("ask-go").textContent = goes;
@@ -40,8 +40,10 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const values = Object.fromEntries(new FormData(form));
   try {
-    await answer(values);
+    const then = await answer(values);
+    // Closing gives the focus back to where it was; what comes next may put it elsewhere.
     dialog.close();
+    then?.();
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused.textContent = `▲ ${error.message}${error.hint ? `: ${error.hint}` : ""}`;

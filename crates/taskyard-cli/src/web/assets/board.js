@@ -147,3 +147,11 @@ setUpPicture();
 keepUp();
 showEnds();
 whenDrawn(showEnds);
+
+/** Brings the view that is shown into sight among the others, where there is little room. */
+function showView() {
+  const [shown, views] = [document.querySelector("#views [aria-current]"), document.querySelector("#views nav")];
+  if (shown && views.scrollWidth > views.clientWidth) views.scrollLeft = shown.offsetLeft - views.clientWidth / 2;
+}
+showView();
+whenDrawn(showView);

@@ -109,7 +109,7 @@ function create(parent) {
     const made = await call("POST", ofList("/tasks"), task);
     say(`Made #${made.task.id}`, true);
     await refresh(["truth", "view", "task"]);
-    cursorTo(made.task.id);
+    return () => cursorTo(made.task.id);
   });
 }
 

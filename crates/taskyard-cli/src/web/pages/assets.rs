@@ -62,3 +62,8 @@ pub(crate) async fn asset(Path((asked, name)): Path<(String, String)>) -> Respon
     let kept = if asked == version() { "private, max-age=31536000, immutable" } else { "no-store" };
     ([(CONTENT_TYPE, *kind), (CACHE_CONTROL, kept)], *text).into_response()
 }
+
+/// Answers with our sign, for browsers that ask for it without having been told where it is.
+pub(crate) async fn icon() -> Response {
+    asset(Path((version().to_owned(), "icon.svg".to_owned()))).await
+}

@@ -23,5 +23,5 @@ mod texts;
 mod truth;
 
 pub(crate) use answering::{go_home, page};
-pub(crate) use assets::{ASSETS, asset};
+pub(crate) use assets::{ASSETS, asset, icon};
 pub(crate) use place::ROUTES;

@@ -11,6 +11,8 @@ const LONGEST: usize = 400;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
+/// What is over for longer than this is told by its date.
+const LONG_AGO: i64 = -60 * DAY;
 
 /// Returns a text on one line, as much of it as a page shows, with nothing in it that hides or turns text around.
 pub(super) fn one_line(text: &str) -> String {
@@ -34,7 +36,8 @@ pub(super) fn since(moment: Timestamp, now: Timestamp) -> Markup {
 pub(super) fn until(moment: Timestamp, now: Timestamp) -> Markup {
     let left = moment.0.saturating_sub(now.0);
     let words = match left {
-        ..0 => format!("{} ago", span_in_words(-left)),
+        ..LONG_AGO => day(moment),
+        LONG_AGO..0 => format!("{} ago", span_in_words(-left)),
         0..DAY => format!("in {}", span_in_words(left)),
         _ => day(moment),
     };

@@ -16,6 +16,9 @@ use super::network::{Edge, Network};
 /// How far a title may reach, in tenths of the size of its letters.
 const TITLE_ROOM: usize = (BOX_WIDTH as usize - 34) * 10 / 14;
 
+/// The same on a page, which chooses smaller letters.
+const PAGE_ROOM: usize = (BOX_WIDTH as usize - 30) * 10 / 11;
+
 /// The colours, by day and by night. What a viewer does not understand of this it ignores: the attributes of the elements
 /// say the same for a light page.
 const STYLE: &str = "\
@@ -147,7 +150,8 @@ fn curve(text: &mut String, from: (i64, i64), to: (i64, i64)) {
 fn card(text: &mut String, task: &Task, (x, y): (i64, i64), is_in_page: bool) {
     let class = if task.is_cancelled() { "cancelled" } else { task.status.as_str() };
     let subject = one_line(&task.subject);
-    let title = cut_to_room(&subject, task.status == Status::InProgress);
+    let title =
+        cut_to_room(&subject, task.status == Status::InProgress, if is_in_page { PAGE_ROOM } else { TITLE_ROOM });
     let id = xml(task.id.as_str());
     let (mark, tone) = mark(task, is_in_page);
     let _ = write!(
@@ -175,7 +179,7 @@ fn card(text: &mut String, task: &Task, (x, y): (i64, i64), is_in_page: bool) {
 }
 
 /// Returns a title that fits into its box, whatever the font: it is cut as if the letters were those of a wide one.
-fn cut_to_room(title: &str, is_bold: bool) -> String {
+fn cut_to_room(title: &str, is_bold: bool, room: usize) -> String {
     let breadth = |character: char| {
         let tenths = match character {
             'i' | 'j' | 'l' | 'I' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' => 4,
@@ -194,11 +198,11 @@ fn cut_to_room(title: &str, is_bold: bool) -> String {
     let ends_with = breadth('…');
     let (mut used, mut kept) = (0, 0);
     for (at, character) in title.char_indices() {
-        if used + ends_with <= TITLE_ROOM {
+        if used + ends_with <= room {
             kept = at;
         }
         used += breadth(character);
-        if used > TITLE_ROOM {
+        if used > room {
             return format!("{}…", title[..kept].trim_end());
         }
     }
