@@ -19,12 +19,13 @@ const deeds = {
   close,
   palette: openPalette,
   help: () => document.getElementById("help").showModal(),
-  filter: () => document.getElementById("query")?.select() ?? go(`/lists/${encodeURIComponent(here().list)}/table`).then(() => document.getElementById("query")?.focus()),
+  filter,
   theme: nextTheme,
   create: () => create(),
   "create-part": () => current() && create(current()),
   edit: () => openThen(editSubject),
   describe: () => openThen(editDescription),
+  "edit-all": editAll,
   note: () => openThen(() => document.getElementById("note")?.focus()),
   start: () => move("start", "Started", targets()),
   done: () => move("done", "Done:", targets()),
@@ -46,7 +47,10 @@ const deeds = {
   select: (box) => (box?.matches?.("input") ? select(box.closest("[data-task]").dataset.task, box.checked) : current() && select(current())),
   "select-all": (box) => selectAll(box?.checked ?? true),
   "select-none": selectNone,
-  "next-need": () => document.querySelector("#truth .counts a.alarm")?.click() ?? say("Nothing needs you"),
+  "next-need": () => {
+    const needs = document.querySelector("#truth .counts a.alarm");
+    return needs ? needs.click() : say("Nothing needs you");
+  },
   restore: () => attempt("They are back", [], () => call("POST", ofList("/restore"), { all: true })),
   "release-agent": (button) => attempt("Gave them back", [], () => call("POST", ofList(`/agents/${encodeURIComponent(button.dataset.agent)}/release`), {})),
   "stop-job": (button) => attempt("Stopped", [], () => call("POST", `/jobs/${encodeURIComponent(button.dataset.job)}/stop`, {}), { undo: false }).then(() => refresh(["views"])),
@@ -89,17 +93,57 @@ async function openThen(does) {
   does();
 }
 
+async function filter() {
+  if (!document.getElementById("query")) await go(`/lists/${encodeURIComponent(here().list)}/table`);
+  document.getElementById("query")?.select();
+}
+
+const PRIORITIES = [["", "as usual"], ["high", "high"], ["medium", "medium"], ["low", "low"]];
+const words = (text) => text.split(/[\s,]+/).map((word) => word.replace(/^#/, "")).filter(Boolean);
+
+/** Lets every field of a task be typed. Only what was changed is sent. */
+async function editAll() {
+  const id = current();
+  if (!id) return say("No task is under the cursor: j and k move it");
+  const { task } = await call("GET", ofTask(id));
+  const { priority = "", tags = [], due = "", defer = "", estimate = "" } = task.metadata ?? {};
+  const before = { subject: task.subject, description: task.description, activeForm: task.activeForm ?? "", owner: task.owner ?? "", priority, tags: tags.join(", "), due, defer, estimate: estimate ? `${estimate}s` : "" };
+  const wanted = [
+    { name: "subject", label: "Subject", required: true },
+    { name: "description", label: "Description, in Markdown", kind: "long" },
+    { name: "activeForm", label: "What is being done while it is in progress" },
+    { name: "owner", label: "Owner", list: "people" },
+    { name: "priority", label: "Priority", options: PRIORITIES },
+    { name: "tags", label: "Tags", hint: "docs, release" },
+    { name: "due", label: "Due", hint: "fri 17:00, 3d" },
+    { name: "defer", label: "Not before", hint: "mon, 2h" },
+    { name: "estimate", label: "Estimate", hint: "2h" },
+  ].map((field) => ({ ...field, value: before[field.name] }));
+  ask(`#${id}`, "Save", wanted, async (typed) => {
+    const fields = {};
+    for (const [name, value] of Object.entries(typed)) {
+      if (value === before[name]) continue;
+      if (name === "tags") fields.tags = words(value);
+      else if (name === "priority" && !value) fields.metadata = { priority: null };
+      else fields[name] = value || !["due", "defer", "estimate"].includes(name) ? value : "none";
+    }
+    if (!Object.keys(fields).length) return;
+    await call("PATCH", ofTask(id), fields);
+    say(`Changed #${id}`, true);
+    refresh(["truth", "view", "task", "agents"]);
+  });
+}
+
 function create(parent) {
   const wanted = [
     { name: "subject", label: "Subject", required: true },
     { name: "description", label: "Description, in Markdown", kind: "long" },
     { name: "blockedBy", label: "Blocked by", hint: "7, 9" },
     { name: "owner", label: "Owner", list: "people" },
-    { name: "priority", label: "Priority", options: [["", "as usual"], ["high", "high"], ["medium", "medium"], ["low", "low"]] },
+    { name: "priority", label: "Priority", options: PRIORITIES },
     { name: "tags", label: "Tags", hint: "docs, release" },
     { name: "due", label: "Due", hint: "fri 17:00, 3d" },
   ];
-  const words = (text) => text.split(/[\s,]+/).map((word) => word.replace(/^#/, "")).filter(Boolean);
   ask(parent ? `A new part of #${parent}` : "New task", "Create", wanted, async (typed) => {
     const task = { subject: typed.subject };
     for (const name of ["description", "owner", "priority", "due"]) if (typed[name].trim()) task[name] = typed[name].trim();

@@ -1,6 +1,6 @@
 // Editing in place: the subject of the open task, and its description. Nothing that comes meanwhile takes away what is being typed.
 
-import { Refusal, call, ofTask, refuse, say } from "./acts.js";
+import { Refusal, call, ofTask, say } from "./acts.js";
 import { refresh } from "./parts.js";
 
 const opened = () => document.getElementById("task");
@@ -21,7 +21,7 @@ export function editDescription() {
 
 function edit(around, source, field, rows) {
   const id = opened().dataset.task;
-  const before = source.dataset.text;
+  let before = source.dataset.text;
   const shown = [...around.childNodes];
   const input = document.createElement(rows > 1 ? "textarea" : "input");
   input.value = before;
@@ -40,12 +40,17 @@ function edit(around, source, field, rows) {
     if (isOver) return;
     if (input.value === before) return leave();
     try {
+      const { task } = await call("GET", ofTask(id));
+      if (task[field] !== before) {
+        before = task[field];
+        throw new Refusal(`Somebody changed the ${field} meanwhile`, "save again to write yours over theirs, or leave with Esc to see it");
+      }
       await call("PATCH", ofTask(id), { [field]: input.value });
       say(`Changed #${id}`, true);
       leave();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      refuse(error, []);
+      say(`${error.message}${error.hint ? `: ${error.hint}` : ""}`);
       input.focus();
     }
   };

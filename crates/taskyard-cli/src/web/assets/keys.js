@@ -3,7 +3,7 @@
 import { perform } from "./deeds.js";
 
 const KEYS = {
-  j: "down", k: "up", h: "left", l: "right", ArrowDown: "down", ArrowUp: "up", ArrowLeft: "left", ArrowRight: "right", c: "create", p: "create-part", e: "edit", n: "note", s: "start", d: "done", o: "reopen",
+  j: "down", k: "up", h: "left", l: "right", ArrowDown: "down", ArrowUp: "up", ArrowLeft: "left", ArrowRight: "right", c: "create", p: "create-part", e: "edit", E: "edit-all", n: "note", s: "start", d: "done", o: "reopen",
   C: "cancel", t: "claim", r: "release", a: "assign", b: "blocked-by", B: "unblock-pick", "<": "move-left", ">": "move-right", x: "select",
   X: "select-none", Delete: "delete", "/": "filter", u: "undo", U: "redo", ":": "palette", "!": "next-need", "?": "help", Escape: "close",
   "+": "zoom-in", "=": "zoom-in", "-": "zoom-out",

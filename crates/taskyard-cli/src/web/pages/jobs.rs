@@ -31,7 +31,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     html! {
         div.split {
             ul.jobs {
-                @for row in seen.job_rows.iter().take(JOBS) { (row_shown(seen, row, chosen.is_some_and(|chosen| chosen.id == row.id))) }
+                @for row in seen.job_rows.iter().take(JOBS) { (row_shown(seen, row, "job", chosen.is_some_and(|chosen| chosen.id == row.id))) }
             }
             @if let Some(row) = chosen { (output(seen, row)) }
         }
@@ -47,12 +47,12 @@ fn sign(state: JobState) -> (&'static str, &'static str) {
     }
 }
 
-/// Draws a job on a row.
-pub(super) fn row_shown(seen: &Seen, row: &JobRow, is_open: bool) -> Markup {
+/// Draws a job on a row, whose id in the page begins with a word.
+pub(super) fn row_shown(seen: &Seen, row: &JobRow, word: &str, is_open: bool) -> Markup {
     let (mark, class) = sign(row.state);
     let place = Place { open: Some(row.id.as_str().to_owned()), ..Place::at(seen.place.list.clone(), View::Jobs) };
     html! {
-        li id={ "job-" (row.id) } data-item data-job=(row.id) .is-open[is_open] {
+        li id={ (word) "-" (row.id) } data-item data-job=(row.id) .is-open[is_open] {
             div.what {
                 span class={ "mark " (class) } role="img" aria-label=(row.state.as_str()) { (mark) }
                 a.open href=(place.href()) aria-current=[is_open.then_some("true")] { (one_line(&row.description)) }

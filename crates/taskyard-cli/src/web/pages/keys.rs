@@ -36,7 +36,8 @@ const KEYS: [(&str, &str, Action); 25] = [
 ];
 
 /// What is done to the page or the list as a whole.
-const WHOLE: [(&str, &str, &str); 6] = [
+const WHOLE: [(&str, &str, &str); 7] = [
+    ("E", "edit-all", "change every field of it"),
     ("u", "undo", "take the newest change back"),
     ("U", "redo", "take the last undo back"),
     (":", "palette", "find anything by its name; Ctrl-K, too"),

@@ -162,7 +162,7 @@ fn jobs_of(seen: &Seen, task: &Task) -> Markup {
         @if let Some(newest) = rows.first() {
             section aria-label="Jobs" {
                 h3 { "Jobs" }
-                ul.jobs { @for row in &rows { (jobs::row_shown(seen, row, false)) } }
+                ul.jobs { @for row in &rows { (jobs::row_shown(seen, row, "its-job", false)) } }
                 @if seen.place.view != super::place::View::Jobs { (jobs::output(seen, newest)) }
             }
         }

@@ -16,9 +16,9 @@ pub(super) fn line(seen: &Seen) -> Markup {
     let needs = seen.needs();
     let at_work = tally.of(Status::InProgress);
     html! {
-        div #truth {
+        section #truth aria-label="How the list stands" {
             @if place.view != View::Lists {
-                div.counts role="group" aria-label="How the list stands" {
+                div.counts {
                     @if needs > 0 {
                         a.alarm href=(Place { needs: true, ..place.chosen("") }.href()) aria-current=[place.needs.then_some("true")] {
                             b { "▲ " (needs) } (if needs == 1 { " needs you" } else { " need you" })
