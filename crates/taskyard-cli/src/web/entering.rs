@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -28,7 +28,7 @@ pub(crate) const OPEN: &str = "/open/";
 /// Lets a request in, or turns it away.
 pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
-    let is_api = head.uri.path().starts_with("/api/");
+    let form = RefusalForm::of(&head);
     match judge(&site, &head).await {
         Ok(identity) => {
             // Whoever had nothing to prove is a stranger still.
@@ -42,7 +42,7 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
         }
         Err(refused) => {
             tracing::warn!(?refused, "a request was turned away");
-            secured(turned_away(refused, is_api))
+            secured(turned_away(refused, form))
         }
     }
 }
@@ -83,10 +83,40 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     Ok(Some(identity))
 }
 
-fn turned_away(refused: Refused, is_api: bool) -> Response {
-    let mut response = match is_api {
-        true => refusal(refused),
-        false => (refused.status(), format!("{}\n", refused.advice())).into_response(),
+/// How a refusal is said: as whoever asked can read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RefusalForm {
+    Json,
+    Page,
+    Text,
+}
+
+impl RefusalForm {
+    fn of(head: &Parts) -> Self {
+        let accepted = head.headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
+        match head.uri.path().starts_with("/api/") {
+            true => Self::Json,
+            false if accepted.contains("text/html") => Self::Page,
+            false => Self::Text,
+        }
+    }
+}
+
+/// What a browser shows that is not let in.
+const CLOSED: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+    <meta name=\"color-scheme\" content=\"light dark\"><title>Taskyard</title><main><h1>This browser is not let in yet</h1>\
+    <p>Open the link that <code>taskyard serve</code> printed: it lets one browser in, once. <code>taskyard serve --open</code> prints a new one \
+    and opens it.</p></main></html>\n";
+
+fn turned_away(refused: Refused, form: RefusalForm) -> Response {
+    let mut response = match (form, refused) {
+        (RefusalForm::Json, _) => refusal(refused),
+        (RefusalForm::Page, Refused::Token) => {
+            (refused.status(), [(CONTENT_TYPE, "text/html; charset=utf-8")], CLOSED).into_response()
+        }
+        (RefusalForm::Page | RefusalForm::Text, _) => {
+            (refused.status(), format!("{}\n", refused.advice())).into_response()
+        }
     };
     match refused {
         Refused::Token => {

@@ -7,6 +7,7 @@ mod events;
 mod metrics;
 mod openapi;
 mod pages;
+mod pasts;
 mod routes;
 pub(crate) mod security;
 mod site;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::api::Repeats;
 use super::events::Feeds;
+use super::pasts::Pasts;
 use super::security::{Credentials, Guard, Links, Rates};
 use super::tally::Tally;
 use super::workers::Workers;
@@ -44,6 +45,7 @@ pub(crate) struct Site {
     workers: Workers,
     repeats: Repeats,
     feeds: Feeds,
+    pasts: Pasts,
     tally: Arc<Tally>,
     bodies: Arc<Semaphore>,
     links: Links,
@@ -96,6 +98,7 @@ impl Site {
             workers: Workers::new(),
             repeats: Repeats::default(),
             feeds: Feeds::new(epoch[..8].to_owned(), Arc::clone(&tally)),
+            pasts: Pasts::default(),
             tally,
             bodies: Arc::new(Semaphore::new(BODIES)),
             links: Links::default(),
@@ -185,6 +188,11 @@ impl Site {
     /// Returns the readers of streams.
     pub(crate) fn feeds(&self) -> &Feeds {
         &self.feeds
+    }
+
+    /// Returns what became of lists over time, as far as somebody asked.
+    pub(crate) fn pasts(&self) -> &Pasts {
+        &self.pasts
     }
 
     /// Returns what was counted.

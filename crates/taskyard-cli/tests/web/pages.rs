@@ -8,7 +8,7 @@ use taskyard_testkit::Home;
 
 use crate::served::{Line, Response, Served};
 
-const VIEWS: [&str; 7] = ["", "/table", "/graph", "/history", "/agents", "/jobs", "/messages"];
+const VIEWS: [&str; 8] = ["", "/table", "/graph", "/history", "/charts", "/agents", "/jobs", "/messages"];
 const PATH: &str = "/lists/L";
 /// What nobody wants to run.
 const BAD: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'><b style=\"x\">";
@@ -77,6 +77,7 @@ fn every_page_shows_what_the_list_has_and_reads_without_a_script() {
     assert!(graph.contains("data-from=\"1\" data-to=\"2\""), "{graph}");
     let history = page(&mut line, "/lists/L/history");
     assert!(history.contains("claimed") && history.contains("data-act=\"undo-revision\""), "{history}");
+    assert_eq!(page(&mut line, "/lists/L/charts").matches("class=\"chart ").count(), 3);
     let agents = page(&mut line, "/lists/L/agents");
     assert!(agents.contains("uma") && agents.contains("Write the parser"), "{agents}");
     assert!(page(&mut line, "/lists/L/jobs").contains("No background commands"));
@@ -143,6 +144,10 @@ fn nobody_sees_a_page_without_a_cookie_or_a_token_and_a_browser_with_its_cookie_
         assert_eq!(refused.status, 401, "{path}");
         assert!(!refused.body.contains("Secret"));
     }
+    let asked = [("Host", host), ("Accept", "text/html,application/xhtml+xml")];
+    let closed = served.line().bare("GET", PATH, &asked, b"");
+    assert_eq!((closed.status, closed.header("content-type")), (401, Some("text/html; charset=utf-8")));
+    assert!(closed.body.contains("Open the link"), "a person is told what to do");
     let path = &served.link[served.link.find("/open/").unwrap()..];
     let opened = served.line().bare("GET", path, &[("Host", host)], b"");
     let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();

@@ -8,7 +8,7 @@ const KEYS = {
   X: "select-none", Delete: "delete", "/": "filter", u: "undo", U: "redo", ":": "palette", "!": "next-need", "?": "help", Escape: "close",
   "+": "zoom-in", "=": "zoom-in", "-": "zoom-out",
 };
-const VIEWS = { l: "table", c: "columns", g: "graph", h: "history", a: "agents", j: "jobs", m: "messages", s: "lists" };
+const VIEWS = { l: "table", c: "columns", g: "graph", h: "history", t: "charts", a: "agents", j: "jobs", m: "messages", s: "lists" };
 const PATIENCE = 1500;
 let prefixed = 0;
 

@@ -67,7 +67,7 @@ fn draw(site: &Site, place: Place, caller: Caller, parts: &Option<Vec<Part>>) ->
     site.settle(&context);
     context.do_without_newer();
     let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || place.view == View::Lists;
-    let seen = Seen::look(place, &context, asks_for_lists)?;
+    let seen = Seen::look(place, &context, site.pasts(), asks_for_lists)?;
     Ok(match parts {
         None => layout::whole(&seen).into_string(),
         Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::place::View;
 use super::seen::Seen;
-use super::{agents, assets, columns, graph, history, jobs, keys, lists, messages, table, task, truth};
+use super::{agents, assets, charts, columns, graph, history, jobs, keys, lists, messages, table, task, truth};
 
 /// A part of a page, which can be asked for alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,7 @@ fn view(seen: &Seen) -> Markup {
         View::Table => (false, table::view(seen)),
         View::Graph => (false, graph::view(seen)),
         View::History => (true, history::view(seen)),
+        View::Charts => (true, charts::view(seen)),
         View::Agents => (true, agents::view(seen)),
         View::Jobs => (true, jobs::view(seen)),
         View::Messages => (true, messages::view(seen)),

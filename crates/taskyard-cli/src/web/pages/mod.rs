@@ -5,6 +5,7 @@ mod agents;
 mod answering;
 mod assets;
 mod card;
+mod charts;
 mod columns;
 mod graph;
 mod history;

@@ -13,6 +13,7 @@ pub(super) enum View {
     Table,
     Graph,
     History,
+    Charts,
     Agents,
     Jobs,
     Messages,
@@ -20,12 +21,13 @@ pub(super) enum View {
 }
 
 /// The paths of pages.
-pub(crate) const ROUTES: [&str; 8] = [
+pub(crate) const ROUTES: [&str; 9] = [
     "/lists",
     "/lists/{list}",
     "/lists/{list}/table",
     "/lists/{list}/graph",
     "/lists/{list}/history",
+    "/lists/{list}/charts",
     "/lists/{list}/agents",
     "/lists/{list}/jobs",
     "/lists/{list}/messages",
@@ -33,8 +35,16 @@ pub(crate) const ROUTES: [&str; 8] = [
 
 impl View {
     /// The views of one list, in the order in which they are offered.
-    pub(super) const OF_LIST: [Self; 7] =
-        [Self::Table, Self::Columns, Self::Graph, Self::History, Self::Agents, Self::Jobs, Self::Messages];
+    pub(super) const OF_LIST: [Self; 8] = [
+        Self::Table,
+        Self::Columns,
+        Self::Graph,
+        Self::History,
+        Self::Charts,
+        Self::Agents,
+        Self::Jobs,
+        Self::Messages,
+    ];
 
     /// Returns the word for it.
     pub(super) const fn name(self) -> &'static str {
@@ -43,6 +53,7 @@ impl View {
             Self::Table => "List",
             Self::Graph => "Graph",
             Self::History => "History",
+            Self::Charts => "Charts",
             Self::Agents => "Agents",
             Self::Jobs => "Jobs",
             Self::Messages => "Messages",
@@ -57,6 +68,7 @@ impl View {
             Self::Table => "g l",
             Self::Graph => "g g",
             Self::History => "g h",
+            Self::Charts => "g t",
             Self::Agents => "g a",
             Self::Jobs => "g j",
             Self::Messages => "g m",
@@ -71,6 +83,7 @@ impl View {
             Self::Table => "table",
             Self::Graph => "graph",
             Self::History => "history",
+            Self::Charts => "charts",
             Self::Agents => "agents",
             Self::Jobs => "jobs",
             Self::Messages => "messages",

@@ -2,19 +2,21 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::PoisonError;
 
 use taskyard::Yard;
 use taskyard::core::dialect::macf;
 use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread, agent_rows, held_tasks, threads};
 use taskyard::core::{Status, Task, TaskId, Timestamp};
 use taskyard::jobs::Jobs;
-use taskyard::operations::{Mistake, Query, SortOrder, Survey};
+use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
 use taskyard::teams::{Correspondence, MemberShown, Seat};
 
 use super::place::{Place, View};
 use crate::context::Context;
 use crate::every_list::every_list;
 use crate::problem::Problem;
+use crate::web::pasts::Pasts;
 
 /// So many tasks that somebody has are told of.
 const HELD: usize = 500;
@@ -32,6 +34,8 @@ pub(super) struct Seen {
     pub(super) agents: Vec<AgentRow>,
     pub(super) job_rows: Vec<JobRow>,
     pub(super) mail: Mail,
+    /// What became of the list over time, or why that cannot be told; none where nobody asked.
+    pub(super) past: Option<Result<PastAndPresent, String>>,
     /// Every list; none where nobody asked.
     pub(super) lists: Option<Vec<ListRow>>,
     /// The colour of agents, by name, where a team gives them one.
@@ -62,7 +66,7 @@ impl Mail {
 
 impl Seen {
     /// Looks at everything that a page of a place shows; at every list only where that is asked for.
-    pub(super) fn look(place: Place, context: &Context, asks_for_lists: bool) -> Result<Self, Problem> {
+    pub(super) fn look(place: Place, context: &Context, pasts: &Pasts, asks_for_lists: bool) -> Result<Self, Problem> {
         let yard = context.yard()?;
         let (query, mistake) = match Query::parse(&place.query) {
             Ok(query) => (query, None),
@@ -79,6 +83,7 @@ impl Seen {
         let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &place)).transpose()?.unwrap_or_default();
         let mut seen = Self {
             lists: if asks_for_lists { Some(every_list(&yard)?) } else { None },
+            past: (place.view == View::Charts).then(|| past(&yard, pasts)),
             mail: mail(&yard, place.view == View::Messages),
             place,
             yard,
@@ -193,6 +198,12 @@ fn row_of(shown: &MemberShown, held: &[HeldTask]) -> AgentRow {
         seen: shown.seen,
         joined: Some(shown.member.joined_at),
     }
+}
+
+fn past(yard: &Yard, pasts: &Pasts) -> Result<PastAndPresent, String> {
+    let known = pasts.of(yard.list_id());
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    yard.past(&mut known).map_err(|error| error.to_string())
 }
 
 fn job_rows(jobs: &Jobs, place: &Place) -> Result<Vec<JobRow>, Problem> {
