@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::mcp::Offer;
 
-/// Serve the list over HTTP: an API at /api/v1, events, metrics, and the Model Context Protocol at /mcp
+/// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
 ///
 /// Programs prove with a token that the user let them in: the one that is made at the first start, or one of `taskyard token`. A browser
 /// is let in by the link that is printed, once. Only programs on this machine reach it unless --bind says otherwise; beyond this machine

@@ -155,3 +155,4 @@ function showView() {
 }
 showView();
 whenDrawn(showView);
+performance.mark("taskyard-live");

@@ -48,7 +48,7 @@ fn shown(seen: &Seen, step: &Step, is_newest: bool) -> Markup {
                 }
             }
             button type="button" data-act="undo-revision" data-revision=(step.revision)
-                aria-label={ (if is_newest { "Undo u" } else { "Take back" }) " revision " (step.revision) } { (if is_newest { "Undo" } else { "Take back" }) @if is_newest { kbd { "u" } } }
+                aria-label={ (if is_newest { "Undo" } else { "Take back" }) " revision " (step.revision) } { (if is_newest { "Undo" } else { "Take back" }) @if is_newest { kbd aria-hidden="true" { "u" } } }
         }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
                 h2 #ask-title {}
                 div #ask-fields {}
                 p #ask-refused.alarm role="alert" {}
-                div.tools { button type="button" data-act="dismiss" { "Cancel" kbd { "Esc" } } button.primary #ask-go type="submit" { "Go" } }
+                div.tools { button type="button" data-act="dismiss" { "Cancel" kbd aria-hidden="true" { "Esc" } } button.primary #ask-go type="submit" { "Go" } }
             }
         }
         datalist #people {

@@ -59,8 +59,8 @@ pub(super) fn whole(seen: &Seen) -> Markup {
                     a.home href="/lists" title="All lists" aria-label="All lists" { (logo()) }
                     (Part::Views.draw(seen))
                     div.tools {
-                        button #new type="button" data-act="create" title="New task (c)" { "New" kbd { "c" } }
-                        button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd { "Ctrl K" } }
+                        button #new type="button" data-act="create" title="New task (c)" { "New" kbd aria-hidden="true" { "c" } }
+                        button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd aria-hidden="true" { "Ctrl K" } }
                         button type="button" data-act="theme" title="Light or dark" aria-label="Light or dark" { "◐" }
                         button type="button" data-act="help" title="Keys (?)" aria-label="Keys" { "?" }
                     }

@@ -70,7 +70,7 @@ fn opened(seen: &Seen, task: &Task, back: &str) -> Markup {
 /// Draws what can be done with a task, by how it stands.
 fn moves(task: &Task) -> Markup {
     let act = |act: &str, words: &str, key: &str| {
-        html! { button type="button" data-act=(act) title={ (words) " (" (key) ")" } { (words) kbd { (key) } } }
+        html! { button type="button" data-act=(act) title={ (words) " (" (key) ")" } { (words) kbd aria-hidden="true" { (key) } } }
     };
     html! {
         div.tools {
