@@ -47,7 +47,7 @@ pub(super) fn until(moment: Timestamp, now: Timestamp) -> Markup {
 fn age_in_words(moment: Timestamp, now: Timestamp) -> String {
     match now.0.saturating_sub(moment.0) {
         ..MINUTE => "just now".to_owned(),
-        age @ ..DAY => format!("{} ago", span_in_words(age)),
+        age @ MINUTE..DAY => format!("{} ago", span_in_words(age)),
         _ => day(moment),
     }
 }
@@ -61,8 +61,8 @@ pub(super) fn span_in_words(milliseconds: i64) -> String {
     let span = milliseconds.max(0);
     match span {
         ..MINUTE => format!("{} s", span / 1000),
-        ..HOUR => format!("{} min", span / MINUTE),
-        ..DAY => format!("{} h", span / HOUR),
+        MINUTE..HOUR => format!("{} min", span / MINUTE),
+        HOUR..DAY => format!("{} h", span / HOUR),
         _ if span < 2 * DAY => "1 day".to_owned(),
         _ => format!("{} days", span / DAY),
     }
