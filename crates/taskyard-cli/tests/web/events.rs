@@ -147,10 +147,12 @@ fn messages_are_told_to_whom_they_are_for_and_jobs_and_members_to_all() {
     as_agent(&mut line, "ana", "/api/v1/teams", json!({"name": "alpha"}));
     let mut of_bob = Listener::open_as(&served, OF_TEAM, None, &[("Taskyard-Agent", "bob")]);
     let mut of_zoe = Listener::open_as(&served, OF_TEAM, None, &[("Taskyard-Agent", "zoe")]);
+    let mut of_all_lists = Listener::open_as(&served, "/api/v1/events", None, &[("Taskyard-Agent", "bob")]);
     as_agent(&mut line, "bob", "/api/v1/teams/alpha/members", json!({}));
     assert_eq!(of_bob.next_named("agent_came").data["agent"], "bob");
     as_agent(&mut line, "ana", "/api/v1/messages", json!({"to": "bob", "text": "hello <b>"}));
     assert_eq!(of_bob.next_named("message").data["message"]["text"], "hello <b>");
+    assert_eq!(of_all_lists.next_named("message").data["message"]["text"], "hello <b>");
     as_agent(&mut line, "ana", "/api/v1/lists/alpha/jobs", json!({"command": ["true"]}));
     let mut seen = Vec::new();
     while seen.last().is_none_or(|name| name != "job_ended") {

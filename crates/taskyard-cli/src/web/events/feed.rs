@@ -30,7 +30,7 @@ const INBOXES: usize = 256;
 pub(crate) enum Topic {
     /// One list: its commits, its jobs, its team, and the messages of whoever asks.
     List(ListId),
-    /// All lists of the store.
+    /// All lists of the store, and the messages of whoever asks.
     All,
 }
 
@@ -85,7 +85,10 @@ impl Feed {
                 let warden = Warden::over(&yard)?;
                 (Interest::in_all_of(list, agents.clone()), cursor, revision.0, Some(warden))
             }
-            Topic::All => (Interest::in_everything(), Cursor::now(), 0, None),
+            Topic::All => {
+                let interest = Interest { inboxes: Some(agents.clone()), ..Interest::in_everything() };
+                (interest, Cursor::now(), 0, None)
+            }
         };
         let (newest, _) = watch::channel(0);
         let kept = Mutex::new(Kept { ring: Ring::default(), revision });
