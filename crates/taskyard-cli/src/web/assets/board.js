@@ -34,6 +34,8 @@ follow(({ name, data }) => {
       gone.textContent = goneWords;
       gone.hidden = false;
       break;
+    // The page was drawn before the stream began: what happened in between is told by nobody.
+    case "ready":
     case "back":
     case "reset":
       gone.hidden = true;

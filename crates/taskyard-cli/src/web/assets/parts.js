@@ -104,7 +104,6 @@ export function morph(old, next) {
       else old.removeAttribute(name);
     }
   }
-  if (old.hasAttribute("data-grows")) return;
   morphChildren(old, next);
 }
 

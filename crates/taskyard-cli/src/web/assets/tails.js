@@ -17,8 +17,11 @@ async function grow(tail) {
   if (tail.isAsking) return;
   tail.isAsking = true;
   try {
-    const { output, nextOffset, job } = await call("GET", `/jobs/${encodeURIComponent(tail.dataset.job)}/output?offset=${tail.dataset.next}`);
-    const isAtEnd = tail.scrollTop + tail.clientHeight > tail.scrollHeight - NEAR_THE_END;
+    const from = tail.dataset.next;
+    const { output, nextOffset, job } = await call("GET", `/jobs/${encodeURIComponent(tail.dataset.job)}/output?offset=${from}`);
+    // Drawn anew meanwhile, it has more already.
+    if (tail.dataset.next !== from) return;
+    const isAtEnd = endIsSeen(tail);
     if (output) tail.append(shown(output));
     tail.dataset.next = nextOffset;
     if (isAtEnd) tail.scrollTop = tail.scrollHeight;
@@ -38,12 +41,13 @@ function shown(text) {
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replace(/[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }
 
-/** Scrolls the output of jobs to its end when it is first shown. */
+const endIsSeen = (tail) => tail.scrollTop + tail.clientHeight > tail.scrollHeight - NEAR_THE_END;
+document.addEventListener("scroll", ({ target }) => target.matches?.("pre.tail") && (target.isLeft = !endIsSeen(target)), true);
+
+/** Scrolls the output of jobs to its end, unless somebody scrolled away from there. */
 export function showEnds() {
   for (const tail of document.querySelectorAll("pre.tail")) {
-    if (tail.isShown) continue;
-    tail.isShown = true;
-    tail.scrollTop = tail.scrollHeight;
+    if (!tail.isLeft) tail.scrollTop = tail.scrollHeight;
   }
 }
 

@@ -47,8 +47,10 @@ fn shown(seen: &Seen, step: &Step, is_newest: bool) -> Markup {
                     @for entry in &step.entries { (entry_shown(entry, seen, &who)) }
                 }
             }
-            button type="button" data-act="undo-revision" data-revision=(step.revision)
-                aria-label={ (if is_newest { "Undo" } else { "Take back" }) " revision " (step.revision) } { (if is_newest { "Undo" } else { "Take back" }) @if is_newest { kbd aria-hidden="true" { "u" } } }
+            @let words = if is_newest { "Undo" } else { "Take back" };
+            button type="button" data-act="undo-revision" data-revision=(step.revision) {
+                (words) span.sr { " revision " (step.revision) } @if is_newest { kbd aria-hidden="true" { "u" } }
+            }
         }
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn output(seen: &Seen, row: &JobRow) -> Markup {
                 code { (one_line(&row.command)) }
                 @if row.is_going_on() { button type="button" data-act="stop-job" data-job=(row.id) { "Stop" } }
             }
-            pre.tail id={ "tail-" (row.id) } data-job=(row.id) data-next=(next) data-runs[row.is_going_on()] data-grows tabindex="0"
+            pre.tail id={ "tail-" (row.id) } data-job=(row.id) data-next=(next) data-runs[row.is_going_on()] tabindex="0"
                 aria-label="What it wrote" { (text) }
             @if text.is_empty() && !row.is_going_on() { p.dim { "It wrote nothing." } }
         }

@@ -159,7 +159,9 @@ fn view(seen: &Seen) -> Markup {
         View::Messages => (true, messages::view(seen)),
         View::Lists => (true, lists::view(seen)),
     };
-    html! { main #view class={ "view-" (seen.place.view.word()) (if has_padding { " padded" } else { "" }) } tabindex="-1" { (shown) } }
+    // Where nothing in it takes the focus, it is scrolled with the keyboard itself.
+    let tabindex = if seen.place.view == View::Charts { "0" } else { "-1" };
+    html! { main #view class={ "view-" (seen.place.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
 }
 
 /// Draws our sign: three bars of a list, the first of them done.
