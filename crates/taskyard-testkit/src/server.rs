@@ -1,6 +1,8 @@
 //! A running `taskyard serve`, for browsers and programs of tests.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -33,6 +35,29 @@ impl Server {
     /// Returns the link that lets one browser in.
     pub fn link(&self) -> &str {
         self.told["link"].as_str().unwrap()
+    }
+
+    /// Makes another link, which lets one more browser in.
+    pub fn another_link(&self) -> String {
+        let (_, made) = self.request("POST", "/api/v1/links");
+        let made: Value = serde_json::from_str(&made).unwrap_or_else(|error| panic!("{error}: {made}"));
+        made["link"].as_str().unwrap().to_owned()
+    }
+
+    /// Asks for something with the token of the server, and returns the head and the body of the answer.
+    pub fn request(&self, method: &str, path: &str) -> (String, String) {
+        let token = fs::read_to_string(self.told["tokenFile"].as_str().unwrap()).unwrap();
+        let host = self.url().split_once("://").unwrap().1;
+        let mut stream = TcpStream::connect(host).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            token.trim()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer}"));
+        (head.to_owned(), body.to_owned())
     }
 
     /// Returns its address, `http://127.0.0.1:1234` say.

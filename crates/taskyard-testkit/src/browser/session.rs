@@ -53,6 +53,11 @@ impl Session {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Takes note that the window that commands are carried out in is closed.
+    pub(super) fn forget_current(&self) {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Has a command carried out in a window.
     pub(super) fn call(
         &self,

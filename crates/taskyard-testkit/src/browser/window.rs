@@ -42,6 +42,12 @@ impl Window {
         self.done("POST", "/refresh", &json!({}));
     }
 
+    /// Closes it.
+    pub fn close(self) {
+        self.done("DELETE", "/window", &json!({}));
+        self.session.forget_current();
+    }
+
     /// Returns the address of the page.
     pub fn address(&self) -> String {
         let address = self.call("GET", "/url", None).unwrap_or_default();
@@ -91,13 +97,20 @@ impl Window {
             }
             assert!(
                 begun.elapsed() < PATIENCE,
-                "still waiting until {what}; {} shows:\n{}\nand said: {:?}",
+                "still waiting until {what}; {} shows:\n{}\nwith {}\nand said: {:?}",
                 self.address(),
                 self.text(),
+                self.controls(),
                 self.complaints()
             );
             thread::sleep(BETWEEN_LOOKS);
         }
+    }
+
+    /// Returns what can be clicked and typed into, by role and name: for whoever looks for something in vain.
+    fn controls(&self) -> String {
+        let shown = self.elements("button, a[href], input, textarea, select").into_iter().filter(Element::is_shown);
+        shown.map(|element| format!("{} `{}`", element.role(), element.name())).collect::<Vec<_>>().join(", ")
     }
 
     /// Waits for the first element that a CSS selector finds.

@@ -1,0 +1,10 @@
+//! The pages in a real Chromium: two windows, everything by mouse and by keyboard, what comes from outside, and what never runs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod board;
+mod keyboard;
+mod live;
+mod looks;
+mod scripts;
+mod windows;
+mod work;

@@ -1,0 +1,82 @@
+//! What people do on the pages with a mouse: each thing is done in the list, and seen.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::board::{Board, stands_in, task};
+
+#[test]
+fn a_task_is_made_started_noted_done_and_taken_back_by_clicking() {
+    let board = Board::after(&["create Wheels"]);
+    let window = board.window();
+    window.click("button", "New");
+    window.find("textbox", "Subject").fill("Engine");
+    window.find("textbox", "Blocked by").fill("#1");
+    window.click("button", "Create");
+    window.until("document.querySelector('#cards-waiting #card-2') && !document.querySelector('#ask[open]')");
+    assert_eq!(task(&board, "2")["blockedBy"], json!(["1"]));
+    window.click("link", "Wheels");
+    window.click("button", "Start");
+    stands_in(&window, "1", "in_progress");
+    window.find("textbox", "Note on #1").type_in("They are round");
+    window.click("button", "Note");
+    window.until("document.querySelector('#task .notes .letters')?.textContent.includes('They are round')");
+    window.click("button", "Done");
+    stands_in(&window, "1", "completed");
+    window.until("document.querySelector('#cards-ready #card-2')");
+    window.click("button", "Undo");
+    stands_in(&window, "1", "in_progress");
+    assert_eq!(task(&board, "1")["status"], "in_progress");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn history_takes_any_revision_back() {
+    let board = Board::after(&["create Wheels", "create Engine", "start 1"]);
+    let window = board.window();
+    window.click("link", "History");
+    window.until("document.querySelector('li[data-revision=\"2\"]')");
+    window.click("button", "Take back revision 2");
+    window.until("document.querySelector('li[data-revision=\"4\"]')");
+    assert!(!board.home.present().contains_key("2"), "its creation was taken back");
+}
+
+#[test]
+fn what_a_job_writes_appears_while_it_runs() {
+    let board = Board::after(&["create Wheels"]);
+    let gate = board.home.path().join("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let line = format!("echo first line; cat {} >/dev/null; echo second line", gate.display());
+    let started = board.home.command("job run --task 1 --").args(["sh", "-c", &line]).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let window = board.window();
+    window.click("link", "Wheels");
+    window.until("document.querySelector('#task pre.tail')?.textContent.includes('first line')");
+    window.open(&board.address("/lists/L/jobs"));
+    window.until("document.querySelector('pre.tail')?.textContent.includes('first line')");
+    let tail = || window.script("return document.querySelector('pre.tail').textContent", &[]);
+    assert_eq!(tail(), "first line\n");
+    fs::write(&gate, "go on").unwrap();
+    window.until("document.querySelector('pre.tail').textContent.includes('\\nsecond line')");
+    window.until("document.querySelector('ul.jobs .done')");
+}
+
+#[test]
+fn a_message_is_sent_and_one_that_comes_is_seen() {
+    let board = Board::after(&["create Wheels", "team create L --as uma", "team join L --as bo"]);
+    let window = board.window();
+    window.click("link", "Messages");
+    window.click("link", "bo");
+    window.find("textbox", "Message to bo").type_in("Are they round?");
+    window.click("button", "Send");
+    window.until("document.querySelector('.letters')?.textContent.includes('Are they round?')");
+    let inbox = board.home.ask("inbox --as bo");
+    assert!(inbox.to_string().contains("Are they round?"), "{inbox}");
+    let sent = board.home.run("send --to team-lead Very --as bo");
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    window.until("document.querySelector('.letters').textContent.includes('Very')");
+    window.click("button", "I have read them");
+    window.until("!document.querySelector('#views .alarm')");
+}
