@@ -1,4 +1,4 @@
-//! The server for programs: what is made and claimed over HTTP a second, how soon events come, and what it costs while nothing happens.
+//! The server: what is made and claimed over HTTP a second, how soon events come, how soon a page, and what it costs while nothing happens.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -25,6 +25,10 @@ const CONNECTIONS: usize = 64;
 const STREAMS: usize = 1_000;
 /// How soon all of them have to be told of a change, in milliseconds.
 const TOLD: f64 = 100.0;
+/// So many tasks the list has whose first page is asked for.
+const LONG: usize = 10_000;
+/// How much longer that may take than the same list as JSON.
+const PAGE: f64 = 3.0;
 /// How much of one core a server may take while nothing happens: 0.1 %.
 const IDLE: f64 = 0.001;
 /// What begins with the start has ended after this.
@@ -37,6 +41,7 @@ pub(crate) fn measure(options: &Options, place: &Place) -> Result<Vec<Row>, Fail
     let mut rows = creating(options, place, calls)?;
     rows.extend(claiming(options, place, calls)?);
     rows.push(telling(options, place)?);
+    rows.push(showing(options, place)?);
     rows.push(idle(options, place, seconds)?);
     Ok(rows)
 }
@@ -136,6 +141,35 @@ fn telling(options: &Options, place: &Place) -> Result<Row, Failure> {
         limit: None,
         node: None,
         target: Target::AtMost { milliseconds: spans.p95() / 1e3, target: TOLD },
+    })
+}
+
+/// Measures the first page of a long list next to the same list as JSON.
+fn showing(options: &Options, place: &Place) -> Result<Row, Failure> {
+    tell(&format!("{}: the first page of {LONG} tasks", place.name));
+    let home = place.fresh_home()?;
+    corpus::fill_with_new(&home.list(), LONG)?;
+    ours::get_to_know(&home, LONG)?;
+    let server = Server::start(options, &home)?;
+    let mut caller = server.caller("reader")?;
+    let (page, json) = (format!("/lists/{}", Home::LIST), format!("/api/v1/lists/{}/tasks", Home::LIST));
+    let (mut pages, mut lists) = (Vec::new(), Vec::new());
+    // Turn by turn, so that whatever else the machine does meets both; the first of each finds out what the others know.
+    for number in 0..21 {
+        let (shown, listed) = (caller.time_of(&page)?, caller.time_of(&json)?);
+        if number > 0 {
+            pages.push(shown);
+            lists.push(listed);
+        }
+    }
+    let (pages, lists) = (Samples::microseconds(&pages), Samples::microseconds(&lists));
+    Ok(Row {
+        measure: format!("page of {LONG} tasks, not the list as JSON"),
+        place: place.name,
+        ours: crate::table::milliseconds(&pages),
+        limit: Some(crate::table::milliseconds(&lists)),
+        node: None,
+        target: Target::AtMostTimesTheLimit { ratio: pages.median() / lists.median(), target: PAGE },
     })
 }
 
@@ -246,6 +280,16 @@ impl Caller {
         if status < 300 { Ok(answer) } else { Err(format!("{path}: {status}: {answer}").into()) }
     }
 
+    /// Asks for something, and returns how long it took until all of the answer was there.
+    fn time_of(&mut self, path: &str) -> Result<Duration, Failure> {
+        let began = Instant::now();
+        self.send_to("GET", path, "\r\n")?;
+        let (status, length) = self.head()?;
+        let mut answer = vec![0; length];
+        self.stream.read_exact(&mut answer)?;
+        if status == 200 && length > 0 { Ok(began.elapsed()) } else { Err(format!("{path}: {status}").into()) }
+    }
+
     fn listen(&mut self) -> Result<(), Failure> {
         self.send("GET", "/events", "\r\n")?;
         match self.head()? {
@@ -267,10 +311,13 @@ impl Caller {
     }
 
     fn send(&mut self, method: &str, path: &str, rest: &str) -> Result<(), Failure> {
+        self.send_to(method, &format!("/api/v1/lists/{}{path}", Home::LIST), rest)
+    }
+
+    fn send_to(&mut self, method: &str, path: &str, rest: &str) -> Result<(), Failure> {
         let Self { address, token, agent, .. } = self;
-        let list = Home::LIST;
         let request = format!(
-            "{method} /api/v1/lists/{list}{path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
              Taskyard-Agent: {agent}\r\n{rest}"
         );
         Ok(self.stream.get_mut().write_all(request.as_bytes())?)
