@@ -15,6 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct WriteDeadline<S> {
     stream: S,
+    patience: Duration,
     /// Runs while nothing can be written.
     waiting: Option<Pin<Box<Sleep>>>,
 }
@@ -22,7 +23,11 @@ pub(super) struct WriteDeadline<S> {
 impl<S> WriteDeadline<S> {
     /// Returns the same connection, with a deadline.
     pub(super) fn of(stream: S) -> Self {
-        Self { stream, waiting: None }
+        Self::within(PATIENCE, stream)
+    }
+
+    fn within(patience: Duration, stream: S) -> Self {
+        Self { stream, patience, waiting: None }
     }
 
     fn held_to<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -30,7 +35,8 @@ impl<S> WriteDeadline<S> {
             self.waiting = None;
             return written;
         }
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        let patience = self.patience;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
         match waiting.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -75,5 +81,50 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::time::{Duration, Instant};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::WriteDeadline;
+
+    const SHORT: Duration = Duration::from_millis(200);
+
+    fn run(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+    }
+
+    #[test]
+    fn whoever_reads_nothing_is_given_up_after_the_deadline_and_not_before() {
+        run(async {
+            let (ours, _theirs) = duplex(8);
+            let mut ours = WriteDeadline::within(SHORT, ours);
+            let begun = Instant::now();
+            let failed = ours.write_all(&[0; 64]).await.unwrap_err();
+            assert_eq!(failed.kind(), ErrorKind::TimedOut);
+            assert!(begun.elapsed() >= SHORT);
+        });
+    }
+
+    #[test]
+    fn whoever_reads_a_little_now_and_then_gets_everything() {
+        run(async {
+            let (ours, mut theirs) = duplex(8);
+            let mut ours = WriteDeadline::within(SHORT, ours);
+            let begun = Instant::now();
+            let reading = async {
+                for _ in 0..8 {
+                    tokio::time::sleep(SHORT / 4).await;
+                    theirs.read_exact(&mut [0; 8]).await.unwrap();
+                }
+            };
+            let (written, ()) = tokio::join!(ours.write_all(&[0; 64]), reading);
+            assert!(written.is_ok() && begun.elapsed() > SHORT, "it took longer than the deadline in all");
+        });
     }
 }

@@ -10,6 +10,7 @@ mod foreign_programs;
 mod guarding;
 mod limits;
 mod many_streams;
+mod opening;
 mod pages;
 mod restarting;
 mod served;
