@@ -72,8 +72,8 @@ fn every_text_can_be_read_on_everything_it_stands_on() {
 fn marks_that_glow_can_still_be_read() {
     let palette = palette();
     for text in ["text", "active", "done", "alarm"] {
-        for place in 0..2 {
-            let found = contrast(palette[text][place], palette["glow"][place]);
+        for (text_colour, glow) in palette[text].iter().zip(&palette["glow"]) {
+            let found = contrast(*text_colour, *glow);
             assert!(found >= 3.0, "--{text} on --glow: {found:.2} is less than 3");
         }
     }
