@@ -66,9 +66,9 @@ pub use litter::Litter;
 pub use live_view::LiveView;
 pub use lock_waits::{LockWaits, lock_waits};
 #[cfg(feature = "sqlite")]
-pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
-#[cfg(feature = "sqlite")]
 pub use locks::release_held_locks;
+#[cfg(feature = "sqlite")]
+pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
 pub use lookup::{Lookup, UnreadableTask};
 #[cfg(feature = "sqlite")]
 pub use memories::{ListMemory, finish_putting_away, journal_size, list_memories};

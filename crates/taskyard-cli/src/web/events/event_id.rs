@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of an event: how far its list had come, which server told of it, and its number there. The same server goes on with the next
-/// one; another goes on with the next revision.
+/// The id of an event: how far its list had come, which reader told of it, and its number there. The same reader goes on with the next
+/// one; another, of this server or of one more, goes on with the next revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventId {
     /// The revision of the list; zero where all lists are followed.
     pub(crate) revision: u64,
-    /// The process that told of it.
+    /// The reader that told of it.
     pub(crate) epoch: String,
     /// The number of the event there.
     pub(crate) number: u64,

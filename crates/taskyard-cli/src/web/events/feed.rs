@@ -174,6 +174,13 @@ impl Feed {
         EventId { revision, epoch: self.events.epoch.clone(), number }
     }
 
+    /// Returns the id of the newest event.
+    #[cfg(test)]
+    pub(super) fn newest_id(&self) -> EventId {
+        let kept = self.events.kept();
+        self.id(kept.revision, kept.ring.newest())
+    }
+
     /// Returns how many listen to it.
     pub(crate) fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)

@@ -1,7 +1,7 @@
 //! The readers of a server: one for each list that somebody follows.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub(crate) struct Feeds(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     epoch: String,
+    /// How many readers there have been.
+    begun: AtomicU64,
     tally: Arc<Tally>,
     feeds: Mutex<HashMap<Topic, Arc<OnceCell<Arc<Feed>>>>>,
     /// What is followed whether or not anybody listens to it.
@@ -43,7 +45,13 @@ pub(super) struct FeedSubscription {
 impl Feeds {
     /// Returns the readers of a server process, which is told from all others by its epoch.
     pub(crate) fn new(epoch: String, tally: Arc<Tally>) -> Self {
-        Self(Arc::new(Shared { epoch, tally, feeds: Mutex::default(), kept: OnceLock::new() }))
+        Self(Arc::new(Shared {
+            epoch,
+            begun: AtomicU64::new(0),
+            tally,
+            feeds: Mutex::default(),
+            kept: OnceLock::new(),
+        }))
     }
 
     /// Returns the reader of a list, which begins now where nobody follows that yet.
@@ -60,7 +68,9 @@ impl Feeds {
             Arc::clone(feeds.entry(topic.clone()).or_default())
         };
         let begin = || {
-            let (epoch, tally, topic) = (self.0.epoch.clone(), Arc::clone(&self.0.tally), topic.clone());
+            // A reader counts its events from one: an id of the one before it, which was forgotten, must not be taken for its own.
+            let epoch = format!("{}{:x}", self.0.epoch, self.0.begun.fetch_add(1, Ordering::Relaxed));
+            let (tally, topic) = (Arc::clone(&self.0.tally), topic.clone());
             spawn(move || Feed::follow(yard()?, topic, &epoch, &tally))
         };
         let stopped = |_| Problem::new(Exit::Stopped, "cancelled", "the server ends");
@@ -133,5 +143,41 @@ impl Drop for FeedSubscription {
                 feeds.forget_idle(&topic);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use taskyard::Yard;
+    use taskyard::core::{AgentName, ListId, Rules};
+    use taskyard::operations::NewTask;
+    use taskyard::store::{MemoryStore, Store};
+
+    use super::{Feeds, Topic};
+    use crate::web::tally::Tally;
+
+    #[test]
+    fn an_event_of_a_reader_that_was_forgotten_is_none_of_the_next_one() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Rules::Strict));
+        let list = ListId::new("L").unwrap();
+        let yard = || Yard::new(Arc::clone(&store), list.clone(), AgentName::new("ana").unwrap());
+        let feeds = Feeds::new("a1b2c3d4".to_owned(), Arc::new(Tally::default()));
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let subscribed = || {
+            let (yard, topic) = (yard(), Topic::List(list.clone()));
+            runtime.block_on(feeds.of(topic, move || Ok(yard))).unwrap()
+        };
+        let first = subscribed();
+        let id = first.feed().unwrap().newest_id();
+        let _entered = runtime.enter();
+        drop(first);
+        feeds.forget_idle(&Topic::List(list.clone()));
+        yard().create(NewTask { subject: "Meanwhile".to_owned(), ..NewTask::default() }).unwrap();
+        let second = subscribed();
+        let start = second.feed().unwrap().start(Some(&id), None).unwrap();
+        let told = String::from_utf8(start.first.concat()).unwrap();
+        assert!(told.contains("event: commit") && told.contains("Meanwhile"), "{told}");
     }
 }

@@ -32,7 +32,10 @@ impl<'a> Checkup<'a> {
             yard,
             #[cfg(feature = "jobs")]
             jobs: None,
-            teams: None, owner_silence: OWNER_SILENCE, journal_limit: None }
+            teams: None,
+            owner_silence: OWNER_SILENCE,
+            journal_limit: None,
+        }
     }
 
     /// Adds the jobs of this machine.

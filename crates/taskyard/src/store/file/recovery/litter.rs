@@ -11,6 +11,7 @@ use taskyard_core::dialect::native::parse_int;
 use taskyard_core::rules::changes::numbering::{counted, is_beyond_counting, number_of_file};
 
 use crate::regular_file::{NotRead, special};
+use crate::store::StuckLock;
 use crate::store::file::handle::Handle;
 use crate::store::file::reading::files::{self, Contents};
 use crate::store::file::reading::hidden;
@@ -21,7 +22,6 @@ use crate::store::locks::list_paths::{self, OURS, c_name};
 use crate::store::locks::lock::{self, LIFE};
 use crate::store::locks::queue::PATIENCE;
 use crate::store::locks::sightings::Sightings;
-use crate::store::StuckLock;
 use crate::store::locks::stuck_lock;
 use crate::store::new_name::rename_to_new;
 use crate::store::sidecar::Journal;
