@@ -36,6 +36,7 @@ follow(({ name, data }) => {
       break;
     // The page was drawn before the stream began: what happened in between is told by nobody.
     case "ready":
+    case "standing":
     case "back":
     case "reset":
       gone.hidden = true;

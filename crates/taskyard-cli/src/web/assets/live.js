@@ -5,6 +5,7 @@ const NAMES = ["commit", "job_ended", "message", "agent_came", "agent_went", "li
 const AGAIN = 1000;
 
 const channel = new BroadcastChannel("taskyard");
+const me = Math.random().toString(36);
 let last = "";
 let hear = () => {};
 let isGone = false;
@@ -15,24 +16,25 @@ export function follow(listener) {
   hear = (news) => {
     if (news.id) last = news.id;
     if (news.name === "gone") isGone = true;
-    else if (isGone && news.name !== "ask") {
+    else if (isGone) {
       isGone = false;
       if (news.name !== "back") listener({ name: "back" });
     }
     listener(news);
   };
   channel.onmessage = ({ data }) => {
-    if (data.name !== "ask") hear(data);
-    else if (isLead) channel.postMessage({ name: isGone ? "gone" : "standing", id: last });
+    if (data.name === "ask") return void (isLead && channel.postMessage({ name: isGone ? "gone" : "standing", to: data.from, id: last }));
+    // That the stream stands is for the tab that has just come and asked.
+    if (data.name !== "standing" || data.to === me) hear(data);
   };
-  channel.postMessage({ name: "ask" });
   // Without a lock, which browsers have on encrypted or local addresses alone, each tab has a stream of its own.
-  if (navigator.locks) navigator.locks.request("taskyard-stream", () => new Promise(lead));
-  else lead();
+  if (!navigator.locks) return lead();
+  channel.postMessage({ name: "ask", from: me });
+  navigator.locks.request("taskyard-stream", () => new Promise(lead));
 }
 
 function tell(news) {
-  channel.postMessage(news);
+  if (navigator.locks) channel.postMessage(news);
   hear(news);
 }
 

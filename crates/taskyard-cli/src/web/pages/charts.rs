@@ -39,7 +39,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     ];
     html! {
         div.charts {
-            @for (words, svg) in figures { figure { figcaption { h2 { (words) } } (PreEscaped(svg)) } }
+            @for (words, svg) in figures { figure tabindex="0" { figcaption { h2 { (words) } } (PreEscaped(svg)) } }
         }
     }
 }
