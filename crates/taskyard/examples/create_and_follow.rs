@@ -1,6 +1,7 @@
 //! Makes a few tasks in a list on disk, the files that Claude Code shares, and follows what happens to them.
 //!
 //! `cargo run -p taskyard --example create_and_follow`
+#![allow(clippy::print_stdout, reason = "a program that shows what it does")]
 
 use std::error::Error;
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! operations' business. `taskyard_testkit::store_suite!` holds a store to its promises.
 //!
 //! `cargo run -p taskyard --example own_store`
+#![allow(clippy::print_stdout, reason = "a program that shows what it does")]
 
 use std::collections::BTreeMap;
 use std::error::Error;

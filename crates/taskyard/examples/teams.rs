@@ -1,6 +1,7 @@
 //! A team: a lead and a member who share a list, a message, and a member who leaves, whose work comes back.
 //!
 //! `cargo run -p taskyard --example teams`
+#![allow(clippy::print_stdout, reason = "a program that shows what it does")]
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Two agents work a list off: each claims what comes next, keeps its lease alive while it works, and completes the task.
 //!
 //! `cargo run -p taskyard --example worker`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that shows what it does")]
 
 use std::error::Error;
 use std::sync::Arc;
