@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// Put completed or cancelled tasks back to pending
 ///
-/// All of them in one revision, or none. Nobody owns it then, so that whoever comes can take it. With --keep-owner its owner goes on, under a new lease.
+/// All of them in one revision, or none. They lose their owners, so that anybody can claim them; with --keep-owner the owner goes on, under a new lease.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Reopen {

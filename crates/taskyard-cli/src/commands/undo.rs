@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// Take whole revisions back, the newest where none is named
 ///
 /// Refused, with the reason, where a task has changed since. An undo is a revision too, and can be undone by its number. What
-/// other programs did is taken back only where its number is given.
+/// other programs did is taken back only if you name its revision.
 #[derive(Debug, Args)]
 pub(crate) struct Undo {
     /// A revision (41) or a range of them (41..45), as `taskyard history` shows them

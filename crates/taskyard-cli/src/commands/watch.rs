@@ -18,12 +18,12 @@ use crate::problem::Problem;
 
 /// Show changes as they happen, one line each, until it is stopped
 ///
-/// In a pipe and with --json every line is a JSON object. Changes by other programs are shown too. Who was interrupted goes on
-/// with --since and the last revision of which the line with "last":true has come. That a job of the list has ended is a line of
-/// its own; with --since those come again that nobody has acknowledged.
+/// In a pipe and with --json every line is a JSON object. It also shows what other programs change, and which jobs of the list have
+/// ended. To resume, pass --since the last revision whose `"last":true` line you received; ends of jobs that nobody has acknowledged
+/// are then shown again.
 ///
-/// With a query only changes of tasks are shown of which it is true after the change, or was true of the task that went
-/// (see `taskyard list --help`).
+/// A query shows only changes of tasks that match it after the change, or that matched it before they were removed (see
+/// `taskyard list --help`).
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// Only changes of tasks of which this is true

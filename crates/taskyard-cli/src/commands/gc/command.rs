@@ -17,11 +17,11 @@ use crate::problem::Problem;
 
 /// Tidy up: abandoned locks, leftovers, old history, lists long gone
 ///
-/// History older than `journal.keep` in taskyard.toml (a year) is thinned out to how each task began and what it was at the end of
-/// that time, and earlier where a journal is larger than `journal.max_size`. The last state of a removed task stays until it was gone
-/// for that long; that of an open task which nobody deleted on purpose stays until it is named with --forget. Lists of which nothing was
-/// heard for that long are archived. Jobs that ended long ago, notices that were heard, messages that were acknowledged, the todo
-/// lists of sessions that are over and what was left of edits for that long go, too.
+/// `journal.keep` in taskyard.toml says how long everything is kept: a year, or less where a journal grows beyond `journal.max_size`. Of
+/// older history it keeps how each task began and what it was at the end of that time. It keeps the last state of a removed task until the
+/// task has been gone for that long, and that of an open task that nobody deleted on purpose until you name it with --forget. It
+/// archives lists that nobody has touched for that long, and removes old jobs, notices and messages that were acknowledged, todo lists of
+/// sessions that are over, and texts that `edit` could not save.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Show what would be removed and how many bytes that gives, and remove nothing

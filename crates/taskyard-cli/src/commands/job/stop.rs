@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// Stop a job, with everything it started
 ///
 /// Everything is asked to end, and killed when that has not helped after five seconds. When this returns, nothing of it runs any
-/// more. Of a job that was stopped nobody is notified.
+/// more. Nobody is notified of a job that was stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
     #[command(flatten)]
