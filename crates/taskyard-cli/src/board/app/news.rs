@@ -14,6 +14,9 @@ use crate::board::news::{Did, Loaded, News};
 /// How long a change glows, in milliseconds.
 const GLOW: i64 = 1200;
 
+/// How long the answer to a creation waits for the list to show the task, in milliseconds.
+const SHOWN_WITHIN: i64 = 2000;
+
 /// More changes at once than this do not glow: everything would.
 const GLOWING: usize = 40;
 
@@ -112,7 +115,10 @@ impl App {
                 self.gone = gone;
                 self.is_dirty = true;
             }
-            News::Did(did) => self.take_in_answer(*did),
+            News::Did(did) => {
+                self.answers.push((Timestamp(now.0 + SHOWN_WITHIN), *did));
+                self.take_in_answers();
+            }
             // What comes late, of a list that is no longer shown.
             News::Leases(..)
             | News::Lost(..)
@@ -145,6 +151,7 @@ impl App {
             self.go_to(0);
         }
         self.ask_for_page();
+        self.take_in_answers();
     }
 
     fn take_in_commit(&mut self, commit: Event) {
@@ -183,6 +190,7 @@ impl App {
             self.show(View::List);
         }
         self.was_brought_to_front |= is_by_others;
+        self.take_in_answers();
     }
 
     fn glow(&mut self, changed: &[TaskId]) {
@@ -206,6 +214,19 @@ impl App {
         }
     }
 
+    /// Takes in the answers that are due. The answer to a creation waits until the list shows the task: whoever reads that a task was
+    /// made finds the cursor on it, and the next key acts on it.
+    pub(super) fn take_in_answers(&mut self) {
+        let live = self.watched.as_ref().map(|watched| watched.live());
+        let is_shown = |id: &TaskId| live.is_none_or(|live| live.standing(id).is_some());
+        let is_due = |until: &Timestamp, did: &Did| *until <= self.now || did.made.as_ref().is_none_or(is_shown);
+        let answers = std::mem::take(&mut self.answers);
+        let (due, later) = answers.into_iter().partition(|(until, did)| is_due(until, did));
+        self.answers = later;
+        let due: Vec<(Timestamp, Did)> = due;
+        due.into_iter().for_each(|(_, did)| self.take_in_answer(did));
+    }
+
     fn take_in_answer(&mut self, did: Did) {
         self.under_way = self.under_way.saturating_sub(1);
         match did.answer {
@@ -227,6 +248,9 @@ impl App {
 
     /// Shows another list.
     pub(crate) fn follow(&mut self, list: ListId) {
+        // What was made in the list that was shown is not looked for in this one.
+        self.answers.iter_mut().for_each(|(_, did)| did.made = None);
+        self.take_in_answers();
         self.list = list;
         self.watched = None;
         self.arrangement = Default::default();

@@ -17,7 +17,7 @@ use taskyard::teams::TeamShown;
 use super::{Picker, Prompt, View};
 use crate::board::deed::{About, Ask, Deed, What};
 use crate::board::keymap::Keymap;
-use crate::board::news::{Mail, PageFacts};
+use crate::board::news::{Did, Mail, PageFacts};
 use crate::board::theme::Theme;
 
 /// What somebody chose before the board was opened.
@@ -185,6 +185,8 @@ pub(crate) struct App {
     pub(crate) flashes: HashMap<TaskId, Timestamp>,
     /// How many deeds are under way.
     pub(crate) under_way: usize,
+    /// Answers that the list is behind, and until when each waits for it.
+    pub(super) answers: Vec<(Timestamp, Did)>,
     /// The undos of this board, which redoing takes back.
     pub(crate) undone: Vec<Revision>,
     /// Whether the tasks were brought to the front already because somebody worked on them.
@@ -252,6 +254,7 @@ impl App {
             said: None,
             flashes: HashMap::new(),
             under_way: 0,
+            answers: Vec::new(),
             undone: Vec::new(),
             was_brought_to_front: false,
             asked_at: now,

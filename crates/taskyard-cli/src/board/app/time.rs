@@ -46,6 +46,7 @@ impl App {
         if self.next_look_at_todos().is_some_and(|next| next <= now.0) {
             self.ask_for_todos();
         }
+        self.take_in_answers();
         self.go_on_filtering();
     }
 
@@ -59,6 +60,7 @@ impl App {
         ends.extend(self.has_clock().then(|| (self.now.0 / SECOND + 1) * SECOND));
         ends.extend(self.view_period().map(|period| self.asked_at.0 + period));
         ends.extend(self.next_look_at_todos());
+        ends.extend(self.answers.iter().map(|(until, _)| until.0));
         ends.extend(self.watched.as_ref().and_then(|watched| watched.next_need(self.now)).map(|need| need.0 + 1));
         ends.into_iter().min().map(|end| (end - self.now.0).max(0))
     }

@@ -67,6 +67,26 @@ fn what_another_does_moves_the_rows_and_glows_once() {
 }
 
 #[test]
+fn who_reads_that_a_task_was_made_has_the_cursor_on_it() {
+    let mut app = app_with(&rocket(), View::List);
+    let made = |number| Did { answer: Ok("Created".into()), undid: None, made: Some(TaskId::number(number)) };
+    app.on_news(News::Did(Box::new(made(17))), NOW);
+    assert!(app.said.is_none(), "the list does not show it yet");
+    let new = task(17, "Just made", Status::Pending);
+    let commit = Event { list: list(), revision: Revision(10), entries: vec![entry(10, Op::Create, &new)] };
+    app.on_news(News::Commits(vec![commit]), NOW);
+    assert!(app.said.is_some());
+    app.arrange();
+    assert_eq!(app.at_task, Some(TaskId::number(17)));
+    // Where the list does not come to show it, the answer is given all the same.
+    app.on_news(News::Did(Box::new(made(18))), NOW);
+    app.said = None;
+    assert!(app.next_tick().is_some_and(|wait| wait <= 2000));
+    app.on_tick(Timestamp(NOW.0 + 2000));
+    assert!(app.said.is_some());
+}
+
+#[test]
 fn nothing_is_due_while_nothing_is_in_progress() {
     let mut app = app_with(&[task(1, "One", Status::Pending)], View::List);
     drawn(&mut app, 70, 14);
