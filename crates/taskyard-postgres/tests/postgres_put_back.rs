@@ -1,0 +1,91 @@
+//! A process that runs while its database becomes another one, under the same names, notices that and reads everything anew.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::sync::Arc;
+
+use taskyard::core::{AgentName, ListId, Revision, Rules, TaskId};
+use taskyard::operations::{Claim, ClaimOutcome, NewTask};
+use taskyard::{Store, Yard};
+use taskyard_postgres::{PostgresStore, Surroundings};
+use taskyard_testkit::SharedPostgres;
+
+const TABLES: [&str; 5] = ["lists", "tasks", "changes", "lease_clocks", "leases"];
+
+#[test]
+fn a_list_that_was_put_back_from_a_copy_is_read_anew() {
+    let (address, schema) = fresh();
+    let yard = yard(&address, "L");
+    create(&yard, "kept");
+    for table in TABLES {
+        sql(&format!("CREATE TABLE {schema}.copy_of_{table} AS TABLE {schema}.{table}"));
+    }
+    create(&yard, "lost");
+    for table in TABLES {
+        sql(&format!("DELETE FROM {schema}.{table}; INSERT INTO {schema}.{table} TABLE {schema}.copy_of_{table}"));
+    }
+    // The same number of commits, of which the last is another.
+    create(&self::yard(&address, "L"), "other");
+    assert_eq!(subjects(&yard), ["kept", "other"]);
+    create(&yard, "newest");
+    assert_eq!(subjects(&self::yard(&address, "L")), ["kept", "other", "newest"]);
+}
+
+#[test]
+fn a_writer_notices_that_its_list_was_put_back_from_a_copy() {
+    let (address, schema) = fresh();
+    let yard = yard(&address, "L");
+    create(&yard, "kept");
+    for table in TABLES {
+        sql(&format!("CREATE TABLE {schema}.copy_of_{table} AS TABLE {schema}.{table}"));
+    }
+    create(&yard, "lost");
+    for table in TABLES {
+        sql(&format!("DELETE FROM {schema}.{table}; INSERT INTO {schema}.{table} TABLE {schema}.copy_of_{table}"));
+    }
+    create(&self::yard(&address, "L"), "other");
+    let txn = yard.store().write(yard.list_id()).unwrap();
+    assert_eq!(txn.revision(), Revision(2));
+    assert_eq!(txn.find(&TaskId::number(2)).unwrap().task().unwrap().subject, "other");
+}
+
+#[test]
+fn a_list_that_has_another_number_now_is_read_anew() {
+    let (address, schema) = fresh();
+    let [first, second] = ["L", "M"].map(|list| yard(&address, list));
+    create(&first, "of the first");
+    create(&second, "of the second");
+    for yard in [&first, &second] {
+        assert!(matches!(yard.claim_next(&Claim::default()).unwrap(), ClaimOutcome::Claimed(_)));
+    }
+    // Both have as many commits, and each is now under the name of the other.
+    sql(&format!(
+        "UPDATE {schema}.lists SET directory = directory || '?'; UPDATE {schema}.lists SET directory = translate(directory, 'LM?', 'ML')"
+    ));
+    assert_eq!(subjects(&first), ["of the second"]);
+    let txn = second.store().write(second.list_id()).unwrap();
+    assert_eq!(txn.find(&TaskId::number(1)).unwrap().task().unwrap().subject, "of the first");
+}
+
+fn fresh() -> (String, String) {
+    let address = SharedPostgres::get().fresh_address();
+    let schema = address.rsplit("schema=").next().unwrap().to_owned();
+    (address, schema)
+}
+
+fn sql(statements: &str) {
+    SharedPostgres::get().cluster().sql(statements);
+}
+
+fn subjects(yard: &Yard) -> Vec<String> {
+    let tasks = yard.store().read(yard.list_id()).unwrap().tasks().unwrap();
+    tasks.into_iter().map(|task| task.subject).collect()
+}
+
+fn create(yard: &Yard, subject: &str) {
+    drop(yard.create(NewTask { subject: subject.into(), ..NewTask::default() }).unwrap());
+}
+
+fn yard(address: &str, list: &str) -> Yard {
+    let store = PostgresStore::open(address, address, &Surroundings::default(), Rules::Strict).unwrap();
+    Yard::new(Arc::new(store) as Arc<dyn Store>, ListId::new(list).unwrap(), AgentName::new("ana").unwrap())
+}
