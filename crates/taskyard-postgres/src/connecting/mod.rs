@@ -1,5 +1,6 @@
 //! Connections: making them, keeping them, and what to do when they break.
 
+mod column;
 mod failure;
 mod limits;
 mod pool;
@@ -8,6 +9,7 @@ mod session;
 mod statement;
 mod tls;
 
+pub(crate) use column::Column;
 pub(crate) use failure::{Failure, FailureKind};
 pub(crate) use limits::{ANSWER_TIME, IDLE_TIME, LOCK_WAIT, STATEMENT_TIME};
 pub(crate) use pool::{Held, Pool};

@@ -24,17 +24,17 @@ pub(super) const STANDING: &str = "id, revision, last_token, mark, journaled, ch
 pub(super) enum Asked {
     /// Nothing: everything is read.
     Everything,
-    /// A revision and a count of lease changes: what is newer is read.
-    Newer { revision: Revision, lease_version: i64 },
+    /// The list of this number at a revision and a count of lease changes: what is newer is read.
+    Newer { id: i64, revision: Revision, lease_version: i64 },
 }
 
 impl Asked {
     /// Asks for what is not known.
     pub(super) fn beyond(known: &Known) -> Self {
         // A list without a commit has nothing that its next one could be held against.
-        match known.id.is_some() && known.state.revision.0 > 0 {
-            true => Self::Newer { revision: known.state.revision, lease_version: known.lease_version },
-            false => Self::Everything,
+        match known.id.filter(|_| known.state.revision.0 > 0) {
+            Some(id) => Self::Newer { id, revision: known.state.revision, lease_version: known.lease_version },
+            None => Self::Everything,
         }
     }
 }
@@ -49,22 +49,19 @@ pub(super) fn questions(database: &Database, directory: &str, asked: Asked) -> [
         ]
         .map(|sql| database.statement(&sql).text(directory)),
         // The newest known commit is asked for, too: it must still be the one that is known.
-        Asked::Newer { revision, lease_version } => [
+        Asked::Newer { id, revision, lease_version } => [
             database
                 .statement(&format!(
-                    "SELECT {} FROM @.changes c WHERE list = {of_list} AND revision >= $2
+                    "SELECT {} FROM @.changes c WHERE list = $1 AND revision >= $2
                     ORDER BY revision, place LIMIT {}",
                     changes::COLUMNS_AFTER,
                     MOST_CHANGES + 1
                 ))
-                .text(directory)
+                .number(id)
                 .number(revision.0.cast_signed()),
             database
-                .statement(&format!(
-                    "SELECT {} FROM @.leases l WHERE list = {of_list} AND version > $2",
-                    lease_rows::COLUMNS
-                ))
-                .text(directory)
+                .statement(&format!("SELECT {} FROM @.leases l WHERE list = $1 AND version > $2", lease_rows::COLUMNS))
+                .number(id)
                 .number(lease_version),
         ],
     }
@@ -90,12 +87,12 @@ pub(super) fn take_in(
             }
             Ok(Some(read))
         }
-        Asked::Newer { revision, .. } => {
+        Asked::Newer { id, revision, .. } => {
             let mut known = list.known();
             // Another thread may have moved on meanwhile, though not back.
-            let is_same =
-                known.id == Some(standing.id) && standing.revision >= revision && revision >= standing.thinned;
-            if !is_same || known.state.revision < revision || contents.len() > MOST_CHANGES as usize {
+            let is_same = [known.id, Some(id)] == [Some(standing.id); 2];
+            let is_whole = standing.revision >= revision && revision >= standing.thinned;
+            if !is_same || !is_whole || known.state.revision < revision || contents.len() > MOST_CHANGES as usize {
                 return Ok(None);
             }
             let is_known = move_on(&mut known, revision, &standing, contents, leases)?;

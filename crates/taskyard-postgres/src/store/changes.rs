@@ -5,7 +5,7 @@ use taskyard::core::{AgentName, Entry, Loss, Op, Remark, Revision, TaskId, Times
 use tokio_postgres::Row;
 
 use super::images::{ImageColumns, image};
-use crate::connecting::{Failure, FailureKind, Statement};
+use crate::connecting::{Column, Failure, FailureKind, Statement};
 use crate::database::Database;
 
 /// The columns of an entry, in the order in which they are read.
@@ -38,11 +38,9 @@ pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
 
 /// Returns the statement that writes entries down.
 pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> Statement {
-    let sql = "INSERT INTO @.changes (list, revision, place, at, actor, op, task, before, before_raw, after, after_raw,
-            undoes, remark, attempt)
-        SELECT $1, $2, ordinality - 1, $3, $4, $5, task, before, before_raw, after, after_raw, $6, remark, attempt
-        FROM unnest($7::text[], $8::text[], $9::bytea[], $10::text[], $11::bytea[], $12::text[], $13::text[])
-            WITH ORDINALITY AS new (task, before, before_raw, after, after_raw, remark, attempt, ordinality)";
+    let sql = "INSERT INTO @.changes (list, revision, at, actor, op, undoes,
+            place, task, before, before_raw, after, after_raw, remark, attempt)
+        SELECT $1, $2, $3, $4, $5, $6, new.* FROM ROWS AS new";
     let (mut before, mut after) = (ImageColumns::default(), ImageColumns::default());
     for entry in entries {
         before.push(entry.before.as_ref());
@@ -62,13 +60,16 @@ pub(super) fn insertion(database: &Database, list: i64, entries: &[Entry]) -> St
         .text(first.map(|entry| storable(entry.actor.as_str())).unwrap_or_default())
         .text(first.map_or("", |entry| entry.op.as_str()))
         .some_text(undoes)
-        .texts(entries.iter().map(|entry| entry.task.as_str().to_owned()).collect())
-        .some_texts(before.texts)
-        .some_bytes(before.bytes)
-        .some_texts(after.texts)
-        .some_bytes(after.bytes)
-        .some_texts(entries.iter().map(|entry| remark_text(&entry.remark)).collect())
-        .some_texts(entries.iter().map(|entry| entry.attempt.map(|attempt| attempt.to_string())).collect())
+        .rows(vec![
+            Column::Numbers((0..).take(entries.len()).collect()),
+            Column::Texts(entries.iter().map(|entry| entry.task.as_str().to_owned()).collect()),
+            Column::SomeTexts(before.texts),
+            Column::SomeBytes(before.bytes),
+            Column::SomeTexts(after.texts),
+            Column::SomeBytes(after.bytes),
+            Column::SomeTexts(entries.iter().map(|entry| remark_text(&entry.remark)).collect()),
+            Column::SomeTexts(entries.iter().map(|entry| entry.attempt.map(|attempt| attempt.to_string())).collect()),
+        ])
 }
 
 /// Returns a revision as the database counts it.
@@ -82,13 +83,16 @@ pub(crate) fn storable(text: &str) -> String {
 }
 
 fn remark_text(remark: &Remark) -> Option<String> {
+    if remark.is_empty() {
+        return None;
+    }
     let loss = |loss: &Loss| json!({ "field": loss.field.to_string(), "of": loss.revision.0, "verdict": loss.verdict.as_str() });
     let text = json!({
         "notice": remark.notice,
         "ready": remark.now_ready.iter().map(TaskId::as_str).collect::<Vec<_>>(),
         "losses": remark.taken_back.iter().map(loss).collect::<Vec<_>>(),
     });
-    (!remark.is_empty()).then(|| text.to_string())
+    Some(text.to_string())
 }
 
 fn remark(text: &str) -> Remark {

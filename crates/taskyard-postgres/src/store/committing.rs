@@ -1,6 +1,6 @@
 //! Writing a commit down, whole, in one round trip.
 
-use crate::database::NotAsked;
+use std::iter;
 use std::sync::Arc;
 
 use taskyard::core::{Event, Image, Revision, Status, Task, TaskId};
@@ -14,8 +14,8 @@ use super::known_list::KnownList;
 use super::lease_rows;
 use super::turn::WritersTurn;
 use super::writer::{PostgresWriter, Waiting, lock};
-use crate::connecting::{ANSWER_TIME, Failure, FailureKind, Statement};
-use crate::database::Database;
+use crate::connecting::{ANSWER_TIME, Column, Failure, FailureKind, Statement};
+use crate::database::{Database, NotAsked};
 
 const DOING: &str = "commit";
 
@@ -127,10 +127,11 @@ impl Committing {
                 let mut images = ImageColumns::default();
                 there.iter().for_each(|entry| images.push(entry.after.as_ref()));
                 let sql = "INSERT INTO @.tasks (list, task, image, raw)
-                    SELECT $1, new.* FROM unnest($2::text[], $3::text[], $4::bytea[]) AS new
+                    SELECT $1, new.* FROM ROWS AS new
                     ON CONFLICT (list, task) DO UPDATE SET image = excluded.image, raw = excluded.raw";
-                let put = database.statement(sql).number(self.id).texts(names(&there));
-                all.push(put.some_texts(images.texts).some_bytes(images.bytes));
+                let columns = [Column::SomeTexts(images.texts), Column::SomeBytes(images.bytes)];
+                let columns = iter::once(Column::Texts(names(&there))).chain(columns).collect();
+                all.push(database.statement(sql).number(self.id).rows(columns));
             }
             if !gone.is_empty() {
                 let sql = "DELETE FROM @.tasks WHERE list = $1 AND task = ANY($2)";

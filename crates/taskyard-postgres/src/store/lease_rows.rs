@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use taskyard::core::{AgentName, Holder, Lease, Moment, ProcessMark, TaskId, Timestamp, Token};
 use tokio_postgres::Row;
 
-use crate::connecting::{Failure, FailureKind, Statement};
+use crate::connecting::{Column, Failure, FailureKind, Statement};
 use crate::database::Database;
 
 /// The columns of a lease, in the order in which they are read.
@@ -44,23 +44,21 @@ pub(super) fn lease(row: &Row) -> Result<LeaseRow, Failure> {
 pub(super) fn writing(database: &Database, list: i64, leases: &BTreeMap<TaskId, Option<Lease>>) -> Statement {
     let sql = "WITH tick AS (UPDATE @.lease_clocks SET version = version + 1 WHERE list = $1 RETURNING version)
         INSERT INTO @.leases AS l (list, version, task, has_ended, token, body, ends_wall, ends_boot, ends_since_boot)
-        SELECT $1, tick.version, new.*
-        FROM tick, unnest($2::text[], $3::boolean[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::bigint[]) AS new
+        SELECT $1, tick.version, new.* FROM tick, ROWS AS new
         ON CONFLICT (list, task) DO UPDATE SET version = excluded.version, has_ended = excluded.has_ended,
             token = excluded.token, body = excluded.body, ends_wall = excluded.ends_wall, ends_boot = excluded.ends_boot,
             ends_since_boot = excluded.ends_since_boot
         RETURNING l.version";
     let all = || leases.values();
-    database
-        .statement(sql)
-        .number(list)
-        .texts(leases.keys().map(|task| task.as_str().to_owned()).collect())
-        .bools(all().map(Option::is_none).collect())
-        .numbers(all().map(|lease| lease.as_ref().map_or(0, |lease| lease.token.0.cast_signed())).collect())
-        .texts(all().map(|lease| lease.as_ref().map(body).unwrap_or_default()).collect())
-        .some_numbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.wall.0)).collect())
-        .some_texts(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.boot.clone())).collect())
-        .some_numbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.since_boot)).collect())
+    database.statement(sql).number(list).rows(vec![
+        Column::Texts(leases.keys().map(|task| task.as_str().to_owned()).collect()),
+        Column::Bools(all().map(Option::is_none).collect()),
+        Column::Numbers(all().map(|lease| lease.as_ref().map_or(0, |lease| lease.token.0.cast_signed())).collect()),
+        Column::Texts(all().map(|lease| lease.as_ref().map(body).unwrap_or_default()).collect()),
+        Column::SomeNumbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.wall.0)).collect()),
+        Column::SomeTexts(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.boot.clone())).collect()),
+        Column::SomeNumbers(all().map(|lease| ends(lease.as_ref()).map(|ends| ends.since_boot)).collect()),
+    ])
 }
 
 /// Returns the statement that gives leases new ends, each while it is there with the same token. It waits for nobody who has a list open,
@@ -71,17 +69,15 @@ pub(super) fn renewal(database: &Database, directory: &str, leases: &[Lease]) ->
             WHERE list = (SELECT id FROM @.lists WHERE directory = $1) RETURNING list, version)
         UPDATE @.leases AS l SET version = tick.version, ends_wall = new.wall, ends_boot = new.boot,
             ends_since_boot = new.since_boot
-        FROM tick, unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[])
-            AS new (task, token, wall, boot, since_boot)
+        FROM tick, ROWS AS new (task, token, wall, boot, since_boot)
         WHERE l.list = tick.list AND l.task = new.task AND l.token = new.token AND NOT l.has_ended";
-    database
-        .statement(sql)
-        .text(directory)
-        .texts(leases.iter().map(|lease| lease.task.as_str().to_owned()).collect())
-        .numbers(leases.iter().map(|lease| lease.token.0.cast_signed()).collect())
-        .some_numbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.wall.0)).collect())
-        .some_texts(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.boot.clone())).collect())
-        .some_numbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.since_boot)).collect())
+    database.statement(sql).text(directory).rows(vec![
+        Column::Texts(leases.iter().map(|lease| lease.task.as_str().to_owned()).collect()),
+        Column::Numbers(leases.iter().map(|lease| lease.token.0.cast_signed()).collect()),
+        Column::SomeNumbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.wall.0)).collect()),
+        Column::SomeTexts(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.boot.clone())).collect()),
+        Column::SomeNumbers(leases.iter().map(|lease| ends(Some(lease)).map(|ends| ends.since_boot)).collect()),
+    ])
 }
 
 fn ends(lease: Option<&Lease>) -> Option<&Moment> {
