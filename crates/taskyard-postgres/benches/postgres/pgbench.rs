@@ -22,8 +22,7 @@ pub(crate) fn pgbench(cluster: &Cluster, schema: &str, lists: &[&str], clients: 
          SET LOCAL idle_in_transaction_session_timeout = 25000;\n\
          SELECT id, revision, last_token, mark, journaled, changed_at, thinned FROM {schema}.lists \
          WHERE directory = {directory} FOR UPDATE \\gset\n\
-         SELECT c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt, \
-         c.after, c.after_raw, NULL::text, NULL::bytea FROM {schema}.changes c \
+         SELECT c.revision, c.task, c.attempt, c.after, c.after_raw FROM {schema}.changes c \
          WHERE list = :id AND revision >= :known ORDER BY revision, place LIMIT 5001;\n\
          SELECT l.version, l.task, l.has_ended, l.token, l.body, l.ends_wall, l.ends_boot, l.ends_since_boot \
          FROM {schema}.leases l WHERE list = :id AND version > :version;\n\

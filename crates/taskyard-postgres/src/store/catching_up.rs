@@ -1,5 +1,6 @@
 //! Bringing what a process knows of a list to what the database holds.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use taskyard::core::{AttemptId, Revision, TaskId, Timestamp, Token};
@@ -54,7 +55,7 @@ pub(super) fn questions(database: &Database, directory: &str, asked: Asked) -> [
                 .statement(&format!(
                     "SELECT {} FROM @.changes c WHERE list = $1 AND revision >= $2
                     ORDER BY revision, place LIMIT {}",
-                    changes::COLUMNS_AFTER,
+                    changes::COLUMNS_FOLLOWED,
                     MOST_CHANGES + 1
                 ))
                 .number(id)
@@ -156,7 +157,7 @@ fn move_on(
     changes: &[Row],
     leases: &[Row],
 ) -> Result<bool, Failure> {
-    let entries = changes.iter().map(changes::entry).collect::<Result<Vec<_>, _>>()?;
+    let entries = changes.iter().map(Followed::read).collect::<Result<Vec<_>, _>>()?;
     // A database that was restored from a copy has other commits under the same numbers.
     let head = entries.iter().find(|entry| entry.revision == since).map(|entry| entry.attempt);
     let is_known =
@@ -164,7 +165,15 @@ fn move_on(
     if !head.is_some_and(is_known) {
         return Ok(false);
     }
-    let newer: Vec<_> = entries.iter().filter(|entry| entry.revision > known.state.revision).collect();
+    // Of a task that changed several times only the last time counts.
+    let mut newer = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.revision > known.state.revision) {
+        newer.insert(&entry.task, entry.row);
+    }
+    let newer = newer
+        .into_iter()
+        .map(|(task, row)| Ok((task, image(row, 3)?.map(|image| Kept::new(task.clone(), image)))))
+        .collect::<Result<Vec<_>, Failure>>()?;
     if newer.is_empty() && leases.is_empty() && standing.last_token <= known.state.last_token {
         // Only the end of what was known before may have been learnt.
         if known.state.revision == since {
@@ -173,9 +182,12 @@ fn move_on(
         return Ok(true);
     }
     let lease_version = known.lease_version;
-    known.lease_version = known.change(newer.iter().map(|entry| &entry.task), |state| {
-        for entry in &newer {
-            state.follow(entry);
+    known.lease_version = known.change(newer.iter().map(|(task, _)| *task), |state| {
+        for (task, after) in &newer {
+            match after {
+                Some(kept) => drop(state.tasks.insert((*task).clone(), Arc::clone(kept))),
+                None => drop(state.tasks.remove(*task)),
+            }
         }
         if standing.revision >= state.revision {
             standing.put_into(state);
@@ -185,6 +197,26 @@ fn move_on(
     let newest = entries.iter().rfind(|entry| entry.attempt.is_some() && entry.revision == known.state.revision);
     known.head = newest.and_then(|entry| entry.attempt).or(known.head.filter(|_| newer.is_empty()));
     Ok(true)
+}
+
+/// An entry of the journal, as far as whoever follows the list has to know it.
+struct Followed<'a> {
+    revision: Revision,
+    task: TaskId,
+    attempt: Option<AttemptId>,
+    /// What holds the task as it was then, which is read where no later entry is about the same one.
+    row: &'a Row,
+}
+
+impl<'a> Followed<'a> {
+    fn read(row: &'a Row) -> Result<Self, Failure> {
+        Ok(Self {
+            revision: revision(row.try_get(0)?),
+            task: TaskId::stored(row.try_get::<_, &str>(1)?),
+            attempt: row.try_get::<_, Option<&str>>(2)?.and_then(|attempt| attempt.parse().ok()),
+            row,
+        })
+    }
 }
 
 /// Applies what became of leases beyond a count, and returns the newest count.

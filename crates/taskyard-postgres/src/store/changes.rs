@@ -11,9 +11,8 @@ use crate::database::Database;
 /// The columns of an entry, in the order in which they are read.
 pub(super) const COLUMNS: &str = "c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt,
     c.after, c.after_raw, c.before, c.before_raw";
-/// The same without what the tasks were, for whoever only follows.
-pub(super) const COLUMNS_AFTER: &str = "c.revision, c.at, c.actor, c.op, c.task, c.undoes, c.remark, c.attempt,
-    c.after, c.after_raw, NULL::text, NULL::bytea";
+/// What whoever follows a list has to know of an entry: which commit it is of, and what it makes of which task.
+pub(super) const COLUMNS_FOLLOWED: &str = "c.revision, c.task, c.attempt, c.after, c.after_raw";
 
 /// Reads an entry.
 pub(super) fn entry(row: &Row) -> Result<Entry, Failure> {
