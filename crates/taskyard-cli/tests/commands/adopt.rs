@@ -1,9 +1,9 @@
 use crate::test::Test;
 
-const SESSION: &str = "0198c0de-1111-4222-8333-444455556666";
+pub(crate) const SESSION: &str = "0198c0de-1111-4222-8333-444455556666";
 
 /// Returns a project in which an earlier session of the client left two open tasks.
-fn left_behind() -> Test {
+pub(crate) fn left_behind() -> Test {
     let test =
         Test::new().list_named(SESSION, "1 completed; 2 pending Docs <- 1; 3 in_progress Parser; 4 pending <- 3");
     let project = test.path("home/project").canonicalize().unwrap().display().to_string();

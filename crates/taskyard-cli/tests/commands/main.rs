@@ -36,6 +36,7 @@ mod import;
 mod job_traces;
 #[cfg(target_os = "linux")]
 mod jobs;
+mod json_keys;
 mod list;
 mod lists;
 mod lost_lists;

@@ -1,8 +1,9 @@
-//! What the documents name is there: source files, pages, commands, flags, variables and error codes.
+//! What the documents name is there: source files, pages, commands, flags, variables, error codes and JSON keys.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod codes;
 mod commands;
+mod keys;
 mod links;
 mod page;
 mod sources;

@@ -1,0 +1,255 @@
+//! The keys of answers that no other snapshot shows. The documents' test holds these against `docs/formats/json-output.md`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value, json};
+
+use crate::test::Test;
+
+const LIST: &str = "home/.claude/tasks/project";
+
+/// A test that writes down which keys answers have, and no values: those differ from run to run.
+struct Keys {
+    test: Test,
+    transcript: String,
+}
+
+impl Keys {
+    fn of(test: Test) -> Self {
+        Self { test, transcript: String::new() }
+    }
+
+    /// Asks for JSON and writes down the keys of every object that comes.
+    fn ask(mut self, line: &str) -> Self {
+        let output = self.test.output_of(&format!("--json {line}"));
+        let text = String::from_utf8(output.stdout).unwrap();
+        self.write(line, text.lines());
+        self
+    }
+
+    /// Starts a command that does not end by itself, and writes down the keys of its first objects.
+    fn ask_running(mut self, line: &str, objects: usize) -> Self {
+        let mut command = self.test.command(env!("CARGO_BIN_EXE_taskyard"));
+        let mut child = command.arg("--json").args(line.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines: Vec<String> = lines.take(objects).map(Result::unwrap).collect();
+        // Ends of jobs come between revisions, wherever they happened.
+        lines.sort_by_key(|line| line.contains("\"job\":"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        self.write(line, lines.iter().map(String::as_str));
+        self
+    }
+
+    fn then(mut self, change: impl FnOnce(Test) -> Test) -> Self {
+        self.test = change(self.test);
+        self
+    }
+
+    fn write<'a>(&mut self, line: &str, objects: impl Iterator<Item = &'a str>) {
+        let _ = writeln!(self.transcript, "$ taskyard {line}");
+        for object in objects {
+            let mut value = serde_json::from_str(object).unwrap_or_else(|error| panic!("{line}: {error}\n{object}"));
+            keep_keys(&mut value);
+            value["schema"] = json!("taskyard/1");
+            let _ = writeln!(self.transcript, "{value}");
+        }
+        self.transcript.push('\n');
+    }
+
+    #[track_caller]
+    fn snapshot(self) {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("test").replace("::", "__");
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../snapshots");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!(name, self.transcript));
+    }
+}
+
+/// Takes the values away, and all elements of an array but those that differ in their keys.
+fn keep_keys(value: &mut Value) {
+    match value {
+        Value::Object(object) => object.values_mut().for_each(keep_keys),
+        Value::Array(elements) => {
+            elements.iter_mut().for_each(keep_keys);
+            let mut kept: Vec<Value> = Vec::new();
+            for element in elements.drain(..).filter(|element| !element.is_null()) {
+                if !kept.contains(&element) {
+                    kept.push(element);
+                }
+            }
+            *elements = kept;
+        }
+        _ => *value = Value::Null,
+    }
+}
+
+#[test]
+fn what_commands_show_of_a_list() {
+    Keys::of(Test::new().list("1 pending; 2 pending <- 1; 3 pending"))
+        .ask("claim 1 --as ana")
+        .ask("list")
+        .ask("create Estimated --estimate 1h")
+        .then(|test| test.quietly("start 4").quietly("done 4"))
+        .ask("stats")
+        .ask("graph --format dot")
+        .ask("export --to markdown")
+        .ask("completions bash")
+        .ask("man")
+        .ask("man --out pages")
+        .ask("demo")
+        .snapshot();
+}
+
+#[test]
+fn what_moves_tell_of_others() {
+    Keys::of(Test::new().list("1 pending; 2 pending <- 1; 3 pending; 4 in_progress (ana)"))
+        .ask("done 2")
+        .ask("reopen 2")
+        .ask("done 1")
+        .then(|test| test.quietly("start 2"))
+        .ask("reopen 1")
+        .then(|test| test.quietly("claim 3 --as bob"))
+        .ask("release 3 4 9 --keep-going --as eve")
+        .snapshot();
+}
+
+#[test]
+fn a_claim_says_when_something_can_be_had() {
+    Keys::of(Test::new().quietly("create later --defer 1d")).ask("claim --next --as ana").snapshot();
+}
+
+#[test]
+fn a_list_that_lost_its_tasks_tells_so() {
+    let remove = |place: &Path| fs::remove_dir_all(place.join(LIST)).unwrap();
+    let mut keys = Keys::of(Test::new().list("1 completed; 2 pending; 3 pending").quietly("list").meanwhile(remove));
+    for line in ["list", "ready", "stats", "search x", "claim --next", "prime", "work -- true", "lists"] {
+        keys = keys.ask(line);
+    }
+    keys.snapshot();
+}
+
+#[test]
+fn what_teams_answer() {
+    let tear = |place: &Path| {
+        let path = place.join("home/.claude/teams/alpha/inboxes/bob.json");
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 20]).unwrap();
+    };
+    Keys::of(Test::new().list("1 pending"))
+        .ask("team create alpha --as lea")
+        .ask("team join alpha --as bob")
+        .ask("team join alpha --as eve")
+        .ask("team list")
+        .ask("team show alpha")
+        .ask("send --to bob hello --as eve")
+        .ask("send --to bob --request shutdown --as lea")
+        .ask("send --to * hello --as eve")
+        .ask("inbox --as lea")
+        .then(|test| test.quietly("create one --list alpha").quietly("claim 1 --as eve --list alpha"))
+        .ask("team leave alpha --as eve")
+        .then(|test| test.meanwhile(tear))
+        .ask("team mend")
+        .ask("team leave alpha --as bob")
+        .ask("where --as lea --list project")
+        .ask("team delete alpha --as lea")
+        .snapshot();
+}
+
+#[test]
+fn what_other_teams_one_is_in() {
+    let team = |name: &str| json!({"name": name, "members": [{"name": "ana", "cwd": "/elsewhere"}]}).to_string();
+    let test = Test::new().file("home/.claude/teams/crew/config.json", team("crew"));
+    Keys::of(test).ask("where --as ana").snapshot();
+}
+
+#[test]
+fn what_is_told_of_tokens() {
+    Keys::of(Test::new()).ask("token create ci").ask("token list").ask("token revoke ci").snapshot();
+}
+
+#[test]
+fn what_a_server_tells_when_it_listens() {
+    let keys = Keys::of(Test::new()).ask_running("serve --port 0", 1);
+    keys.ask_running("serve --port 0 --bind 0.0.0.0", 1).snapshot();
+}
+
+#[test]
+fn what_a_backup_holds() {
+    let test = Test::new().list("1 pending").quietly("list").quietly("team create alpha --as lea");
+    Keys::of(test).ask("backup all.tar").snapshot();
+}
+
+#[test]
+fn what_earlier_sessions_left() {
+    let test = crate::adopt::left_behind();
+    let claimed = format!("claim 2 --as ana --list {}", crate::adopt::SESSION);
+    let test = test.file("home/shop/x", "").inside("../shop");
+    let test = test.quietly(&format!("use {}", crate::adopt::SESSION)).inside("");
+    Keys::of(test).ask("adopt").then(|test| test.quietly(&claimed)).ask("adopt --yes").snapshot();
+}
+
+#[test]
+fn what_earlier_sessions_left_comes_here() {
+    Keys::of(crate::adopt::left_behind()).ask("adopt --yes").snapshot();
+}
+
+#[test]
+fn what_another_program_took_back() {
+    let stale = |place: &Path| {
+        let path = place.join(LIST).join("1.json");
+        let mut task: Map<String, Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        task.insert("status".into(), json!("pending"));
+        task.insert("description".into(), json!("theirs"));
+        fs::write(&path, serde_json::to_string_pretty(&task).unwrap()).unwrap();
+        // Its time tells it from the write before, however soon after that it came.
+        let before = SystemTime::now() - Duration::from_secs(60);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(before).unwrap();
+    };
+    let test = Test::new().file("home/.config/taskyard/taskyard.toml", "[merge]\nput_back = false\n");
+    Keys::of(test.quietly("create Parser").quietly("start 1 --as ana").meanwhile(stale).quietly("list"))
+        .ask("history")
+        .ask("doctor")
+        .snapshot();
+}
+
+#[test]
+fn what_is_a_warning() {
+    let test = Test::new().file("home/.config/taskyard/taskyard.toml", "[journal]\nmax_size = 4096\n");
+    Keys::of(test.quietly("create One")).ask("doctor").snapshot();
+}
+
+#[test]
+fn what_gc_takes_out_of_journals() {
+    let test = Test::new().quietly("create A").quietly("update 1 --subject B").quietly("update 1 --subject C");
+    let two_years = format!("any=wall:{}", 2 * 366 * 86_400_000_u64);
+    Keys::of(test.env("TASKYARD_FAILPOINTS", two_years)).ask("gc").snapshot();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_told_of_jobs() {
+    let long = "job run --max-output 64KB --wait --name long --task 1 -- seq 100000";
+    Keys::of(Test::new().list("1 pending").env("TASKYARD_AGENT", "ana"))
+        .ask(long)
+        .ask("job output long --offset 0")
+        .ask("show 1")
+        .ask("job run --timeout 1s --wait -- sleep 600")
+        .ask("job run --wait -- ./no-such-program")
+        .ask("job run --name sleeper -- sleep 600")
+        .ask("job stop sleeper")
+        .then(|test| test.quietly("job run --name quick -- true"))
+        .ask("job wait quick --as eve")
+        .ask("inbox")
+        .then(|test| test.quietly("start 1"))
+        .ask_running("watch --since 0", 3)
+        .snapshot();
+}
