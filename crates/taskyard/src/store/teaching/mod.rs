@@ -1,9 +1,9 @@
 //! A folder of small task files as a store, specified in `docs/formats/teaching.md`.
 
 mod files;
-mod form;
+mod folder_files;
 mod raw_folder;
 mod replacing;
 mod yielding;
 
-pub use form::{TeachingOptions, TeachingPlace, open_teaching};
+pub use folder_files::{TeachingOptions, TeachingPlace, open_teaching};

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{Revision, TaskId};
 
-use super::form::{Form, Loaded};
-use super::handle::Handle;
-use super::present::present;
-use super::rewriting::Following;
-use super::sight::{Files, Remembered, Sight};
+use super::dialect_files::{DialectFiles, Loaded};
+use super::open_list::OpenList;
+use super::present_tasks::present;
+use super::rewrites::Progress;
+use super::seen_list::{ReadFiles, RestingList, SeenList};
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::kit::{Kept, ListState};
@@ -21,20 +21,23 @@ use crate::store::sidecar::Journal;
 const LOOKING_AGAIN: Duration = Duration::from_millis(500);
 
 /// Looks at a list without a lock.
-pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Sight<F>, StoreError> {
+pub(super) fn look<F: DialectFiles>(
+    open_list: &OpenList<F>,
+    journal: Option<&Journal>,
+) -> Result<SeenList<F>, StoreError> {
     let began = clock::wall();
-    let Glance { files, applied, held } = load(handle, journal)?;
-    let home = handle.form.home(&handle.path);
+    let Glance { files, applied, held } = load(open_list, journal)?;
+    let home = open_list.dialect.home(&open_list.path);
     let exists = files.raw.is_some();
     let mut state = ListState { home, counts_missing: F::COUNTS_MISSING, exists, ..ListState::default() };
     if let Some(raw) = files.raw() {
-        let place = |id: &TaskId| Some((id.clone(), handle.form.place_of(raw, id)?));
+        let place = |id: &TaskId| Some((id.clone(), open_list.dialect.place_of(raw, id)?));
         state.places = files.forms.keys().filter_map(place).collect();
     }
     let Some(journal) = journal else {
-        let present = present(&*handle.form, files.raw(), &files.forms, &BTreeMap::new());
+        let present = present(&*open_list.dialect, files.raw(), &files.forms, &BTreeMap::new());
         state.tasks = present.tasks;
-        return Ok(Sight { state, files, outside: present.outside, is_unsettled: false });
+        return Ok(SeenList { state, files, outside: present.outside, is_unsettled: false });
     };
     let transaction = journal.begin_to_read()?;
     let standing = journal.standing()?;
@@ -43,7 +46,7 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     let commits = pending.iter().filter(|stored| !stored.entry.op.is_elsewhere());
     let is_unsettled = commits.clone().next().is_some();
     let mut outside = Vec::new();
-    match remembered_tasks(handle, &files, standing.newest, applied) {
+    match remembered_tasks(open_list, &files, standing.newest, applied) {
         Some(tasks) => {
             drop(transaction);
             state.tasks = tasks;
@@ -51,10 +54,10 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
         None => {
             let known = journal.forms()?;
             drop(transaction);
-            let present = present(&*handle.form, files.raw(), &files.forms, &known);
+            let present = present(&*open_list.dialect, files.raw(), &files.forms, &known);
             (state.tasks, outside) = (present.tasks, present.outside);
             if outside.is_empty() && !is_unsettled {
-                remember(handle, &files, (standing.newest, applied), &state.tasks, began);
+                remember(open_list, &files, (standing.newest, applied), &state.tasks, began);
             }
         }
     }
@@ -65,22 +68,22 @@ pub(super) fn look<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Re
     state.revision = standing.newest;
     state.last_token = leases.last_token();
     state.leases = leases.all().into_iter().map(|lease| (lease.task.clone(), lease)).collect();
-    Ok(Sight { state, files, outside, is_unsettled })
+    Ok(SeenList { state, files, outside, is_unsettled })
 }
 
 /// Reads the files as they are with every commit that they should hold; none where there are none.
-pub(super) fn read_files<F: Form>(handle: &Handle<F>) -> Result<Option<Arc<F::Raw>>, StoreError> {
-    let journal = handle.journal_to_read();
-    let glance = load(handle, journal.as_ref());
+pub(super) fn read_files<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Option<Arc<F::Raw>>, StoreError> {
+    let journal = open_list.journal_to_read();
+    let glance = load(open_list, journal.as_ref());
     if let Some(journal) = journal {
-        handle.give_back(journal);
+        open_list.give_back(journal);
     }
     Ok(glance?.files.raw)
 }
 
 /// The files, and how far they had followed the journal.
-struct Glance<F: Form> {
-    files: Files<F>,
+struct Glance<F: DialectFiles> {
+    files: ReadFiles<F>,
     /// The last commit that is in the files, as far as was written down before they were read.
     applied: Revision,
     /// The last commit that is in what was read.
@@ -88,24 +91,24 @@ struct Glance<F: Form> {
 }
 
 /// Reads the files, where they are not the ones that were read before.
-fn load<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Glance<F>, StoreError> {
-    handle.must_not_be_foreign()?;
+fn load<F: DialectFiles>(open_list: &OpenList<F>, journal: Option<&Journal>) -> Result<Glance<F>, StoreError> {
+    open_list.must_not_be_foreign()?;
     let started = Instant::now();
     loop {
         // Before the files: whatever is committed from here on is taken from the journal.
-        let Following { applied, newest, rewrite } = journal.map(Following::of).transpose()?.unwrap_or_default();
-        if let Some(files) = load_remembered(handle) {
+        let Progress { applied, newest, rewrite } = journal.map(Progress::of).transpose()?.unwrap_or_default();
+        if let Some(files) = load_remembered(open_list) {
             return Ok(Glance { files, applied, held: applied });
         }
         let is_quiet = || journal.map_or(Ok(true), |journal| Ok(journal.newest()? == newest));
         let bytes = rewrite.as_ref().map(|(_, bytes)| bytes.as_slice());
         let is_late = started.elapsed() > LOOKING_AGAIN;
-        let (raw, held) = match handle.form.look(&handle.path, bytes, &is_quiet)? {
+        let (raw, held) = match open_list.dialect.look(&open_list.path, bytes, &is_quiet)? {
             Loaded::Absent => (None, applied),
             Loaded::Whole(raw) => (Some(raw), applied),
             Loaded::Completed(raw) => (Some(raw), rewrite.map_or(applied, |(revision, _)| revision)),
             Loaded::Torn(error) if is_late => return Err(*error),
-            Loaded::Moving if is_late => (handle.form.load(&handle.path)?, applied),
+            Loaded::Moving if is_late => (open_list.dialect.load(&open_list.path)?, applied),
             Loaded::Torn(_) => {
                 thread::sleep(Duration::from_millis(5));
                 continue;
@@ -115,36 +118,36 @@ fn load<F: Form>(handle: &Handle<F>, journal: Option<&Journal>) -> Result<Glance
                 continue;
             }
         };
-        let forms = raw.as_ref().map(|raw| handle.form.forms(raw)).unwrap_or_default();
-        return Ok(Glance { files: Files { raw: raw.map(Arc::new), forms: Arc::new(forms) }, applied, held });
+        let forms = raw.as_ref().map(|raw| open_list.dialect.forms(raw)).unwrap_or_default();
+        return Ok(Glance { files: ReadFiles { raw: raw.map(Arc::new), forms: Arc::new(forms) }, applied, held });
     }
 }
 
-fn load_remembered<F: Form>(handle: &Handle<F>) -> Option<Files<F>> {
-    let before = handle.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
-    let (raw, forms) = before.filter(|(raw, _)| handle.form.is_still(&handle.path, Some(raw)))?;
-    Some(Files { raw: Some(raw), forms })
+fn load_remembered<F: DialectFiles>(open_list: &OpenList<F>) -> Option<ReadFiles<F>> {
+    let before = open_list.remembered().as_ref().map(|before| (Arc::clone(&before.raw), Arc::clone(&before.forms)));
+    let (raw, forms) = before.filter(|(raw, _)| open_list.dialect.is_still(&open_list.path, Some(raw)))?;
+    Some(ReadFiles { raw: Some(raw), forms })
 }
 
-fn remembered_tasks<F: Form>(
-    handle: &Handle<F>,
-    files: &Files<F>,
+fn remembered_tasks<F: DialectFiles>(
+    open_list: &OpenList<F>,
+    files: &ReadFiles<F>,
     newest: Revision,
     applied: Revision,
 ) -> Option<BTreeMap<TaskId, Arc<Kept>>> {
-    let before = handle.remembered();
+    let before = open_list.remembered();
     let before = before.as_ref().filter(|before| (before.newest, before.applied) == (newest, applied))?;
     files.raw.as_ref().is_some_and(|raw| Arc::ptr_eq(raw, &before.raw)).then(|| before.tasks.clone())
 }
 
-fn remember<F: Form>(
-    handle: &Handle<F>,
-    files: &Files<F>,
+fn remember<F: DialectFiles>(
+    open_list: &OpenList<F>,
+    files: &ReadFiles<F>,
     (newest, applied): (Revision, Revision),
     tasks: &BTreeMap<TaskId, Arc<Kept>>,
     began: i64,
 ) {
-    let Some(raw) = files.raw.as_ref().filter(|raw| handle.form.is_settled(raw, began)) else { return };
+    let Some(raw) = files.raw.as_ref().filter(|raw| open_list.dialect.is_settled(raw, began)) else { return };
     let (raw, forms) = (Arc::clone(raw), Arc::clone(&files.forms));
-    *handle.remembered() = Some(Remembered { raw, forms, newest, applied, tasks: tasks.clone() });
+    *open_list.remembered() = Some(RestingList { raw, forms, newest, applied, tasks: tasks.clone() });
 }

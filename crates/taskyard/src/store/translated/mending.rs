@@ -4,31 +4,31 @@ use std::collections::BTreeSet;
 
 use taskyard_core::TaskId;
 
-use super::form::Form;
-use super::handle::Handle;
-use super::observe;
-use super::turn::TranslatedTurn;
+use super::dialect_files::DialectFiles;
+use super::dialect_turn::TranslatedTurn;
+use super::open_list::OpenList;
+use super::recording;
 use crate::store::sidecar::{self, Beside};
 use crate::store::{JournalDamage, StoreError};
 
 /// Looks the journal over from end to end.
-pub(super) fn examine<F: Form>(handle: &Handle<F>) -> Result<Option<JournalDamage>, StoreError> {
-    sidecar::examine(&handle.sidecar, 0)
+pub(super) fn examine<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Option<JournalDamage>, StoreError> {
+    sidecar::examine(&open_list.sidecar, 0)
 }
 
 /// Puts a whole journal in the place of a damaged one.
-pub(super) fn mend<F: Form>(handle: &Handle<F>) -> Result<(), StoreError> {
-    let turn = TranslatedTurn::take(&*handle.form, &handle.path, &handle.queue())?;
-    let beside = Beside { present: present(handle)?, written: 0, has_forms: true };
-    sidecar::mend(&handle.sidecar, &handle.path, &beside)?;
-    handle.journals.forget();
-    *handle.remembered() = None;
+pub(super) fn mend<F: DialectFiles>(open_list: &OpenList<F>) -> Result<(), StoreError> {
+    let turn = TranslatedTurn::take(&*open_list.dialect, &open_list.path, &open_list.queue())?;
+    let beside = Beside { present: present(open_list)?, written: 0, has_forms: true };
+    sidecar::mend(&open_list.sidecar, &open_list.path, &beside)?;
+    open_list.journals.forget();
+    *open_list.remembered() = None;
     drop(turn);
     // What other programs did while nobody could record it.
-    observe::observe(handle).map(drop)
+    recording::observe(open_list).map(drop)
 }
 
-fn present<F: Form>(handle: &Handle<F>) -> Result<BTreeSet<TaskId>, StoreError> {
-    let raw = handle.form.load(&handle.path)?;
-    Ok(raw.map(|raw| handle.form.forms(&raw).into_keys().collect()).unwrap_or_default())
+fn present<F: DialectFiles>(open_list: &OpenList<F>) -> Result<BTreeSet<TaskId>, StoreError> {
+    let raw = open_list.dialect.load(&open_list.path)?;
+    Ok(raw.map(|raw| open_list.dialect.forms(&raw).into_keys().collect()).unwrap_or_default())
 }

@@ -2,31 +2,31 @@
 //!
 //! The journal holds native images, and for each task the form it was last given in the files. A task whose form is still that
 //! one is the task of the image; one whose form is another was changed by another program, and is read from its form. How a list
-//! is locked, read and written is each store's own business ([`Form`]). `docs/design/translated.md` says why it is done so.
+//! is locked, read and written is each store's own business ([`DialectFiles`]). `docs/design/translated.md` says why it is done so.
 
-mod collision;
-mod commit;
+mod committing;
 mod copying;
-mod form;
-mod handle;
-mod litter;
+mod dialect_files;
+mod dialect_turn;
+mod finishing;
 mod looking;
 mod mending;
-mod moves;
-mod observe;
-mod pair;
-mod present;
+mod open_list;
+mod present_tasks;
 mod random_number;
-mod repair;
-mod rewriting;
-mod sight;
-mod store;
-mod turn;
+mod recording;
+mod rewrites;
+mod seen_list;
+mod taken_names;
+mod temporary_files;
+mod translated_store;
+mod two_lists;
+mod unfinished_moves;
 mod writer;
 mod writer_contract;
 
-pub(super) use form::{Changes, Form, Loaded};
-pub(super) use litter::clear_away;
+pub(super) use dialect_files::{Changes, DialectFiles, Loaded};
+pub(super) use dialect_turn::lock_in_time;
 pub(super) use random_number::random_number;
-pub(super) use store::TranslatedStore;
-pub(super) use turn::lock_in_time;
+pub(super) use temporary_files::clear_away;
+pub(super) use translated_store::TranslatedStore;

@@ -2,49 +2,49 @@
 
 use std::sync::Arc;
 
-use super::form::Form;
-use super::handle::Handle;
+use super::dialect_files::DialectFiles;
+use super::dialect_turn::TranslatedTurn;
+use super::finishing;
 use super::looking::look;
-use super::present::Outside;
-use super::repair;
-use super::sight::{Files, Sight};
-use super::turn::TranslatedTurn;
+use super::open_list::OpenList;
+use super::present_tasks::FoundChange;
+use super::seen_list::{ReadFiles, SeenList};
 use crate::store::StoreError;
 use crate::store::kit::StagedTxn;
 use crate::store::sidecar::Journal;
 
 /// A writer of a list.
 #[derive(Debug)]
-pub(super) struct TranslatedWriter<F: Form> {
-    pub(super) handle: Arc<Handle<F>>,
+pub(super) struct TranslatedWriter<F: DialectFiles> {
+    pub(super) open_list: Arc<OpenList<F>>,
     /// Given back when the writer is done.
     journal: Option<Journal>,
-    pub(super) files: Files<F>,
+    pub(super) files: ReadFiles<F>,
     /// What other programs did and is not yet recorded.
-    pub(super) outside: Vec<Outside>,
+    pub(super) outside: Vec<FoundChange>,
     pub(super) turn: TranslatedTurn<F>,
 }
 
-impl<F: Form> TranslatedWriter<F> {
+impl<F: DialectFiles> TranslatedWriter<F> {
     /// Waits for a turn at the list.
-    pub(super) fn begin(handle: Arc<Handle<F>>) -> Result<StagedTxn<Self>, StoreError> {
-        let (turn, journal) = handle.take_turn()?;
-        Self::catch_up(handle, turn, journal)
+    pub(super) fn begin(open_list: Arc<OpenList<F>>) -> Result<StagedTxn<Self>, StoreError> {
+        let (turn, journal) = open_list.take_turn()?;
+        Self::catch_up(open_list, turn, journal)
     }
 
     /// Begins where nobody else is at it.
-    pub(super) fn try_begin(handle: Arc<Handle<F>>) -> Result<Option<StagedTxn<Self>>, StoreError> {
-        handle.try_take_turn()?.map(|(turn, journal)| Self::catch_up(handle, turn, journal)).transpose()
+    pub(super) fn try_begin(open_list: Arc<OpenList<F>>) -> Result<Option<StagedTxn<Self>>, StoreError> {
+        open_list.try_take_turn()?.map(|(turn, journal)| Self::catch_up(open_list, turn, journal)).transpose()
     }
 
     fn catch_up(
-        handle: Arc<Handle<F>>,
+        open_list: Arc<OpenList<F>>,
         turn: TranslatedTurn<F>,
         journal: Journal,
     ) -> Result<StagedTxn<Self>, StoreError> {
-        let Sight { state, files, outside, .. } = look(&handle, Some(&journal))?;
-        let rules = handle.rules;
-        Ok(StagedTxn::new(Self { handle, journal: Some(journal), files, outside, turn }, Arc::new(state), rules))
+        let SeenList { state, files, outside, .. } = look(&open_list, Some(&journal))?;
+        let rules = open_list.rules;
+        Ok(StagedTxn::new(Self { open_list, journal: Some(journal), files, outside, turn }, Arc::new(state), rules))
     }
 
     /// Returns the journal.
@@ -54,7 +54,7 @@ impl<F: Form> TranslatedWriter<F> {
 
     /// Finishes, within this turn, what is in the journal and not in the files.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
-        repair::repair(&self.handle, &mut self.turn, journal_mut(&mut self.journal))
+        finishing::repair(&self.open_list, &mut self.turn, journal_mut(&mut self.journal))
     }
 
     /// Waits until a commit that exists is on the disk.
@@ -67,10 +67,10 @@ fn journal_mut(journal: &mut Option<Journal>) -> &mut Journal {
     journal.as_mut().expect("the journal is there until the writer is done")
 }
 
-impl<F: Form> Drop for TranslatedWriter<F> {
+impl<F: DialectFiles> Drop for TranslatedWriter<F> {
     fn drop(&mut self) {
         if let Some(journal) = self.journal.take() {
-            self.handle.give_back(journal);
+            self.open_list.give_back(journal);
         }
     }
 }

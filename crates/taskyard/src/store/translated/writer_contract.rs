@@ -4,20 +4,20 @@ use std::collections::HashSet;
 
 use taskyard_core::{Event, Moment, Rules, TaskId};
 
-use super::form::Form;
+use super::dialect_files::DialectFiles;
 use super::writer::TranslatedWriter;
-use super::{commit, pair};
+use super::{committing, two_lists};
 use crate::clock;
 use crate::store::kit::{Staging, Writer};
 use crate::store::{HistoryQuery, Signature, StoreError};
 
-impl<F: Form> Writer for TranslatedWriter<F> {
+impl<F: DialectFiles> Writer for TranslatedWriter<F> {
     fn now(&self) -> Result<Moment, StoreError> {
         Ok(clock::moment())
     }
 
     fn commit(self, staging: Staging, signature: &Signature) -> Result<Option<Event>, StoreError> {
-        commit::commit(self, staging, signature)
+        committing::commit(self, staging, signature)
     }
 
     fn commit_both(
@@ -25,13 +25,13 @@ impl<F: Form> Writer for TranslatedWriter<F> {
         into: (Self, Staging),
         signature: &Signature,
     ) -> Result<[Option<Event>; 2], StoreError> {
-        pair::commit(from, into, signature)
+        two_lists::commit(from, into, signature)
     }
 
     fn new_ids(&self, staging: &Staging, count: usize, _rules: Rules) -> Result<Vec<TaskId>, StoreError> {
         let mut ids = HashSet::with_capacity(count);
         while ids.len() < count {
-            let id = self.handle.form.new_id(clock::now());
+            let id = self.open_list.dialect.new_id(clock::now());
             // What the journal knows may be missing, and come back under its id.
             let known = HistoryQuery { task: Some(id.clone()), newest: Some(1), ..HistoryQuery::default() };
             let is_free = staging.get(&id).is_none() && !self.is_occupied(&id);
@@ -50,6 +50,6 @@ impl<F: Form> Writer for TranslatedWriter<F> {
     }
 
     fn is_occupied(&self, id: &TaskId) -> bool {
-        self.handle.form.is_occupied(&self.handle.path, self.files.raw(), id)
+        self.open_list.dialect.is_occupied(&self.open_list.path, self.files.raw(), id)
     }
 }

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::files_gone;
-use crate::store::translated::{Changes, Form, Loaded, TranslatedStore};
+use crate::store::translated::{Changes, DialectFiles, Loaded, TranslatedStore};
 use crate::store::{FileLayout, Store, StoreError};
 
 /// The name of the file.
@@ -59,15 +59,15 @@ pub struct DocumentOptions {
 /// Opens a store of documents. Nothing is read or made until a list is asked for.
 pub fn open_documents(options: DocumentOptions) -> Arc<dyn Store> {
     let DocumentOptions { place, data, rules } = options;
-    Arc::new(TranslatedStore::open(DocumentForm { place }, data, rules))
+    Arc::new(TranslatedStore::open(DocumentFiles { place }, data, rules))
 }
 
 #[derive(Debug)]
-pub(super) struct DocumentForm {
+pub(super) struct DocumentFiles {
     place: DocumentPlace,
 }
 
-impl Form for DocumentForm {
+impl DialectFiles for DocumentFiles {
     type Raw = Raw;
     type Held = Held;
 
@@ -215,13 +215,13 @@ impl Form for DocumentForm {
 mod tests {
     use taskyard_core::Timestamp;
 
-    use super::{DocumentForm, DocumentPlace};
-    use crate::store::translated::Form;
+    use super::{DocumentFiles, DocumentPlace};
+    use crate::store::translated::DialectFiles;
 
     #[test]
     fn a_new_id_is_a_uuid_of_version_four() {
-        let form = DocumentForm { place: DocumentPlace::File("x".into()) };
-        let ids: Vec<String> = (0..100).map(|_| form.new_id(Timestamp(0)).to_string()).collect();
+        let files = DocumentFiles { place: DocumentPlace::File("x".into()) };
+        let ids: Vec<String> = (0..100).map(|_| files.new_id(Timestamp(0)).to_string()).collect();
         for id in &ids {
             let lengths: Vec<usize> = id.split('-').map(str::len).collect();
             assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use taskyard_core::{Event, Revision, TaskId};
 
-use super::form::{Changes, Form};
-use super::observe;
-use super::rewriting::{self, APPLIED, Following};
+use super::dialect_files::{Changes, DialectFiles};
+use super::recording;
+use super::rewrites::{self, APPLIED, Progress};
 use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::failpoint::reach;
@@ -26,7 +26,7 @@ const LARGE: u64 = 1 << 20;
 const FEW: u64 = 4;
 
 /// Makes everything staged happen.
-pub(super) fn commit<F: Form>(
+pub(super) fn commit<F: DialectFiles>(
     mut writer: TranslatedWriter<F>,
     mut staging: Staging,
     signature: &Signature,
@@ -41,7 +41,7 @@ pub(super) fn commit<F: Form>(
 }
 
 /// Makes what was staged of leases happen where no task changes.
-fn commit_leases<F: Form>(writer: &mut TranslatedWriter<F>, staging: &Staging) -> Result<(), StoreError> {
+fn commit_leases<F: DialectFiles>(writer: &mut TranslatedWriter<F>, staging: &Staging) -> Result<(), StoreError> {
     if staging.leases.changed().is_empty() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ fn commit_leases<F: Form>(writer: &mut TranslatedWriter<F>, staging: &Staging) -
 
 /// Writes a commit into the journal: the moment it exists. `with` is written in the same database transaction. Returns it, and
 /// what the files are to be.
-pub(super) fn exist<F: Form>(
+pub(super) fn exist<F: DialectFiles>(
     writer: &mut TranslatedWriter<F>,
     staging: &mut Staging,
     signature: &Signature,
@@ -61,11 +61,11 @@ pub(super) fn exist<F: Form>(
 ) -> Result<(Event, F::Raw), StoreError> {
     let at = clock::now();
     let changes = staging.changes();
-    let form = Arc::clone(&writer.handle.form);
-    let raw = form.change(writer.files.raw(), &for_files(&changes), at);
+    let dialect = Arc::clone(&writer.open_list.dialect);
+    let raw = dialect.change(writer.files.raw(), &for_files(&changes), at);
     let conflict = || StoreError::Conflict { task: changes[0].task.clone() };
-    let is_same = form.is_still(&writer.handle.path, writer.files.raw())
-        && form.prepare(&writer.handle.path, writer.turn.held(), writer.files.raw(), &raw)?;
+    let is_same = dialect.is_still(&writer.open_list.path, writer.files.raw())
+        && dialect.prepare(&writer.open_list.path, writer.turn.held(), writer.files.raw(), &raw)?;
     if !is_same {
         return Err(conflict());
     }
@@ -79,42 +79,42 @@ pub(super) fn exist<F: Form>(
     }
     let seen_elsewhere = !writer.outside.is_empty();
     if seen_elsewhere {
-        let stale = observe::record(&writer.handle, journal, &writer.outside, newest.next())?;
+        let stale = recording::record(&writer.open_list, journal, &writer.outside, newest.next())?;
         if !stale.is_empty() {
             // The judgement was made on what a stale write left there; what that took back comes first.
             journal.set_fact(APPLIED, newest.next().0.cast_signed())?;
             journal.end(transaction)?;
-            writer.handle.journals.note_stale_writes(stale);
+            writer.open_list.journals.note_stale_writes(stale);
             return Err(conflict());
         }
     }
     let revision = if seen_elsewhere { newest.next().next() } else { newest.next() };
     journal.append(revision, at, signature, &new_entries(&changes, signature))?;
-    remember_forms(writer, staging, &changes, &form.forms(&raw))?;
-    rewriting::keep(journal, revision, form.rewrite(writer.files.raw(), &raw))?;
+    remember_forms(writer, staging, &changes, &dialect.forms(&raw))?;
+    rewrites::keep(journal, revision, dialect.rewrite(writer.files.raw(), &raw))?;
     journal.write_leases(&staging.leases)?;
     with(journal)?;
     journal.end(transaction)?;
     writer.sync()?;
     reach("translated: journaled");
-    let list = writer.handle.list.clone();
+    let list = writer.open_list.list.clone();
     Ok((Event { list, revision, entries: entries_of(&changes, revision, at, signature) }, raw))
 }
 
 /// Writes a commit that exists out to the files.
-pub(super) fn write_out<F: Form>(
+pub(super) fn write_out<F: DialectFiles>(
     mut writer: TranslatedWriter<F>,
     event: &Event,
     raw: &F::Raw,
 ) -> Result<(), StoreError> {
-    let handle = Arc::clone(&writer.handle);
-    let saved = handle.form.save(&handle.path, writer.turn.held(), writer.files.raw(), raw);
-    if saved.map_err(|error| unfinished(&handle.path, error))? {
+    let open_list = Arc::clone(&writer.open_list);
+    let saved = open_list.dialect.save(&open_list.path, writer.turn.held(), writer.files.raw(), raw);
+    if saved.map_err(|error| unfinished(&open_list.path, error))? {
         reach("translated: saved");
-        rewriting::note_applied(writer.journal(), event.revision)?;
+        rewrites::note_applied(writer.journal(), event.revision)?;
     } else {
         // Somebody who knows no lock wrote since we looked, or put another file there: the commit is made over what they wrote.
-        writer.repair().map_err(|error| unfinished(&handle.path, error))?;
+        writer.repair().map_err(|error| unfinished(&open_list.path, error))?;
     }
     pack_what_is_applied(writer.journal(), event);
     writer.journal().copy_log();
@@ -130,7 +130,7 @@ fn pack_what_is_applied(journal: &Journal, event: &Event) {
         return;
     }
     let since = Revision(event.revision.0.saturating_sub(PACKED_TOGETHER));
-    let packed = Following::of(journal).and_then(|files| journal.pack(since, files.applied));
+    let packed = Progress::of(journal).and_then(|files| journal.pack(since, files.applied));
     if let Err(error) = packed {
         tracing::debug!(%error, "the journal is not packed");
     }
@@ -143,7 +143,7 @@ fn for_files(changes: &[Change]) -> Changes {
 }
 
 /// Remembers the form of everything whose form changes; that of a task may follow from the change of another.
-fn remember_forms<F: Form>(
+fn remember_forms<F: DialectFiles>(
     writer: &TranslatedWriter<F>,
     staging: &Staging,
     changes: &[Change],

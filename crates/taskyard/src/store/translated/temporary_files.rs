@@ -5,34 +5,34 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::form::Form;
-use super::handle::Handle;
+use super::dialect_files::DialectFiles;
+use super::open_list::OpenList;
 use crate::liveness::is_seen_dead;
 use crate::regular_file::special_at;
 use crate::store::{Litter, StoreError};
 
 /// Finds temporary files of the dead.
-pub(super) fn find<F: Form>(handle: &Handle<F>) -> Result<Vec<Litter>, StoreError> {
-    let directory = handle.form.directory(&handle.path);
-    let left = leftovers(directory, &handle.form.temporary(&handle.path));
+pub(super) fn find<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Vec<Litter>, StoreError> {
+    let directory = open_list.dialect.directory(&open_list.path);
+    let left = leftovers(directory, &open_list.dialect.temporary(&open_list.path));
     let mut left = left.map_err(StoreError::io("cannot list", directory))?;
     left.sort();
     let mut litter: Vec<Litter> = left.into_iter().map(|path| Litter::Leftover { path }).collect();
-    litter.extend(handle.form.special_files(&handle.path).map_err(StoreError::io("cannot list", directory))?);
+    litter.extend(open_list.dialect.special_files(&open_list.path).map_err(StoreError::io("cannot list", directory))?);
     Ok(litter)
 }
 
 /// Removes litter that is still there.
-pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
+pub(super) fn sweep<F: DialectFiles>(open_list: &OpenList<F>, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
     if litter.is_empty() {
         return Ok(Vec::new());
     }
     let torn = litter.iter().filter(|item| matches!(item, Litter::TornFile { .. }));
-    let set_aside: Vec<&Litter> = torn.filter(|item| set_aside(handle, item)).collect();
+    let set_aside: Vec<&Litter> = torn.filter(|item| set_aside(open_list, item)).collect();
     // With the turn in our hands nobody of ours is in the middle of anything.
-    let (_turn, journal) = handle.take_turn()?;
-    handle.give_back(journal);
-    let still_there = find(handle)?;
+    let (_turn, journal) = open_list.take_turn()?;
+    open_list.give_back(journal);
+    let still_there = find(open_list)?;
     let is_gone = |item: &&Litter| match item {
         Litter::TornFile { .. } => set_aside.contains(item),
         Litter::SpecialFile { path, .. } => still_there.contains(item) && rename_aside(path),
@@ -44,16 +44,15 @@ pub(super) fn sweep<F: Form>(handle: &Handle<F>, litter: &[Litter]) -> Result<Ve
 }
 
 /// Keeps a file from which nothing can be read under another name, where it still is so.
-fn set_aside<F: Form>(handle: &Handle<F>, torn: &Litter) -> bool {
+fn set_aside<F: DialectFiles>(open_list: &OpenList<F>, torn: &Litter) -> bool {
     let Litter::TornFile { path } = torn else { return false };
-    let is_torn =
-        || matches!(handle.form.load(&handle.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
+    let is_torn = || matches!(open_list.dialect.load(&open_list.path), Err(StoreError::NoTask { path: found, .. }) if found == *path);
     // What is no regular file cannot be locked, and nobody works behind it.
     if matches!(special_at(path), Ok(Some(_))) {
         return rename_aside(path);
     }
-    let Ok(mut turn) = handle.take_bare_turn() else { return false };
-    is_torn() && handle.form.set_aside(turn.held(), path, &name_aside(path)).is_ok()
+    let Ok(mut turn) = open_list.take_bare_turn() else { return false };
+    is_torn() && open_list.dialect.set_aside(turn.held(), path, &name_aside(path)).is_ok()
 }
 
 /// Gives something from which nothing can be read another name.

@@ -15,7 +15,7 @@ const REWRITE_OF: &str = "rewrite_of";
 
 /// How far the files have followed the journal.
 #[derive(Debug, Default)]
-pub(super) struct Following {
+pub(super) struct Progress {
     /// The last commit that is in the files, as far as was written down.
     pub(super) applied: Revision,
     /// The newest commit.
@@ -24,7 +24,7 @@ pub(super) struct Following {
     pub(super) rewrite: Option<(Revision, Vec<u8>)>,
 }
 
-impl Following {
+impl Progress {
     /// Asks the journal.
     pub(super) fn of(journal: &Journal) -> Result<Self, StoreError> {
         let revision = |key| Ok(Revision(journal.fact::<i64>(key)?.unwrap_or(0).unsigned_abs()));

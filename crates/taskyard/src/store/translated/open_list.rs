@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use taskyard_core::{ListId, Rules};
 
-use super::form::Form;
-use super::sight::Remembered;
-use super::turn::TranslatedTurn;
+use super::dialect_files::DialectFiles;
+use super::dialect_turn::TranslatedTurn;
+use super::seen_list::RestingList;
 use crate::store::StoreError;
 use crate::store::foreign_link::must_not_be_foreign;
 use crate::store::sidecar::{Journal, Journals, canonical, sidecar_of};
 
 /// One list, as this process knows it.
 #[derive(Debug)]
-pub(super) struct Handle<F: Form> {
-    pub(super) form: Arc<F>,
+pub(super) struct OpenList<F: DialectFiles> {
+    pub(super) dialect: Arc<F>,
     pub(super) list: ListId,
     /// Where it is, links resolved.
     pub(super) path: PathBuf,
@@ -24,19 +24,19 @@ pub(super) struct Handle<F: Form> {
     pub(super) sidecar: PathBuf,
     pub(super) rules: Rules,
     /// What the last look saw, where it can be believed for as long as the files are the same.
-    remembered: Mutex<Option<Remembered<F>>>,
+    remembered: Mutex<Option<RestingList<F>>>,
     pub(super) journals: Journals,
 }
 
-impl<F: Form> Handle<F> {
+impl<F: DialectFiles> OpenList<F> {
     /// Finds the list; nothing is opened yet.
-    pub(super) fn new(form: Arc<F>, list: ListId, data: &Path, rules: Rules) -> Self {
-        let given = form.path(&list);
-        let path = real_place(&*form, &given);
+    pub(super) fn new(dialect: Arc<F>, list: ListId, data: &Path, rules: Rules) -> Self {
+        let given = dialect.path(&list);
+        let path = real_path(&*dialect, &given);
         let is_linked = std::path::absolute(&given).is_ok_and(|given| given != path);
         let (sidecar, link) = (sidecar_of(data, &path), is_linked.then_some(given));
         let journals = Journals::with_forms(sidecar.clone(), path.clone());
-        Self { form, list, path, link, sidecar, rules, remembered: Mutex::new(None), journals }
+        Self { dialect, list, path, link, sidecar, rules, remembered: Mutex::new(None), journals }
     }
 
     /// Takes a connection to the journal out of the pool, or opens one.
@@ -57,17 +57,17 @@ impl<F: Form> Handle<F> {
     /// Waits for a turn, and leaves what a dead writer began as it is: for files that cannot be read.
     pub(super) fn take_bare_turn(&self) -> Result<TranslatedTurn<F>, StoreError> {
         self.give_back(self.journal()?);
-        TranslatedTurn::take(&*self.form, &self.path, &self.queue())
+        TranslatedTurn::take(&*self.dialect, &self.path, &self.queue())
     }
 
     /// Fails where the list is behind a link to a directory of another user.
     pub(super) fn must_not_be_foreign(&self) -> Result<(), StoreError> {
-        let Some(directory) = self.link.as_ref().map(|link| self.form.directory(link)) else { return Ok(()) };
+        let Some(directory) = self.link.as_ref().map(|link| self.dialect.directory(link)) else { return Ok(()) };
         must_not_be_foreign(directory.ancestors().take(3)).map_err(StoreError::io("cannot use", directory))
     }
 
     /// Returns what the last look at the list at rest saw.
-    pub(super) fn remembered(&self) -> MutexGuard<'_, Option<Remembered<F>>> {
+    pub(super) fn remembered(&self) -> MutexGuard<'_, Option<RestingList<F>>> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,8 +78,8 @@ impl<F: Form> Handle<F> {
 }
 
 /// Returns where a list is with the links of its directories resolved. A link in the place of its only file is not.
-fn real_place(form: &impl Form, path: &Path) -> PathBuf {
-    let directory = form.directory(path);
+fn real_path(dialect: &impl DialectFiles, path: &Path) -> PathBuf {
+    let directory = dialect.directory(path);
     match path.file_name().filter(|_| directory != path) {
         Some(name) => canonical(directory).join(name),
         None => canonical(path),

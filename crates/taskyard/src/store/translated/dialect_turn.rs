@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::form::Form;
+use super::dialect_files::DialectFiles;
 use crate::lock_table::{flock_holder, is_suspended};
 use crate::private;
 use crate::store::{Occupant, StoreError};
@@ -22,15 +22,15 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The right to write to a list.
 #[derive(Debug)]
-pub(super) struct TranslatedTurn<F: Form> {
+pub(super) struct TranslatedTurn<F: DialectFiles> {
     /// Given back before the queue moves on.
     held: Option<F::Held>,
     _queue: File,
 }
 
-impl<F: Form> TranslatedTurn<F> {
+impl<F: DialectFiles> TranslatedTurn<F> {
     /// Waits for the turn.
-    pub(super) fn take(form: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
+    pub(super) fn take(dialect: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();
         // Whoever was suspended does not move, and neither does anybody behind it.
         let is_worth_waiting = || started.elapsed() < LONG_PATIENCE && !flock_holder(queue).is_some_and(is_suspended);
@@ -39,19 +39,19 @@ impl<F: Form> TranslatedTurn<F> {
             return Err(held(queue, started.elapsed()));
         };
         let mut turn = Self { held: None, _queue: file };
-        turn.hold(form, path)?;
+        turn.hold(dialect, path)?;
         Ok(turn)
     }
 
     /// Takes the turn where nobody else has it.
-    pub(super) fn try_take(form: &F, path: &Path, queue: &Path) -> Result<Option<Self>, StoreError> {
+    pub(super) fn try_take(dialect: &F, path: &Path, queue: &Path) -> Result<Option<Self>, StoreError> {
         let file = open(queue)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(StoreError::io("cannot lock", queue)(error.into())),
         }
-        Ok(form.hold(path, Duration::ZERO)?.map(|held| Self { held: Some(held), _queue: file }))
+        Ok(dialect.hold(path, Duration::ZERO)?.map(|held| Self { held: Some(held), _queue: file }))
     }
 
     /// Returns the dialect's own lock.
@@ -60,18 +60,18 @@ impl<F: Form> TranslatedTurn<F> {
     }
 
     /// Takes the dialect's own lock again where the files have been replaced, and what is locked is nobody's any more.
-    pub(super) fn keep_held(&mut self, form: &F, path: &Path) -> Result<(), StoreError> {
-        match form.is_held(path, self.held()) {
+    pub(super) fn keep_held(&mut self, dialect: &F, path: &Path) -> Result<(), StoreError> {
+        match dialect.is_held(path, self.held()) {
             true => Ok(()),
-            false => self.hold(form, path),
+            false => self.hold(dialect, path),
         }
     }
 
-    fn hold(&mut self, form: &F, path: &Path) -> Result<(), StoreError> {
+    fn hold(&mut self, dialect: &F, path: &Path) -> Result<(), StoreError> {
         let waiting = Instant::now();
         // Whoever gave the files their name back must not be found waiting for itself.
         self.held = None;
-        self.held = form.hold(path, PATIENCE)?;
+        self.held = dialect.hold(path, PATIENCE)?;
         if self.held.is_some() { Ok(()) } else { Err(held(path, waiting.elapsed())) }
     }
 }

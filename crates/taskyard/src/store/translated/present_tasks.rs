@@ -6,33 +6,33 @@ use std::sync::Arc;
 use taskyard_core::dialect::native;
 use taskyard_core::{Image, Rules, Task, TaskId};
 
-use super::form::Form;
+use super::dialect_files::DialectFiles;
 use crate::store::kit::Kept;
 use crate::store::sidecar::Formed;
 
 /// What the files and our memory say together.
 #[derive(Debug, Default)]
-pub(super) struct Present {
+pub(super) struct PresentTasks {
     pub(super) tasks: BTreeMap<TaskId, Arc<Kept>>,
     /// What other programs did since our memory was last written.
-    pub(super) outside: Vec<Outside>,
+    pub(super) outside: Vec<FoundChange>,
 }
 
 /// What another program did to one task.
 #[derive(Clone, Debug)]
-pub(super) struct Outside {
+pub(super) struct FoundChange {
     pub(super) task: TaskId,
     pub(super) before: Option<Image>,
     pub(super) after: Option<Formed>,
 }
 
 /// Puts together what is in the files with what is known of it.
-pub(super) fn present<F: Form>(
-    form: &F,
+pub(super) fn present<F: DialectFiles>(
+    dialect: &F,
     raw: Option<&F::Raw>,
     forms: &BTreeMap<TaskId, Vec<u8>>,
     known: &BTreeMap<TaskId, Formed>,
-) -> Present {
+) -> PresentTasks {
     let mut present = Draft::default();
     let mut edges = Vec::new();
     for (id, bytes) in forms {
@@ -41,7 +41,9 @@ pub(super) fn present<F: Form>(
             let kept = Kept::new(id.clone(), formed.image.clone());
             let kept = match raw.filter(|_| kept.task.is_err()) {
                 // Only the dialect can say what is wrong with it.
-                Some(raw) => Arc::new(Kept { id: id.clone(), image: formed.image.clone(), task: form.read(raw, id) }),
+                Some(raw) => {
+                    Arc::new(Kept { id: id.clone(), image: formed.image.clone(), task: dialect.read(raw, id) })
+                }
                 None => kept,
             };
             present.tasks.insert(id.clone(), kept);
@@ -49,11 +51,11 @@ pub(super) fn present<F: Form>(
         }
         let Some(raw) = raw else { continue };
         let before = formed.map(|formed| formed.image.clone());
-        let kept = read_anew(form, raw, id, bytes, before.as_ref());
+        let kept = read_anew(dialect, raw, id, bytes, before.as_ref());
         let was = before.as_ref().and_then(|image| image.task(id).ok());
         edges.push((id.clone(), waits_for(was.as_ref()), waits_for(kept.task.as_ref().ok())));
         let after = Some(Formed { form: Some(bytes.clone()), image: kept.image.clone() });
-        present.outside.insert(id.clone(), Outside { task: id.clone(), before, after });
+        present.outside.insert(id.clone(), FoundChange { task: id.clone(), before, after });
         present.tasks.insert(id.clone(), Arc::new(kept));
     }
     for (id, formed) in known.iter().filter(|(id, _)| !forms.contains_key(*id)) {
@@ -61,7 +63,7 @@ pub(super) fn present<F: Form>(
             None => drop(present.tasks.insert(id.clone(), Kept::new(id.clone(), formed.image.clone()))),
             Some(_) => {
                 edges.push((id.clone(), waits_for(formed.image.task(id).ok().as_ref()), Vec::new()));
-                let outside = Outside { task: id.clone(), before: Some(formed.image.clone()), after: None };
+                let outside = FoundChange { task: id.clone(), before: Some(formed.image.clone()), after: None };
                 present.outside.insert(id.clone(), outside);
             }
         }
@@ -78,19 +80,25 @@ pub(super) fn present<F: Form>(
             mirror(&mut present, known, on, |blocks| blocks.retain(|other| *other != id));
         }
     }
-    Present { tasks: present.tasks, outside: present.outside.into_values().collect() }
+    PresentTasks { tasks: present.tasks, outside: present.outside.into_values().collect() }
 }
 
 /// What was put together so far; whatever is mirrored is looked up by its name.
 #[derive(Default)]
 struct Draft {
     tasks: BTreeMap<TaskId, Arc<Kept>>,
-    outside: BTreeMap<TaskId, Outside>,
+    outside: BTreeMap<TaskId, FoundChange>,
 }
 
 /// Reads a task that the files say otherwise than we know, and writes it down in our words.
-pub(super) fn read_anew<F: Form>(form: &F, raw: &F::Raw, id: &TaskId, bytes: &[u8], before: Option<&Image>) -> Kept {
-    let read = form.read(raw, id);
+pub(super) fn read_anew<F: DialectFiles>(
+    dialect: &F,
+    raw: &F::Raw,
+    id: &TaskId,
+    bytes: &[u8],
+    before: Option<&Image>,
+) -> Kept {
+    let read = dialect.read(raw, id);
     let image = match &read {
         Ok(task) => native::write(before, task, Rules::Strict).unwrap_or_else(|_| Image::new(bytes)),
         Err(_) => Image::new(bytes),
@@ -115,7 +123,7 @@ fn mirror(present: &mut Draft, known: &BTreeMap<TaskId, Formed>, on: &TaskId, ch
     }
     let Ok(image) = native::write(Some(&kept.image), &after, Rules::Strict) else { return };
     let after = Formed { form: formed.form.clone(), image: image.clone() };
-    let outside = Outside { task: on.clone(), before: Some(formed.image.clone()), after: Some(after) };
+    let outside = FoundChange { task: on.clone(), before: Some(formed.image.clone()), after: Some(after) };
     present.outside.insert(on.clone(), outside);
     present.tasks.insert(on.clone(), Kept::new(on.clone(), image));
 }

@@ -2,14 +2,17 @@
 
 use taskyard_core::Image;
 
-use super::form::Form;
-use super::handle::Handle;
+use super::dialect_files::DialectFiles;
+use super::open_list::OpenList;
 use crate::clock;
 use crate::store::StoreError;
 use crate::store::sidecar::{Formed, Journal, Move, NewEntry};
 
 /// Carries out, on the list that things leave, the moves that did happen, and strikes off those that did not.
-pub(super) fn finish_noted_moves<F: Form>(handle: &Handle<F>, journal: &Journal) -> Result<(), StoreError> {
+pub(super) fn finish_noted_moves<F: DialectFiles>(
+    open_list: &OpenList<F>,
+    journal: &Journal,
+) -> Result<(), StoreError> {
     for noted in journal.noted_moves()? {
         let peer = &noted.peer;
         let happened = match peer.join("journal.sqlite").exists() {
@@ -18,7 +21,7 @@ pub(super) fn finish_noted_moves<F: Form>(handle: &Handle<F>, journal: &Journal)
         };
         let transaction = journal.begin()?;
         if happened {
-            tracing::info!(tasks = noted.changes.len(), list = %handle.list, "finishing a merge");
+            tracing::info!(tasks = noted.changes.len(), list = %open_list.list, "finishing a merge");
             follow(journal, &noted)?;
         }
         journal.forget_move(&noted.token)?;

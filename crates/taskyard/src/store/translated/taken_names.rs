@@ -8,26 +8,26 @@ use std::collections::BTreeMap;
 use taskyard_core::dialect::native;
 use taskyard_core::{Entry, Image, Revision, Rules, Task, TaskId};
 
-use super::form::{Changes, Form};
-use super::handle::Handle;
-use super::observe;
-use super::present::{Outside, read_anew};
+use super::dialect_files::{Changes, DialectFiles};
+use super::open_list::OpenList;
+use super::present_tasks::{FoundChange, read_anew};
+use super::recording;
 use crate::clock;
 use crate::store::sidecar::{Formed, Journal, NewEntry};
 use crate::store::{Signature, StoreError};
 
 /// The tasks that get other names, by the ones they were to have.
 #[derive(Debug, Default)]
-pub(super) struct Renamed {
+pub(super) struct RenamedTasks {
     new_ids: BTreeMap<TaskId, TaskId>,
 }
 
-impl Renamed {
+impl RenamedTasks {
     /// Finds a name for a task whose own is taken.
-    pub(super) fn add<F: Form>(&mut self, handle: &Handle<F>, raw: Option<&F::Raw>, task: &TaskId) {
-        let forms = raw.map(|raw| handle.form.forms(raw)).unwrap_or_default();
-        let is_free = |id: &TaskId| !forms.contains_key(id) && !handle.form.is_occupied(&handle.path, raw, id);
-        let ids = std::iter::repeat_with(|| handle.form.new_id(clock::now()));
+    pub(super) fn add<F: DialectFiles>(&mut self, open_list: &OpenList<F>, raw: Option<&F::Raw>, task: &TaskId) {
+        let forms = raw.map(|raw| open_list.dialect.forms(raw)).unwrap_or_default();
+        let is_free = |id: &TaskId| !forms.contains_key(id) && !open_list.dialect.is_occupied(&open_list.path, raw, id);
+        let ids = std::iter::repeat_with(|| open_list.dialect.new_id(clock::now()));
         let id = ids.into_iter().find(|id| is_free(id) && !self.new_ids.values().any(|given| given == id));
         self.new_ids.insert(task.clone(), id.expect("there is no end of ids"));
     }
@@ -57,9 +57,9 @@ impl Renamed {
     }
 
     /// Journals what the others wrote under the names that were to be ours, and then ours, and returns the newest revision.
-    pub(super) fn record<F: Form>(
+    pub(super) fn record<F: DialectFiles>(
         &self,
-        handle: &Handle<F>,
+        open_list: &OpenList<F>,
         journal: &Journal,
         pending: &[Entry],
         (before, after): (Option<&F::Raw>, &F::Raw),
@@ -68,20 +68,20 @@ impl Renamed {
         let taken: Vec<&Entry> = pending.iter().filter(|entry| self.new_ids.contains_key(&entry.task)).collect();
         let (Some(first), Some(before)) = (taken.first(), before) else { return Ok(revision) };
         let [elsewhere, ours] = [revision.next(), revision.next().next()];
-        let form = &*handle.form;
-        let forms = form.forms(before);
+        let dialect = &*open_list.dialect;
+        let forms = dialect.forms(before);
         let theirs = taken.iter().filter_map(|entry| {
             let bytes = forms.get(&entry.task)?;
-            let image = read_anew(form, before, &entry.task, bytes, None).image;
+            let image = read_anew(dialect, before, &entry.task, bytes, None).image;
             let after = Some(Formed { form: Some(bytes.clone()), image });
-            Some(Outside { task: entry.task.clone(), before: entry.after.clone(), after })
+            Some(FoundChange { task: entry.task.clone(), before: entry.after.clone(), after })
         });
-        observe::record(handle, journal, &theirs.collect::<Vec<_>>(), elsewhere)?;
-        let written = form.forms(after);
+        recording::record(open_list, journal, &theirs.collect::<Vec<_>>(), elsewhere)?;
+        let written = dialect.forms(after);
         let mut made: Vec<(&TaskId, Image)> = Vec::new();
         for entry in &taken {
             let new = &self.new_ids[&entry.task];
-            let task = form.read(after, new).ok();
+            let task = dialect.read(after, new).ok();
             let image = task.and_then(|task| native::write(entry.after.as_ref(), &task, Rules::Strict).ok());
             let Some(image) = image else { continue };
             tracing::warn!(task = %entry.task, now = %new, "a task's name was taken by another program; it got another one");

@@ -6,14 +6,14 @@ use taskyard_core::dialect::native;
 use taskyard_core::rules::changes::rebasing::rebase_by;
 use taskyard_core::{Entry, Image, Rules, Task, TaskId};
 
-use super::collision::Renamed;
-use super::form::{Changes, Form};
-use super::handle::Handle;
-use super::moves::finish_noted_moves;
-use super::observe;
-use super::present::Outside;
-use super::rewriting::{self, Following};
-use super::turn::TranslatedTurn;
+use super::dialect_files::{Changes, DialectFiles};
+use super::dialect_turn::TranslatedTurn;
+use super::open_list::OpenList;
+use super::present_tasks::FoundChange;
+use super::recording;
+use super::rewrites::{self, Progress};
+use super::taken_names::RenamedTasks;
+use super::unfinished_moves::finish_noted_moves;
 use crate::clock;
 use crate::failpoint::reach;
 use crate::store::StoreError;
@@ -22,12 +22,12 @@ use crate::store::sidecar::{Formed, Journal};
 /// How often we begin again where somebody who knows no lock keeps writing.
 const TRIES: u32 = 20;
 
-impl<F: Form> Handle<F> {
+impl<F: DialectFiles> OpenList<F> {
     /// Waits for a turn, and finishes what a dead writer began.
     pub(super) fn take_turn(&self) -> Result<(TranslatedTurn<F>, Journal), StoreError> {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
-        let mut turn = TranslatedTurn::take(&*self.form, &self.path, &self.queue())?;
+        let mut turn = TranslatedTurn::take(&*self.dialect, &self.path, &self.queue())?;
         // Whoever had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         repair(self, &mut turn, &mut journal)?;
@@ -37,7 +37,7 @@ impl<F: Form> Handle<F> {
     /// Takes a turn where nobody else has one, and finishes what a dead writer began.
     pub(super) fn try_take_turn(&self) -> Result<Option<(TranslatedTurn<F>, Journal)>, StoreError> {
         let journal = self.journal()?;
-        match TranslatedTurn::try_take(&*self.form, &self.path, &self.queue())? {
+        match TranslatedTurn::try_take(&*self.dialect, &self.path, &self.queue())? {
             Some(mut turn) => {
                 let mut journal = self.journals.renewed(journal)?;
                 repair(self, &mut turn, &mut journal)?;
@@ -52,15 +52,15 @@ impl<F: Form> Handle<F> {
 }
 
 /// Finishes what was begun, where something was. Called within a turn.
-pub(super) fn repair<F: Form>(
-    handle: &Handle<F>,
+pub(super) fn repair<F: DialectFiles>(
+    open_list: &OpenList<F>,
     turn: &mut TranslatedTurn<F>,
     journal: &mut Journal,
 ) -> Result<(), StoreError> {
-    finish_noted_moves(handle, journal)?;
+    finish_noted_moves(open_list, journal)?;
     for _ in 0..TRIES {
-        turn.keep_held(&*handle.form, &handle.path)?;
-        if finish(handle, turn, journal)? {
+        turn.keep_held(&*open_list.dialect, &open_list.path)?;
+        if finish(open_list, turn, journal)? {
             return Ok(());
         }
     }
@@ -68,20 +68,20 @@ pub(super) fn repair<F: Form>(
 }
 
 /// Writes out what is in the journal and not in the files. Returns false where somebody wrote at the same moment.
-fn finish<F: Form>(
-    handle: &Handle<F>,
+fn finish<F: DialectFiles>(
+    open_list: &OpenList<F>,
     turn: &mut TranslatedTurn<F>,
     journal: &mut Journal,
 ) -> Result<bool, StoreError> {
-    let Following { mut applied, newest, rewrite } = Following::of(journal)?;
+    let Progress { mut applied, newest, rewrite } = Progress::of(journal)?;
     if applied == newest {
         return Ok(true);
     }
     if let Some((revision, rewrite)) = rewrite
-        && handle.form.finish_rewrite(&handle.path, turn.held(), &rewrite)?
+        && open_list.dialect.finish_rewrite(&open_list.path, turn.held(), &rewrite)?
     {
         tracing::info!(revision = revision.0, "finished a commit that its writer did not finish");
-        rewriting::note_applied(journal, revision)?;
+        rewrites::note_applied(journal, revision)?;
         applied = revision;
     }
     let pending = newest_of_each(journal, applied)?;
@@ -89,13 +89,13 @@ fn finish<F: Form>(
         return Ok(true);
     }
     tracing::info!(tasks = pending.len(), "finishing a commit that its writer did not finish");
-    let form = &*handle.form;
-    let raw = form.load(&handle.path)?;
+    let dialect = &*open_list.dialect;
+    let raw = dialect.load(&open_list.path)?;
     let known = journal.forms()?;
-    let forms = raw.as_ref().map(|raw| form.forms(raw)).unwrap_or_default();
+    let forms = raw.as_ref().map(|raw| dialect.forms(raw)).unwrap_or_default();
     let mut changes = Changes::new();
     let mut rebased: BTreeMap<TaskId, (Option<Image>, Image)> = BTreeMap::new();
-    let mut renamed = Renamed::default();
+    let mut renamed = RenamedTasks::default();
     for entry in &pending {
         let is_done = match known.get(&entry.task) {
             Some(formed) => formed.form.as_ref() == forms.get(&entry.task),
@@ -106,7 +106,7 @@ fn finish<F: Form>(
         }
         let task = entry.after.as_ref().and_then(|image| image.task(&entry.task).ok());
         let now = raw.as_ref().filter(|_| forms.contains_key(&entry.task));
-        let now = now.and_then(|raw| form.read(raw, &entry.task).ok());
+        let now = now.and_then(|raw| dialect.read(raw, &entry.task).ok());
         let before = entry.before.as_ref().and_then(|image| image.task(&entry.task).ok());
         if entry.before.is_none() && entry.after.is_some() && forms.contains_key(&entry.task) {
             let is_ours = |now: &Task| task.as_ref().is_some_and(|task| task.subject == now.subject);
@@ -114,7 +114,7 @@ fn finish<F: Form>(
                 // It was written, and somebody else changed it since.
                 continue;
             }
-            renamed.add(handle, raw.as_ref(), &entry.task);
+            renamed.add(open_list, raw.as_ref(), &entry.task);
         }
         let task = match (task, now, before) {
             // Somebody else wrote since: what was to be changed is changed in what they wrote.
@@ -139,11 +139,11 @@ fn finish<F: Form>(
             rebased.insert(task, (before, image));
         }
     }
-    let after = form.change(raw.as_ref(), &changes, clock::now());
-    if !form.prepare(&handle.path, turn.held(), raw.as_ref(), &after)? {
+    let after = dialect.change(raw.as_ref(), &changes, clock::now());
+    if !dialect.prepare(&open_list.path, turn.held(), raw.as_ref(), &after)? {
         return Ok(false);
     }
-    let written = form.forms(&after);
+    let written = dialect.forms(&after);
     let transaction = journal.begin()?;
     for (task, form) in &written {
         // Also of tasks that only follow the change of another, unless somebody else changed them.
@@ -157,19 +157,19 @@ fn finish<F: Form>(
         revision = newest.next();
         let outside = rebased.into_iter().map(|(task, (before, image))| {
             let form = written.get(&task).cloned();
-            Outside { task, before, after: Some(Formed { form, image }) }
+            FoundChange { task, before, after: Some(Formed { form, image }) }
         });
-        observe::record(handle, journal, &outside.collect::<Vec<_>>(), revision)?;
+        recording::record(open_list, journal, &outside.collect::<Vec<_>>(), revision)?;
     }
-    let revision = renamed.record(handle, journal, &pending, (raw.as_ref(), &after), revision)?;
-    rewriting::keep(journal, revision, form.rewrite(raw.as_ref(), &after))?;
+    let revision = renamed.record(open_list, journal, &pending, (raw.as_ref(), &after), revision)?;
+    rewrites::keep(journal, revision, dialect.rewrite(raw.as_ref(), &after))?;
     journal.end(transaction)?;
     journal.sync()?;
     reach("translated: repair journaled");
-    if !form.save(&handle.path, turn.held(), raw.as_ref(), &after)? {
+    if !dialect.save(&open_list.path, turn.held(), raw.as_ref(), &after)? {
         return Ok(false);
     }
-    rewriting::note_applied(journal, revision)?;
+    rewrites::note_applied(journal, revision)?;
     Ok(true)
 }
 

@@ -1,6 +1,6 @@
 //! The store itself.
 
-use crate::store::translated::observe;
+use crate::store::translated::recording;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use taskyard_core::{Entry, Lease, ListId, Moment, Revision, Rules, Task, TaskId, Timestamp};
 
-use super::form::Form;
-use super::handle::Handle;
+use super::dialect_files::DialectFiles;
+use super::open_list::OpenList;
 use super::writer::TranslatedWriter;
-use super::{copying, litter, looking, mending};
+use super::{copying, looking, mending, temporary_files};
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::following::{self, Followed};
@@ -24,37 +24,37 @@ use crate::store::{
 
 /// Lists in the files of another dialect.
 #[derive(Debug)]
-pub(in crate::store) struct TranslatedStore<F: Form> {
-    form: Arc<F>,
+pub(in crate::store) struct TranslatedStore<F: DialectFiles> {
+    dialect: Arc<F>,
     data: PathBuf,
     rules: Rules,
-    handles: Mutex<HashMap<ListId, Arc<Handle<F>>>>,
+    open_lists: Mutex<HashMap<ListId, Arc<OpenList<F>>>>,
 }
 
-impl<F: Form> TranslatedStore<F> {
+impl<F: DialectFiles> TranslatedStore<F> {
     /// Opens a store. Nothing is read or made until a list is asked for.
-    pub(in crate::store) fn open(form: F, data: PathBuf, rules: Rules) -> Self {
-        Self { form: Arc::new(form), data, rules, handles: Mutex::default() }
+    pub(in crate::store) fn open(dialect: F, data: PathBuf, rules: Rules) -> Self {
+        Self { dialect: Arc::new(dialect), data, rules, open_lists: Mutex::default() }
     }
 
-    fn handle(&self, list: &ListId) -> Arc<Handle<F>> {
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let handle = handles
-            .entry(list.clone())
-            .or_insert_with(|| Arc::new(Handle::new(Arc::clone(&self.form), list.clone(), &self.data, self.rules)));
-        Arc::clone(handle)
+    fn open_list(&self, list: &ListId) -> Arc<OpenList<F>> {
+        let mut open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let open_list = open_lists.entry(list.clone()).or_insert_with(|| {
+            Arc::new(OpenList::new(Arc::clone(&self.dialect), list.clone(), &self.data, self.rules))
+        });
+        Arc::clone(open_list)
     }
 }
 
-impl<F: Form> Store for TranslatedStore<F> {
+impl<F: DialectFiles> Store for TranslatedStore<F> {
     fn now(&self) -> Result<Moment, StoreError> {
         Ok(clock::moment())
     }
 
     fn lists(&self) -> Result<Vec<ListInfo>, StoreError> {
         let mut lists = Vec::new();
-        for (list, path) in self.form.lists()? {
-            let state = observe::look_and_record(&self.handle(&list))?;
+        for (list, path) in self.dialect.lists()? {
+            let state = recording::look_and_record(&self.open_list(&list))?;
             let changed = changed(&path);
             lists.push(ListInfo { list, path: Some(path), counts: state.counts(), changed });
         }
@@ -63,61 +63,61 @@ impl<F: Form> Store for TranslatedStore<F> {
     }
 
     fn read(&self, list: &ListId) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        Ok(Box::new(StateSnapshot { state: observe::look_and_record(&self.handle(list))? }))
+        Ok(Box::new(StateSnapshot { state: recording::look_and_record(&self.open_list(list))? }))
     }
 
     fn write(&self, list: &ListId) -> Result<Box<dyn Txn + '_>, StoreError> {
-        Ok(Box::new(TranslatedWriter::begin(self.handle(list))?))
+        Ok(Box::new(TranslatedWriter::begin(self.open_list(list))?))
     }
 
     fn try_write(&self, list: &ListId) -> Result<Option<Box<dyn Txn + '_>>, StoreError> {
-        Ok(TranslatedWriter::try_begin(self.handle(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
+        Ok(TranslatedWriter::try_begin(self.open_list(list))?.map(|txn| Box::new(txn) as Box<dyn Txn>))
     }
 
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError> {
-        let (from, into) = (self.handle(from), self.handle(into));
+        let (from, into) = (self.open_list(from), self.open_list(into));
         let open = |path: &PathBuf| {
-            let handle = if *path == from.path { &from } else { &into };
-            TranslatedWriter::begin(Arc::clone(handle))
+            let open_list = if *path == from.path { &from } else { &into };
+            TranslatedWriter::begin(Arc::clone(open_list))
         };
         Ok(Box::new(StagedPair::open((&from.path, &into.path), open)?))
     }
 
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError> {
-        let handle = self.handle(list);
-        if !handle.journals.ask(|journal| journal.covers(query))? {
-            handle.observe()?;
+        let open_list = self.open_list(list);
+        if !open_list.journals.ask(|journal| journal.covers(query))? {
+            open_list.observe()?;
         }
-        handle.entries(query)
+        open_list.entries(query)
     }
 
     fn last_entries(&self, list: &ListId) -> Result<Vec<LastEntry>, StoreError> {
-        let handle = self.handle(list);
-        handle.observe()?;
-        handle.journals.ask(Journal::last_entries)
+        let open_list = self.open_list(list);
+        open_list.observe()?;
+        open_list.journals.ask(Journal::last_entries)
     }
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
-        let handle = self.handle(list);
+        let open_list = self.open_list(list);
         // Whoever follows a journal that is damaged would wait in vain.
-        handle.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
-        Ok(following::watch(handle, moved))
+        open_list.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
+        Ok(following::watch(open_list, moved))
     }
 
     fn list_names(&self) -> Result<BTreeSet<ListId>, StoreError> {
-        Ok(self.form.lists()?.into_iter().map(|(list, _)| list).collect())
+        Ok(self.dialect.lists()?.into_iter().map(|(list, _)| list).collect())
     }
 
     fn watch_names(&self, moved: Moved) -> Result<Box<dyn Watch>, StoreError> {
-        let form = Arc::clone(&self.form);
-        Ok(following::watch_directories(move || form.places_of_lists(), moved))
+        let dialect = Arc::clone(&self.dialect);
+        Ok(following::watch_directories(move || dialect.places_of_lists(), moved))
     }
 
     fn renew(&self, list: &ListId, leases: &[Lease]) -> Result<(), StoreError> {
-        let handle = self.handle(list);
-        let journal = handle.journal()?;
+        let open_list = self.open_list(list);
+        let journal = open_list.journal()?;
         let renewed = journal.renew(leases);
-        handle.give_back(journal);
+        open_list.give_back(journal);
         renewed
     }
 
@@ -126,9 +126,9 @@ impl<F: Form> Store for TranslatedStore<F> {
     }
 }
 
-impl<F: Form> FileCare for TranslatedStore<F> {
+impl<F: DialectFiles> FileCare for TranslatedStore<F> {
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError> {
-        let mut lists = self.form.lists_without_a_place(&self.data);
+        let mut lists = self.dialect.lists_without_a_place(&self.data);
         lists.sort();
         Ok(lists)
     }
@@ -138,10 +138,10 @@ impl<F: Form> FileCare for TranslatedStore<F> {
     }
 
     fn last_look(&self, list: &ListId) -> Option<Timestamp> {
-        let handle = self.handle(list);
-        let journal = handle.journal_to_read()?;
+        let open_list = self.open_list(list);
+        let journal = open_list.journal_to_read()?;
         let last = journal.last_look().ok().flatten();
-        handle.give_back(journal);
+        open_list.give_back(journal);
         last
     }
 
@@ -150,39 +150,40 @@ impl<F: Form> FileCare for TranslatedStore<F> {
     }
 
     fn file_name(&self, list: &ListId, task: &TaskId) -> String {
-        let path = self.form.home(&self.handle(list).path).path_of(task);
+        let path = self.dialect.home(&self.open_list(list).path).path_of(task);
         path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     fn written_at(&self, list: &ListId, task: &TaskId) -> Option<Timestamp> {
-        changed(&self.form.home(&self.handle(list).path).path_of(task))
+        changed(&self.dialect.home(&self.open_list(list).path).path_of(task))
     }
 
     fn elements(&self, list: &ListId) -> Result<Vec<Value>, StoreError> {
-        let raw = looking::read_files(&self.handle(list))?;
-        Ok(raw.map(|raw| self.form.elements(&raw)).unwrap_or_default())
+        let raw = looking::read_files(&self.open_list(list))?;
+        Ok(raw.map(|raw| self.dialect.elements(&raw)).unwrap_or_default())
     }
 
     fn take_stale_writes(&self, list: &ListId) -> Vec<StaleWrite> {
-        self.handle(list).journals.take_stale_writes()
+        self.open_list(list).journals.take_stale_writes()
     }
 
     fn examine_journal(&self, list: &ListId) -> Result<Option<JournalDamage>, StoreError> {
-        mending::examine(&self.handle(list))
+        mending::examine(&self.open_list(list))
     }
 
     fn mend_journal(&self, list: &ListId) -> Result<(), StoreError> {
-        mending::mend(&self.handle(list))
+        mending::mend(&self.open_list(list))
     }
 
     fn damaged_journals(&self) -> Vec<(ListId, JournalDamage)> {
-        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let damaged = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.damage()?)));
+        let open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let damaged =
+            open_lists.values().filter_map(|open_list| Some((open_list.list.clone(), open_list.journals.damage()?)));
         damaged.collect()
     }
 
     fn journal_size(&self, list: &ListId) -> u64 {
-        journal_size(&self.handle(list).sidecar)
+        journal_size(&self.open_list(list).sidecar)
     }
 
     fn gone_memories(&self) -> Result<Vec<(ListId, u64)>, StoreError> {
@@ -191,46 +192,48 @@ impl<F: Form> FileCare for TranslatedStore<F> {
     }
 
     fn newer_journals(&self) -> Vec<(ListId, i64)> {
-        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let newer = handles.values().filter_map(|handle| Some((handle.list.clone(), handle.journals.newer_format()?)));
+        let open_lists = self.open_lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let newer = open_lists
+            .values()
+            .filter_map(|open_list| Some((open_list.list.clone(), open_list.journals.newer_format()?)));
         newer.collect()
     }
 
     fn thinned(&self, list: &ListId) -> Result<Revision, StoreError> {
-        self.handle(list).journals.thinned()
+        self.open_list(list).journals.thinned()
     }
 
     fn memory_of(&self, list: &ListId) -> Option<PathBuf> {
-        Some(self.handle(list).sidecar.clone())
+        Some(self.open_list(list).sidecar.clone())
     }
 
     fn litter(&self, list: &ListId) -> Result<Vec<Litter>, StoreError> {
-        litter::find(&self.handle(list))
+        temporary_files::find(&self.open_list(list))
     }
 
     fn sweep(&self, list: &ListId, litter: &[Litter]) -> Result<Vec<Litter>, StoreError> {
-        litter::sweep(&self.handle(list), litter)
+        temporary_files::sweep(&self.open_list(list), litter)
     }
 
     fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError> {
-        let mut lists: Vec<_> = self.form.lists()?.into_iter().map(|(list, _)| list).collect();
+        let mut lists: Vec<_> = self.dialect.lists()?.into_iter().map(|(list, _)| list).collect();
         lists.sort();
         Ok(lists)
     }
 
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError> {
-        copying::copy_out(&self.handle(list), to)
+        copying::copy_out(&self.open_list(list), to)
     }
 
     fn take_memory(&self, list: &ListId, copy: &Path) -> Result<bool, StoreError> {
-        copying::take_memory(&self.handle(list), copy)
+        copying::take_memory(&self.open_list(list), copy)
     }
 
     fn has_memory(&self, list: &ListId) -> bool {
-        has_memory(&self.handle(list).sidecar)
+        has_memory(&self.open_list(list).sidecar)
     }
 
     fn place_of(&self, list: &ListId) -> PathBuf {
-        self.handle(list).path.clone()
+        self.open_list(list).path.clone()
     }
 }

@@ -20,7 +20,7 @@ use super::replacing::TEMPORARY;
 use crate::store::directories::{list_directories, named, only_list};
 use crate::store::kit::Home;
 use crate::store::remembered_places::directories_gone;
-use crate::store::translated::{Changes, Form, TranslatedStore, lock_in_time, random_number};
+use crate::store::translated::{Changes, DialectFiles, TranslatedStore, lock_in_time, random_number};
 use crate::store::{FileLayout, Litter, Store, StoreError};
 
 /// Where folders are.
@@ -46,15 +46,15 @@ pub struct TeachingOptions {
 /// Opens a store of folders. Nothing is read or made until a list is asked for.
 pub fn open_teaching(options: TeachingOptions) -> Arc<dyn Store> {
     let TeachingOptions { place, data, rules } = options;
-    Arc::new(TranslatedStore::open(TeachingForm { place }, data, rules))
+    Arc::new(TranslatedStore::open(FolderFiles { place }, data, rules))
 }
 
 #[derive(Debug)]
-struct TeachingForm {
+struct FolderFiles {
     place: TeachingPlace,
 }
 
-impl Form for TeachingForm {
+impl DialectFiles for FolderFiles {
     type Raw = RawFolder;
     type Held = Option<File>;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use taskyard_core::Event;
 
-use super::commit;
-use super::form::Form;
+use super::committing;
+use super::dialect_files::DialectFiles;
 use super::writer::TranslatedWriter;
 use crate::clock;
 use crate::failpoint::reach;
@@ -17,7 +17,7 @@ use crate::store::sidecar::{Journal, Move};
 use crate::store::{Signature, StoreError};
 
 /// Makes what was staged on two lists happen, all of it or nothing.
-pub(super) fn commit<F: Form>(
+pub(super) fn commit<F: DialectFiles>(
     (mut from, mut leaving): (TranslatedWriter<F>, Staging),
     (mut into, mut coming): (TranslatedWriter<F>, Staging),
     signature: &Signature,
@@ -25,8 +25,8 @@ pub(super) fn commit<F: Form>(
     let task = match &coming.changes()[..] {
         [first, ..] if !leaving.changes().is_empty() => first.task.clone(),
         _ => {
-            let left = commit::commit(from, leaving, signature)?;
-            return Ok([left, commit::commit(into, coming, signature)?]);
+            let left = committing::commit(from, leaving, signature)?;
+            return Ok([left, committing::commit(into, coming, signature)?]);
         }
     };
     let token = format!("{}-{:x}", std::process::id(), clock::wall());
@@ -36,7 +36,7 @@ pub(super) fn commit<F: Form>(
         true => Ok(()),
         false => Err(StoreError::Conflict { task: task.clone() }),
     };
-    let (came, into_files) = match commit::exist(&mut into, &mut coming, signature, confirm) {
+    let (came, into_files) = match committing::exist(&mut into, &mut coming, signature, confirm) {
         Ok(existing) => existing,
         Err(error) => {
             let _ = from.journal().forget_move(&token);
@@ -46,28 +46,28 @@ pub(super) fn commit<F: Form>(
     reach("move: exists");
     // From here on it has happened; what is left is carried out now, or by the next command on either list.
     let strike = |journal: &Journal| journal.forget_move(&token);
-    let left = commit::exist(&mut from, &mut leaving, signature, strike);
+    let left = committing::exist(&mut from, &mut leaving, signature, strike);
     reach("move: followed");
-    commit::write_out(into, &came, &into_files)?;
+    committing::write_out(into, &came, &into_files)?;
     let left = match left {
         Ok((left, from_files)) => {
-            commit::write_out(from, &left, &from_files)?;
+            committing::write_out(from, &left, &from_files)?;
             left
         }
         // Somebody wrote to the list that things leave: it follows by its note.
         Err(_) => {
-            let handle = Arc::clone(&from.handle);
+            let open_list = Arc::clone(&from.open_list);
             drop(from);
-            let (_turn, journal) = handle.take_turn()?;
+            let (_turn, journal) = open_list.take_turn()?;
             let revision = journal.newest()?;
-            handle.give_back(journal);
-            Event { list: handle.list.clone(), revision, entries: Vec::new() }
+            open_list.give_back(journal);
+            Event { list: open_list.list.clone(), revision, entries: Vec::new() }
         }
     };
     Ok([Some(left), Some(came)])
 }
 
-fn note<F: Form>(
+fn note<F: DialectFiles>(
     from: &mut TranslatedWriter<F>,
     into: &TranslatedWriter<F>,
     leaving: &[Change],
@@ -77,7 +77,7 @@ fn note<F: Form>(
     let image = |change: &Change| change.image().cloned();
     let coming = Move {
         token: token.to_owned(),
-        peer: into.handle.sidecar.clone(),
+        peer: into.open_list.sidecar.clone(),
         signature: signature.clone(),
         changes: leaving.iter().map(|change| (change.task.clone(), image(change))).collect(),
     };

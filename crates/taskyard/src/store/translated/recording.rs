@@ -9,11 +9,11 @@ use taskyard_core::Entry;
 use taskyard_core::ListId;
 use taskyard_core::{Revision, TaskId};
 
-use super::form::Form;
-use super::handle::Handle;
+use super::dialect_files::DialectFiles;
 use super::looking::look;
-use super::present::Outside;
-use super::rewriting::APPLIED;
+use super::open_list::OpenList;
+use super::present_tasks::FoundChange;
+use super::rewrites::APPLIED;
 use crate::clock;
 use crate::store::directories::changed;
 use crate::store::kit::ListState;
@@ -21,20 +21,20 @@ use crate::store::sidecar::{Extent, Journal, OutsideChange};
 use crate::store::{FileLayout, StaleWrite, StoreError};
 
 /// Records what other programs did, where nobody is at it. Returns whether nothing is left to record.
-pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
-    let journal = handle.journal_to_read();
-    if let Some(refusal) = handle.journals.refusal().filter(|_| journal.is_none()) {
+pub(super) fn observe<F: DialectFiles>(open_list: &OpenList<F>) -> Result<bool, StoreError> {
+    let journal = open_list.journal_to_read();
+    if let Some(refusal) = open_list.journals.refusal().filter(|_| journal.is_none()) {
         return Err(refusal);
     }
-    let sight = look(handle, journal.as_ref()).inspect_err(|error| handle.journals.note(error));
+    let seen = look(open_list, journal.as_ref()).inspect_err(|error| open_list.journals.note(error));
     if let Some(journal) = journal {
-        handle.give_back(journal);
+        open_list.give_back(journal);
     }
-    let sight = sight?;
-    if sight.outside.is_empty() && !sight.is_unsettled {
+    let seen = seen?;
+    if seen.outside.is_empty() && !seen.is_unsettled {
         return Ok(true);
     }
-    match record_what_is_new(handle) {
+    match record_what_is_new(open_list) {
         Ok(recorded) => Ok(recorded.is_some()),
         Err(error) if error.is_of_memory() => Err(error),
         // Whoever only reads is not troubled by a journal that cannot be written.
@@ -47,39 +47,42 @@ pub(super) fn observe<F: Form>(handle: &Handle<F>) -> Result<bool, StoreError> {
 
 /// Records what other programs did, and finishes what ours began, where nobody is at it. Returns the list as it is then, for a
 /// reader; none where somebody is.
-pub(super) fn record_what_is_new<F: Form>(handle: &Handle<F>) -> Result<Option<ListState>, StoreError> {
-    let Some((_turn, journal)) = handle.try_take_turn()? else { return Ok(None) };
-    let state = record_in_turn(handle, &journal)?;
-    handle.give_back(journal);
+pub(super) fn record_what_is_new<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Option<ListState>, StoreError> {
+    let Some((_turn, journal)) = open_list.try_take_turn()? else { return Ok(None) };
+    let state = record_in_turn(open_list, &journal)?;
+    open_list.give_back(journal);
     Ok(Some(state))
 }
 
 /// Records what other programs did, in a turn of ours. Returns the list as it is then.
-pub(super) fn record_in_turn<F: Form>(handle: &Handle<F>, journal: &Journal) -> Result<ListState, StoreError> {
-    let mut sight = look(handle, Some(journal))?;
-    if !sight.outside.is_empty() {
+pub(super) fn record_in_turn<F: DialectFiles>(
+    open_list: &OpenList<F>,
+    journal: &Journal,
+) -> Result<ListState, StoreError> {
+    let mut seen = look(open_list, Some(journal))?;
+    if !seen.outside.is_empty() {
         let transaction = journal.begin()?;
-        let revision = sight.state.revision.next();
-        let stale = record(handle, journal, &sight.outside, revision)?;
+        let revision = seen.state.revision.next();
+        let stale = record(open_list, journal, &seen.outside, revision)?;
         journal.set_fact(APPLIED, revision.0.cast_signed())?;
         journal.end(transaction)?;
-        handle.journals.note_stale_writes(stale);
-        tracing::info!(revision = revision.0, tasks = sight.outside.len(), "recorded what another program did");
+        open_list.journals.note_stale_writes(stale);
+        tracing::info!(revision = revision.0, tasks = seen.outside.len(), "recorded what another program did");
         journal.copy_log();
-        sight.state.revision = revision;
+        seen.state.revision = revision;
     }
-    Ok(sight.state)
+    Ok(seen.state)
 }
 
 /// Writes into the journal what other programs did, as a commit of theirs, and what is known of their tasks. Returns the writes that did
 /// not know of ours.
-pub(super) fn record<F: Form>(
-    handle: &Handle<F>,
+pub(super) fn record<F: DialectFiles>(
+    open_list: &OpenList<F>,
     journal: &Journal,
-    outside: &[Outside],
+    outside: &[FoundChange],
     revision: Revision,
 ) -> Result<Vec<StaleWrite>, StoreError> {
-    let home = handle.form.home(&handle.path);
+    let home = open_list.dialect.home(&open_list.path);
     let is_one_file = F::LAYOUT == FileLayout::OneFile;
     let written = |task: &TaskId| changed(&home.path_of(task)).map(|at| at.0 * 1_000_000);
     let written_at_once = outside.first().filter(|_| is_one_file).and_then(|first| written(&first.task));
@@ -105,25 +108,25 @@ pub(super) fn record<F: Form>(
 }
 
 /// Looks at a list for somebody who only reads, and records what other programs did where nobody is at it.
-pub(super) fn look_and_record<F: Form>(handle: &Handle<F>) -> Result<Arc<ListState>, StoreError> {
-    let sight = handle.journals.reading(|journal| {
-        let sight = look(handle, journal)?;
-        if let Some(journal) = journal.filter(|_| sight.is_quiet() && !sight.state.tasks.is_empty()) {
+pub(super) fn look_and_record<F: DialectFiles>(open_list: &OpenList<F>) -> Result<Arc<ListState>, StoreError> {
+    let seen = open_list.journals.reading(|journal| {
+        let seen = look(open_list, journal)?;
+        if let Some(journal) = journal.filter(|_| seen.is_quiet() && !seen.state.tasks.is_empty()) {
             write_down_look(journal);
         }
-        Ok(sight)
+        Ok(seen)
     })?;
-    if sight.is_quiet() {
-        return Ok(Arc::new(sight.state));
+    if seen.is_quiet() {
+        return Ok(Arc::new(seen.state));
     }
     // The first look at a list that others made: from here on nothing of it can be lost.
-    match record_what_is_new(handle) {
+    match record_what_is_new(open_list) {
         Ok(Some(state)) => return Ok(Arc::new(state)),
         Ok(None) => {}
         // Whoever only reads is not troubled by a journal that cannot be written.
         Err(error) => tracing::debug!(%error, "outside changes are not recorded"),
     }
-    Ok(Arc::new(sight.state))
+    Ok(Arc::new(seen.state))
 }
 
 /// Remembers that tasks were there, where the last look that was remembered is old.
@@ -143,13 +146,13 @@ fn write_down_look(journal: &Journal) {
     }
 }
 
-impl<F: Form> Followed for Handle<F> {
+impl<F: DialectFiles> Followed for OpenList<F> {
     fn list(&self) -> &ListId {
         &self.list
     }
 
     fn places(&self) -> Vec<&Path> {
-        vec![self.form.directory(&self.path), &self.sidecar]
+        vec![self.dialect.directory(&self.path), &self.sidecar]
     }
 
     fn observe(&self) -> Result<bool, StoreError> {

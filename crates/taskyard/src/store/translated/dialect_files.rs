@@ -34,9 +34,9 @@ pub(in crate::store) enum Loaded<R> {
 
 /// The files of a dialect.
 ///
-/// [`Form::forms`] of what [`Form::change`] returned are those of what [`Form::load`] reads after [`Form::save`]: that is how our
+/// [`DialectFiles::forms`] of what [`DialectFiles::change`] returned are those of what [`DialectFiles::load`] reads after [`DialectFiles::save`]: that is how our
 /// own writing is told from that of others.
-pub(in crate::store) trait Form: Debug + Send + Sync + 'static {
+pub(in crate::store) trait DialectFiles: Debug + Send + Sync + 'static {
     /// The files of a list, read.
     type Raw: Debug + Clone + Send + Sync;
     /// The dialect's own lock, given back when it is dropped.
