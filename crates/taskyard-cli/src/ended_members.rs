@@ -1,7 +1,7 @@
 //! What a command does before its own work: it takes those out of their teams who have told their lead that they end.
 
-use crate::commands::taken_out;
 use crate::context::Context;
+use crate::displays::departures::taken_out;
 use crate::output::Output;
 
 /// Takes out those who have ended, and says so on stderr. What keeps us from it does not keep the command from its own work.

@@ -17,8 +17,9 @@ use taskyard::process::{Cancel, hear_of_children, survive_file_size_limits};
 use taskyard::tidying::{Household, tidy_a_little};
 
 use crate::arguments::{Globals, with_negations};
-use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview, with_the_way_back};
+use crate::commands::{Arguments, Command, StatusLine, background, grouped, meant_by, overview};
 use crate::context::Context;
+use crate::displays::lost_tasks::with_the_way_back;
 use crate::ended_members::take_out_ended_members;
 use crate::environment::{Environment, TASKYARD_FAILPOINTS};
 use crate::exit::Exit;

@@ -12,11 +12,11 @@ use taskyard::leases::Alarm;
 use taskyard::liveness::mark_of;
 use taskyard::operations::{self, ClaimOutcome, ClaimRefusal, Claimed, DEFAULT_LEASE, Gone, Resuming};
 
-use super::answers::did;
 use super::claim_several::claim_several;
-use super::lost_claim::lost;
 use crate::arguments::{WhichTasks, parse_pause};
 use crate::context::Context;
+use crate::displays::answers::did;
+use crate::displays::lost_claims::lost;
 use crate::exit::Exit;
 use crate::output::{Ids, Output, expires_at};
 use crate::problem::Problem;

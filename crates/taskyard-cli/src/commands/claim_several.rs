@@ -8,11 +8,11 @@ use taskyard::core::render::Tone;
 use taskyard::core::rules::leases::leasing::LeaseState;
 use taskyard::operations::{Claim, ClaimRefusal, ClaimedTogether, RefusedClaim};
 
-use super::answers::did;
-use super::lost_claim::{lost, shape};
 use super::several::none_is_like_that;
 use crate::arguments::WhichTasks;
 use crate::context::Context;
+use crate::displays::answers::did;
+use crate::displays::lost_claims::{lost, shape};
 use crate::exit::Exit;
 use crate::output::{Output, expires_at};
 use crate::problem::Problem;

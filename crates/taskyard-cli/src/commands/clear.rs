@@ -4,8 +4,8 @@ use clap::Args;
 use serde::Serialize;
 use taskyard::core::render::{Line, Tone};
 
-use super::answers::way_back;
 use crate::context::Context;
+use crate::displays::answers::way_back;
 use crate::exit::Exit;
 use crate::output::{Output, Shapes};
 use crate::problem::Problem;

@@ -10,10 +10,10 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::{DEFER, DUE, ESTIMATE, Metadata, TaskId};
 use taskyard::operations::NewTask;
 
-use super::answers::did;
 use super::create_batch::create_batch;
 use crate::arguments::{MetadataFlags, parse_id};
 use crate::context::Context;
+use crate::displays::answers::did;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

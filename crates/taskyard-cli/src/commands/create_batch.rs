@@ -12,9 +12,9 @@ use taskyard::core::render::{Line, Tone, graph, numbered};
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::CreatedBatch;
 
-use super::answers::{did, way_back};
 use crate::arguments::writers_clock;
 use crate::context::Context;
+use crate::displays::answers::{did, way_back};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

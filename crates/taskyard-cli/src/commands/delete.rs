@@ -6,11 +6,11 @@ use serde_json::Value;
 use taskyard::core::TaskId;
 use taskyard::core::render::{Line, Tone, numbered};
 
-use super::answers::{did, way_back};
-use super::refused_tasks::{exit_of, refused_as_json, tell_refused};
 use super::several::none_is_like_that;
 use crate::arguments::{LeaseFlags, WhichTasks};
 use crate::context::Context;
+use crate::displays::answers::{did, way_back};
+use crate::displays::refused_tasks::{exit_of, refused_as_json, tell_refused};
 use crate::exit::Exit;
 use crate::output::{Ids, Output, Shapes};
 use crate::problem::Problem;

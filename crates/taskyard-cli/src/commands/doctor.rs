@@ -75,7 +75,7 @@ impl Doctor {
         } else {
             output.say(&Line::new().with(Tone::Done, &format!("Mended {}", things(mended.fixed.len()))))?;
             if let Some(revision) = mended.revision {
-                super::answers::way_back(revision, output)?;
+                crate::displays::answers::way_back(revision, output)?;
             }
             for finding in mended.left.iter().filter(|finding| !finding.code.is_warning()) {
                 output.warn(&format!("left as it is: {}", finding.message))?;

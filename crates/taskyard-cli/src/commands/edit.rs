@@ -15,9 +15,9 @@ use taskyard::core::{Metadata, Task, TaskId};
 use taskyard::edits::{Desk, Sheet};
 use taskyard::operations::{Draft, Edited, NewTask, Updated};
 
-use super::answers::{self, did};
 use crate::arguments::{IdRange, LeaseFlags, parse_range, writers_clock};
 use crate::context::Context;
+use crate::displays::answers::{self, did};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

@@ -151,7 +151,7 @@ impl Import {
         }
         warn_of_losses(&plan.losses, output)?;
         if let Some(revision) = report.revision {
-            super::answers::way_back(revision, output)?;
+            crate::displays::answers::way_back(revision, output)?;
         }
         Ok(())
     }

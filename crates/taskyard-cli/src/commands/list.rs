@@ -11,10 +11,10 @@ use taskyard::core::rules::graph::parts::Progress;
 use taskyard::core::{Priority, Status, Task, TaskId};
 use taskyard::operations::{Filter, Listing, SortOrder};
 
-use super::answers::{counts_as_json, defects_as_json, warn_of_defects};
-use super::losses::{tell_of_clearing, tell_of_loss};
 use crate::arguments::{ListedState, parse_id, parse_listed_state, query_of};
 use crate::context::Context;
+use crate::displays::answers::{counts_as_json, defects_as_json, warn_of_defects};
+use crate::displays::lost_tasks::{tell_of_clearing, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::{LeaseShape, Output, Shapes};
 use crate::problem::Problem;

@@ -7,8 +7,8 @@ use taskyard::core::render::{Line, Tone, counts_in_words, gone_shape};
 use taskyard::operations::{Gone, GoneList, KeptIn};
 use taskyard::store::ListInfo;
 
-use super::answers::counts_as_json;
 use crate::context::Context;
+use crate::displays::answers::counts_as_json;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

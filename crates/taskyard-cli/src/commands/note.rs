@@ -8,10 +8,10 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::OwnerTold;
 
-use super::answers::did;
 use super::create::description;
 use crate::arguments::parse_id;
 use crate::context::Context;
+use crate::displays::answers::did;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

@@ -6,8 +6,8 @@ use taskyard::core::rules::claims::attempts::failed_attempts;
 use taskyard::core::{Status, Task, Timestamp};
 use taskyard::operations::{Filter, Listing};
 
-use super::losses::tell_of_loss;
 use crate::context::Context;
+use crate::displays::lost_tasks::tell_of_loss;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

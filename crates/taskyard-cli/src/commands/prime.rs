@@ -5,8 +5,8 @@ use serde_json::json;
 use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, brief_lines};
 
-use super::losses::loss_as_json;
 use crate::context::Context;
+use crate::displays::lost_tasks::loss_as_json;
 use crate::exit::Exit;
 use crate::output::{Output, Shapes, with_commands};
 use crate::problem::Problem;

@@ -7,8 +7,8 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, client_line, task_line};
 use taskyard::operations::{self, Ranked};
 
-use super::losses::{loss_as_json, tell_of_loss};
 use crate::context::Context;
+use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
 use crate::problem::Problem;

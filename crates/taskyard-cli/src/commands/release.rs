@@ -7,12 +7,12 @@ use taskyard::core::AgentName;
 use taskyard::core::dialect::native::Shape;
 use taskyard::operations::{Departed, Departure, Possible};
 
-use super::answers::did;
-use super::departure_words::{given_back, unassigned_as_json};
-use super::refused_tasks::{exit_of, refused_as_json, tell_refused};
 use super::several::none_is_like_that;
 use crate::arguments::{LeaseFlags, WhichTasks, parse_agent};
 use crate::context::Context;
+use crate::displays::answers::did;
+use crate::displays::departures::{given_back, unassigned_as_json};
+use crate::displays::refused_tasks::{exit_of, refused_as_json, tell_refused};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

@@ -8,9 +8,9 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::Tone;
 use taskyard::core::{TaskId, Token};
 
-use super::answers::did;
 use crate::arguments::{parse_id, parse_pause};
 use crate::context::Context;
+use crate::displays::answers::did;
 use crate::exit::Exit;
 use crate::output::{Output, expires_at};
 use crate::problem::Problem;

@@ -10,10 +10,10 @@ use taskyard::core::{Entry, Op, TaskId};
 use taskyard::opening::Address;
 use taskyard::operations::{Absence, CopiesWanted, Restorable, RestoreWhich, Restored};
 
-use super::answers::did;
 use super::restore_from::RestoreFrom;
 use crate::arguments::parse_id;
 use crate::context::Context;
+use crate::displays::answers::did;
 use crate::exit::Exit;
 use crate::output::{EntryShape, Output, Shapes};
 use crate::problem::Problem;

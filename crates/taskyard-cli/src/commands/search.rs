@@ -8,9 +8,9 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, client_line, cut_text, escaping, task_line};
 use taskyard::operations::{Field, Hit};
 
-use super::losses::{loss_as_json, tell_of_loss};
 use crate::arguments::query_of_words;
 use crate::context::Context;
+use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

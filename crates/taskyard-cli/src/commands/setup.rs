@@ -9,14 +9,14 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::lists::list_choice::SESSION;
 use taskyard::setup::{Agent, Plan, Registration, Scope, SetupPlaces, Wish, plan, users_own_status_line};
 
-use super::setup_display::{change_as_json, show, show_standings, standings_as_json};
-use super::setup_problem::setup_problem;
 use crate::context::Context;
+use crate::displays::agent_setup::{change_as_json, show, show_standings, standings_as_json};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::{Output, with_commands};
 use crate::places;
 use crate::problem::Problem;
+use crate::setup_problem::setup_problem;
 
 /// Register Taskyard with an agent
 ///

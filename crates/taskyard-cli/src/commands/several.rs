@@ -5,9 +5,9 @@ use taskyard::Yard;
 use taskyard::core::render::{Line, Tone};
 use taskyard::operations::Move;
 
-use super::answers;
-use super::refused_tasks::exit_of;
 use crate::arguments::WhichTasks;
+use crate::displays::answers;
+use crate::displays::refused_tasks::exit_of;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

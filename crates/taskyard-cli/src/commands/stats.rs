@@ -8,9 +8,9 @@ use taskyard::core::rules::looking::statistics::Estimate;
 use taskyard::core::timing::span_in_words;
 use taskyard::operations;
 
-use super::answers::counts_as_json;
-use super::losses::{loss_as_json, tell_of_loss};
 use crate::context::Context;
+use crate::displays::answers::counts_as_json;
+use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

@@ -8,10 +8,10 @@ use taskyard::liveness::mark_of;
 use taskyard::operations::{Departed, Departure};
 use taskyard::teams::{Backend, Mended, NewMember, NewTeam, Presence, TeamRefusal, TeamTrouble, TeamsFound};
 
-use super::departure_words::{given_back, taken_out, unassigned_as_json};
-use super::team_display;
 use crate::arguments::parse_agent;
 use crate::context::Context;
+use crate::displays::departures::{given_back, taken_out, unassigned_as_json};
+use crate::displays::shown_teams;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -189,9 +189,9 @@ fn show(name: Option<&str>, context: &Context, output: &mut Output) -> Result<Ex
         output.warn(problem)?;
     }
     if output.is_json() {
-        output.document(team_display::shape(&shown))?;
+        output.document(shown_teams::shape(&shown))?;
     } else {
-        output.lines(&team_display::lines(&shown, &output.look()))?;
+        output.lines(&shown_teams::lines(&shown, &output.look()))?;
     }
     Ok(Exit::Done)
 }
@@ -202,7 +202,7 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         output.warn(&team.error.to_string())?;
     }
     if output.is_json() {
-        let shapes: Vec<_> = teams.iter().map(team_display::summary).collect();
+        let shapes: Vec<_> = teams.iter().map(shown_teams::summary).collect();
         output.document(json!({ "teams": shapes }))?;
         return Ok(Exit::Done);
     }
@@ -210,7 +210,7 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         output.say(&Line::plain("No teams found"))?;
         output.advise("make one with `taskyard team create NAME`")?;
     }
-    output.lines(&teams.iter().map(|team| team_display::line(team, &output.look())).collect::<Vec<_>>())?;
+    output.lines(&teams.iter().map(|team| shown_teams::line(team, &output.look())).collect::<Vec<_>>())?;
     Ok(Exit::Done)
 }
 

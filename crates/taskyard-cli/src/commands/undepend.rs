@@ -3,9 +3,9 @@
 use clap::Args;
 use taskyard::core::TaskId;
 
-use super::answers;
 use crate::arguments::{LeaseFlags, parse_id};
 use crate::context::Context;
+use crate::displays::answers;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

@@ -6,9 +6,9 @@ use taskyard::core::dialect::native::Shape;
 use taskyard::core::render::{Line, Tone, is_summed_up};
 use taskyard::operations::{UndoRange, Undone};
 
-use super::answers::did;
 use crate::arguments::parse_revisions;
 use crate::context::Context;
+use crate::displays::answers::did;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;

@@ -18,11 +18,11 @@ use taskyard::process::Stop;
 use taskyard::teams::{NewMember, Presence};
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
 
-use super::departure_words::taken_out;
-use super::losses::{loss_as_json, tell_of_loss};
-use super::work_display::{WorkDisplay, summary};
 use crate::arguments::{parse_pause, query_of};
 use crate::context::Context;
+use crate::displays::departures::taken_out;
+use crate::displays::lost_tasks::{loss_as_json, tell_of_loss};
+use crate::displays::work_progress::{WorkDisplay, summary};
 use crate::exit::Exit;
 use crate::output::{Ids, Output};
 use crate::problem::Problem;

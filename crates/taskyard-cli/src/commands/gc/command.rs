@@ -8,9 +8,10 @@ use taskyard::store::{StoreError, ThinOut, ThinnedOut};
 use taskyard::tidying::Named;
 
 use super::swept::Swept;
-use super::{litter, swept, telling};
+use super::{litter, swept};
 use crate::arguments::parse_id;
 use crate::context::Context;
+use crate::displays::tidied_lists;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
@@ -50,18 +51,19 @@ impl Gc {
                 output.warn(&format!("the journal in `{}` is left alone: {error}", tidied.memory.sidecar.display()))?;
             }
         }
-        for task in telling::still_kept(&self.forget, &tidied, &shared) {
+        for task in tidied_lists::still_kept(&self.forget, &tidied, &shared) {
             output.warn(&format!(
                 "task {task} is not forgotten: it is there, was never there, or has not been gone for long enough"
             ))?;
         }
-        let journals: Vec<_> = tidied.iter().filter_map(|tidied| Some((tidied, telling::told(tidied)?))).collect();
-        let bytes = swept.bytes + journals.iter().map(|(_, done)| telling::freed(done)).sum::<u64>();
+        let journals: Vec<_> = tidied.iter().filter_map(|tidied| Some((tidied, tidied_lists::told(tidied)?))).collect();
+        let bytes = swept.bytes + journals.iter().map(|(_, done)| tidied_lists::freed(done)).sum::<u64>();
         if output.is_json() {
             let removed: Vec<Value> = removed.iter().filter_map(|(list, found)| litter::shape(list, found)).collect();
-            let journals: Vec<Value> = journals.iter().map(|(tidied, done)| telling::shape(tidied, done)).collect();
+            let journals: Vec<Value> =
+                journals.iter().map(|(tidied, done)| tidied_lists::shape(tidied, done)).collect();
             let store = context.address()?.to_string();
-            let shared_journals = shared.lists.iter().map(|thinned| telling::shared_shape(&store, thinned));
+            let shared_journals = shared.lists.iter().map(|thinned| tidied_lists::shared_shape(&store, thinned));
             output.document(json!({
                 "removed": removed,
                 "journals": journals.into_iter().chain(shared_journals).collect::<Vec<_>>(),
@@ -77,8 +79,8 @@ impl Gc {
         }
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
         let mut lines: Vec<Line> = removed.iter().filter_map(|(list, found)| litter::line(list, found, verb)).collect();
-        lines.extend(journals.iter().map(|(tidied, done)| telling::line(tidied, done, self.dry_run)));
-        lines.extend(shared.lists.iter().map(|thinned| telling::shared_line(thinned, self.dry_run)));
+        lines.extend(journals.iter().map(|(tidied, done)| tidied_lists::line(tidied, done, self.dry_run)));
+        lines.extend(shared.lists.iter().map(|thinned| tidied_lists::shared_line(thinned, self.dry_run)));
         let texts = swept.edits.iter().filter(|text| text.path.extension().is_some_and(|end| end == "md")).count();
         for (count, one, many) in [
             (swept.jobs.len(), "job that ended", "jobs that ended"),
@@ -88,14 +90,14 @@ impl Gc {
             (texts, "text of an edit that nobody went on with", "texts of edits that nobody went on with"),
         ] {
             if count > 0 {
-                lines.push(Line::plain(&format!("{verb} {}", telling::counted(count as u64, one, many))));
+                lines.push(Line::plain(&format!("{verb} {}", tidied_lists::counted(count as u64, one, many))));
             }
         }
         if lines.is_empty() {
             lines.push(Line::plain("Nothing to tidy"));
         } else if bytes > 0 {
             let gives = if self.dry_run { "That would give back" } else { "That gave back" };
-            lines.push(Line::plain(&format!("{gives} {}", telling::size(bytes))));
+            lines.push(Line::plain(&format!("{gives} {}", tidied_lists::size(bytes))));
         }
         lines.iter().try_for_each(|line| output.say(line))?;
         Ok(Exit::Done)

@@ -3,6 +3,5 @@
 mod command;
 mod litter;
 mod swept;
-mod telling;
 
 pub(super) use command::Gc;

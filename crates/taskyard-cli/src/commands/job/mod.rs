@@ -7,7 +7,6 @@ mod hearing;
 mod list;
 mod meaning;
 mod output;
-mod problem;
 mod run;
 mod stop;
 mod wait;

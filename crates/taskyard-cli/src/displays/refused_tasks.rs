@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::problem::Problem;
 
 /// Tells on stderr of the tasks with which nothing was done.
-pub(super) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Result<(), Problem> {
     for (id, refusal) in refused {
         output.warn(&format!("#{id} is left as it is: {refusal}"))?;
     }
@@ -16,7 +16,7 @@ pub(super) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Resu
 }
 
 /// Returns the tasks with which nothing was done, for programs; none where there are none.
-pub(super) fn refused_as_json(refused: &[RefusedTask]) -> Option<Value> {
+pub(crate) fn refused_as_json(refused: &[RefusedTask]) -> Option<Value> {
     let shape = |(id, refusal): &RefusedTask| {
         let problem = Problem::from(refusal.clone());
         json!({"task": id.as_str(), "error": problem.report().as_json()})
@@ -25,6 +25,6 @@ pub(super) fn refused_as_json(refused: &[RefusedTask]) -> Option<Value> {
 }
 
 /// Returns how a command ends that did what it could: as the first refusal would have ended it.
-pub(super) fn exit_of(refused: &[RefusedTask]) -> Exit {
+pub(crate) fn exit_of(refused: &[RefusedTask]) -> Exit {
     refused.first().map_or(Exit::Done, |(_, refusal)| Problem::from(refusal.clone()).report().exit)
 }

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// Tells loudly that open tasks are gone, also where only the answer is wanted; returns whether there was something to tell. In the
 /// client's rules the answer is the client's, and the loss stands beside it.
-pub(super) fn tell_of_loss(gone: Option<&Gone>, yard: &Yard, output: &mut Output) -> Result<bool, Problem> {
+pub(crate) fn tell_of_loss(gone: Option<&Gone>, yard: &Yard, output: &mut Output) -> Result<bool, Problem> {
     let look = output.look();
     let Some(words) = gone.and_then(|gone| loss_in_words(gone, yard.list_id(), |moment| look.time(moment))) else {
         return Ok(false);
@@ -30,7 +30,7 @@ pub(super) fn tell_of_loss(gone: Option<&Gone>, yard: &Yard, output: &mut Output
 }
 
 /// Tells in one quiet line that what was done with was cleared away.
-pub(super) fn tell_of_clearing(gone: Option<&Gone>, output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn tell_of_clearing(gone: Option<&Gone>, output: &mut Output) -> Result<(), Problem> {
     if let Some(words) = gone.and_then(clearing_in_words) {
         output.say(&with_commands(&words, Tone::Dim))?;
     }
@@ -38,7 +38,7 @@ pub(super) fn tell_of_clearing(gone: Option<&Gone>, output: &mut Output) -> Resu
 }
 
 /// Returns the loss of open tasks, for programs; none where there is none.
-pub(super) fn loss_as_json(gone: Option<&Gone>) -> Option<Value> {
+pub(crate) fn loss_as_json(gone: Option<&Gone>) -> Option<Value> {
     gone.filter(|gone| gone.is_loss()).map(gone_shape)
 }
 

@@ -41,7 +41,7 @@ struct UpdatedShape<'a> {
 }
 
 /// Tells what became of one task, beginning with the verb.
-pub(super) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut Output) -> Result<(), Problem> {
     if output.is_json() {
         return Ok(output.document(shape(updated))?);
     }
@@ -96,7 +96,7 @@ struct AllUpdatedShape<'a> {
 }
 
 /// Tells what became of tasks of which those were changed with which it could be done, and of the others.
-pub(super) fn updated_some(
+pub(crate) fn updated_some(
     verb: &str,
     possible: &Possible<Updated>,
     yard: &Yard,
@@ -107,7 +107,7 @@ pub(super) fn updated_some(
 }
 
 /// Tells what became of tasks that changed together, beginning each with the verb.
-pub(super) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn updated_all(verb: &str, all: &[Updated], yard: &Yard, output: &mut Output) -> Result<(), Problem> {
     told_together(verb, all, None, yard, output)
 }
 
@@ -205,7 +205,7 @@ fn ready_line(ready: &[TaskId], yard: &Yard, output: &Output) -> Result<Line, Pr
 }
 
 /// Returns `VERB #7 Title`.
-pub(super) fn did(verb: &str, task: &Task) -> Line {
+pub(crate) fn did(verb: &str, task: &Task) -> Line {
     Line::new()
         .with(Tone::Plain, &format!("{verb} "))
         .with(Tone::Id, &format!("#{}", task.id))
@@ -213,13 +213,13 @@ pub(super) fn did(verb: &str, task: &Task) -> Line {
 }
 
 /// Tells how to take a revision back.
-pub(super) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()> {
+pub(crate) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()> {
     let undo = format!("taskyard undo {revision}{}", output.list_flag());
     output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &undo))
 }
 
 /// Returns what lies among the tasks and is none, for programs.
-pub(super) fn defects_as_json(problems: &[UnreadableTask]) -> Value {
+pub(crate) fn defects_as_json(problems: &[UnreadableTask]) -> Value {
     let shape = |problem: &UnreadableTask| {
         let path = problem.path.display().to_string();
         json!({"task": problem.task.as_str(), "file": file_name(problem), "path": path, "message": problem.why.to_string()})
@@ -228,7 +228,7 @@ pub(super) fn defects_as_json(problems: &[UnreadableTask]) -> Value {
 }
 
 /// Tells on stderr what lies among the tasks and is none.
-pub(super) fn warn_of_defects(problems: &[UnreadableTask], output: &mut Output) -> io::Result<()> {
+pub(crate) fn warn_of_defects(problems: &[UnreadableTask], output: &mut Output) -> io::Result<()> {
     for problem in problems {
         let shown = if problem.last_known.is_some() { ", its last known state is shown" } else { "" };
         output.warn(&format!(
@@ -241,7 +241,7 @@ pub(super) fn warn_of_defects(problems: &[UnreadableTask], output: &mut Output) 
 }
 
 /// Returns counts for programs.
-pub(super) fn counts_as_json([pending, in_progress, completed]: [usize; 3]) -> Value {
+pub(crate) fn counts_as_json([pending, in_progress, completed]: [usize; 3]) -> Value {
     json!({"pending": pending, "in_progress": in_progress, "completed": completed})
 }
 

@@ -15,7 +15,7 @@ use crate::output::{Output, QuietControlKeys};
 const TICK: Duration = Duration::from_millis(120);
 
 /// Shows what happens: on a terminal with a line for each busy worker below, in a pipe line by line.
-pub(super) struct WorkDisplay<'a> {
+pub(crate) struct WorkDisplay<'a> {
     output: &'a mut Output,
     live: Option<Live>,
 }
@@ -30,7 +30,7 @@ struct Live {
 
 impl<'a> WorkDisplay<'a> {
     /// Begins to show.
-    pub(super) fn on(output: &'a mut Output) -> Self {
+    pub(crate) fn on(output: &'a mut Output) -> Self {
         let is_watched = output.is_terminal() && !output.is_quiet();
         // A terminal that cannot redraw its lines gets one after the other.
         let live = is_watched.then(|| Live::new(output.look().unicode)).filter(|live| !live.all.is_hidden());
@@ -38,7 +38,7 @@ impl<'a> WorkDisplay<'a> {
     }
 
     /// Shows what happened.
-    pub(super) fn show(&mut self, event: &WorkEvent) -> io::Result<()> {
+    pub(crate) fn show(&mut self, event: &WorkEvent) -> io::Result<()> {
         if let Some(live) = &mut self.live {
             live.follow(event);
         }
@@ -65,7 +65,7 @@ impl<'a> WorkDisplay<'a> {
     }
 
     /// Takes the lines of busy workers away.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         if let Some(live) = self.live {
             // A terminal that is gone needs no tidying.
             let _ = live.all.clear();
@@ -191,7 +191,7 @@ fn on(messages: usize) -> String {
 }
 
 /// Returns what came of everything, in one line, and what was passed over in another.
-pub(super) fn summary(report: &WorkReport) -> Vec<Line> {
+pub(crate) fn summary(report: &WorkReport) -> Vec<Line> {
     let mut parts = Vec::new();
     if !report.completed.is_empty() {
         parts.push(format!("{} completed", report.completed.len()));

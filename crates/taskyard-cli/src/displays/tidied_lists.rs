@@ -13,19 +13,19 @@ use taskyard::tidying::TidiedList;
 const LITTLE: u64 = 64 * 1024;
 
 /// Returns what was done to a journal, where that is worth telling.
-pub(super) fn told(tidied: &TidiedList) -> Option<&TidiedJournal> {
+pub(crate) fn told(tidied: &TidiedList) -> Option<&TidiedJournal> {
     let done = tidied.done.as_ref().ok()?.as_ref()?;
     let is_told = done.entries > 0 || done.is_put_away || !done.forgotten.is_empty() || freed(done) >= LITTLE;
     is_told.then_some(done)
 }
 
 /// Returns how many bytes went.
-pub(super) fn freed(done: &TidiedJournal) -> u64 {
+pub(crate) fn freed(done: &TidiedJournal) -> u64 {
     done.bytes.0.saturating_sub(done.bytes.1)
 }
 
 /// Returns the line that tells of a journal.
-pub(super) fn line(tidied: &TidiedList, done: &TidiedJournal, is_dry: bool) -> Line {
+pub(crate) fn line(tidied: &TidiedList, done: &TidiedJournal, is_dry: bool) -> Line {
     let words = ["Archived", "Thinned out", "Made smaller"];
     let would = ["Would archive", "Would thin out", "Would make smaller"];
     let [archived, thinned, smaller] = if is_dry { would } else { words };
@@ -41,13 +41,13 @@ pub(super) fn line(tidied: &TidiedList, done: &TidiedJournal, is_dry: bool) -> L
 }
 
 /// Returns the line that tells of a journal in a store that many machines share.
-pub(super) fn shared_line(thinned: &ThinnedList, is_dry: bool) -> Line {
+pub(crate) fn shared_line(thinned: &ThinnedList, is_dry: bool) -> Line {
     let verb = if is_dry { "Would thin out" } else { "Thinned out" };
     Line::plain(&format!("{verb} {} of {}", counted(thinned.entries, "entry", "entries"), thinned.list))
 }
 
 /// Returns the shape of such a journal in JSON. How many bytes that gives is the server's business.
-pub(super) fn shared_shape(store: &str, thinned: &ThinnedList) -> Value {
+pub(crate) fn shared_shape(store: &str, thinned: &ThinnedList) -> Value {
     json!({
         "list": thinned.list.as_str(),
         "path": store,
@@ -59,7 +59,7 @@ pub(super) fn shared_shape(store: &str, thinned: &ThinnedList) -> Value {
 }
 
 /// Returns the shape of a journal in JSON.
-pub(super) fn shape(tidied: &TidiedList, done: &TidiedJournal) -> Value {
+pub(crate) fn shape(tidied: &TidiedList, done: &TidiedJournal) -> Value {
     let list = tidied.memory.list.as_ref().map(|path| path.display().to_string());
     json!({
         "list": list,
@@ -72,7 +72,7 @@ pub(super) fn shape(tidied: &TidiedList, done: &TidiedJournal) -> Value {
 }
 
 /// Returns the tasks that were named and did not go.
-pub(super) fn still_kept<'a>(named: &'a [TaskId], tidied: &[TidiedList], shared: &ThinnedOut) -> Vec<&'a TaskId> {
+pub(crate) fn still_kept<'a>(named: &'a [TaskId], tidied: &[TidiedList], shared: &ThinnedOut) -> Vec<&'a TaskId> {
     let done = tidied.iter().filter_map(|tidied| tidied.done.as_ref().ok()?.as_ref());
     let shared = shared.lists.iter().flat_map(|thinned| &thinned.forgotten);
     let gone: HashSet<&TaskId> = done.flat_map(|done| &done.forgotten).chain(shared).collect();
@@ -80,12 +80,12 @@ pub(super) fn still_kept<'a>(named: &'a [TaskId], tidied: &[TidiedList], shared:
 }
 
 /// Returns a number with its noun.
-pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Returns a size for people.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..1_048_576 => format!("{} KB", bytes / 1024),

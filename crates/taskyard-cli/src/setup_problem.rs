@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::problem::{Problem, advice};
 
 /// Returns the problem of an agent that could not be set up.
-pub(super) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Problem {
+pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Problem {
     let message = error.to_string();
     let by_hand = match wish {
         Wish::Remove => "take `taskyard` out by hand".to_owned(),

@@ -15,7 +15,7 @@ const LONGEST: usize = 40;
 const BEGINNING: usize = 3;
 
 /// Shows what is to happen to a file.
-pub(super) fn show(change: &Change, home: Option<&Path>, output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn show(change: &Change, home: Option<&Path>, output: &mut Output) -> Result<(), Problem> {
     let path = in_home(&change.path, home);
     for entry in &change.otherwise {
         let note = Line::new()
@@ -47,7 +47,7 @@ pub(super) fn show(change: &Change, home: Option<&Path>, output: &mut Output) ->
 }
 
 /// Returns what is to happen to a file, for programs.
-pub(super) fn change_as_json(change: &Change) -> Value {
+pub(crate) fn change_as_json(change: &Change) -> Value {
     let line = |line: &ChangedLine| match line {
         ChangedLine::Same(text) => format!(" {text}"),
         ChangedLine::Added(text) => format!("+{text}"),
@@ -63,7 +63,7 @@ pub(super) fn change_as_json(change: &Change) -> Value {
 }
 
 /// Shows which agents are installed, and which of them know us.
-pub(super) fn show_standings(agents: &[Agent], places: &SetupPlaces, output: &mut Output) -> Result<(), Problem> {
+pub(crate) fn show_standings(agents: &[Agent], places: &SetupPlaces, output: &mut Output) -> Result<(), Problem> {
     let look = output.look();
     let widest = agents.iter().map(|agent| agent.word().len()).max().unwrap_or(0);
     let widest_name = agents.iter().map(|agent| agent.name().len()).max().unwrap_or(0);
@@ -92,7 +92,7 @@ pub(super) fn show_standings(agents: &[Agent], places: &SetupPlaces, output: &mu
 }
 
 /// Returns which agents are installed, and which of them know us, for programs.
-pub(super) fn standings_as_json(agents: &[Agent], places: &SetupPlaces) -> Value {
+pub(crate) fn standings_as_json(agents: &[Agent], places: &SetupPlaces) -> Value {
     let shape = |agent: &Agent| {
         let (user, project) = standings_of(*agent, places);
         let found = agent.found(places);

@@ -7,7 +7,7 @@ use taskyard::core::rules::leases::liveness::Standing;
 use taskyard::teams::{MemberShown, MemberState, PlanState, TeamShown};
 
 /// Returns a team as lines: its name, and a line for every member.
-pub(super) fn lines(shown: &TeamShown, look: &Look) -> Vec<Line> {
+pub(crate) fn lines(shown: &TeamShown, look: &Look) -> Vec<Line> {
     let mut head = Line::new().with(Tone::Strong, shown.team.name.as_str());
     if let Some(description) = shown.team.description.as_deref().filter(|description| !description.is_empty()) {
         head.push(Tone::Dim, &format!("{}{description}", look.dot()));
@@ -74,7 +74,7 @@ fn standing_in_words(shown: &MemberShown, look: &Look) -> Option<String> {
 }
 
 /// Returns a team for programs.
-pub(super) fn shape(shown: &TeamShown) -> Value {
+pub(crate) fn shape(shown: &TeamShown) -> Value {
     let members: Vec<Value> = shown.members.iter().map(member_shape).collect();
     json!({ "team": shown.team.name.as_str(), "description": shown.team.description, "members": members })
 }
@@ -115,7 +115,7 @@ fn member_shape(shown: &MemberShown) -> Value {
 }
 
 /// Returns a team in a list of teams, as a line.
-pub(super) fn line(team: &Team, look: &Look) -> Line {
+pub(crate) fn line(team: &Team, look: &Look) -> Line {
     let mut line = Line::new().with(Tone::Strong, team.name.as_str());
     line.push(Tone::Dim, look.dot());
     for (number, member) in team.members.iter().enumerate() {
@@ -126,7 +126,7 @@ pub(super) fn line(team: &Team, look: &Look) -> Line {
 }
 
 /// Returns a team in a list of teams, for programs.
-pub(super) fn summary(team: &Team) -> Value {
+pub(crate) fn summary(team: &Team) -> Value {
     let members: Vec<&str> = team.members.iter().map(|member| member.name.as_str()).collect();
     json!({ "team": team.name.as_str(), "description": team.description, "members": members })
 }

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// The answer to a claim that was not.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Lost<'a> {
+pub(crate) struct Lost<'a> {
     claimed: bool,
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub(super) struct Lost<'a> {
     gone: Option<Value>,
 }
 
-pub(super) fn lost(
+pub(crate) fn lost(
     id: Option<&TaskId>,
     refusal: &ClaimRefusal,
     (task, gone, held): (Option<&Task>, Option<(Gone, &ListId)>, &[TaskId]),
@@ -82,7 +82,7 @@ fn code(refusal: &ClaimRefusal) -> &'static str {
     refusal.as_str()
 }
 
-pub(super) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
+pub(crate) fn shape<'a>(refusal: &'a ClaimRefusal, task: Option<&'a Task>) -> Lost<'a> {
     let mut lost = Lost {
         claimed: false,
         reason: refusal.as_str(),

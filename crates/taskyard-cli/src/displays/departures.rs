@@ -6,7 +6,7 @@ use taskyard::core::{AgentName, Task, TaskId};
 use taskyard::operations::{Departed, Departure, Pruned};
 
 /// Says which tasks an agent has left behind, each on a line of its own.
-pub(super) fn given_back(agent: &AgentName, departed: &Departed) -> Vec<Line> {
+pub(crate) fn given_back(agent: &AgentName, departed: &Departed) -> Vec<Line> {
     let said = match departed.tasks.len() {
         0 => format!("{agent} had no open task"),
         1 => format!("Released 1 task of {agent}, which anybody can take now"),
@@ -35,6 +35,6 @@ fn ids_of(tasks: &[Task]) -> Vec<TaskId> {
 }
 
 /// Returns the tasks an agent has left behind, for programs.
-pub(super) fn unassigned_as_json(departed: &Departed) -> Vec<Value> {
+pub(crate) fn unassigned_as_json(departed: &Departed) -> Vec<Value> {
     departed.tasks.iter().map(|task| json!({"id": task.shown_id(), "subject": task.subject})).collect()
 }
