@@ -11,7 +11,7 @@ impl From<Mistake> for Problem {
         let problem = Self::usage("bad_query", mistake.what.clone())
             .said(mistake.marked().join("\n"))
             .detail("query", mistake.text.as_str())
-            .detail("at", json!({"start": mistake.place.start, "end": mistake.place.end}));
+            .detail("at", json!({"start": mistake.span.start, "end": mistake.span.end}));
         let problem = match &mended {
             Some(mended) => problem.detail("meant", mended.as_str()).hint(format!("did you mean `{mended}`?")),
             None => problem,

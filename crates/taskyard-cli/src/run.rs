@@ -133,7 +133,7 @@ fn execute(arguments: Arguments, environment: Environment) -> (Exit, Output, Rc<
         None => overview(&context, &mut output),
     });
     let result = result.and_then(|exit| output.tell_of_other_lists().map(|()| exit).map_err(Problem::from));
-    let warned = context.tell_notices(&mut output).map_err(Problem::from);
+    let warned = context.tell_warnings(&mut output).map_err(Problem::from);
     // A command that failed because of it has told of it.
     let is_told =
         matches!(&result, Err(problem) if matches!(problem.report().code, "journal_damaged" | "newer_journal"));

@@ -9,10 +9,10 @@ use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use taskyard::calls::failed;
-use taskyard::config::ConfigNotice;
+use taskyard::config::ConfigWarning;
 use taskyard::core::ListId;
 use taskyard::core::tools::{Answer, catalogue, task_claim, task_create, task_release, task_update, todo_write};
-use taskyard::hooks::HookNotice;
+use taskyard::hooks::HookWarning;
 use taskyard::process::Cancel;
 use taskyard::store::FileCare;
 use tokio::task::JoinError;
@@ -47,16 +47,16 @@ pub(crate) struct Made {
 
 impl Hub {
     /// Makes a call and returns its answer. One that was made before is not made again.
-    pub(crate) async fn call(&self, place: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
+    pub(crate) async fn call(&self, served: Arc<ServedList>, call: Call, context: &RequestContext<RoleServer>) -> Made {
         let caller = identity::caller(self, context);
         // Looking again does no harm, and what there is to see may have changed.
         let id = caller.call.clone().filter(|_| self.changes_something(&call));
         let Some(key) = id.map(|id| CallKey::new(id, &call.tool, &call.input)) else {
-            return self.make(place, call, caller, None, context).await;
+            return self.make(served, call, caller, None, context).await;
         };
         loop {
             match self.repeats.begin(&caller.agent, &key) {
-                FirstOrAgain::First(recorder) => return self.make(place, call, caller, Some(recorder), context).await,
+                FirstOrAgain::First(recorder) => return self.make(served, call, caller, Some(recorder), context).await,
                 FirstOrAgain::Again(repetition) => tokio::select! {
                     answer = repetition.answer() => if let Some(answer) = answer {
                         return Made { answer, may_have_notices: true };
@@ -75,14 +75,14 @@ impl Hub {
 
     async fn make(
         &self,
-        place: Arc<ServedList>,
+        served: Arc<ServedList>,
         call: Call,
         caller: Caller,
         recorder: Option<Recorder>,
         context: &RequestContext<RoleServer>,
     ) -> Made {
         let todo_turn = match call.tool == todo_write::TOOL.name {
-            true => Some(place.todo_turn(&caller.todos_of).lock_owned().await),
+            true => Some(served.todo_turn(&caller.todos_of).lock_owned().await),
             false => None,
         };
         let cancel = Cancel::new();
@@ -114,12 +114,12 @@ impl Hub {
                     if cancel.is_cancelled() {
                         return no_longer_wanted();
                     }
-                    let at_once = place.answer_at_once(&call.tool, &call.input);
-                    let answer = at_once.unwrap_or_else(|| make_now(&place, &call, &caller, &cancel, &seat, recorder));
+                    let at_once = served.answer_at_once(&call.tool, &call.input);
+                    let answer = at_once.unwrap_or_else(|| make_now(&served, &call, &caller, &cancel, &seat, recorder));
                     if changes_something {
-                        place.look_after_leases();
+                        served.look_after_leases();
                     }
-                    let may_have_notices = place.may_have_notices_for(&caller.agent);
+                    let may_have_notices = served.may_have_notices_for(&caller.agent);
                     drop((todo_turn, attendance, seat));
                     Made { answer, may_have_notices }
                 });
@@ -135,14 +135,14 @@ const ALLOW: &str = "; a person can allow it with `taskyard trust` there";
 
 /// Makes a call on this thread.
 fn make_now(
-    place: &ServedList,
+    served: &ServedList,
     call: &Call,
     caller: &Caller,
     cancel: &Cancel,
     seat: &Arc<WorkerSeat>,
     recorder: Option<Recorder>,
 ) -> Answer {
-    let (called, hooks, gone, other_list) = match place.bench(caller, cancel, seat) {
+    let (called, hooks, gone, other_list) = match served.bench(caller, cancel, seat) {
         Ok(Bench { toolbox, hooks, gone, other_list }) => {
             (toolbox.call(&call.tool, &call.input), hooks, gone, other_list)
         }
@@ -157,16 +157,16 @@ fn make_now(
                 // Whoever acts is told here, the others by a message.
                 answer.text.push_str(&format!("\n\n{}", gone.departed.notice));
             }
-            for notice in place.take_config_notices() {
-                let advice = if matches!(notice, ConfigNotice::Untrusted { .. }) { ALLOW } else { "" };
-                tell(&format!("{notice}{advice}"), &mut answer, place);
+            for warning in served.take_config_warnings() {
+                let advice = if matches!(warning, ConfigWarning::Untrusted { .. }) { ALLOW } else { "" };
+                tell(&format!("{warning}{advice}"), &mut answer, served);
             }
-            for notice in hooks.iter().flat_map(|hooks| hooks.take_notices()) {
-                tracing::warn!("{notice}");
-                let advice = if matches!(notice, HookNotice::Untrusted { .. }) { ALLOW } else { "" };
-                tell(&format!("{notice}{advice}"), &mut answer, place);
+            for warning in hooks.iter().flat_map(|hooks| hooks.take_warnings()) {
+                tracing::warn!("{warning}");
+                let advice = if matches!(warning, HookWarning::Untrusted { .. }) { ALLOW } else { "" };
+                tell(&format!("{warning}{advice}"), &mut answer, served);
             }
-            tell_of_journals(&mut answer, place);
+            tell_of_journals(&mut answer, served);
             if let Some(recorder) = recorder {
                 recorder.remember(answer.clone());
             }
@@ -174,7 +174,7 @@ fn make_now(
         }
         Err(error) => {
             tracing::warn!(tool = call.tool, agent = %caller.agent, %error, "no answer");
-            failed(&error, place.rules())
+            failed(&error, served.rules())
         }
     }
 }
@@ -193,9 +193,9 @@ fn writes_tasks(tool: &str) -> bool {
 }
 
 /// Says, once for each list, that its journal is damaged.
-fn tell_of_journals(answer: &mut Answer, place: &ServedList) {
+fn tell_of_journals(answer: &mut Answer, served: &ServedList) {
     static TOLD: Mutex<Vec<ListId>> = Mutex::new(Vec::new());
-    let care = place.yard().store().care();
+    let care = served.yard().store().care();
     for (list, damage) in care.map(FileCare::damaged_journals).unwrap_or_default() {
         let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
         if told.contains(&list) {
@@ -205,14 +205,14 @@ fn tell_of_journals(answer: &mut Answer, place: &ServedList) {
         let text = format!(
             "the journal of list {list} is damaged: {damage}; a person can mend it with `taskyard doctor --fix`"
         );
-        tell(&text, answer, place);
+        tell(&text, answer, served);
         told.push(list);
     }
 }
 
 /// Says that a hook did not run or a setting does not count as written. The client's answers have no place for that.
-fn tell(text: &str, answer: &mut Answer, place: &ServedList) {
-    if !place.rules().is_client() {
+fn tell(text: &str, answer: &mut Answer, served: &ServedList) {
+    if !served.rules().is_client() {
         answer.text.push_str(&format!("\n\nFor the user: {text}."));
     }
 }

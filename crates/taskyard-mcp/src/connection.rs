@@ -18,11 +18,11 @@ use taskyard::{Error, Yard};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{Admission, admission_of};
-use super::agents_told::Agents;
 use super::calling::Call;
 use super::hub::Hub;
 use super::identity;
 use super::log_level::{LogLevel, with_logging};
+use super::mailed_agents::Agents;
 use super::notifying::Answered;
 use super::options::Leases;
 use super::prompts::{self, NoPrompt};
@@ -78,10 +78,11 @@ impl Connection {
         &self,
         look: impl FnOnce(&Yard) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let place = self.hub.place().await.map_err(|unserved| ErrorData::internal_error(unserved.to_string(), None))?;
+        let served =
+            self.hub.served().await.map_err(|unserved| ErrorData::internal_error(unserved.to_string(), None))?;
         let looked = self.hub.workers.look(move || {
-            place.reopen_tasks();
-            look(place.yard())
+            served.reopen_tasks();
+            look(served.yard())
         });
         let looked = looked.await;
         let looked = looked.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -169,8 +170,8 @@ impl ServerHandler for Connection {
         let call =
             Call { tool: request.name.into_owned(), input: Value::Object(request.arguments.unwrap_or_default()) };
         self.know(&context);
-        let answered = match self.hub.place().await {
-            Ok(place) => self.hub.call_and_tell(place, call, &context).await,
+        let answered = match self.hub.served().await {
+            Ok(served) => self.hub.call_and_tell(served, call, &context).await,
             Err(unserved) => Answered::without(Answer::error(format!("Error: {unserved}"))),
         };
         let shown: fn(Answer) -> CallToolResult =

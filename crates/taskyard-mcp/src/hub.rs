@@ -12,8 +12,8 @@ use taskyard::core::{AgentName, Rules};
 use taskyard::process::Cancel;
 use tokio::sync::RwLock;
 
-use super::agents_told::AgentsTold;
-use super::jobs_told::JobsTold;
+use super::announced_jobs::AnnouncedJobs;
+use super::mailed_agents::MailedAgents;
 use super::news::News;
 use super::options::Options;
 use super::repeats::Repeats;
@@ -40,7 +40,7 @@ pub struct Hub {
     /// The threads calls are made on.
     pub(crate) workers: Workers,
     /// What agents were told of their jobs.
-    pub(crate) jobs_told: Arc<JobsTold>,
+    pub(crate) announced_jobs: Arc<AnnouncedJobs>,
     /// The name that was given for whoever acts, by flag or variable.
     pub(crate) named_agent: Option<AgentName>,
     /// The name that agents of the client's session have where nobody gave them another, where a variable says so.
@@ -48,12 +48,12 @@ pub struct Hub {
     /// The client's session, where it said so.
     pub(crate) session: Option<String>,
     /// The agents that are told of their messages.
-    agents: AgentsTold,
+    agents: MailedAgents,
     /// Whether anybody wants to know what changes.
     is_followed: AtomicBool,
     host: Arc<dyn Host>,
     /// Held for writing while the place is being decided, so that calls wait for the decision.
-    place: RwLock<Result<Arc<ServedList>, Unserved>>,
+    served: RwLock<Result<Arc<ServedList>, Unserved>>,
 }
 
 impl Hub {
@@ -65,23 +65,23 @@ impl Hub {
 
     /// Serves what is here, and what the host says is elsewhere: a client may say later that its work is there.
     pub fn open(host: Arc<dyn Host>, here: Surroundings, names: Names, options: Options, cancel: Cancel) -> Self {
-        let place = ServedList::open(here, options);
+        let served = ServedList::open(here, options);
         Self {
             options,
-            rules: place.rules(),
-            tools: tool_list::offered(options, place.rules()),
+            rules: served.rules(),
+            tools: tool_list::offered(options, served.rules()),
             cancel,
             news: News::default(),
             repeats: Repeats::default(),
             workers: Workers::new(open_files()),
-            jobs_told: Arc::default(),
+            announced_jobs: Arc::default(),
             named_agent: names.agent,
             session_agent: names.session_agent,
             session: names.session,
-            agents: AgentsTold::default(),
+            agents: MailedAgents::default(),
             is_followed: AtomicBool::new(false),
             host,
-            place: RwLock::new(Ok(Arc::new(place))),
+            served: RwLock::new(Ok(Arc::new(served))),
         }
     }
 
@@ -91,22 +91,22 @@ impl Hub {
     }
 
     /// Returns where calls are made, waiting while that is being decided.
-    pub(crate) async fn place(&self) -> Result<Arc<ServedList>, Unserved> {
-        let place = self.place.read().await.clone()?;
-        if place.needs_warden() {
-            let place = Arc::clone(&place);
-            workers::spawn(move || place.set_warden());
+    pub(crate) async fn served(&self) -> Result<Arc<ServedList>, Unserved> {
+        let served = self.served.read().await.clone()?;
+        if served.needs_warden() {
+            let served = Arc::clone(&served);
+            workers::spawn(move || served.set_warden());
         }
-        Ok(place)
+        Ok(served)
     }
 
     /// Sees to it that changes of the list are told, from now on at the latest, whichever list it will be.
     pub(crate) async fn follow(&self) -> Result<(), ErrorData> {
         self.is_followed.store(true, Ordering::SeqCst);
         // A place that cannot be opened changes in no way that anybody could be told of.
-        let Ok(place) = self.place().await else { return Ok(()) };
+        let Ok(served) = self.served().await else { return Ok(()) };
         let news = self.news.clone();
-        let followed = self.workers.look(move || place.follow(&news)).await;
+        let followed = self.workers.look(move || served.follow(&news)).await;
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
         followed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
@@ -136,9 +136,9 @@ impl Hub {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let hub = Arc::clone(self);
             runtime.spawn(async move {
-                let place = hub.place.read().await.clone();
-                if let Ok(place) = place
-                    && let Err(error) = hub.workers.look(move || place.forget(&agent)).await
+                let served = hub.served.read().await.clone();
+                if let Ok(served) = served
+                    && let Err(error) = hub.workers.look(move || served.forget(&agent)).await
                 {
                     tracing::error!(%error, "what is known of an agent stays");
                 }
@@ -147,11 +147,11 @@ impl Hub {
     }
 
     async fn keep_up_with_inboxes(self: &Arc<Self>, new: Vec<AgentName>) {
-        let Ok(place) = self.place().await else { return };
+        let Ok(served) = self.served().await else { return };
         let hub = Arc::clone(self);
         let followed = self.workers.look(move || {
-            place.follow_inboxes(&hub.agents, &hub.news);
-            new.iter().for_each(|agent| place.take_out_ghosts_around(agent));
+            served.follow_inboxes(&hub.agents, &hub.news);
+            new.iter().for_each(|agent| served.take_out_ghosts_around(agent));
         });
         if let Err(error) = followed.await {
             tracing::error!(%error, "messages will not be told");
@@ -161,16 +161,16 @@ impl Hub {
     /// Ends the signs of life of this process, where nothing is held that others could wait for. Called when nobody makes calls any
     /// more.
     pub(crate) fn end_signs(&self) {
-        if let Ok(place) = &*self.place.blocking_read() {
-            place.yard().end_signs();
+        if let Ok(served) = &*self.served.blocking_read() {
+            served.yard().end_signs();
         }
     }
 
     /// Decides anew where calls are made: in the first of these directories that is there. Calls wait meanwhile.
     pub(crate) async fn move_to(self: &Arc<Self>, directories: impl Future<Output = Vec<PathBuf>>) {
-        let mut place = self.place.write().await;
+        let mut served = self.served.write().await;
         let directories = directories.await;
-        let (hub, here) = (Arc::clone(self), place.as_ref().ok().and_then(|place| place.directory().cloned()));
+        let (hub, here) = (Arc::clone(self), served.as_ref().ok().and_then(|served| served.directory().cloned()));
         let opened = workers::spawn(move || {
             let directory = directories.into_iter().find(|directory| directory.is_dir())?;
             if here.as_ref() == Some(&directory) {
@@ -181,13 +181,13 @@ impl Hub {
         match opened.await {
             Ok(None) => return,
             Ok(Some(opened)) => {
-                let left = std::mem::replace(&mut *place, opened.map(Arc::new));
+                let left = std::mem::replace(&mut *served, opened.map(Arc::new));
                 // Whoever watches over leases there is waited for.
                 workers::spawn(move || drop(left));
             }
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),
         }
-        drop(place);
+        drop(served);
         self.keep_up_with_inboxes(self.agents.all().into_iter().collect()).await;
         if self.is_followed.load(Ordering::SeqCst)
             && let Err(error) = self.follow().await

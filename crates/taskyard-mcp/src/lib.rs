@@ -23,7 +23,7 @@
 //! decide before a request gets there. A program that serves more than one list, or jobs and hooks with it, is a [`Host`].
 
 mod admission;
-mod agents_told;
+mod announced_jobs;
 mod caller;
 mod calling;
 mod connection;
@@ -32,10 +32,10 @@ mod host;
 mod http;
 mod hub;
 mod identity;
-mod jobs_told;
 mod lines;
 mod log_level;
 mod mail;
+mod mailed_agents;
 mod messages;
 mod news;
 mod notifying;

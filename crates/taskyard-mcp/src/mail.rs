@@ -9,7 +9,7 @@ use taskyard::stream::{Cursor, Happening, Interest, Listening};
 use taskyard::teams::Delivery;
 use taskyard::{Error, Yard};
 
-use super::agents_told::{AgentsTold, NewMail};
+use super::mailed_agents::{MailedAgents, NewMail};
 use super::news::News;
 
 /// So many characters of a message are told with the news of it.
@@ -22,7 +22,7 @@ pub(crate) struct FollowingInboxes(OnceLock<Option<Listening>>);
 impl FollowingInboxes {
     /// Follows the inboxes of those that are told by now, whether they are in a team already or join one later, and of no others.
     /// A message is told once.
-    pub(crate) fn keep_up(&self, yard: &Yard, agents: &AgentsTold, news: &News) {
+    pub(crate) fn keep_up(&self, yard: &Yard, agents: &MailedAgents, news: &News) {
         let followed = self.0.get_or_init(|| {
             let followed = follow(yard, news.clone());
             followed.inspect_err(|error| tracing::warn!(%error, "messages will not be told")).ok()
@@ -44,12 +44,12 @@ fn follow(yard: &Yard, news: News) -> Result<Listening, Error> {
             }
         }
         for (agent, deliveries) in new {
-            news.tell_of_mail(NewMail { agent, told: told(&deliveries) });
+            news.tell_of_mail(NewMail { agent, summary: summary(&deliveries) });
         }
     })
 }
 
-fn told(new: &[Delivery]) -> String {
+fn summary(new: &[Delivery]) -> String {
     match new {
         [one] => {
             let message = &one.message;

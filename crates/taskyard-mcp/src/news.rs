@@ -9,7 +9,7 @@ use taskyard::{Error, Yard};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use super::agents_told::{Agents, NewMail};
+use super::mailed_agents::{Agents, NewMail};
 use super::resources::{GRAPH, INBOX, LIST, NOTIFICATIONS, task_uri};
 
 /// So many changes wait for a connection that is slow to hear of them; it is told that everything changed after that.

@@ -7,11 +7,11 @@ use rmcp::{ErrorData, RoleServer};
 use taskyard::core::tools::Answer;
 use taskyard::notices::NoticeError;
 
+use super::announced_jobs::text;
 use super::caller::Caller;
 use super::calling::{Call, Made};
 use super::hub::Hub;
 use super::identity;
-use super::jobs_told::text;
 use super::served_list::ServedList;
 
 /// The answer to a call, and what the agent is told before it.
@@ -34,33 +34,33 @@ impl Hub {
     /// Makes a call for an agent, which hears what it was told before and is told what has happened since.
     pub(crate) async fn call_and_tell(
         &self,
-        place: Arc<ServedList>,
+        served: Arc<ServedList>,
         call: Call,
         context: &RequestContext<RoleServer>,
     ) -> Answered {
         // The client's answers have no place for notifications.
-        if place.rules().is_client() {
-            return Answered::without(self.call(place, call, context).await.answer);
+        if served.rules().is_client() {
+            return Answered::without(self.call(served, call, context).await.answer);
         }
         let Caller { agent, call: call_id, .. } = identity::caller(self, context);
-        if self.jobs_told.has_told(&agent) {
-            let (jobs_told, place) = (Arc::clone(&self.jobs_told), Arc::clone(&place));
+        if self.announced_jobs.has_told(&agent) {
+            let (announced_jobs, served) = (Arc::clone(&self.announced_jobs), Arc::clone(&served));
             let (agent, call_id) = (agent.clone(), call_id.clone());
             // A failure here is told in the log; the notification is told again later.
-            let _ = self.workers.look(move || jobs_told.hear(&place, &agent, call_id.as_deref())).await;
+            let _ = self.workers.look(move || announced_jobs.hear(&served, &agent, call_id.as_deref())).await;
         }
-        let Made { answer, may_have_notices } = self.call(Arc::clone(&place), call, context).await;
+        let Made { answer, may_have_notices } = self.call(Arc::clone(&served), call, context).await;
         let is_wanted = !context.ct.is_cancelled();
-        let looks_at_jobs = is_wanted && place.is_time_to_look_at_jobs();
+        let looks_at_jobs = is_wanted && served.is_time_to_look_at_jobs();
         if !is_wanted || !looks_at_jobs && !may_have_notices {
             return Answered::without(answer);
         }
-        let jobs_told = Arc::clone(&self.jobs_told);
+        let announced_jobs = Arc::clone(&self.announced_jobs);
         let told = self.workers.look(move || {
             if looks_at_jobs {
-                place.look_at_jobs();
+                served.look_at_jobs();
             }
-            jobs_told.tell(&place, &agent, call_id.as_deref())
+            announced_jobs.tell(&served, &agent, call_id.as_deref())
         });
         let told = told.await;
         Answered { notifications: told.ok().flatten(), answer }
@@ -73,12 +73,12 @@ impl Hub {
     ) -> Result<Option<String>, ErrorData> {
         let failed = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
         // A place that cannot be opened has nothing for anybody.
-        let Ok(place) = self.place().await else { return Ok(None) };
+        let Ok(served) = self.served().await else { return Ok(None) };
         let agent = identity::caller(self, context).agent;
         let waiting = self.workers.look(move || {
-            place.look_at_jobs();
-            let waiting = place.notice_board().waiting(&agent)?;
-            Ok::<_, NoticeError>((!waiting.is_empty()).then(|| text(&waiting, &place)))
+            served.look_at_jobs();
+            let waiting = served.notice_board().waiting(&agent)?;
+            Ok::<_, NoticeError>((!waiting.is_empty()).then(|| text(&waiting, &served)))
         });
         waiting.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }

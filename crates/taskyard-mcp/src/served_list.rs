@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use taskyard::calls::{ClaimedFor, JobDesk, LastListing, SharedConnection, Toolbox};
-use taskyard::config::{Config, ConfigNotice};
+use taskyard::config::{Config, ConfigWarning};
 use taskyard::core::rules::hooks::gate::System;
 use taskyard::core::tools::Answer;
 use taskyard::core::{AgentName, Holder, Lease, ListId, Rules};
@@ -22,9 +22,9 @@ use taskyard::teams::Teams;
 use taskyard::todos::TodoLists;
 use taskyard::{Error, Yard};
 
-use super::agents_told::AgentsTold;
 use super::caller::Caller;
 use super::mail::FollowingInboxes;
+use super::mailed_agents::MailedAgents;
 use super::news::{Following, News};
 use super::options::{Leases, Options};
 use super::workers::WorkerSeat;
@@ -45,7 +45,7 @@ pub(crate) struct ServedList {
     hooks: Option<Arc<Hooks>>,
     config: Config,
     /// What of the configuration does not count, until an agent was told.
-    config_notices: Mutex<Vec<ConfigNotice>>,
+    config_warnings: Mutex<Vec<ConfigWarning>>,
     claim: Claim,
     options: Options,
     todos: TodoLists,
@@ -80,7 +80,7 @@ impl ServedList {
     pub(crate) fn open(there: Surroundings, options: Options) -> Self {
         let Surroundings { yard, directory, follows_team, own_list, config, hooks, jobs, .. } = there;
         let yard = yard.lasting();
-        config.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+        config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         // Whoever calls over HTTP works in some other directory than the server. The client's own answers and those of other
         // dialects have no place for it.
         let is_ours = options.system == System::Tasks && !yard.rules().is_client();
@@ -101,7 +101,7 @@ impl ServedList {
             directory,
             hooks,
             claim: Claim { limit: there.claim_limit, ..terms(&config, options.leases) },
-            config_notices: Mutex::new(config.notices.clone()),
+            config_warnings: Mutex::new(config.warnings.clone()),
             config,
             options,
             todos: there.todos,
@@ -128,8 +128,8 @@ impl ServedList {
     }
 
     /// Returns what of the configuration does not count and nobody was told of, and takes it that they are told now.
-    pub(crate) fn take_config_notices(&self) -> Vec<ConfigNotice> {
-        std::mem::take(&mut *self.config_notices.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take_config_warnings(&self) -> Vec<ConfigWarning> {
+        std::mem::take(&mut *self.config_warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the rules in force.
@@ -217,7 +217,7 @@ impl ServedList {
     }
 
     /// Tells the agents of a server of their messages: those there are by now, and no others.
-    pub(crate) fn follow_inboxes(&self, agents: &AgentsTold, news: &News) {
+    pub(crate) fn follow_inboxes(&self, agents: &MailedAgents, news: &News) {
         if self.yard.teams().is_some() {
             self.following_inboxes.keep_up(&self.yard, agents, news);
         }

@@ -8,8 +8,8 @@ use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::Peer;
 use tokio_util::sync::CancellationToken;
 
-use super::agents_told::Agents;
 use super::log_level::LogLevel;
+use super::mailed_agents::Agents;
 use super::news::{Changes, Hearing};
 use super::resources;
 
@@ -49,7 +49,7 @@ impl ToldClient {
             subscribed.iter().filter(|uri| changes.concern(uri, &self.agents)).cloned().collect()
         };
         for mail in changes.mail_for(&self.agents) {
-            self.log_level.inform(&self.client, &mail.told).await?;
+            self.log_level.inform(&self.client, &mail.summary).await?;
             // Also to a client that subscribed to nothing: an agent that waits has no other way to learn of it.
             if !concerned.iter().any(|uri| uri == resources::INBOX) {
                 concerned.push(resources::INBOX.to_owned());

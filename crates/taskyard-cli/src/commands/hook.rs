@@ -104,7 +104,7 @@ impl Hook {
         // The client's own events name no tasks, and 2.1.34 throws a whole answer away that has more in it than it knows.
         let updates = event.contains_key(TASKS_COMPLETED).then_some(&completed.now[..]);
         output.bare_document(decision(updates, &reasons))?;
-        Ok(context.tell_notices(output)?)
+        Ok(context.tell_warnings(output)?)
     }
 }
 

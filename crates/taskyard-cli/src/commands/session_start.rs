@@ -52,7 +52,7 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     facts.extend(kept_by_own_tools(&context, &yard, brief.open())?);
     facts.extend(left_in_the_directory(&context, &yard)?);
     facts.extend(left_by_sessions(&context, &yard)?);
-    context.tell_notices(output)?;
+    context.tell_warnings(output)?;
     Ok(facts)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use taskyard::config::{ConfigNotice, Origin};
+use taskyard::config::{ConfigWarning, Origin};
 use taskyard::core::render::{Line, Tone};
 use taskyard::hooks::HookSetup;
 use taskyard::machine::Machine;
@@ -40,7 +40,7 @@ impl Trust {
         }
         let directory = Machine::open(&data)?.trust(&setup.project)?;
         // What did not count before now does; a file that others can write still does not, and that is told.
-        if !setup.config.notices.iter().any(|notice| matches!(notice, ConfigNotice::NotCounted { .. })) {
+        if !setup.config.warnings.iter().any(|warning| matches!(warning, ConfigWarning::NotCounted { .. })) {
             context.consider_config_told();
         }
         let (hooks, checks) = (setup.hooks_of_project(), checks_of_project(&setup));

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use taskyard::config::ConfigNotice;
+use taskyard::config::ConfigWarning;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::{AgentName, ListId};
 use taskyard::opening::Address;
@@ -27,7 +27,7 @@ impl Where {
         }
         let path = address.path_of_list(&choice.list, context.places()?);
         let data = places::data(context.environment()).ok();
-        let notices = &context.config()?.notices;
+        let warnings = &context.config()?.warnings;
         // Without a working directory there is none that could have a list.
         let own = context.list_of_directory().ok();
         let other_teams = other_teams(context, &choice.list)?;
@@ -43,7 +43,7 @@ impl Where {
                 "otherTeams": other_teams.iter().map(|(team, list, joined)| {
                     json!({"team": team, "list": list.as_str(), "joinedIn": joined})
                 }).collect::<Vec<_>>(),
-                "ignored": notices.iter().map(ignored).collect::<Vec<_>>(),
+                "ignored": warnings.iter().map(ignored).collect::<Vec<_>>(),
             }))?;
             return Ok(Exit::Done);
         }
@@ -73,12 +73,12 @@ impl Where {
             let joined = joined.map_or_else(|| "somewhere".to_owned(), |joined| format!("in {joined}"));
             fact("team", &format!("{team}, joined {joined}; its list counts there, or with --list {list}"))?;
         }
-        for notice in notices {
+        for warning in warnings {
             fact(
                 "ignored ",
-                &match notice {
-                    ConfigNotice::Untrusted { path, keys } => format!("{} in {}", keys.join(", "), path.display()),
-                    notice => notice.to_string(),
+                &match warning {
+                    ConfigWarning::Untrusted { path, keys } => format!("{} in {}", keys.join(", "), path.display()),
+                    warning => warning.to_string(),
                 },
             )?;
         }
@@ -101,13 +101,13 @@ fn other_teams(context: &Context, chosen: &ListId) -> Result<Vec<(String, ListId
 }
 
 /// Returns what of a configuration file does not count; without keys, the whole file.
-fn ignored(notice: &ConfigNotice) -> Value {
-    match notice {
-        ConfigNotice::Untrusted { path, keys } => {
-            json!({"path": path.display().to_string(), "keys": keys, "reason": notice.to_string()})
+fn ignored(warning: &ConfigWarning) -> Value {
+    match warning {
+        ConfigWarning::Untrusted { path, keys } => {
+            json!({"path": path.display().to_string(), "keys": keys, "reason": warning.to_string()})
         }
-        ConfigNotice::TrustUnknown { directory: path, .. } | ConfigNotice::NotCounted { path, .. } => {
-            json!({"path": path.display().to_string(), "keys": null, "reason": notice.to_string()})
+        ConfigWarning::TrustUnknown { directory: path, .. } | ConfigWarning::NotCounted { path, .. } => {
+            json!({"path": path.display().to_string(), "keys": null, "reason": warning.to_string()})
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use taskyard::config::ConfigNotice;
+use taskyard::config::ConfigWarning;
 use taskyard::core::ListId;
-use taskyard::hooks::HookNotice;
+use taskyard::hooks::HookWarning;
 use taskyard::store::{FileCare, JournalDamage};
 
 use super::Context;
@@ -43,15 +43,15 @@ impl Context {
     }
 
     /// Tells on stderr what of the configuration does not count, and which hooks did not run as written.
-    pub(crate) fn tell_notices(&self, output: &mut Output) -> io::Result<()> {
+    pub(crate) fn tell_warnings(&self, output: &mut Output) -> io::Result<()> {
         let is_told = self.config_is_told.replace(true);
-        for notice in self.config.get().filter(|_| !is_told).into_iter().flat_map(|config| &config.notices) {
-            output.warn(&config_warning(notice))?;
+        for warning in self.config.get().filter(|_| !is_told).into_iter().flat_map(|config| &config.warnings) {
+            output.warn(&config_warning(warning))?;
         }
-        for notice in self.hooks.get().map(|hooks| hooks.take_notices()).into_iter().flatten() {
-            match notice {
-                HookNotice::Untrusted { .. } => output.warn(&format!("{notice}; run `taskyard trust` there"))?,
-                notice => output.warn(&notice.to_string())?,
+        for warning in self.hooks.get().map(|hooks| hooks.take_warnings()).into_iter().flatten() {
+            match warning {
+                HookWarning::Untrusted { .. } => output.warn(&format!("{warning}; run `taskyard trust` there"))?,
+                warning => output.warn(&warning.to_string())?,
             }
         }
         Ok(())
@@ -59,9 +59,9 @@ impl Context {
 }
 
 /// Says what of the configuration does not count, and what to do about it.
-fn config_warning(notice: &ConfigNotice) -> String {
-    match notice {
-        ConfigNotice::Untrusted { .. } => format!("{notice}; run `taskyard trust` there to let it count"),
-        notice => notice.to_string(),
+fn config_warning(warning: &ConfigWarning) -> String {
+    match warning {
+        ConfigWarning::Untrusted { .. } => format!("{warning}; run `taskyard trust` there to let it count"),
+        warning => warning.to_string(),
     }
 }

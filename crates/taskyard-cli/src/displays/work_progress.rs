@@ -46,7 +46,7 @@ impl<'a> WorkDisplay<'a> {
             return Ok(());
         }
         match event {
-            WorkEvent::Notice(notice) => return self.warn(&notice.to_string()),
+            WorkEvent::Warning(warning) => return self.warn(&warning.to_string()),
             WorkEvent::NotUpdated(refusal) => return self.warn(&format!("not done as a hook wanted: {refusal}")),
             _ => {}
         }
@@ -131,7 +131,7 @@ impl<'a> WorkDisplay<'a> {
             WorkEvent::Left { worker } => {
                 Line::plain("left the team, as it was asked to: ").with(Tone::Owner, worker.as_str())
             }
-            WorkEvent::Idle { .. } | WorkEvent::NotUpdated(_) | WorkEvent::Notice(_) => return None,
+            WorkEvent::Idle { .. } | WorkEvent::NotUpdated(_) | WorkEvent::Warning(_) => return None,
         })
     }
 }
@@ -181,7 +181,7 @@ impl Live {
             | WorkEvent::Idle { .. }
             | WorkEvent::Left { .. }
             | WorkEvent::NotUpdated(_)
-            | WorkEvent::Notice(_) => {}
+            | WorkEvent::Warning(_) => {}
         }
     }
 }

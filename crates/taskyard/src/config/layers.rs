@@ -9,7 +9,7 @@ use taskyard_core::{AgentName, ClientVersion};
 
 use super::settings::Hook;
 use super::{
-    BoardKeys, ConfigError, ConfigNotice, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading,
+    BoardKeys, ConfigError, ConfigWarning, Layer, Origin, Ownership, Project, RuleWord, Settings, ownership, reading,
 };
 #[cfg(feature = "jobs")]
 use crate::jobs::JobSettings;
@@ -29,7 +29,7 @@ pub struct Config {
     /// The files.
     pub layers: Vec<Layer>,
     /// What of them does not count.
-    pub notices: Vec<ConfigNotice>,
+    pub warnings: Vec<ConfigWarning>,
 }
 
 impl Config {
@@ -55,7 +55,7 @@ impl Config {
             Ownership::NoFile => Ok(None),
             Ownership::Ours => reading::read(path, origin),
             Ownership::Doubtful(doubt) => {
-                self.notices.push(ConfigNotice::NotCounted { path: path.to_owned(), doubt });
+                self.warnings.push(ConfigWarning::NotCounted { path: path.to_owned(), doubt });
                 Ok(None)
             }
         }
@@ -69,12 +69,12 @@ impl Config {
         }
         let is_trusted = (project.is_trusted)().unwrap_or_else(|error| {
             let directory = project.directory.to_owned();
-            self.notices.push(ConfigNotice::TrustUnknown { directory, why: error.to_string() });
+            self.warnings.push(ConfigWarning::TrustUnknown { directory, why: error.to_string() });
             false
         });
         if !is_trusted {
             layer.settings = project.without(&layer.needs_trust, layer.settings);
-            self.notices.push(ConfigNotice::Untrusted { path: layer.path.clone(), keys: layer.needs_trust.clone() });
+            self.warnings.push(ConfigWarning::Untrusted { path: layer.path.clone(), keys: layer.needs_trust.clone() });
         }
         layer
     }
@@ -220,7 +220,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Config, ConfigNotice, Origin, Project};
+    use super::{Config, ConfigWarning, Origin, Project};
 
     const USERS: &str = "list = \"mine\"\nstore = \"claude:\"\n[[hooks.Stop]]\ncommand = \"a\"";
 
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(config.store().unwrap().0.to_string(), "claude:");
         let hooks: Vec<_> = config.hooks("Stop").map(|(origin, hook)| (origin, hook.command.as_str())).collect();
         assert_eq!(hooks, [(Origin::User, "a"), (Origin::Project, "b")]);
-        assert_eq!(config.notices, []);
+        assert_eq!(config.warnings, []);
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
         assert_eq!((config.list().unwrap().0, config.rules()), ("mine", None));
         assert!(config.jobs().quota > 1);
         assert_eq!(
-            config.notices,
-            [ConfigNotice::Untrusted { path, keys: vec!["list", "rules", "jobs.quota", "merge.put_back"] }]
+            config.warnings,
+            [ConfigWarning::Untrusted { path, keys: vec!["list", "rules", "jobs.quota", "merge.put_back"] }]
         );
         assert_eq!(load(place.path(), true).list().unwrap().0, "theirs");
     }
@@ -271,7 +271,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let config = load(place.path(), true);
         assert_eq!(config.layers, []);
-        assert!(matches!(&config.notices[..], [ConfigNotice::NotCounted { .. }]), "{:?}", config.notices);
+        assert!(matches!(&config.warnings[..], [ConfigWarning::NotCounted { .. }]), "{:?}", config.warnings);
     }
 
     #[test]

@@ -7,19 +7,19 @@
 mod error;
 mod layer;
 mod layers;
-mod notice;
 mod ownership;
 mod project;
 mod quantity;
 mod reading;
 mod settings;
+mod warning;
 
 pub use error::ConfigError;
 pub use layer::{Layer, Origin};
 pub use layers::Config;
-pub use notice::ConfigNotice;
 pub(crate) use ownership::{Ownership, ownership};
 pub use project::{Project, TrustError};
 pub use quantity::{BadQuantity, parse_duration, parse_size};
 pub use reading::read;
 pub use settings::{Board, BoardKeys, Claims, Display, Gc, Hook, HookInput, Jobs, Journal, Merge, RuleWord, Settings};
+pub use warning::ConfigWarning;

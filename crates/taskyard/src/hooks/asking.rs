@@ -12,7 +12,7 @@ use super::catalogue::Catalogue;
 use super::hook::Hook;
 use super::hook_turn::HookTurn;
 use super::setup::CommonTexts;
-use super::{HookNotice, HookSetup};
+use super::{HookSetup, HookWarning};
 use crate::Error;
 use crate::config::HookInput;
 use crate::process::{Cancel, Workplace, wait_aside};
@@ -25,7 +25,7 @@ pub struct Hooks {
     pub(super) setup: HookSetup,
     pub(super) cancel: Cancel,
     pub(super) workplace: Option<Arc<dyn Workplace>>,
-    notices: Mutex<Vec<HookNotice>>,
+    warnings: Mutex<Vec<HookWarning>>,
 }
 
 /// Hooks that were found and may run.
@@ -55,10 +55,10 @@ pub(crate) struct Answers {
 impl Hooks {
     /// Returns the hooks of a place; cancelling ends those that run.
     pub fn new(setup: HookSetup, cancel: Cancel) -> Self {
-        Self { setup, cancel, workplace: None, notices: Mutex::default() }
+        Self { setup, cancel, workplace: None, warnings: Mutex::default() }
     }
 
-    /// Returns the same hooks for another call, with a cancellation and notices of its own.
+    /// Returns the same hooks for another call, with a cancellation and warnings of its own.
     #[must_use]
     pub fn for_call(&self, cancel: Cancel) -> Self {
         Self::new(self.setup.clone(), cancel)
@@ -82,8 +82,8 @@ impl Hooks {
     }
 
     /// Returns what the user should know, each thing once, and forgets it.
-    pub fn take_notices(&self) -> Vec<HookNotice> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn take_warnings(&self) -> Vec<HookWarning> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the member of a team who acts.
@@ -94,7 +94,7 @@ impl Hooks {
     /// Looks which hooks an event has.
     pub(crate) fn find(&self, event: HookEvent, agent_type: Option<&str>) -> Found {
         let mut catalogue = self.setup.catalogue(event, agent_type);
-        self.notice(std::mem::take(&mut catalogue.notices));
+        self.warning(std::mem::take(&mut catalogue.warnings));
         Found(catalogue)
     }
 
@@ -112,8 +112,8 @@ impl Hooks {
         let hooks: Vec<_> = hooks.iter().map(|hook| (hook, input(hook.stdin))).collect();
         let workplace = self.workplace.as_ref().filter(|_| !hooks.is_empty());
         let run = || self.setup.run_all(&hooks, told.turn, &self.cancel);
-        let (answers, notices) = wait_aside(workplace, run).map_err(|_| Error::Cancelled)?;
-        self.notice(notices);
+        let (answers, warnings) = wait_aside(workplace, run).map_err(|_| Error::Cancelled)?;
+        self.warning(warnings);
         Ok(Answers { answers, skipped: found.0.left_out })
     }
 
@@ -122,11 +122,11 @@ impl Hooks {
         self.setup.common()
     }
 
-    pub(super) fn notice(&self, new: Vec<HookNotice>) {
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        for notice in new {
-            if !notices.contains(&notice) {
-                notices.push(notice);
+    pub(super) fn warning(&self, new: Vec<HookWarning>) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in new {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
     }

@@ -6,7 +6,7 @@ use taskyard_core::rules::hooks::hooking::{HookEvent, matcher_takes};
 
 use super::hook::{Hook, HookSource, TIMEOUT};
 use super::settings_file::{self, SettingsFile, Shapes};
-use super::{HookNotice, HookSetup};
+use super::{HookSetup, HookWarning};
 use crate::config::Origin;
 use crate::config::TrustError;
 #[cfg(feature = "sqlite")]
@@ -20,7 +20,7 @@ pub(super) struct Catalogue {
     /// How many did not, because the directory they came with is not trusted.
     pub(super) left_out: usize,
     /// What the user should know.
-    pub(super) notices: Vec<HookNotice>,
+    pub(super) warnings: Vec<HookWarning>,
 }
 
 impl HookSetup {
@@ -33,8 +33,8 @@ impl HookSetup {
         let [user, project, local] = self.settings_files().map(|place| match place {
             Some((path, origin)) => {
                 let file = settings_file::read(&path, origin, event, self.shapes());
-                let notice = |why| HookNotice::BadSettings { path: path.clone(), why };
-                catalogue.notices.extend(file.complaints.iter().cloned().map(notice));
+                let warning = |why| HookWarning::BadSettings { path: path.clone(), why };
+                catalogue.warnings.extend(file.complaints.iter().cloned().map(warning));
                 file
             }
             None => SettingsFile::default(),
@@ -47,7 +47,7 @@ impl HookSetup {
         }
 
         let concerns_project = of_project.is_some() || found.iter().any(Hook::is_of_project);
-        let is_trusted = concerns_project && self.is_trusted_or(&mut catalogue.notices);
+        let is_trusted = concerns_project && self.is_trusted_or(&mut catalogue.warnings);
         // Without trust, a directory's word counts for its own hooks and for nobody else's.
         let all_off = if is_trusted { of_project.or(user.disables_all) } else { user.disables_all };
         if all_off == Some(true) {
@@ -64,7 +64,7 @@ impl HookSetup {
         }
         if catalogue.left_out > 0 {
             let directory = self.project.clone();
-            catalogue.notices.push(HookNotice::Untrusted { directory, hooks: catalogue.left_out });
+            catalogue.warnings.push(HookWarning::Untrusted { directory, hooks: catalogue.left_out });
         }
         catalogue.hooks = running;
         catalogue
@@ -98,9 +98,9 @@ impl HookSetup {
         Ok(false)
     }
 
-    fn is_trusted_or(&self, notices: &mut Vec<HookNotice>) -> bool {
+    fn is_trusted_or(&self, warnings: &mut Vec<HookWarning>) -> bool {
         self.is_trusted().unwrap_or_else(|error| {
-            notices.push(HookNotice::TrustUnknown { directory: self.project.clone(), why: error.to_string() });
+            warnings.push(HookWarning::TrustUnknown { directory: self.project.clone(), why: error.to_string() });
             false
         })
     }
@@ -168,7 +168,7 @@ mod tests {
     use taskyard_core::{ClientVersion, Rules};
     use tempfile::TempDir;
 
-    use super::{HookNotice, HookSetup};
+    use super::{HookSetup, HookWarning};
     use crate::config::{Config, Project};
     use crate::machine::Machine;
 
@@ -249,8 +249,8 @@ mod tests {
         let place = five();
         assert_eq!(place.commands(), ["1", "4"]);
         let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
-        let notice = HookNotice::Untrusted { directory: place.path().join("project"), hooks: 3 };
-        assert_eq!((catalogue.left_out, catalogue.notices), (3, vec![notice]));
+        let warning = HookWarning::Untrusted { directory: place.path().join("project"), hooks: 3 };
+        assert_eq!((catalogue.left_out, catalogue.warnings), (3, vec![warning]));
         let place = place.trusted();
         assert_eq!(place.commands(), ["1", "2", "3", "4", "5"]);
         assert_eq!(place.left_out(), 0);
@@ -320,7 +320,7 @@ mod tests {
         let place = TestFolder::new(&[("config/settings.json", "{"), ("user.toml", &toml("4"))]);
         let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
         assert_eq!(catalogue.hooks.len(), 1);
-        assert!(matches!(&catalogue.notices[..], [HookNotice::BadSettings { .. }]), "{:?}", catalogue.notices);
+        assert!(matches!(&catalogue.warnings[..], [HookWarning::BadSettings { .. }]), "{:?}", catalogue.warnings);
     }
 
     #[test]
@@ -331,6 +331,6 @@ mod tests {
             .unwrap();
         let catalogue = place.setup().catalogue(HookEvent::TaskCompleted, None);
         assert_eq!((catalogue.hooks.len(), catalogue.left_out), (2, 3));
-        assert!(catalogue.notices.iter().any(|notice| matches!(notice, HookNotice::TrustUnknown { .. })));
+        assert!(catalogue.warnings.iter().any(|warning| matches!(warning, HookWarning::TrustUnknown { .. })));
     }
 }

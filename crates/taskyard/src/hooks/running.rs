@@ -7,7 +7,7 @@ use taskyard_core::rules::hooks::hooking::{HookAnswer, HookEnd, HookRun, judge_h
 
 use super::hook::Hook;
 use super::hook_turn::{HOOK_TURN, HookTurn};
-use super::{HookNotice, HookSetup};
+use super::{HookSetup, HookWarning};
 use crate::process::{Cancel, Ending, Program};
 
 /// How much of what a hook writes is kept, of stdout and of stderr each.
@@ -18,7 +18,7 @@ const KEPT: usize = 1024 * 1024;
 pub(super) struct Cancelled;
 
 /// What a hook came to, where it came to anything.
-type Ran = (Option<HookAnswer>, Option<HookNotice>);
+type Ran = (Option<HookAnswer>, Option<HookWarning>);
 
 impl HookSetup {
     /// Runs hooks at the same time, each with what it reads on stdin; what they said, in their order.
@@ -27,7 +27,7 @@ impl HookSetup {
         hooks: &[(&Hook, &[u8])],
         turn: Option<&HookTurn>,
         cancel: &Cancel,
-    ) -> Result<(Vec<HookAnswer>, Vec<HookNotice>), Cancelled> {
+    ) -> Result<(Vec<HookAnswer>, Vec<HookWarning>), Cancelled> {
         let ran: Vec<Result<Ran, Cancelled>> = match hooks {
             [(hook, stdin)] => vec![run(hook, &self.program(hook, stdin, turn), cancel)],
             hooks => thread::scope(|scope| {
@@ -39,13 +39,13 @@ impl HookSetup {
                 started.into_iter().map(|hook| hook.join().unwrap_or(Ok((None, None)))).collect()
             }),
         };
-        let (mut answers, mut notices) = (Vec::new(), Vec::new());
+        let (mut answers, mut warnings) = (Vec::new(), Vec::new());
         for ran in ran {
-            let (answer, notice) = ran?;
+            let (answer, warning) = ran?;
             answers.extend(answer);
-            notices.extend(notice);
+            warnings.extend(warning);
         }
-        if cancel.is_cancelled() { Err(Cancelled) } else { Ok((answers, notices)) }
+        if cancel.is_cancelled() { Err(Cancelled) } else { Ok((answers, warnings)) }
     }
 
     fn program(&self, hook: &Hook, stdin: &[u8], turn: Option<&HookTurn>) -> Program {
@@ -70,7 +70,7 @@ impl HookSetup {
 
 fn run(hook: &Hook, program: &Program, cancel: &Cancel) -> Result<Ran, Cancelled> {
     let not_started =
-        |error: std::io::Error| (None, Some(HookNotice::NotStarted { command: hook.name(), why: error.to_string() }));
+        |error: std::io::Error| (None, Some(HookWarning::NotStarted { command: hook.name(), why: error.to_string() }));
     if hook.is_async {
         return Ok(program.start_detached().map_or_else(not_started, |()| (None, None)));
     }
@@ -78,15 +78,15 @@ fn run(hook: &Hook, program: &Program, cancel: &Cancel) -> Result<Ran, Cancelled
         Ok(finished) => finished,
         Err(error) => return Ok(not_started(error)),
     };
-    let (end, notice) = match finished.ending {
+    let (end, warning) = match finished.ending {
         Ending::Exited(code) => (HookEnd::Exited(code), None),
         Ending::Signalled(signal) => (HookEnd::Signalled(signal), None),
         Ending::TimedOut => {
-            (HookEnd::TimedOut, Some(HookNotice::TimedOut { command: hook.name(), after: hook.timeout }))
+            (HookEnd::TimedOut, Some(HookWarning::TimedOut { command: hook.name(), after: hook.timeout }))
         }
         Ending::Cancelled => return Err(Cancelled),
     };
     let command = hook.name();
     let run = HookRun { command: &command, end, stdout: &finished.stdout, stderr: &finished.stderr };
-    Ok((Some(judge_hook(run)), notice))
+    Ok((Some(judge_hook(run)), warning))
 }

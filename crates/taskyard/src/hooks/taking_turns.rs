@@ -23,7 +23,7 @@ use crate::{Error, clock, private};
 use super::asking::{Found, Hooks};
 use super::hook::Hook;
 use super::hook_turn::HookTurn;
-use super::notice::HookNotice;
+use super::warning::HookWarning;
 
 /// How soon is looked again whether it is our turn; twice as long each time, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
@@ -64,7 +64,7 @@ impl Hooks {
         why: String,
     ) -> Result<Option<HookTurn>, Error> {
         let command = readers.next().map(Hook::name).unwrap_or_default();
-        self.notice(vec![HookNotice::OutOfTurn { command, why }]);
+        self.warning(vec![HookWarning::OutOfTurn { command, why }]);
         Ok(None)
     }
 }

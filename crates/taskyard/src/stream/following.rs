@@ -43,7 +43,7 @@ use crate::{Error, Yard};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Stream {
-    places: Places,
+    origins: Origins,
     interest: Interest,
     since: Cursor,
     signal: Arc<Signal>,
@@ -56,7 +56,7 @@ pub struct Stream {
 
 /// Where what is followed is kept.
 #[derive(Clone)]
-struct Places {
+struct Origins {
     store: Arc<dyn Store>,
     teams: Option<Arc<Teams>>,
     notices: Option<Arc<dyn Notices>>,
@@ -85,7 +85,7 @@ impl Yard {
 
 impl Stream {
     fn begin(yard: &Yard, interest: Interest, since: Cursor, wake: Option<Wake>) -> Result<Self, Error> {
-        let places = Places {
+        let origins = Origins {
             store: yard.shared_store(),
             teams: yard.teams().map(Arc::clone),
             notices: yard.notices().map(Arc::clone),
@@ -94,7 +94,7 @@ impl Stream {
         let inboxes: SharedAgents = Arc::new(Mutex::new(interest.inboxes.clone().unwrap_or_default()));
         let control = StreamControl { signal: Arc::clone(&signal), inboxes, look_into_inboxes: None };
         let (slots, ready, failed) = Default::default();
-        let mut stream = Self { places, interest, since, signal, control, slots, ready, failed };
+        let mut stream = Self { origins, interest, since, signal, control, slots, ready, failed };
         stream.follow_lists()?;
         stream.follow_teams()?;
         Ok(stream)
@@ -105,8 +105,8 @@ impl Stream {
             ListsFollowed::These(lists) => lists.clone(),
             ListsFollowed::All => {
                 let mover = Mover::of(&self.signal);
-                let watch = self.places.store.watch_names(mover.moved())?;
-                let source = NamesSource::new(Arc::clone(&self.places.store), watch)?;
+                let watch = self.origins.store.watch_names(mover.moved())?;
+                let source = NamesSource::new(Arc::clone(&self.origins.store), watch)?;
                 let lists = source.known().clone();
                 self.slots.push(mover.slot(None, source));
                 lists
@@ -120,10 +120,10 @@ impl Stream {
 
     fn follow_list(&mut self, list: ListId, since: Option<Revision>) -> Result<(), Error> {
         let mover = Mover::of(&self.signal);
-        let watch = self.places.store.watch(&list, mover.moved())?;
+        let watch = self.origins.store.watch(&list, mover.moved())?;
         let source = ListSource::after(list.clone(), since, watch)?;
         self.slots.push(mover.slot(Some(list.clone()), source));
-        let Some(notices) = self.places.notices.clone().filter(|_| self.interest.jobs) else { return Ok(()) };
+        let Some(notices) = self.origins.notices.clone().filter(|_| self.interest.jobs) else { return Ok(()) };
         let mover = Mover::of(&self.signal);
         let watch = notices.watch(&list, mover.moved())?;
         let source = JobsSource::new(notices, list.clone(), &self.since, watch)?;
@@ -133,7 +133,7 @@ impl Stream {
 
     fn follow_teams(&mut self) -> Result<(), Error> {
         let wants_teams = self.interest.agents || self.interest.inboxes.is_some();
-        let Some(teams) = self.places.teams.as_ref().filter(|_| wants_teams) else { return Ok(()) };
+        let Some(teams) = self.origins.teams.as_ref().filter(|_| wants_teams) else { return Ok(()) };
         let mover = Mover::of(&self.signal);
         self.control.look_into_inboxes = Some(mover.moved());
         let watch = teams.watch(mover.moved());

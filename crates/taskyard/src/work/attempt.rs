@@ -109,7 +109,7 @@ impl Attempt {
             result: json!({ "exit_code": code, "signal": signal, "output": output }),
             task: Some(self.task.clone()),
         });
-        self.site.tell_notices();
+        self.site.tell_warnings();
         let answer = answer?;
         *retires = answer.stop.is_some();
         let wanted = self.update_others(&answer, turn.clone())?;
@@ -134,7 +134,7 @@ impl Attempt {
     fn complete(&self, turn: Option<Arc<HookTurn>>) -> Result<Conclusion, Error> {
         let yard = self.hold.yard.in_turn(turn);
         let done = insist(|| yard.done(&self.task.id));
-        self.site.tell_notices();
+        self.site.tell_warnings();
         match done? {
             Done::Done(updated) => {
                 self.site.tell(WorkEvent::Completed(self.over(updated.task)));

@@ -269,7 +269,7 @@ impl Crew {
         let (site, name) = (Arc::clone(&self.site), member.worker.name.clone());
         let commissioned = self.office.commission(number, move || {
             let answer = site.yard.teammate_idle(&teammate(&site.yard, &name));
-            site.tell_notices();
+            site.tell_warnings();
             News::Idle(answer)
         });
         commissioned.inspect_err(|_| self.members[number].state = SeatState::Free)

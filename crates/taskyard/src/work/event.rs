@@ -8,7 +8,7 @@ use taskyard_core::rules::leases::fate::Loss;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::{AgentName, Task};
 
-use crate::hooks::HookNotice;
+use crate::hooks::HookWarning;
 
 /// Is told what happens, on the thread on which it happens. While it is busy, so is the command whose output it is told of.
 pub type WorkListener = Arc<dyn Fn(WorkEvent) + Send + Sync>;
@@ -74,7 +74,7 @@ pub enum WorkEvent {
     /// A hook wanted a task changed, and a rule forbade it.
     NotUpdated(Refusal),
     /// Hooks did not run as written.
-    Notice(HookNotice),
+    Warning(HookWarning),
 }
 
 /// An attempt at a task that is over.

@@ -27,8 +27,8 @@ impl Site {
     }
 
     /// Tells of hooks that did not run as written.
-    pub(super) fn tell_notices(&self) {
-        let notices = self.yard.hooks().map(Hooks::take_notices);
-        notices.into_iter().flatten().for_each(|notice| self.tell(WorkEvent::Notice(notice)));
+    pub(super) fn tell_warnings(&self) {
+        let warnings = self.yard.hooks().map(Hooks::take_warnings);
+        warnings.into_iter().flatten().for_each(|warning| self.tell(WorkEvent::Warning(warning)));
     }
 }

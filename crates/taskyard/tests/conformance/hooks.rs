@@ -67,7 +67,7 @@ fn replay(case: &Case) {
         assert_eq!(place.disk(), expected, "{told}");
     }
     assert!(recording.steps.len() - replayed <= 2, "only {replayed} steps were replayed");
-    assert!(place.yard.hooks().unwrap().take_notices().is_empty());
+    assert!(place.yard.hooks().unwrap().take_warnings().is_empty());
     compare_stdin(&place, events);
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::{Value, json};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ClientVersion, Rules, Status};
-use taskyard::hooks::HookNotice;
+use taskyard::hooks::HookWarning;
 use taskyard::operations::{NewTask, Stopped};
 use taskyard_testkit::finishes;
 
@@ -149,6 +149,6 @@ fn a_hook_that_does_not_end_keeps_nobody_from_working_for_longer_than_it_may_tak
         });
         notices(&yard)
     });
-    assert!(told.iter().any(|notice| matches!(notice, HookNotice::TimedOut { .. })), "{told:?}");
-    assert!(told.iter().any(|notice| matches!(notice, HookNotice::OutOfTurn { .. })), "{told:?}");
+    assert!(told.iter().any(|notice| matches!(notice, HookWarning::TimedOut { .. })), "{told:?}");
+    assert!(told.iter().any(|notice| matches!(notice, HookWarning::OutOfTurn { .. })), "{told:?}");
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
 use taskyard::core::Status;
-use taskyard::hooks::HookNotice;
+use taskyard::hooks::HookWarning;
 use taskyard::operations::NewTask;
 use taskyard_testkit::finishes;
 
@@ -18,7 +18,7 @@ fn a_hook_that_hangs_is_killed_with_all_it_started_and_forbids_nothing() {
     let worker = yard.clone();
     finishes(move || worker.done(&id(1)).unwrap().done().unwrap());
     assert_eq!(status(&yard, 1), Status::Completed);
-    assert!(matches!(&notices(&yard)[..], [HookNotice::TimedOut { .. }]));
+    assert!(matches!(&notices(&yard)[..], [HookWarning::TimedOut { .. }]));
     for file in ["inner", "outer"] {
         let pid = place.written(file);
         assert!(!pid.is_empty());
@@ -70,7 +70,7 @@ fn a_hook_that_cannot_be_started_forbids_nothing_and_is_told() {
         .settings(r#"{"hooks":{"TaskCompleted":[{"hooks":[{"type":"command","command":"./not-there","args":[]}]}]}}"#);
     let yard = place.yard("1 pending");
     yard.done(&id(1)).unwrap().done().unwrap();
-    assert!(matches!(&notices(&yard)[..], [HookNotice::NotStarted { command, .. }] if command == "./not-there"));
+    assert!(matches!(&notices(&yard)[..], [HookWarning::NotStarted { command, .. }] if command == "./not-there"));
 }
 
 #[test]

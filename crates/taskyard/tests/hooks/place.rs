@@ -10,7 +10,7 @@ use serde_json::json;
 use taskyard::config::{Config, Project};
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ListId, Rules, Status, Task, TaskId};
-use taskyard::hooks::{HookNotice, HookSetup, Hooks};
+use taskyard::hooks::{HookSetup, HookWarning, Hooks};
 use taskyard::operations::NewTask;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
@@ -130,8 +130,8 @@ pub(crate) fn feedback<T: std::fmt::Debug>(outcome: Result<Outcome<T>, Error>) -
     }
 }
 
-pub(crate) fn notices(yard: &Yard) -> Vec<HookNotice> {
-    yard.hooks().unwrap().take_notices()
+pub(crate) fn notices(yard: &Yard) -> Vec<HookWarning> {
+    yard.hooks().unwrap().take_warnings()
 }
 
 /// Waits until something is so.

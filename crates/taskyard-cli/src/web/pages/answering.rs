@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use taskyard::process::Cancel;
 
 use super::layout::{self, Part};
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use crate::context::Requested;
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// Leads to the served list.
 pub(crate) async fn go_home(State(site): State<Arc<Site>>) -> Response {
-    let home = Place::at(site.list().clone(), View::Columns).href();
+    let home = PageAddress::at(site.list().clone(), View::Columns).href();
     (StatusCode::SEE_OTHER, [(LOCATION, home)]).into_response()
 }
 
@@ -34,16 +34,16 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
     let (mut head, _) = request.into_parts();
     let raw = head.extract::<RawPathParams>().await;
     let list = raw.ok().and_then(|raw| raw.iter().find(|(name, _)| *name == "list").map(|(_, list)| list.to_owned()));
-    let place = Place::of(list.as_deref(), head.uri.path(), head.uri.query().unwrap_or_default(), site.list());
-    let asked = place.and_then(|place| Ok((place, Caller::of(&head)?)));
-    let (place, caller) = match asked {
+    let address = PageAddress::of(list.as_deref(), head.uri.path(), head.uri.query().unwrap_or_default(), site.list());
+    let asked = address.and_then(|address| Ok((address, Caller::of(&head)?)));
+    let (address, caller) = match asked {
         Ok(asked) => asked,
         Err(problem) => return not_shown(&problem),
     };
     let parts = parts_of(&head.headers);
     let look = {
         let site = Arc::clone(&site);
-        move || draw(&site, place, caller, &parts)
+        move || draw(&site, address, caller, &parts)
     };
     match site.workers().run(Work::Looks, look).await {
         Ok(Ok(page)) => ([(CONTENT_TYPE, HTML), (VARY, PARTS)], page).into_response(),
@@ -61,13 +61,13 @@ fn parts_of(headers: &HeaderMap) -> Option<Vec<Part>> {
     Some(Part::ALL.into_iter().filter(|part| wanted.contains(&part.id())).collect())
 }
 
-fn draw(site: &Site, place: Place, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
-    let requested = Requested { list: Some(place.list.clone()), agent: caller.agent, input: None };
+fn draw(site: &Site, address: PageAddress, caller: Caller, parts: &Option<Vec<Part>>) -> Result<String, Problem> {
+    let requested = Requested { list: Some(address.list.clone()), agent: caller.agent, input: None };
     let context = site.context(requested, Cancel::new())?;
     site.settle(&context);
     context.do_without_newer();
-    let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || place.view == View::Lists;
-    let seen = Seen::look(place, &context, site.pasts(), asks_for_lists)?;
+    let asks_for_lists = parts.as_ref().is_none_or(|parts| parts.contains(&Part::Lists)) || address.view == View::Lists;
+    let seen = Seen::look(address, &context, site.pasts(), asks_for_lists)?;
     Ok(match parts {
         None => layout::whole(&seen).into_string(),
         Some(parts) => parts.iter().map(|part| part.draw(&seen).into_string()).collect(),

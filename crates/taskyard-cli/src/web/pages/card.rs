@@ -14,7 +14,7 @@ const TAGS: usize = 4;
 /// Draws a card: its mark, its number, its subject; and below who has it and what else there is to say.
 pub(super) fn card(seen: &Seen, task: &Task) -> Markup {
     let is_blocked = !seen.blockers(task).is_empty();
-    let is_open = seen.place.task.as_ref() == Some(&task.id);
+    let is_open = seen.address.task.as_ref() == Some(&task.id);
     html! {
         li id={ "card-" (task.id) } class={ "card is-" (state(task, is_blocked).0) (if is_open { " is-open" } else { "" }) }
             data-task=(task.id) data-status=(task.status.as_str()) {

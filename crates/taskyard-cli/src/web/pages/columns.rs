@@ -5,7 +5,7 @@ use taskyard::core::{Priority, Status, Task};
 
 use super::card::card;
 use super::lists;
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 
 /// So many cards a column shows; the rest is in the list.
@@ -59,9 +59,9 @@ fn column(seen: &Seen, status: &str, (class, sign, name): (&str, &str, &str), ta
 
 fn cards(seen: &Seen, id: &str, tasks: &[&Task], most: usize, query: &str) -> Markup {
     let more = tasks.len().saturating_sub(most);
-    let place = &seen.place;
-    let query = if place.query.is_empty() { query.to_owned() } else { format!("({}) {query}", place.query) };
-    let rest = Place { query, ..Place::at(place.list.clone(), View::Table) };
+    let address = &seen.address;
+    let query = if address.query.is_empty() { query.to_owned() } else { format!("({}) {query}", address.query) };
+    let rest = PageAddress { query, ..PageAddress::at(address.list.clone(), View::Table) };
     html! {
         ul.cards id=(id) {
             @for task in tasks.iter().take(most) { (card(seen, task)) }

@@ -5,7 +5,7 @@ use taskyard::core::Task;
 use taskyard::core::render::graph::svg_part;
 
 use super::lists;
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 
 /// So many tasks the picture has at most.
@@ -34,7 +34,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
         p.legend {
             span.critical aria-hidden="true" { "━" } " the longest chain of what waits for what"
             @if left_out > 0 {
-                ", " (left_out) " more in the " a href=(Place { from: None, ..seen.place.view(View::Table) }.href()) { "list" }
+                ", " (left_out) " more in the " a href=(PageAddress { from: None, ..seen.address.view(View::Table) }.href()) { "list" }
             }
             span.tools {
                 button type="button" data-act="zoom-out" aria-label="Show more of it" title="-" { "−" }

@@ -6,7 +6,7 @@ use taskyard::core::view::{Step, steps};
 use taskyard::core::{Entry, Revision, TaskId};
 use taskyard::store::HistoryQuery;
 
-use super::place::Place;
+use super::page_address::PageAddress;
 use super::seen::Seen;
 use super::texts::{ago, line, one_line};
 
@@ -15,7 +15,7 @@ const STEPS: usize = 100;
 
 /// Draws it.
 pub(super) fn view(seen: &Seen) -> Markup {
-    let until = seen.place.from.map(|from| Revision(from.saturating_sub(1)));
+    let until = seen.address.from.map(|from| Revision(from.saturating_sub(1)));
     let query = HistoryQuery { until, newest: Some(STEPS), ..HistoryQuery::default() };
     let steps = match seen.yard.history(&query) {
         Ok(entries) => steps(entries),
@@ -25,12 +25,12 @@ pub(super) fn view(seen: &Seen) -> Markup {
     html! {
         @if steps.is_empty() { div.empty { h2 { "Nothing has happened yet" } p { "Everything that anybody does to a task is written down here, and can be taken back." } } }
         ol.history {
-            @for (place, step) in steps.iter().enumerate() {
-                @let is_newest = place == 0 && seen.place.from.is_none();
+            @for (index, step) in steps.iter().enumerate() {
+                @let is_newest = index == 0 && seen.address.from.is_none();
                 (shown(seen, step, is_newest))
             }
         }
-        @if let Some(last) = last { a.more href=(Place { from: Some(last), ..seen.place.clone() }.href()) { "Earlier" } }
+        @if let Some(last) = last { a.more href=(PageAddress { from: Some(last), ..seen.address.clone() }.href()) { "Earlier" } }
     }
 }
 

@@ -7,7 +7,7 @@ use taskyard::core::render::escaping;
 use taskyard::core::view::JobRow;
 use taskyard::jobs::Jobs;
 
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use super::texts::{ago, one_line, since, span_in_words};
 
@@ -26,7 +26,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
             }
         };
     }
-    let open = seen.place.open.as_deref();
+    let open = seen.address.open.as_deref();
     let chosen = seen.job_rows.iter().find(|row| Some(row.id.as_str()) == open).or_else(|| seen.job_rows.first());
     html! {
         div.split {
@@ -50,12 +50,15 @@ fn sign(state: JobState) -> (&'static str, &'static str) {
 /// Draws a job on a row, whose id in the page begins with a word.
 pub(super) fn row_shown(seen: &Seen, row: &JobRow, word: &str, is_open: bool) -> Markup {
     let (mark, class) = sign(row.state);
-    let place = Place { open: Some(row.id.as_str().to_owned()), ..Place::at(seen.place.list.clone(), View::Jobs) };
+    let address = PageAddress {
+        open: Some(row.id.as_str().to_owned()),
+        ..PageAddress::at(seen.address.list.clone(), View::Jobs)
+    };
     html! {
         li id={ (word) "-" (row.id) } data-item data-job=(row.id) .is-open[is_open] {
             div.what {
                 span class={ "mark " (class) } role="img" aria-label=(row.state.as_str()) { (mark) }
-                a.open href=(place.href()) aria-current=[is_open.then_some("true")] { (one_line(&row.description)) }
+                a.open href=(address.href()) aria-current=[is_open.then_some("true")] { (one_line(&row.description)) }
             }
             div.facts {
                 span class=(class) { (row.how.as_deref().unwrap_or(row.state.as_str())) }

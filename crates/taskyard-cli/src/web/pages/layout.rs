@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::place::View;
+use super::page_address::View;
 use super::seen::Seen;
 use super::{agents, assets, charts, columns, graph, history, jobs, keys, lists, messages, table, task, truth};
 
@@ -48,12 +48,12 @@ impl Part {
 
 /// Draws the whole page.
 pub(super) fn whole(seen: &Seen) -> Markup {
-    let place = &seen.place;
+    let address = &seen.address;
     html! {
         (DOCTYPE)
         html lang="en" {
             (head(&title(seen)))
-            body.has-task[place.task.is_some()].all-lists[place.view == View::Lists] {
+            body.has-task[address.task.is_some()].all-lists[address.view == View::Lists] {
                 a.skip href="#view" { "Skip to the tasks" }
                 header.top {
                     a.home href="/lists" title="All lists" aria-label="All lists" { (logo()) }
@@ -114,17 +114,17 @@ fn head(title: &str) -> Markup {
 
 /// Draws which list it is, and its views.
 fn views(seen: &Seen) -> Markup {
-    let place = &seen.place;
-    let is_of_list = place.view != View::Lists;
+    let address = &seen.address;
+    let is_of_list = address.view != View::Lists;
     let running = seen.job_rows.iter().filter(|row| row.is_going_on()).count();
-    let list = is_of_list.then_some(&place.list);
+    let list = is_of_list.then_some(&address.list);
     html! {
-        div #views data-list=[list] data-view=(place.view.word()) data-title=(title(seen)) {
-            h1 { (if is_of_list { place.list.as_str() } else { "Lists" }) }
+        div #views data-list=[list] data-view=(address.view.word()) data-title=(title(seen)) {
+            h1 { (if is_of_list { address.list.as_str() } else { "Lists" }) }
             nav aria-label="Views" {
                 @for view in View::OF_LIST.into_iter().filter(|_| is_of_list) {
-                    @let is_shown = view == place.view;
-                    a href=(place.view(view).href()) aria-current=[is_shown.then_some("page")] data-view=(view.word()) title=(view.keys()) {
+                    @let is_shown = view == address.view;
+                    a href=(address.view(view).href()) aria-current=[is_shown.then_some("page")] data-view=(view.word()) title=(view.keys()) {
                         (view.name())
                         @if view == View::Messages && seen.mail.unread() > 0 { " " span.alarm { (seen.mail.unread()) } }
                         @if view == View::Jobs && running > 0 { " " span.active { (running) } }
@@ -136,19 +136,19 @@ fn views(seen: &Seen) -> Markup {
 }
 
 fn title(seen: &Seen) -> String {
-    let place = &seen.place;
+    let address = &seen.address;
     let needs = match seen.needs() {
         0 => String::new(),
         needs => format!("({needs}) "),
     };
-    match place.view {
+    match address.view {
         View::Lists => "Lists · Taskyard".to_owned(),
-        view => format!("{needs}{} · {} · Taskyard", place.list, view.name()),
+        view => format!("{needs}{} · {} · Taskyard", address.list, view.name()),
     }
 }
 
 fn view(seen: &Seen) -> Markup {
-    let (has_padding, shown) = match seen.place.view {
+    let (has_padding, shown) = match seen.address.view {
         View::Columns => (false, columns::view(seen)),
         View::Table => (false, table::view(seen)),
         View::Graph => (false, graph::view(seen)),
@@ -160,8 +160,8 @@ fn view(seen: &Seen) -> Markup {
         View::Lists => (true, lists::view(seen)),
     };
     // Where nothing in it takes the focus, it is scrolled with the keyboard itself.
-    let tabindex = if seen.place.view == View::Charts { "0" } else { "-1" };
-    html! { main #view class={ "view-" (seen.place.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
+    let tabindex = if seen.address.view == View::Charts { "0" } else { "-1" };
+    html! { main #view class={ "view-" (seen.address.view.word()) (if has_padding { " padded" } else { "" }) } tabindex=(tabindex) { (shown) } }
 }
 
 /// Draws our sign: three bars of a list, the first of them done.

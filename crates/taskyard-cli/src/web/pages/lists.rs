@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use maud::{Markup, html};
 use taskyard::core::view::ListRow;
 
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use super::texts::{ago, bar, count, how_far, one_line};
 
@@ -18,7 +18,7 @@ const NAMES: usize = 3;
 pub(super) fn beside(seen: &Seen) -> Markup {
     let mut rows: Vec<&ListRow> = seen.lists.iter().flatten().collect();
     let all = rows.len();
-    let is_here = |row: &ListRow| row.list == seen.place.list && seen.place.view != View::Lists;
+    let is_here = |row: &ListRow| row.list == seen.address.list && seen.address.view != View::Lists;
     rows.sort_by_key(|row| (row.alive.is_empty() && row.gone.is_none(), Reverse(row.changed)));
     let here = rows.iter().position(|row| is_here(row));
     // The list that is shown is among them, however old it is.
@@ -27,10 +27,10 @@ pub(super) fn beside(seen: &Seen) -> Markup {
     }
     html! {
         nav #lists aria-label="Lists" {
-            a.all href="/lists" aria-current=[(seen.place.view == View::Lists).then_some("page")] { "All lists" }
+            a.all href="/lists" aria-current=[(seen.address.view == View::Lists).then_some("page")] { "All lists" }
             ul {
                 @for row in rows.iter().take(BESIDE) {
-                    li { a href=(Place::at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
+                    li { a href=(PageAddress::at(row.list.clone(), View::Columns).href()) aria-current=[is_here(row).then_some("page")] {
                         span.name {
                             @if !row.alive.is_empty() { span.alive role="img" aria-label="somebody is at work" { "●" } " " }
                             @if row.gone.is_some() { span.alarm role="img" aria-label="tasks are gone" { "▲" } " " }
@@ -56,9 +56,9 @@ pub(super) fn view(seen: &Seen) -> Markup {
         }
         ul.lists {
             @for row in rows {
-                @let place = Place::at(row.list.clone(), View::Columns);
+                @let address = PageAddress::at(row.list.clone(), View::Columns);
                 li id={ "list-" (row.list) } data-item {
-                    a.open href=(place.href()) { (one_line(row.list.as_str())) }
+                    a.open href=(address.href()) { (one_line(row.list.as_str())) }
                     @if let Some(gone) = &row.gone {
                         span.alarm { "▲ gone: " (count(gone.open, "open task", "open tasks")) }
                     }
@@ -97,7 +97,7 @@ pub(super) fn nothing_here(seen: &Seen) -> Markup {
             } @else {
                 h2 { "No tasks yet" }
                 p { "Make the first one with " kbd { "c" } ", or from a shell:" }
-                p { code { "taskyard --list " (seen.place.list) " create \"Write the parser\"" } }
+                p { code { "taskyard --list " (seen.address.list) " create \"Write the parser\"" } }
                 p.dim { "What agents write to this list appears here by itself." }
                 p { button.primary type="button" data-act="create" { "New task" } }
             }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use taskyard::core::render::escaping;
 use taskyard::core::view::{LetterState, Thread};
 
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use super::seen::Seen;
 use super::texts::{agent, ago, colour_class, one_line};
 
@@ -20,7 +20,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     if mail.name.is_none() {
         return nobody(seen);
     }
-    let open = seen.place.open.as_deref();
+    let open = seen.address.open.as_deref();
     let others: Vec<&str> = seen
         .agents
         .iter()
@@ -46,7 +46,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
 }
 
 fn address(seen: &Seen, with: &str) -> String {
-    Place { open: Some(with.to_owned()), ..Place::at(seen.place.list.clone(), View::Messages) }.href()
+    PageAddress { open: Some(with.to_owned()), ..PageAddress::at(seen.address.list.clone(), View::Messages) }.href()
 }
 
 fn thread_row(seen: &Seen, thread: &Thread, is_open: bool) -> Markup {
@@ -112,7 +112,7 @@ fn nobody(seen: &Seen) -> Markup {
                     p { "The list belongs to the team " b { (one_line(team)) } ". Members write to each other." }
                     p { button.primary type="button" data-act="join" data-team=(team) { "Join as " (seen.yard.actor()) } }
                 },
-                None => p { "Members of a team write to each other. Make one: " code { "taskyard team create " (seen.place.list) } },
+                None => p { "Members of a team write to each other. Make one: " code { "taskyard team create " (seen.address.list) } },
             }
         }
     }

@@ -14,7 +14,7 @@ mod keys;
 mod layout;
 mod lists;
 mod messages;
-mod place;
+mod page_address;
 mod searching;
 mod seen;
 mod table;
@@ -25,4 +25,4 @@ mod truth;
 
 pub(crate) use answering::{go_home, page};
 pub(crate) use assets::{ASSETS, asset, icon};
-pub(crate) use place::ROUTES;
+pub(crate) use page_address::ROUTES;

@@ -3,23 +3,23 @@
 use maud::{Markup, html};
 use taskyard::operations::Mistake;
 
-use super::place::Place;
+use super::page_address::PageAddress;
 use super::seen::Seen;
 use super::texts::count;
 
 /// Draws it. It is a form that asks for the same page, so that it works without a script.
 pub(super) fn field(seen: &Seen) -> Markup {
-    let place = &seen.place;
-    let without = Place { query: String::new(), needs: false, from: None, ..place.clone() };
+    let address = &seen.address;
+    let without = PageAddress { query: String::new(), needs: false, from: None, ..address.clone() };
     html! {
-        form #filter role="search" method="get" action=(Place::at(place.list.clone(), place.view).href()) {
-            input #query type="search" name="q" value=(place.query) aria-label="Choose tasks" autocomplete="off" spellcheck="false"
+        form #filter role="search" method="get" action=(PageAddress::at(address.list.clone(), address.view).href()) {
+            input #query type="search" name="q" value=(address.query) aria-label="Choose tasks" autocomplete="off" spellcheck="false"
                 placeholder="Filter: words, tag:db, owner:ana, ready, older:2d" aria-invalid=[seen.mistake.as_ref().map(|_| "true")]
                 aria-describedby="chosen";
-            @if !place.sort.is_empty() { input type="hidden" name="sort" value=(place.sort); }
+            @if !address.sort.is_empty() { input type="hidden" name="sort" value=(address.sort); }
             span #chosen {
                 @if let Some(mistake) = &seen.mistake {
-                    (wrong(mistake, place))
+                    (wrong(mistake, address))
                 } @else if let Some(chosen) = &seen.survey.chosen {
                     span.dim { (count(chosen.len(), "task", "tasks")) } " "
                     a href=(without.href()) data-clear { "show all" }
@@ -29,16 +29,16 @@ pub(super) fn field(seen: &Seen) -> Markup {
     }
 }
 
-fn wrong(mistake: &Mistake, place: &Place) -> Markup {
+fn wrong(mistake: &Mistake, address: &PageAddress) -> Markup {
     let text = &mistake.text;
-    let (start, end) = (mistake.place.start.min(text.len()), mistake.place.end.min(text.len()));
+    let (start, end) = (mistake.span.start.min(text.len()), mistake.span.end.min(text.len()));
     html! {
         span.mistake role="alert" {
             code { (text[..start]) mark { (if start == end { "…" } else { &text[start..end] }) } (text[end..]) }
             " " (mistake.what)
             @if let Some(mended) = mistake.mended() {
                 ", did you mean "
-                a href=(Place { query: mended.clone(), ..place.clone() }.href()) { (mended) } "?"
+                a href=(PageAddress { query: mended.clone(), ..address.clone() }.href()) { (mended) } "?"
             }
             @if let Some(advice) = &mistake.advice { ": " (advice) }
         }

@@ -12,7 +12,7 @@ use taskyard::jobs::Jobs;
 use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
 use taskyard::teams::{Correspondence, MemberShown, Seat};
 
-use super::place::{Place, View};
+use super::page_address::{PageAddress, View};
 use crate::context::Context;
 use crate::every_list::every_list;
 use crate::problem::Problem;
@@ -25,7 +25,7 @@ const SENT: usize = 100;
 
 /// What a page shows.
 pub(super) struct Seen {
-    pub(super) place: Place,
+    pub(super) address: PageAddress,
     pub(super) yard: Yard,
     pub(super) jobs: Option<Jobs>,
     pub(super) survey: Survey,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
     /// The colour of agents, by name, where a team gives them one.
     colours: HashMap<String, String>,
     /// Where each task stands among the tasks.
-    places: OnceCell<HashMap<TaskId, usize>>,
+    positions: OnceCell<HashMap<TaskId, usize>>,
 }
 
 /// The messages of whoever looks.
@@ -65,27 +65,32 @@ impl Mail {
 }
 
 impl Seen {
-    /// Looks at everything that a page of a place shows; at every list only where that is asked for.
-    pub(super) fn look(place: Place, context: &Context, pasts: &Pasts, asks_for_lists: bool) -> Result<Self, Problem> {
+    /// Looks at everything that the page of an address shows; at every list only where that is asked for.
+    pub(super) fn look(
+        address: PageAddress,
+        context: &Context,
+        pasts: &Pasts,
+        asks_for_lists: bool,
+    ) -> Result<Self, Problem> {
         let yard = context.yard()?;
-        let (query, mistake) = match Query::parse(&place.query) {
+        let (query, mistake) = match Query::parse(&address.query) {
             Ok(query) => (query, None),
             Err(mistake) => (Query::default(), Some(mistake)),
         };
         // A key that nobody knows sorts nothing.
-        let sort: Vec<SortOrder> = place.sort.split(',').filter_map(|key| key.parse().ok()).collect();
+        let sort: Vec<SortOrder> = address.sort.split(',').filter_map(|key| key.parse().ok()).collect();
         let mut survey = yard.survey(&query, &sort)?;
-        if place.needs {
+        if address.needs {
             let needed = survey.glance.needs.iter().map(|need| need.task.clone());
             survey.chosen = Some(needed.collect());
         }
         let jobs = context.jobs().ok().filter(Jobs::may_be_any);
-        let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &place)).transpose()?.unwrap_or_default();
+        let job_rows = jobs.as_ref().map(|jobs| job_rows(jobs, &address)).transpose()?.unwrap_or_default();
         let mut seen = Self {
             lists: if asks_for_lists { Some(every_list(&yard)?) } else { None },
-            past: (place.view == View::Charts).then(|| past(&yard, pasts)),
-            mail: mail(&yard, place.view == View::Messages),
-            place,
+            past: (address.view == View::Charts).then(|| past(&yard, pasts)),
+            mail: mail(&yard, address.view == View::Messages),
+            address,
             yard,
             jobs,
             survey,
@@ -93,7 +98,7 @@ impl Seen {
             agents: Vec::new(),
             job_rows,
             colours: HashMap::new(),
-            places: OnceCell::new(),
+            positions: OnceCell::new(),
         };
         seen.look_at_agents();
         Ok(seen)
@@ -113,7 +118,7 @@ impl Seen {
     fn members(&self, held: &[HeldTask]) -> Vec<AgentRow> {
         let look = || -> Result<Vec<AgentRow>, Problem> {
             let Some(teams) = self.yard.teams() else { return Ok(Vec::new()) };
-            let Some(team) = teams.team_of(&self.place.list)? else { return Ok(Vec::new()) };
+            let Some(team) = teams.team_of(&self.address.list)? else { return Ok(Vec::new()) };
             let at_work: Vec<Task> =
                 self.survey.tasks.iter().filter(|task| task.status == Status::InProgress).cloned().collect();
             let shown = teams.show(&team, &at_work)?;
@@ -133,10 +138,10 @@ impl Seen {
     /// Returns a task of the list.
     pub(super) fn task(&self, id: &TaskId) -> Option<&Task> {
         let tasks = &self.survey.tasks;
-        let places = self
-            .places
-            .get_or_init(|| tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place)).collect());
-        places.get(id).map(|place| &tasks[*place])
+        let positions = self
+            .positions
+            .get_or_init(|| tasks.iter().enumerate().map(|(address, task)| (task.id.clone(), address)).collect());
+        positions.get(id).map(|position| &tasks[*position])
     }
 
     /// Returns the tasks that are shown, in their order.
@@ -175,7 +180,7 @@ impl Seen {
 
     /// Returns the address of a task beside what is shown.
     pub(super) fn href(&self, id: &TaskId) -> String {
-        self.place.with_task(Some(id)).href()
+        self.address.with_task(Some(id)).href()
     }
 
     /// Returns what a task is called.
@@ -206,9 +211,9 @@ fn past(yard: &Yard, pasts: &Pasts) -> Result<PastAndPresent, String> {
     yard.past(&mut known).map_err(|error| error.to_string())
 }
 
-fn job_rows(jobs: &Jobs, place: &Place) -> Result<Vec<JobRow>, Problem> {
+fn job_rows(jobs: &Jobs, address: &PageAddress) -> Result<Vec<JobRow>, Problem> {
     let mut found = jobs.list()?;
-    found.retain(|job| job.list == place.list);
+    found.retain(|job| job.list == address.list);
     Ok(found.iter().rev().map(JobRow::of).collect())
 }
 

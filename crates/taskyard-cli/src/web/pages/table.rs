@@ -5,7 +5,7 @@ use taskyard::core::{Priority, Status, Task};
 
 use super::card::{doing, facts, waits};
 use super::lists;
-use super::place::Place;
+use super::page_address::PageAddress;
 use super::seen::Seen;
 use super::texts::{agent, mark, one_line, since, state, until};
 
@@ -29,17 +29,17 @@ pub(super) fn view(seen: &Seen) -> Markup {
     if seen.survey.tasks.is_empty() {
         return lists::nothing_here(seen);
     }
-    let place = &seen.place;
+    let address = &seen.address;
     let mut tasks: Vec<&Task> = seen.shown().collect();
     // What is long done is folded away, unless somebody chose or sorted.
     let mut folded = 0;
-    if seen.survey.chosen.is_none() && place.sort.is_empty() {
+    if seen.survey.chosen.is_none() && address.sort.is_empty() {
         let completed = tasks.iter().filter(|task| task.status == Status::Completed).count();
         folded = completed.saturating_sub(COMPLETED);
         let first = tasks.len() - completed;
         drop(tasks.drain(first..first + folded));
     }
-    let from = place.from.unwrap_or(0).min(tasks.len() as u64);
+    let from = address.from.unwrap_or(0).min(tasks.len() as u64);
     let rows: Vec<&Task> = tasks.iter().skip(usize::try_from(from).unwrap_or(0)).take(ROWS as usize).copied().collect();
     let columns = Columns {
         owner: rows.iter().any(|task| task.owner().is_some()),
@@ -52,34 +52,34 @@ pub(super) fn view(seen: &Seen) -> Markup {
     let after = from + ROWS;
     html! {
         @if rows.is_empty() {
-            p.empty { "No task is like that. " a href=(Place::at(place.list.clone(), place.view).href()) { "Show all" } }
+            p.empty { "No task is like that. " a href=(PageAddress::at(address.list.clone(), address.view).href()) { "Show all" } }
         } @else {
             table.tasks {
-                caption.sr { "The tasks of " (place.list) }
+                caption.sr { "The tasks of " (address.list) }
                 thead { tr {
                     th scope="col" { input type="checkbox" data-act="select-all" aria-label="Select all"; }
-                    (head(place, "Task", "id", "subject"))
-                    @if columns.owner { (head(place, "Owner", "owner", "owner")) }
-                    @if columns.priority { (head(place, "Priority", "priority", "priority")) }
+                    (head(address, "Task", "id", "subject"))
+                    @if columns.owner { (head(address, "Owner", "owner", "owner")) }
+                    @if columns.priority { (head(address, "Priority", "priority", "priority")) }
                     @if columns.parts { th.parts scope="col" { "Parts" } }
-                    @if columns.due { (head(place, "Due", "due", "due")) }
+                    @if columns.due { (head(address, "Due", "due", "due")) }
                     @if columns.tags { th.tags scope="col" { "Tags" } }
                 } }
                 tbody { @for task in rows { (row(seen, task, &columns)) } }
             }
         }
         div.paging {
-            @if folded > 0 { a.more href=(place.chosen("status:completed").href()) { "+ " (folded) " completed" } }
-            @if from > 0 { a href=(Place { from: Some(from.saturating_sub(ROWS)).filter(|from| *from > 0), ..place.clone() }.href()) { "Earlier" } }
+            @if folded > 0 { a.more href=(address.chosen("status:completed").href()) { "+ " (folded) " completed" } }
+            @if from > 0 { a href=(PageAddress { from: Some(from.saturating_sub(ROWS)).filter(|from| *from > 0), ..address.clone() }.href()) { "Earlier" } }
             @if after < tasks.len() as u64 {
-                a.more href=(Place { from: Some(after), ..place.clone() }.href()) { (tasks.len() as u64 - after) " more" }
+                a.more href=(PageAddress { from: Some(after), ..address.clone() }.href()) { (tasks.len() as u64 - after) " more" }
             }
         }
     }
 }
 
-fn head(place: &Place, name: &str, key: &str, class: &str) -> Markup {
-    let (is_up, is_down) = (place.sort == key, place.sort.strip_prefix('-') == Some(key));
+fn head(address: &PageAddress, name: &str, key: &str, class: &str) -> Markup {
+    let (is_up, is_down) = (address.sort == key, address.sort.strip_prefix('-') == Some(key));
     let next = if is_up {
         format!("-{key}")
     } else if is_down {
@@ -90,7 +90,7 @@ fn head(place: &Place, name: &str, key: &str, class: &str) -> Markup {
     let sorted = if is_up { Some("ascending") } else { is_down.then_some("descending") };
     html! {
         th class=(class) scope="col" aria-sort=[sorted] {
-            a href=(Place { sort: next, from: None, ..place.clone() }.href()) { (name) }
+            a href=(PageAddress { sort: next, from: None, ..address.clone() }.href()) { (name) }
             @if is_up { span aria-hidden="true" { " ↑" } }
             @if is_down { span aria-hidden="true" { " ↓" } }
         }
@@ -100,7 +100,7 @@ fn head(place: &Place, name: &str, key: &str, class: &str) -> Markup {
 fn row(seen: &Seen, task: &Task, columns: &Columns) -> Markup {
     let blockers = seen.blockers(task);
     let is_blocked = !blockers.is_empty();
-    let is_open = seen.place.task.as_ref() == Some(&task.id);
+    let is_open = seen.address.task.as_ref() == Some(&task.id);
     let (now, is_going) = (seen.now(), task.status.is_open());
     let held = seen.holder(&task.id).filter(|_| is_going);
     html! {

@@ -21,8 +21,8 @@ const LONGEST: usize = 200_000;
 
 /// Draws it; nothing where no task is open.
 pub(super) fn pane(seen: &Seen) -> Markup {
-    let Some(id) = &seen.place.task else { return html! { aside #task hidden {} } };
-    let back = seen.place.with_task(None).href();
+    let Some(id) = &seen.address.task else { return html! { aside #task hidden {} } };
+    let back = seen.address.with_task(None).href();
     html! {
         aside #task data-task=(id) aria-label={ "Task " (id) } {
             @match seen.task(id) {
@@ -163,7 +163,7 @@ fn jobs_of(seen: &Seen, task: &Task) -> Markup {
             section aria-label="Jobs" {
                 h3 { "Jobs" }
                 ul.jobs { @for row in &rows { (jobs::row_shown(seen, row, "its-job", false)) } }
-                @if seen.place.view != super::place::View::Jobs { (jobs::output(seen, newest)) }
+                @if seen.address.view != super::page_address::View::Jobs { (jobs::output(seen, newest)) }
             }
         }
     }

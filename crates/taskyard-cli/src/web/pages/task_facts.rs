@@ -43,7 +43,7 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
             @if !tags.is_empty() {
                 dt { "tags" }
                 dd { @for tag in tags {
-                    a.tag href=(seen.place.chosen(&format!("tag:{tag}")).href()) { (one_line(tag)) } " "
+                    a.tag href=(seen.address.chosen(&format!("tag:{tag}")).href()) { (one_line(tag)) } " "
                 } }
             }
         }

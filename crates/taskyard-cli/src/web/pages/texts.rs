@@ -149,7 +149,7 @@ fn class_of(tone: Tone) -> Option<&'static str> {
         Tone::Warning | Tone::Error => "alarm",
         Tone::Hint | Tone::Link => "accent",
         Tone::Emphasis => "emphasis",
-        Tone::Member(place) => return Some(MEMBERS[place % MEMBERS.len()]),
+        Tone::Member(index) => return Some(MEMBERS[index % MEMBERS.len()]),
     })
 }
 

@@ -2,9 +2,9 @@
 
 use crate::{TaskId, Timestamp};
 
-/// Returns the id of a task made at this moment: the seconds since 1970, and four hexadecimal digits of chance.
-pub fn new_id(at: Timestamp, chance: u16) -> TaskId {
-    TaskId::stored(format!("task_{}_{chance:04x}", at.0.div_euclid(1000)))
+/// Returns the id of a task made at this moment: the seconds since 1970, and four hexadecimal digits of random.
+pub fn new_id(at: Timestamp, random: u16) -> TaskId {
+    TaskId::stored(format!("task_{}_{random:04x}", at.0.div_euclid(1000)))
 }
 
 /// Returns the task a file belongs to: any name that a task can have, so that those made by hand are seen, too.

@@ -1,8 +1,8 @@
 //! Where each task of a drawing stands, and how its arrows run.
 //!
 //! Layers from left to right, each task behind everything it waits for. An arrow over several layers passes each through a
-//! place of its own, so that it crosses no box. The order within a layer follows the mean of the neighbours; then everything
-//! is drawn towards its neighbours as far as its place in the order allows. Whole numbers throughout: the same tasks give the
+//! position of its own, so that it crosses no box. The order within a layer follows the mean of the neighbours; then everything
+//! is drawn towards its neighbours as far as its position in the order allows. Whole numbers throughout: the same tasks give the
 //! same drawing on every machine.
 
 use super::network::{Edge, Network};
@@ -17,7 +17,7 @@ const ROW: i64 = BOX_HEIGHT + 18;
 const LANE: i64 = 18;
 const MARGIN: i64 = 24;
 const SWEEPS: usize = 6;
-/// Beyond so many places for arrows, long arrows run straight: the drawing would be unreadable either way.
+/// Beyond so many positions for arrows, long arrows run straight: the drawing would be unreadable either way.
 const MOST_LANES: usize = 20_000;
 
 /// A finished drawing.
@@ -31,7 +31,7 @@ pub(super) struct Layout {
     pub(super) routes: Vec<(Edge, Vec<(i64, i64)>)>,
 }
 
-/// Places every task of a network.
+/// Positions every task of a network.
 pub(super) fn layout(network: &Network) -> Layout {
     let count = network.out.len();
     let mut boxes = vec![(MARGIN, MARGIN); count];
@@ -42,22 +42,22 @@ pub(super) fn layout(network: &Network) -> Layout {
         let mut grid = Grid::new(network, &members);
         grid.order();
         grid.settle();
-        let height = grid.place(top, &mut boxes, &mut routes);
-        right = right.max(members.iter().map(|place| boxes[*place].0 + BOX_WIDTH).max().unwrap_or(0));
+        let height = grid.position(top, &mut boxes, &mut routes);
+        right = right.max(members.iter().map(|position| boxes[*position].0 + BOX_WIDTH).max().unwrap_or(0));
         top += height + 36;
     }
     let connected = network.connected();
     let columns = (((right - MARGIN) / COLUMN) + 1).max(4);
-    for (number, place) in (0..count).filter(|place| !connected[*place]).enumerate() {
+    for (number, position) in (0..count).filter(|position| !connected[*position]).enumerate() {
         let number = i64::try_from(number).unwrap_or(0);
-        boxes[place] = (MARGIN + number % columns * COLUMN, top + number / columns * ROW);
+        boxes[position] = (MARGIN + number % columns * COLUMN, top + number / columns * ROW);
     }
     let width = boxes.iter().map(|(x, _)| x + BOX_WIDTH).max().unwrap_or(MARGIN) + MARGIN;
     let height = boxes.iter().map(|(_, y)| y + BOX_HEIGHT).max().unwrap_or(MARGIN) + MARGIN;
     Layout { width, height, boxes, routes }
 }
 
-/// Returns the tasks that hang together, each group by rising place; tasks without edges are in none.
+/// Returns the tasks that hang together, each group by rising position; tasks without edges are in none.
 fn components(network: &Network) -> Vec<Vec<usize>> {
     let connected = network.connected();
     let mut group: Vec<Option<usize>> = vec![None; connected.len()];
@@ -70,10 +70,10 @@ fn components(network: &Network) -> Vec<Vec<usize>> {
         group[start] = Some(number);
         let mut members = Vec::new();
         let mut pending = vec![start];
-        while let Some(place) = pending.pop() {
-            members.push(place);
-            let ahead = network.out[place].iter().map(|edge| network.edges[*edge].to);
-            let back = network.into[place].iter().map(|edge| network.edges[*edge].from);
+        while let Some(position) = pending.pop() {
+            members.push(position);
+            let ahead = network.out[position].iter().map(|edge| network.edges[*edge].to);
+            let back = network.into[position].iter().map(|edge| network.edges[*edge].from);
             for next in ahead.chain(back) {
                 if group[next].is_none() {
                     group[next] = Some(number);
@@ -107,13 +107,13 @@ impl Grid {
     fn new(network: &Network, members: &[usize]) -> Self {
         let mut cells: Vec<Cell> = Vec::with_capacity(members.len());
         let mut cell_of = std::collections::HashMap::new();
-        for place in members {
-            cell_of.insert(*place, cells.len());
-            let layer = network.layer[*place];
-            cells.push(Cell { task: Some(*place), layer, y: 0, left: Vec::new(), right: Vec::new() });
+        for position in members {
+            cell_of.insert(*position, cells.len());
+            let layer = network.layer[*position];
+            cells.push(Cell { task: Some(*position), layer, y: 0, left: Vec::new(), right: Vec::new() });
         }
         let edges: Vec<Edge> =
-            members.iter().flat_map(|place| &network.out[*place]).map(|number| network.edges[*number]).collect();
+            members.iter().flat_map(|position| &network.out[*position]).map(|number| network.edges[*number]).collect();
         let span = |edge: &Edge| network.layer[edge.to].saturating_sub(network.layer[edge.from] + 1);
         let lanes_fit = edges.iter().map(span).sum::<usize>() <= MOST_LANES;
         let mut routes = Vec::with_capacity(edges.len());
@@ -163,7 +163,7 @@ impl Grid {
                     .collect();
                 keyed.sort_unstable();
                 self.layers[number] = keyed.into_iter().map(|(_, _, cell)| cell).collect();
-                (0..).zip(&self.layers[number]).for_each(|(place, cell)| rank[*cell] = place);
+                (0..).zip(&self.layers[number]).for_each(|(position, cell)| rank[*cell] = position);
             }
         }
     }
@@ -198,20 +198,20 @@ impl Grid {
             .collect();
         // Pushing down from the top and up from the bottom both keep the order and the distances, and so does their mean.
         let mut down = wish.clone();
-        for place in 1..layer.len() {
-            down[place] = down[place].max(down[place - 1] + room(&self.cells[layer[place - 1]]));
+        for position in 1..layer.len() {
+            down[position] = down[position].max(down[position - 1] + room(&self.cells[layer[position - 1]]));
         }
         let mut up = wish;
-        for place in (1..layer.len()).rev() {
-            up[place - 1] = up[place - 1].min(up[place] - room(&self.cells[layer[place - 1]]));
+        for position in (1..layer.len()).rev() {
+            up[position - 1] = up[position - 1].min(up[position] - room(&self.cells[layer[position - 1]]));
         }
-        for (place, cell) in layer.iter().enumerate() {
-            self.cells[*cell].y = (down[place] + up[place]).div_euclid(2);
+        for (position, cell) in layer.iter().enumerate() {
+            self.cells[*cell].y = (down[position] + up[position]).div_euclid(2);
         }
     }
 
-    /// Writes the places down, the highest cell at `top`, and returns the height that was used.
-    fn place(&self, top: i64, boxes: &mut [(i64, i64)], routes: &mut Vec<(Edge, Vec<(i64, i64)>)>) -> i64 {
+    /// Writes the positions down, the highest cell at `top`, and returns the height that was used.
+    fn position(&self, top: i64, boxes: &mut [(i64, i64)], routes: &mut Vec<(Edge, Vec<(i64, i64)>)>) -> i64 {
         let highest = self.cells.iter().map(|cell| cell.y).min().unwrap_or(0);
         let x = |cell: &Cell| MARGIN + i64::try_from(cell.layer).unwrap_or(0) * COLUMN;
         let y = |cell: &Cell| top + cell.y - highest;

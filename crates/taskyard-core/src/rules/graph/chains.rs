@@ -1,6 +1,6 @@
 //! How long the chains of open tasks are that wait for each other.
 
-use super::places::Places;
+use super::positions::Positions;
 use crate::{Task, TaskId};
 
 /// The open, visible tasks of a list, and what waits behind each. Circles, which foreign files may hold, end a chain.
@@ -21,21 +21,22 @@ impl<'a> Chains<'a> {
         Self { tasks, behind, lengths }
     }
 
-    /// Returns the open tasks that wait for the task at this place, by number.
-    pub fn behind(&self, place: usize) -> impl Iterator<Item = &'a Task> {
+    /// Returns the open tasks that wait for the task at this position, by number.
+    pub fn behind(&self, position: usize) -> impl Iterator<Item = &'a Task> {
         let tasks = self.tasks;
-        self.behind[place].iter().map(move |other| &tasks[*other])
+        self.behind[position].iter().map(move |other| &tasks[*other])
     }
 
-    /// Returns how many tasks stand in the longest chain behind the task at this place.
-    pub fn length(&self, place: usize) -> usize {
-        self.lengths[place]
+    /// Returns how many tasks stand in the longest chain behind the task at this position.
+    pub fn length(&self, position: usize) -> usize {
+        self.lengths[position]
     }
 
     /// Returns the longest chain of all, each task waiting for the one before it. A task alone is no chain.
     pub fn longest(&self) -> Vec<TaskId> {
-        let by_length = |place: &usize| (self.lengths[*place], std::cmp::Reverse(*place));
-        let Some(start) = (0..self.tasks.len()).max_by_key(by_length).filter(|place| self.lengths[*place] > 0) else {
+        let by_length = |position: &usize| (self.lengths[*position], std::cmp::Reverse(*position));
+        let Some(start) = (0..self.tasks.len()).max_by_key(by_length).filter(|position| self.lengths[*position] > 0)
+        else {
             return Vec::new();
         };
         let mut chain = vec![self.tasks[start].id.clone()];
@@ -51,12 +52,14 @@ impl<'a> Chains<'a> {
 
 fn dependents(tasks: &[Task]) -> Vec<Vec<usize>> {
     let counts = |task: &Task| task.status.is_open() && !task.is_internal();
-    let places = Places::of(tasks, counts);
+    let positions = Positions::of(tasks, counts);
     let mut behind = vec![Vec::new(); tasks.len()];
-    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| counts(task)) {
+    for (position, task) in tasks.iter().enumerate().filter(|(_, task)| counts(task)) {
         for blocker in &task.blocked_by {
-            match places.get(blocker) {
-                Some(other) if other != place && behind[other].last() != Some(&place) => behind[other].push(place),
+            match positions.get(blocker) {
+                Some(other) if other != position && behind[other].last() != Some(&position) => {
+                    behind[other].push(position)
+                }
                 Some(_) | None => {}
             }
         }
@@ -116,7 +119,7 @@ mod tests {
     fn the_longest_chain_counts() {
         let tasks = list(&[(1, &[]), (2, &[1]), (3, &[1]), (4, &[3, 1]), (5, &[])]);
         let chains = Chains::of(&tasks);
-        assert_eq!((0..5).map(|place| chains.length(place)).collect::<Vec<_>>(), [2, 0, 1, 0, 0]);
+        assert_eq!((0..5).map(|position| chains.length(position)).collect::<Vec<_>>(), [2, 0, 1, 0, 0]);
         assert_eq!(numbers(&chains.longest()), [1, 3, 4]);
         assert_eq!(chains.behind(0).count(), 3);
     }

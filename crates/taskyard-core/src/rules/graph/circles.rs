@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::dependencies::Edge;
-use super::places::Places;
+use super::positions::Positions;
 use crate::rules::graph::order::peel;
 use crate::{Task, TaskId};
 
@@ -18,11 +18,11 @@ pub fn find_circle(tasks: &[Task], edges: &[Edge], parts: &[TaskId]) -> Option<V
     let steps = Steps::of(tasks);
     let mut new = Vec::new();
     for edge in edges {
-        if let (Some(task), Some(on)) = (steps.places.get(&edge.task), steps.places.get(&edge.on)) {
+        if let (Some(task), Some(on)) = (steps.positions.get(&edge.task), steps.positions.get(&edge.on)) {
             new.push((begin(task), end(on)));
         }
     }
-    for part in parts.iter().filter_map(|id| steps.places.get(id)) {
+    for part in parts.iter().filter_map(|id| steps.positions.get(id)) {
         if let Some(parent) = steps.parents[part] {
             new.extend([(begin(part), begin(parent)), (end(parent), end(part))]);
         }
@@ -136,19 +136,19 @@ fn way_around(list: &impl Surroundings, from: &Step, to: Step) -> Option<Vec<Ste
 }
 
 /// The step at which a task begins.
-pub(crate) const fn begin(place: usize) -> usize {
-    place * 2
+pub(crate) const fn begin(position: usize) -> usize {
+    position * 2
 }
 
 /// The step at which a task is finished.
-pub(crate) const fn end(place: usize) -> usize {
-    place * 2 + 1
+pub(crate) const fn end(position: usize) -> usize {
+    position * 2 + 1
 }
 
 /// What comes after what in a list: every task has two steps.
 struct Steps {
-    places: Places,
-    /// The place of the task that each is a part of.
+    positions: Positions,
+    /// The position of the task that each is a part of.
     parents: Vec<Option<usize>>,
     /// For each step, those that come before it.
     after: Vec<Vec<usize>>,
@@ -156,22 +156,22 @@ struct Steps {
 
 impl Steps {
     fn of(tasks: &[Task]) -> Self {
-        let places = Places::of(tasks, |_| true);
-        let parents: Vec<Option<usize>> = tasks.iter().map(|task| places.get(&task.parent()?)).collect();
+        let positions = Positions::of(tasks, |_| true);
+        let parents: Vec<Option<usize>> = tasks.iter().map(|task| positions.get(&task.parent()?)).collect();
         let mut after = vec![Vec::new(); tasks.len() * 2];
-        for (place, task) in tasks.iter().enumerate() {
-            after[end(place)].push(begin(place));
-            if let Some(parent) = parents[place] {
-                after[begin(place)].push(begin(parent));
-                after[end(parent)].push(end(place));
+        for (position, task) in tasks.iter().enumerate() {
+            after[end(position)].push(begin(position));
+            if let Some(parent) = parents[position] {
+                after[begin(position)].push(begin(parent));
+                after[end(parent)].push(end(position));
             }
-            for on in task.blocked_by.iter().filter_map(|id| places.get(id)) {
-                if !is_below(on, place, &parents) {
-                    after[begin(place)].push(end(on));
+            for on in task.blocked_by.iter().filter_map(|id| positions.get(id)) {
+                if !is_below(on, position, &parents) {
+                    after[begin(position)].push(end(on));
                 }
             }
         }
-        Self { places, parents, after }
+        Self { positions, parents, after }
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, usize)> {
@@ -206,9 +206,9 @@ impl Steps {
 }
 
 /// Tells whether a task is a part of another or of its parts. Parts of each other are below each other, not below themselves.
-fn is_below(place: usize, other: usize, parents: &[Option<usize>]) -> bool {
-    let (mut at, mut steps) = (parents[place], 0);
-    while let Some(above) = at.filter(|above| *above != place && steps <= parents.len()) {
+fn is_below(position: usize, other: usize, parents: &[Option<usize>]) -> bool {
+    let (mut at, mut steps) = (parents[position], 0);
+    while let Some(above) = at.filter(|above| *above != position && steps <= parents.len()) {
         if above == other {
             return true;
         }

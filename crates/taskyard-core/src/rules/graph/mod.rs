@@ -8,5 +8,5 @@ pub mod open_tasks;
 pub(crate) mod order;
 pub(crate) mod part_tree;
 pub mod parts;
-pub(crate) mod places;
+pub(crate) mod positions;
 pub mod reconnecting;

@@ -1,13 +1,13 @@
 //! Which tasks of a list are open, and which of those can start.
 
 use super::parts::OpenParts;
-use super::places::Places;
+use super::positions::Positions;
 use crate::{Rules, Status, Task, TaskId, Timestamp};
 
 /// The open tasks of a list, and what they hold up.
 #[derive(Debug)]
 pub struct OpenTasks {
-    places: Places,
+    positions: Positions,
     /// What parts mean; none where no task is a part of another, and to the client, which knows no parts.
     parts: Option<OpenParts>,
     /// Whether tasks can be deferred; to the client they start at any time.
@@ -17,15 +17,16 @@ pub struct OpenTasks {
 impl OpenTasks {
     /// Notes which tasks of a list are open, and which parts.
     pub fn of(tasks: &[Task], rules: Rules) -> Self {
-        let places = Places::of(tasks, |task| task.status.is_open());
-        let parts = if rules.is_client() { None } else { OpenParts::of(tasks, &places) };
-        Self { places, parts, minds_time: !rules.is_client() }
+        let positions = Positions::of(tasks, |task| task.status.is_open());
+        let parts = if rules.is_client() { None } else { OpenParts::of(tasks, &positions) };
+        Self { positions, parts, minds_time: !rules.is_client() }
     }
 
     /// Returns the open tasks that a task waits for, and those that hold it up because the task it is a part of waits for them. One
     /// that does not exist is not open.
     pub fn blockers(&self, task: &Task) -> Vec<TaskId> {
-        let mut blockers: Vec<TaskId> = task.blocked_by.iter().filter(|id| self.places.contains(id)).cloned().collect();
+        let mut blockers: Vec<TaskId> =
+            task.blocked_by.iter().filter(|id| self.positions.contains(id)).cloned().collect();
         for id in self.of_parts(task, OpenParts::blockers) {
             if !blockers.contains(id) {
                 blockers.push(id.clone());
@@ -36,7 +37,7 @@ impl OpenTasks {
 
     /// Tells whether a task waits for others, without naming them.
     pub fn has_blockers(&self, task: &Task) -> bool {
-        task.blocked_by.iter().any(|id| self.places.contains(id))
+        task.blocked_by.iter().any(|id| self.positions.contains(id))
             || !self.of_parts(task, OpenParts::blockers).is_empty()
     }
 
@@ -76,13 +77,13 @@ impl OpenTasks {
             return None;
         }
         let parts = self.parts.as_ref();
-        let above = parts.and_then(|parts| parts.deferred(self.places.get(&task.id)?));
+        let above = parts.and_then(|parts| parts.deferred(self.positions.get(&task.id)?));
         task.defer().max(above)
     }
 
     fn of_parts(&self, task: &Task, wanted: fn(&OpenParts, usize) -> &[TaskId]) -> &[TaskId] {
-        match (&self.parts, self.parts.as_ref().and_then(|_| self.places.get(&task.id))) {
-            (Some(parts), Some(place)) => wanted(parts, place),
+        match (&self.parts, self.parts.as_ref().and_then(|_| self.positions.get(&task.id))) {
+            (Some(parts), Some(position)) => wanted(parts, position),
             _ => &[],
         }
     }

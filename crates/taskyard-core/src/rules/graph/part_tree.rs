@@ -2,10 +2,10 @@
 //!
 //! Parts that lead back to themselves, which foreign files may hold, are nobody's parts.
 
-use super::places::Places;
+use super::positions::Positions;
 use crate::{Task, TaskId};
 
-/// Which task each task of a list is a part of, by their places.
+/// Which task each task of a list is a part of, by their positions.
 #[derive(Debug)]
 pub(crate) struct Tree {
     above: Vec<Option<usize>>,
@@ -18,18 +18,18 @@ impl Tree {
         if parents.iter().all(Option::is_none) {
             return None;
         }
-        let places = Places::of(tasks, |_| true);
-        let mut above: Vec<Option<usize>> = parents.iter().map(|parent| places.get(parent.as_ref()?)).collect();
+        let positions = Positions::of(tasks, |_| true);
+        let mut above: Vec<Option<usize>> = parents.iter().map(|parent| positions.get(parent.as_ref()?)).collect();
         forget_circles(&mut above);
         Some(Self { above })
     }
 
-    /// Returns the place of the task that the one at this place is a part of.
-    pub(crate) fn above(&self, place: usize) -> Option<usize> {
-        self.above[place]
+    /// Returns the position of the task that the one at this position is a part of.
+    pub(crate) fn above(&self, position: usize) -> Option<usize> {
+        self.above[position]
     }
 
-    /// Calls `visit` with the place of every part and of what it is a part of; what that one is a part of comes first.
+    /// Calls `visit` with the position of every part and of what it is a part of; what that one is a part of comes first.
     pub(crate) fn walk_down(&self, mut visit: impl FnMut(usize, usize)) {
         let mut is_known = vec![false; self.above.len()];
         for start in 0..self.above.len() {
@@ -41,13 +41,13 @@ impl Tree {
                 way.push((at, above));
                 at = above;
             }
-            way.into_iter().rev().for_each(|(place, above)| visit(place, above));
+            way.into_iter().rev().for_each(|(position, above)| visit(position, above));
         }
     }
 
     /// Tells whether a task is a part of another, or of one of its parts.
-    pub(crate) fn is_below(&self, place: usize, other: usize) -> bool {
-        let mut at = self.above[place];
+    pub(crate) fn is_below(&self, position: usize, other: usize) -> bool {
+        let mut at = self.above[position];
         while let Some(above) = at {
             if above == other {
                 return true;
@@ -60,27 +60,27 @@ impl Tree {
 
 /// Makes every task that is in a circle nobody's part.
 fn forget_circles(above: &mut [Option<usize>]) {
-    // Which walk came by each place, counted from one.
+    // Which walk came by each position, counted from one.
     let mut walked = vec![0_usize; above.len()];
     let mut in_circles = Vec::new();
     for start in 0..above.len() {
         let mut at = Some(start);
-        while let Some(place) = at.filter(|place| walked[*place] == 0) {
-            walked[place] = start + 1;
-            at = above[place];
+        while let Some(position) = at.filter(|position| walked[*position] == 0) {
+            walked[position] = start + 1;
+            at = above[position];
         }
         // A walk that meets its own way has found a circle.
-        let Some(met) = at.filter(|place| walked[*place] == start + 1) else { continue };
-        let mut place = met;
+        let Some(met) = at.filter(|position| walked[*position] == start + 1) else { continue };
+        let mut position = met;
         loop {
-            in_circles.push(place);
-            match above[place] {
-                Some(next) if next != met => place = next,
+            in_circles.push(position);
+            match above[position] {
+                Some(next) if next != met => position = next,
                 Some(_) | None => break,
             }
         }
     }
-    for place in in_circles {
-        above[place] = None;
+    for position in in_circles {
+        above[position] = None;
     }
 }

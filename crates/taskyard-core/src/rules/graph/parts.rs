@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::deferring::deferred_above;
 use super::part_tree::Tree;
-use super::places::Places;
+use super::positions::Positions;
 use crate::dialect::macf::{set_parent, with_marks};
 use crate::{Rules, Task, TaskId, Timestamp};
 
@@ -21,12 +21,12 @@ pub(crate) struct OpenParts {
 }
 
 impl OpenParts {
-    /// Looks at a list, given the places of its open tasks; none where no task is a part of another.
-    pub(crate) fn of(tasks: &[Task], open: &Places) -> Option<Self> {
+    /// Looks at a list, given the positions of its open tasks; none where no task is a part of another.
+    pub(crate) fn of(tasks: &[Task], open: &Positions) -> Option<Self> {
         let tree = Tree::of(tasks)?;
         let mut parts = vec![Vec::new(); tasks.len()];
-        for (place, task) in tasks.iter().enumerate() {
-            if let Some(above) = tree.above(place)
+        for (position, task) in tasks.iter().enumerate() {
+            if let Some(above) = tree.above(position)
                 && task.status.is_open()
                 && !task.is_internal()
             {
@@ -37,26 +37,26 @@ impl OpenParts {
         Some(Self { parts, blockers, deferred })
     }
 
-    /// Returns the open parts of the task at this place.
-    pub(crate) fn parts(&self, place: usize) -> &[TaskId] {
-        &self.parts[place]
+    /// Returns the open parts of the task at this position.
+    pub(crate) fn parts(&self, position: usize) -> &[TaskId] {
+        &self.parts[position]
     }
 
-    /// Returns the open tasks that those wait for which the task at this place is a part of.
-    pub(crate) fn blockers(&self, place: usize) -> &[TaskId] {
-        &self.blockers[place]
+    /// Returns the open tasks that those wait for which the task at this position is a part of.
+    pub(crate) fn blockers(&self, position: usize) -> &[TaskId] {
+        &self.blockers[position]
     }
 
-    /// Returns the last moment to which those are deferred which the task at this place is a part of.
-    pub(crate) fn deferred(&self, place: usize) -> Option<Timestamp> {
-        self.deferred[place]
+    /// Returns the last moment to which those are deferred which the task at this position is a part of.
+    pub(crate) fn deferred(&self, position: usize) -> Option<Timestamp> {
+        self.deferred[position]
     }
 }
 
 /// Returns, for each task, what holds up those that it is a part of. A task that waits for its own parts holds up none of them.
-fn inherited(tasks: &[Task], tree: &Tree, open: &Places) -> Vec<Vec<TaskId>> {
+fn inherited(tasks: &[Task], tree: &Tree, open: &Positions) -> Vec<Vec<TaskId>> {
     let mut blockers: Vec<Vec<TaskId>> = vec![Vec::new(); tasks.len()];
-    tree.walk_down(|place, above| {
+    tree.walk_down(|position, above| {
         let mut waits_for = blockers[above].clone();
         if tasks[above].status.is_open() {
             for id in &tasks[above].blocked_by {
@@ -66,7 +66,7 @@ fn inherited(tasks: &[Task], tree: &Tree, open: &Places) -> Vec<Vec<TaskId>> {
                 }
             }
         }
-        blockers[place] = waits_for;
+        blockers[position] = waits_for;
     });
     blockers
 }
@@ -74,10 +74,10 @@ fn inherited(tasks: &[Task], tree: &Tree, open: &Places) -> Vec<Vec<TaskId>> {
 /// Returns the open parts of a task, given all tasks of the list. Internal ones are nobody's work.
 pub fn open_parts(parent: &TaskId, tasks: &[Task]) -> Vec<TaskId> {
     let Some(tree) = Tree::of(tasks) else { return Vec::new() };
-    let is_wanted = |(place, task): &(usize, &Task)| {
+    let is_wanted = |(position, task): &(usize, &Task)| {
         task.status.is_open()
             && !task.is_internal()
-            && tree.above(*place).is_some_and(|above| tasks[above].id == *parent)
+            && tree.above(*position).is_some_and(|above| tasks[above].id == *parent)
     };
     tasks.iter().enumerate().filter(is_wanted).map(|(_, task)| task.id.clone()).collect()
 }
@@ -101,8 +101,8 @@ impl fmt::Display for Progress {
 pub fn progress(tasks: &[Task], rules: Rules) -> HashMap<TaskId, Progress> {
     let mut all: HashMap<TaskId, Progress> = HashMap::new();
     let Some(tree) = Tree::of(tasks).filter(|_| !rules.is_client()) else { return all };
-    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| !task.is_internal()) {
-        if let Some(above) = tree.above(place) {
+    for (position, task) in tasks.iter().enumerate().filter(|(_, task)| !task.is_internal()) {
+        if let Some(above) = tree.above(position) {
             let progress = all.entry(tasks[above].id.clone()).or_default();
             progress.total += 1;
             progress.done += usize::from(!task.status.is_open());
@@ -125,10 +125,10 @@ fn with_parts(ids: &[TaskId], tasks: &[Task], is_wanted: fn(&Task) -> bool) -> V
     let mut all = ids.to_vec();
     let Some(tree) = Tree::of(tasks) else { return all };
     let named: HashSet<&TaskId> = ids.iter().collect();
-    let chosen: Vec<usize> = (0..tasks.len()).filter(|place| named.contains(&tasks[*place].id)).collect();
-    let is_below = |place: usize| chosen.iter().any(|above| tree.is_below(place, *above));
-    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| is_wanted(task)) {
-        if !named.contains(&task.id) && is_below(place) {
+    let chosen: Vec<usize> = (0..tasks.len()).filter(|position| named.contains(&tasks[*position].id)).collect();
+    let is_below = |position: usize| chosen.iter().any(|above| tree.is_below(position, *above));
+    for (position, task) in tasks.iter().enumerate().filter(|(_, task)| is_wanted(task)) {
+        if !named.contains(&task.id) && is_below(position) {
             all.push(task.id.clone());
         }
     }

@@ -25,8 +25,8 @@ impl Mailboxes for FileTeams {
             return Err(error);
         }
         let path = match is_client {
-            true => self.places.inbox_in(posted.team.inbox_directory(), posted.to),
-            false => self.places.inbox_to_write(posted.team, posted.to),
+            true => self.paths.inbox_in(posted.team.inbox_directory(), posted.to),
+            false => self.paths.inbox_to_write(posted.team, posted.to),
         };
         if is_client && let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(TeamError::io("cannot create", folder))?;
@@ -34,7 +34,7 @@ impl Mailboxes for FileTeams {
         match self.inbox(path).append(posted.message, self.version()) {
             Ok(()) => {}
             // The team was deleted while we wrote: it must not come to life again by a message.
-            Err(_) if !is_client && !self.places.file(posted.team).exists() => return Ok(false),
+            Err(_) if !is_client && !self.paths.file(posted.team).exists() => return Ok(false),
             Err(error) => return Err(error),
         }
         reach("message: sent");
@@ -98,7 +98,7 @@ impl Mailboxes for FileTeams {
         let folder = self.set_aside_folder();
         let aside = (!is_client).then_some(folder.as_path());
         let mut acknowledged = Acknowledged::default();
-        for path in self.places.inboxes(&team.name, member) {
+        for path in self.paths.inboxes(&team.name, member) {
             let consumed = self.inbox(path).consume(is_acknowledged, manner(self.options.rules), aside);
             let (taken, set_aside) = consumed.map_err(|error| match keys.is_empty() {
                 true => error,
@@ -139,7 +139,7 @@ impl Mailboxes for FileTeams {
     }
 
     fn watch(&self, moved: Moved) -> Box<dyn TeamWatch> {
-        Box::new(FileWatch::new(self.places.clone(), moved))
+        Box::new(FileWatch::new(self.paths.clone(), moved))
     }
 }
 
@@ -167,7 +167,7 @@ impl FileTeams {
     /// Returns everything in a member's inboxes; what is acknowledged is not looked up.
     fn contents(&self, team: &Team, member: &str) -> Result<Mailbox, TeamError> {
         let mut mailbox = Mailbox::default();
-        for path in self.places.inboxes(&team.name, member) {
+        for path in self.paths.inboxes(&team.name, member) {
             if let Some(contents) = self.inbox(path).read()? {
                 mailbox.messages.extend(contents.messages);
                 mailbox.malformed += contents.malformed.len();

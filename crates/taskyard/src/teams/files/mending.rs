@@ -21,7 +21,7 @@ const ASIDE: usize = 1000;
 
 impl TeamFileCare for FileTeams {
     fn file_of(&self, team: &TeamName) -> PathBuf {
-        self.places.file(team)
+        self.paths.file(team)
     }
 
     fn make_list(&self, list: &ListId) -> Result<(), TeamError> {

@@ -11,11 +11,11 @@ mod mailboxes;
 mod memory;
 mod mending;
 mod old_letters;
-mod places;
 mod roster;
 mod seats;
 mod store;
 mod team_file;
+mod team_paths;
 mod watching;
 
 pub(crate) use memory::{MovedTeam, copy_team_memory, take_team_memory};

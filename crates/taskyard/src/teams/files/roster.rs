@@ -52,7 +52,7 @@ impl Roster for FileTeams {
     }
 
     fn make_team(&self, team: &Team, lead: &SeatRecord) -> Result<bool, TeamError> {
-        let directory = self.places.team(&team.name);
+        let directory = self.paths.team(&team.name);
         let made = self.make(team, lead, &directory);
         if made.is_err() {
             // Goes where nothing is in it.
@@ -80,14 +80,14 @@ impl Roster for FileTeams {
     /// Its tasks stay; the older client removes them, too.
     fn remove_team(&self, team: &Team) -> Result<(), TeamError> {
         let key = self.key(team);
-        let mut directories = vec![self.places.team(&team.name), self.options.root.join(team.name.inbox_directory())];
+        let mut directories = vec![self.paths.team(&team.name), self.options.root.join(team.name.inbox_directory())];
         directories.dedup();
         if self.options.rules == Rules::Client(ClientVersion::V2_1_34) {
             directories
                 .extend(lists(&team.name).into_iter().flatten().map(|list| self.options.tasks.join(list.directory())));
             directories.dedup();
         }
-        let file = self.places.file(&team.name);
+        let file = self.paths.file(&team.name);
         self.forget_whole(&file)?;
         for directory in directories {
             remove(&directory)?;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use taskyard_core::{AgentName, Team};
 
-use super::places;
 use super::store::FileTeams;
+use super::team_paths;
 use crate::teams::{SeatMemory, SeatRecord, SeatTaken, TeamError};
 
 impl SeatMemory for FileTeams {
@@ -18,7 +18,7 @@ impl SeatMemory for FileTeams {
     fn seats_of(&self, agent: &AgentName) -> Result<Vec<SeatTaken>, TeamError> {
         let rows = self.remembered(|memory| memory.seats_of(agent.as_str()))?;
         let taken = rows.into_iter().filter_map(|(key, member)| {
-            let (place, made) = places::parse_key(&key)?;
+            let (place, made) = team_paths::parse_key(&key)?;
             Some(SeatTaken { directory: self.directory_at(place)?, made, member })
         });
         Ok(taken.collect())

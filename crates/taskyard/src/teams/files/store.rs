@@ -9,8 +9,8 @@ use taskyard_core::{ClientVersion, Rules, Team, TeamName};
 use super::inbox::Inbox;
 use super::known_whole::KnownWhole;
 use super::memory::Memory;
-use super::places::{self, Places};
 use super::team_file::TeamFile;
+use super::team_paths::{self, TeamPaths};
 use crate::teams::{TeamError, TeamFileCare, TeamStore};
 
 /// Where the files of teams are, and how they are written.
@@ -30,7 +30,7 @@ pub struct FileTeamsOptions {
 #[derive(Debug)]
 pub struct FileTeams {
     pub(super) options: FileTeamsOptions,
-    pub(super) places: Places,
+    pub(super) paths: TeamPaths,
     memory: Mutex<Option<Memory>>,
     whole: KnownWhole,
 }
@@ -45,7 +45,7 @@ impl FileTeams {
     /// Returns the teams. Nothing is read or made before it is asked for.
     pub fn new(options: FileTeamsOptions) -> Self {
         Self {
-            places: Places { root: options.root.clone() },
+            paths: TeamPaths { root: options.root.clone() },
             options,
             memory: Mutex::default(),
             whole: KnownWhole::default(),
@@ -57,7 +57,7 @@ impl FileTeams {
     }
 
     pub(super) fn file(&self, team: &TeamName) -> TeamFile {
-        TeamFile { path: self.places.file(team), queues: self.queues() }
+        TeamFile { path: self.paths.file(team), queues: self.queues() }
     }
 
     pub(super) fn inbox(&self, path: PathBuf) -> Inbox {
@@ -66,8 +66,8 @@ impl FileTeams {
 
     /// Returns the key under which our memory knows a team.
     pub(super) fn key(&self, team: &Team) -> String {
-        let directory = self.places.team(&team.name);
-        places::key(&fs::canonicalize(&directory).unwrap_or(directory), team.created_at)
+        let directory = self.paths.team(&team.name);
+        team_paths::key(&fs::canonicalize(&directory).unwrap_or(directory), team.created_at)
     }
 
     /// Returns the key under which our memory knows an inbox.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use taskyard_core::TeamName;
 
-use super::places::Places;
+use super::team_paths::TeamPaths;
 use crate::store::Moved;
 use crate::teams::TeamWatch;
 use crate::watching::PlacesWatched;
@@ -13,22 +13,22 @@ use crate::watching::PlacesWatched;
 /// Watches the directories in which something moves when somebody is written to or joins a team.
 #[derive(Debug)]
 pub(super) struct FileWatch {
-    places: Places,
+    paths: TeamPaths,
     watched: PlacesWatched,
 }
 
 impl FileWatch {
-    pub(super) fn new(places: Places, moved: Moved) -> Self {
-        Self { places, watched: PlacesWatched::new(move || moved()) }
+    pub(super) fn new(paths: TeamPaths, moved: Moved) -> Self {
+        Self { paths, watched: PlacesWatched::new(move || moved()) }
     }
 
     fn directories(&self, teams: &[TeamName]) -> Vec<PathBuf> {
-        let mut places = vec![self.places.root.clone()];
-        let directories = fs::read_dir(&self.places.root).into_iter().flatten().flatten();
+        let mut places = vec![self.paths.root.clone()];
+        let directories = fs::read_dir(&self.paths.root).into_iter().flatten().flatten();
         let is_team = |entry: &fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
         places.extend(directories.filter(is_team).map(|entry| entry.path()).filter(|path| path.is_dir()));
         places.sort();
-        for inbox in teams.iter().flat_map(|team| self.places.inbox_directories(team)) {
+        for inbox in teams.iter().flat_map(|team| self.paths.inbox_directories(team)) {
             if !places.contains(&inbox) {
                 places.push(inbox);
             }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
 /// Returns a text on one line and marks under a part of it on the next.
-pub(super) fn marked(text: &str, place: &Range<usize>) -> [String; 2] {
-    let start = floor(text, place.start);
-    let end = floor(text, place.end).max(start);
+pub(super) fn marked(text: &str, span: &Range<usize>) -> [String; 2] {
+    let start = floor(text, span.start);
+    let end = floor(text, span.end).max(start);
     let [before, inside, after] = [&text[..start], &text[start..end], &text[end..]].map(on_one_line);
     let marks = "^".repeat(inside.width().max(1));
     [format!("{before}{inside}{after}"), format!("{}{marks}", " ".repeat(before.width()))]
@@ -19,9 +19,9 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// Returns the nearest place before or at this one at which a character begins.
-fn floor(text: &str, place: usize) -> usize {
-    let place = place.min(text.len());
-    (0..=place).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0)
+fn floor(text: &str, span: usize) -> usize {
+    let span = span.min(text.len());
+    (0..=span).rev().find(|span| text.is_char_boundary(*span)).unwrap_or(0)
 }
 
 #[cfg(test)]

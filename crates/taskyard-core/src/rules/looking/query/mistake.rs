@@ -11,7 +11,7 @@ pub struct Mistake {
     /// The whole query.
     pub text: String,
     /// Where the mistake stands in it, in bytes.
-    pub place: Range<usize>,
+    pub span: Range<usize>,
     /// What is wrong.
     pub what: String,
     /// What was meant, to be written in the place of the mistake.
@@ -21,8 +21,8 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    pub(crate) fn new(text: &str, place: Range<usize>, what: impl Into<String>) -> Self {
-        Self { text: text.to_owned(), place, what: what.into(), meant: None, advice: None }
+    pub(crate) fn new(text: &str, span: Range<usize>, what: impl Into<String>) -> Self {
+        Self { text: text.to_owned(), span, what: what.into(), meant: None, advice: None }
     }
 
     #[must_use]
@@ -37,7 +37,7 @@ impl Mistake {
 
     /// Returns the query on one line and marks under the mistake on the next, followed by what was meant.
     pub fn marked(&self) -> [String; 2] {
-        let [line, mut marks] = marked(&self.text, &self.place);
+        let [line, mut marks] = marked(&self.text, &self.span);
         if let Some(meant) = &self.meant {
             marks.push_str(&format!(" did you mean `{meant}`?"));
         }
@@ -47,6 +47,6 @@ impl Mistake {
     /// Returns the whole query as it was meant, where that is known.
     pub fn mended(&self) -> Option<String> {
         let meant = self.meant.as_deref()?;
-        Some(format!("{}{meant}{}", &self.text[..self.place.start], &self.text[self.place.end..]))
+        Some(format!("{}{meant}{}", &self.text[..self.span.start], &self.text[self.span.end..]))
     }
 }

@@ -22,7 +22,7 @@ impl Query {
         }
         let root = parser.any(0)?;
         match parser.peek() {
-            Some(Placed { place, .. }) => Err(parser.mistake(place.clone(), "this bracket closes nothing")),
+            Some(Placed { span, .. }) => Err(parser.mistake(span.clone(), "this bracket closes nothing")),
             None => Ok(Self { root }),
         }
     }
@@ -78,8 +78,8 @@ impl Parser<'_> {
         self.peek().is_some_and(|placed| placed.token == *token)
     }
 
-    fn mistake(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
-        Mistake::new(self.text, place, what)
+    fn mistake(&self, span: Range<usize>, what: impl Into<String>) -> Mistake {
+        Mistake::new(self.text, span, what)
     }
 
     /// Reads statements with `or` between them.
@@ -99,11 +99,11 @@ impl Parser<'_> {
             match &placed.token {
                 Token::Or | Token::Close => break,
                 Token::And => {
-                    let place = placed.place.clone();
+                    let span = placed.span.clone();
                     let is_between = !conditions.is_empty() && self.tokens.get(self.at + 1).is_some_and(begins);
                     if !is_between {
                         let what = "`and` stands between two statements";
-                        return Err(self.mistake(place, what).advising("put it in quotes to look for the word itself"));
+                        return Err(self.mistake(span, what).advising("put it in quotes to look for the word itself"));
                     }
                     self.at += 1;
                 }
@@ -120,47 +120,47 @@ impl Parser<'_> {
     fn nothing_here(&self) -> Mistake {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         match (before, self.peek()) {
-            (Some(Placed { token: Token::Open, place }), Some(Placed { token: Token::Close, place: end })) => {
-                self.mistake(place.start..end.end, "there is nothing between these brackets")
+            (Some(Placed { token: Token::Open, span }), Some(Placed { token: Token::Close, span: end })) => {
+                self.mistake(span.start..end.end, "there is nothing between these brackets")
             }
-            (Some(Placed { token: Token::Or, place }), _) => {
-                self.mistake(place.clone(), "there is nothing after this `or`")
+            (Some(Placed { token: Token::Or, span }), _) => {
+                self.mistake(span.clone(), "there is nothing after this `or`")
             }
-            (_, Some(Placed { token: Token::Or, place })) => {
-                self.mistake(place.clone(), "there is nothing before this `or`")
+            (_, Some(Placed { token: Token::Or, span })) => {
+                self.mistake(span.clone(), "there is nothing before this `or`")
             }
-            (_, Some(Placed { place, .. })) => self.mistake(place.clone(), "this bracket closes nothing"),
+            (_, Some(Placed { span, .. })) => self.mistake(span.clone(), "this bracket closes nothing"),
             (_, None) => self.mistake(self.text.len()..self.text.len(), "the query ends too early"),
         }
     }
 
     fn one(&mut self, depth: usize) -> Result<Condition, Mistake> {
-        let Some(Placed { token, place }) = self.peek().cloned() else { return Err(self.nothing_here()) };
+        let Some(Placed { token, span }) = self.peek().cloned() else { return Err(self.nothing_here()) };
         if depth >= DEEPEST {
-            return Err(self.mistake(place, format!("this is more than {DEEPEST} brackets and negations deep")));
+            return Err(self.mistake(span, format!("this is more than {DEEPEST} brackets and negations deep")));
         }
         self.at += 1;
         match token {
-            Token::Piece(piece) => condition(self.text, &place, &piece),
+            Token::Piece(piece) => condition(self.text, &span, &piece),
             Token::Not => {
                 if !self.peek().is_some_and(begins) {
                     let what = "there is nothing after this `not`";
-                    return Err(self.mistake(place, what).advising("put it in quotes to look for the word itself"));
+                    return Err(self.mistake(span, what).advising("put it in quotes to look for the word itself"));
                 }
                 Ok(Condition::Not(Box::new(self.one(depth + 1)?)))
             }
             Token::Open => {
                 if self.peek().is_none() {
-                    return Err(self.mistake(place, "this bracket is never closed"));
+                    return Err(self.mistake(span, "this bracket is never closed"));
                 }
                 let inside = self.any(depth + 1)?;
                 if !self.is_next(&Token::Close) {
-                    return Err(self.mistake(place, "this bracket is never closed"));
+                    return Err(self.mistake(span, "this bracket is never closed"));
                 }
                 self.at += 1;
                 Ok(inside)
             }
-            Token::Close | Token::Or | Token::And => Err(self.mistake(place, "there is nothing before this")),
+            Token::Close | Token::Or | Token::And => Err(self.mistake(span, "there is nothing before this")),
         }
     }
 }

@@ -240,7 +240,7 @@ proptest! {
     #[test]
     fn whatever_is_typed_is_a_query_or_a_mistake_that_stands_in_it(text in "[a-z:<>()\"\\- é名]{0,24}") {
         if let Err(mistake) = Query::parse(&text) {
-            prop_assert!(mistake.place.end <= text.len() && mistake.place.start <= mistake.place.end);
+            prop_assert!(mistake.span.end <= text.len() && mistake.span.start <= mistake.span.end);
             let [line, marks] = mistake.marked();
             prop_assert!(!line.contains('\n') && marks.contains('^'));
             let _ = mistake.mended();

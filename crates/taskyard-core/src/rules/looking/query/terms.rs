@@ -36,12 +36,12 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 ];
 
 /// Returns what a piece of a query says.
-pub(super) fn condition(text: &str, place: &Range<usize>, piece: &Piece) -> Result<Condition, Mistake> {
+pub(super) fn condition(text: &str, span: &Range<usize>, piece: &Piece) -> Result<Condition, Mistake> {
     let Some((name, comparison)) = &piece.field else {
         let flag = flag(&piece.value).filter(|_| !piece.is_quoted);
         return Ok(Condition::Is(flag.unwrap_or_else(|| Term::Text(Needle::new(&piece.value)))));
     };
-    let field = Field { text, place, name, comparison: *comparison, piece };
+    let field = Field { text, span, name, comparison: *comparison, piece };
     if !FIELDS.contains(&name.as_str()) {
         return Err(field.unknown());
     }
@@ -68,26 +68,26 @@ fn flag(word: &str) -> Option<Term> {
 /// A field of a query with what it is to be.
 struct Field<'a> {
     text: &'a str,
-    place: &'a Range<usize>,
+    span: &'a Range<usize>,
     name: &'a str,
     comparison: Option<Comparison>,
     piece: &'a Piece,
 }
 
 impl Field<'_> {
-    fn mistake(&self, place: Range<usize>, what: impl Into<String>) -> Mistake {
-        Mistake::new(self.text, place, what)
+    fn mistake(&self, span: Range<usize>, what: impl Into<String>) -> Mistake {
+        Mistake::new(self.text, span, what)
     }
 
     fn name_place(&self) -> Range<usize> {
-        self.place.start..self.place.start + self.name.len()
+        self.span.start..self.span.start + self.name.len()
     }
 
     fn unknown(&self) -> Mistake {
         // `is:ready` and `status:ready` of other tools.
         if self.name == "is" && flag(&self.piece.value).is_some() {
             let what = format!("`{}` needs no field before it", self.piece.value);
-            return self.mistake(self.place.clone(), what).meaning(Some(self.piece.value.to_ascii_lowercase()));
+            return self.mistake(self.span.clone(), what).meaning(Some(self.piece.value.to_ascii_lowercase()));
         }
         let known = OTHER_NAMES.iter().find(|(other, _)| *other == self.name).map(|(_, field)| *field);
         let meant = known.or_else(|| nearest(self.name, &FIELDS));
@@ -99,8 +99,8 @@ impl Field<'_> {
     }
 
     fn empty(&self) -> Mistake {
-        let what = format!("`{}` stands without what it is to be", &self.text[self.place.clone()]);
-        self.mistake(self.place.clone(), what).advising(format!("write it without a space: `{}`", self.example()))
+        let what = format!("`{}` stands without what it is to be", &self.text[self.span.clone()]);
+        self.mistake(self.span.clone(), what).advising(format!("write it without a space: `{}`", self.example()))
     }
 
     fn example(&self) -> &'static str {
@@ -138,7 +138,7 @@ impl Field<'_> {
     fn term(&self, value: &str, at: Range<usize>) -> Result<Term, Mistake> {
         let has_order = matches!(self.name, "priority" | "age" | "changed" | "due" | "estimate");
         if self.comparison.is_some() && !has_order {
-            return Err(self.mistake(self.place.clone(), format!("`{}` cannot be compared", self.name)));
+            return Err(self.mistake(self.span.clone(), format!("`{}` cannot be compared", self.name)));
         }
         if value.is_empty() {
             return Err(self.empty());
@@ -160,7 +160,7 @@ impl Field<'_> {
                 Some(comparison) => Term::Age(comparison, self.span(value, at)?),
                 None => {
                     let what = "an age is compared";
-                    return Err(self.mistake(self.place.clone(), what).meaning(Some(format!("older:{value}"))));
+                    return Err(self.mistake(self.span.clone(), what).meaning(Some(format!("older:{value}"))));
                 }
             },
         })
@@ -177,7 +177,7 @@ impl Field<'_> {
                 Ok(status) => StateTerm::Is(status),
                 Err(_) if flag(value).is_some() => {
                     let what = format!("`{value}` needs no field before it");
-                    return Err(self.mistake(self.place.clone(), what).meaning(Some(word)));
+                    return Err(self.mistake(self.span.clone(), what).meaning(Some(word)));
                 }
                 Err(_) => {
                     let meant = nearest(word, &STATES);

@@ -34,7 +34,7 @@ pub(super) struct Piece {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) token: Token,
-    pub(super) place: Range<usize>,
+    pub(super) span: Range<usize>,
 }
 
 /// Takes a query apart.
@@ -81,7 +81,7 @@ impl Reader<'_> {
             }
             _ => self.word()?,
         };
-        Ok(Some(Placed { token, place: start..self.at }))
+        Ok(Some(Placed { token, span: start..self.at }))
     }
 
     fn peek(&self) -> Option<char> {

@@ -12,27 +12,27 @@ use super::served_list::ServedList;
 
 /// What this server has told each agent.
 #[derive(Debug, Default)]
-pub(crate) struct JobsTold(Mutex<HashMap<AgentName, UnheardJobs>>);
+pub(crate) struct AnnouncedJobs(Mutex<HashMap<AgentName, UnheardJobs>>);
 
-impl JobsTold {
+impl AnnouncedJobs {
     /// Tells whether something was told that is not acknowledged.
     pub(crate) fn has_told(&self, agent: &AgentName) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(agent)
     }
 
     /// Takes note that a call of an agent begins: what it was told before counts as acknowledged.
-    pub(crate) fn hear(&self, place: &ServedList, agent: &AgentName, call: Option<&str>) {
+    pub(crate) fn hear(&self, served: &ServedList, agent: &AgentName, call: Option<&str>) {
         let heard = self.change(agent, |told| told.call_begins(call).to_vec());
         // Not while the agents are held: others ask for theirs on the thread that all messages go through.
-        match place.notices().acknowledge(&heard) {
+        match served.notices().acknowledge(&heard) {
             Ok(_) => self.change(agent, |told| told.acknowledged(&heard)),
             Err(error) => tracing::warn!(%error, "what was heard is not recorded, and tried again"),
         }
     }
 
     /// Returns what an agent is to be told with the answer to a call.
-    pub(crate) fn tell(&self, place: &ServedList, agent: &AgentName, call: Option<&str>) -> Option<String> {
-        let waiting = match place.notice_board().waiting(agent) {
+    pub(crate) fn tell(&self, served: &ServedList, agent: &AgentName, call: Option<&str>) -> Option<String> {
+        let waiting = match served.notice_board().waiting(agent) {
             Ok(waiting) => waiting,
             Err(error) => {
                 tracing::warn!(%error, "cannot look for notifications");
@@ -47,10 +47,10 @@ impl JobsTold {
             new
         });
         // What another server of this agent has heard of meanwhile stays here until the next call, and is acknowledged again.
-        if let Err(error) = place.notices().deliver(&mut new) {
+        if let Err(error) = served.notices().deliver(&mut new) {
             tracing::warn!(%error, "that notifications were told is not recorded");
         }
-        (!new.is_empty()).then(|| text(&new, place))
+        (!new.is_empty()).then(|| text(&new, served))
     }
 
     /// Changes what is remembered of an agent, and forgets it where nothing is left to remember.
@@ -66,8 +66,8 @@ impl JobsTold {
 }
 
 /// Returns notifications as a model reads them.
-pub(crate) fn text(notices: &[Notice], place: &ServedList) -> String {
-    let version = place.rules().client_version();
+pub(crate) fn text(notices: &[Notice], served: &ServedList) -> String {
+    let version = served.rules().client_version();
     let blocks: Vec<String> = notices.iter().map(|notice| block(&notice.job, version)).collect();
     format!("{HEADING}\n\n{}", blocks.join("\n\n"))
 }

@@ -16,7 +16,7 @@ pub(crate) struct NewMail {
     /// Who they are for.
     pub(crate) agent: AgentName,
     /// What they are, in one line.
-    pub(crate) told: String,
+    pub(crate) summary: String,
 }
 
 /// The agents of one connection.
@@ -25,7 +25,7 @@ pub(crate) struct Agents(Arc<Mutex<HashSet<AgentName>>>);
 
 /// The agents of all connections of one server that tell them of messages, each with how many do.
 #[derive(Debug, Default)]
-pub(crate) struct AgentsTold(Mutex<HashMap<AgentName, usize>>);
+pub(crate) struct MailedAgents(Mutex<HashMap<AgentName, usize>>);
 
 impl Agents {
     /// Adds an agent; returns whether it is new. Beyond a number none is added.
@@ -45,7 +45,7 @@ impl Agents {
     }
 }
 
-impl AgentsTold {
+impl MailedAgents {
     /// Counts one more connection that tells an agent; returns whether it is the first. Beyond a number of agents none is added.
     pub(crate) fn add(&self, agent: &AgentName) -> bool {
         let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::{Task, TaskId};
 
-/// Finds places by id. Nearly every id is a number, and hardly a number is missing, so that there is nothing to hash.
+/// Finds positions by id. Nearly every id is a number, and hardly a number is missing, so that there is nothing to hash.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct Positions {
     /// Where the tasks with numbers stand, from the first number on; `NOWHERE` for numbers that are missing.
     near: Vec<usize>,
     first: u64,
@@ -17,31 +17,31 @@ pub(crate) struct Places {
 
 const NOWHERE: usize = usize::MAX;
 
-impl Places {
+impl Positions {
     /// Notes where the wanted tasks of a list stand.
     pub(crate) fn of(tasks: &[Task], wanted: impl Fn(&Task) -> bool) -> Self {
-        let mut places = Self::default();
+        let mut positions = Self::default();
         let mut numbers: Vec<(u64, usize)> = Vec::with_capacity(tasks.len());
-        for (place, task) in tasks.iter().enumerate().filter(|(_, task)| wanted(task)) {
+        for (position, task) in tasks.iter().enumerate().filter(|(_, task)| wanted(task)) {
             match task.id.as_number() {
-                Some(number) => numbers.push((number, place)),
-                None => drop(places.names.insert(task.id.as_str().to_owned(), place)),
+                Some(number) => numbers.push((number, position)),
+                None => drop(positions.names.insert(task.id.as_str().to_owned(), position)),
             }
         }
         if !numbers.is_sorted() {
             numbers.sort_unstable();
         }
-        places.first = numbers.first().map_or(0, |(number, _)| *number);
+        positions.first = numbers.first().map_or(0, |(number, _)| *number);
         // At most so many of the numbers may be missing that the rest is worth the room.
         let room = 4 * tasks.len() as u64;
-        let is_near = |(number, _): &(u64, usize)| *number - places.first < room;
-        places.far = numbers.split_off(numbers.partition_point(is_near));
-        let length = numbers.last().map_or(0, |(number, _)| *number - places.first + 1);
-        places.near = vec![NOWHERE; usize::try_from(length).unwrap_or(0)];
-        for (number, place) in numbers {
-            places.near[(number - places.first) as usize] = place;
+        let is_near = |(number, _): &(u64, usize)| *number - positions.first < room;
+        positions.far = numbers.split_off(numbers.partition_point(is_near));
+        let length = numbers.last().map_or(0, |(number, _)| *number - positions.first + 1);
+        positions.near = vec![NOWHERE; usize::try_from(length).unwrap_or(0)];
+        for (number, position) in numbers {
+            positions.near[(number - positions.first) as usize] = position;
         }
-        places
+        positions
     }
 
     /// Returns where a task stands, where it was wanted.
@@ -49,7 +49,7 @@ impl Places {
         let Some(number) = id.as_number() else { return self.names.get(id.as_str()).copied() };
         let near = number.checked_sub(self.first).and_then(|steps| self.near.get(usize::try_from(steps).ok()?));
         match near {
-            Some(place) => Some(*place).filter(|place| *place != NOWHERE),
+            Some(position) => Some(*position).filter(|position| *position != NOWHERE),
             None => {
                 let found = self.far.binary_search_by_key(&number, |(number, _)| *number).ok()?;
                 Some(self.far[found].1)
@@ -65,16 +65,17 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::Positions;
     use crate::{Task, TaskId};
 
     #[test]
     fn numbers_and_names_are_found_where_they_stand() {
         let list: Vec<Task> = ["7", "abc", "2", "07", "9"].map(|id| Task::new(TaskId::stored(id), "x")).to_vec();
-        let places = Places::of(&list, |task| task.id.as_str() != "9");
-        for (id, place) in [("7", Some(0)), ("abc", Some(1)), ("2", Some(2)), ("07", Some(3)), ("9", None), ("x", None)]
+        let positions = Positions::of(&list, |task| task.id.as_str() != "9");
+        for (id, position) in
+            [("7", Some(0)), ("abc", Some(1)), ("2", Some(2)), ("07", Some(3)), ("9", None), ("x", None)]
         {
-            assert_eq!(places.get(&TaskId::stored(id)), place, "{id}");
+            assert_eq!(positions.get(&TaskId::stored(id)), position, "{id}");
         }
     }
 
@@ -82,13 +83,13 @@ mod tests {
     fn numbers_far_from_the_others_take_no_room_and_are_found() {
         let numbers = [3, 4, 6, 1_000, u64::MAX];
         let list: Vec<Task> = numbers.iter().map(|number| Task::new(TaskId::number(*number), "x")).collect();
-        let places = Places::of(&list, |_| true);
-        assert!(places.near.len() <= 20);
-        for (place, number) in numbers.iter().enumerate() {
-            assert_eq!(places.get(&TaskId::number(*number)), Some(place), "{number}");
+        let positions = Positions::of(&list, |_| true);
+        assert!(positions.near.len() <= 20);
+        for (position, number) in numbers.iter().enumerate() {
+            assert_eq!(positions.get(&TaskId::number(*number)), Some(position), "{number}");
         }
         for number in [0, 2, 5, 7, 999, 1_001, u64::MAX - 1] {
-            assert_eq!(places.get(&TaskId::number(number)), None, "{number}");
+            assert_eq!(positions.get(&TaskId::number(number)), None, "{number}");
         }
     }
 }

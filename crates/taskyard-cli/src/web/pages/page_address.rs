@@ -1,4 +1,4 @@
-//! Where somebody is: which list, how it is looked at, what is chosen and what is open; and the address that leads there.
+//! The address of a page: which list, how it is looked at, what is chosen and what is open.
 
 use std::fmt::Write as _;
 
@@ -108,9 +108,9 @@ impl View {
     }
 }
 
-/// Where somebody is.
+/// The address of a page: a list, a view of it, and what is chosen and open there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PageAddress {
     pub(super) list: ListId,
     pub(super) view: View,
     /// What chooses tasks, as it was typed.
@@ -127,23 +127,23 @@ pub(super) struct Place {
     pub(super) open: Option<String>,
 }
 
-impl Place {
+impl PageAddress {
     /// Reads the address of a request; what it does not say is the served list.
     pub(super) fn of(list: Option<&str>, path: &str, query: &str, served: &ListId) -> Result<Self, Problem> {
         let list = list.map(ListId::new).transpose()?.unwrap_or_else(|| served.clone());
-        let mut place = Self::at(list, View::of_path(path));
+        let mut address = Self::at(list, View::of_path(path));
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match name.as_ref() {
-                "q" => place.query = value.trim().to_owned(),
-                "sort" => place.sort = value.trim().to_owned(),
-                "needs" => place.needs = true,
-                "task" if !value.is_empty() => place.task = Some(TaskId::sanitized(&value)),
-                "from" => place.from = value.parse().ok(),
-                "open" if !value.is_empty() => place.open = Some(value.into_owned()),
+                "q" => address.query = value.trim().to_owned(),
+                "sort" => address.sort = value.trim().to_owned(),
+                "needs" => address.needs = true,
+                "task" if !value.is_empty() => address.task = Some(TaskId::sanitized(&value)),
+                "from" => address.from = value.parse().ok(),
+                "open" if !value.is_empty() => address.open = Some(value.into_owned()),
                 _ => {}
             }
         }
-        Ok(place)
+        Ok(address)
     }
 
     /// Returns where a view of a list is.
@@ -159,7 +159,7 @@ impl Place {
         }
     }
 
-    /// Returns the same place with a task open.
+    /// Returns the same address with a task open.
     pub(super) fn with_task(&self, task: Option<&TaskId>) -> Self {
         Self { task: task.cloned(), ..self.clone() }
     }
@@ -214,37 +214,38 @@ fn push_part(address: &mut String, part: &str) {
 mod tests {
     use taskyard::core::{ListId, TaskId};
 
-    use super::{Place, View};
+    use super::{PageAddress, View};
 
     #[test]
-    fn an_address_leads_back_to_the_place_it_was_made_of() {
+    fn what_an_address_says_is_read_from_it_again() {
         let served = ListId::new("served").unwrap();
-        let place = Place {
+        let address = PageAddress {
             query: "tag:a&b or \"x y\"".to_owned(),
             task: Some(TaskId::number(7)),
             needs: true,
             from: Some(200),
-            ..Place::at(ListId::new("rocket").unwrap(), View::Table)
+            ..PageAddress::at(ListId::new("rocket").unwrap(), View::Table)
         };
-        let address = place.href();
-        let (path, query) = address.split_once('?').unwrap();
+        let href = address.href();
+        let (path, query) = href.split_once('?').unwrap();
         assert_eq!(path, "/lists/rocket/table");
-        assert_eq!(Place::of(Some("rocket"), path, query, &served).unwrap(), place);
+        assert_eq!(PageAddress::of(Some("rocket"), path, query, &served).unwrap(), address);
     }
 
     #[test]
     fn the_shortest_addresses_are_the_lists_and_the_columns_of_one() {
         let list = ListId::new("a").unwrap();
-        assert_eq!(Place::at(list.clone(), View::Lists).href(), "/lists");
-        assert_eq!(Place::at(list.clone(), View::Columns).href(), "/lists/a");
-        assert_eq!(Place::of(Some("a"), "/lists/a", "", &list).unwrap().view, View::Columns);
-        assert_eq!(Place::of(None, "/lists", "", &list).unwrap().view, View::Lists);
+        assert_eq!(PageAddress::at(list.clone(), View::Lists).href(), "/lists");
+        assert_eq!(PageAddress::at(list.clone(), View::Columns).href(), "/lists/a");
+        assert_eq!(PageAddress::of(Some("a"), "/lists/a", "", &list).unwrap().view, View::Columns);
+        assert_eq!(PageAddress::of(None, "/lists", "", &list).unwrap().view, View::Lists);
     }
 
     #[test]
     fn a_query_goes_along_where_tasks_are_shown_and_nowhere_else() {
-        let place = Place { query: "ready".to_owned(), ..Place::at(ListId::new("a").unwrap(), View::Columns) };
-        assert_eq!(place.view(View::Graph).query, "ready");
-        assert_eq!(place.view(View::Jobs).query, "");
+        let address =
+            PageAddress { query: "ready".to_owned(), ..PageAddress::at(ListId::new("a").unwrap(), View::Columns) };
+        assert_eq!(address.view(View::Graph).query, "ready");
+        assert_eq!(address.view(View::Jobs).query, "");
     }
 }

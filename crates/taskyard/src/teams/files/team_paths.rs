@@ -10,11 +10,11 @@ use taskyard_core::{TeamName, Timestamp, inbox_name};
 
 /// The directory of all teams.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct TeamPaths {
     pub(super) root: PathBuf,
 }
 
-impl Places {
+impl TeamPaths {
     /// Returns the directory that holds a team's file.
     pub(super) fn team(&self, team: &TeamName) -> PathBuf {
         self.root.join(team.directory())
@@ -79,15 +79,15 @@ mod tests {
 
     use taskyard_core::TeamName;
 
-    use super::Places;
+    use super::TeamPaths;
 
     #[test]
     fn an_inbox_is_written_where_it_is_and_else_beside_the_team() {
         let root = tempfile::tempdir().unwrap();
-        let places = Places { root: root.path().to_owned() };
+        let paths = TeamPaths { root: root.path().to_owned() };
         let team = TeamName::new("My_Team").unwrap();
         let relative = |agent: &str| {
-            let path = places.inbox_to_write(&team, agent);
+            let path = paths.inbox_to_write(&team, agent);
             path.strip_prefix(root.path()).unwrap().to_str().unwrap().to_owned()
         };
         fs::create_dir_all(root.path().join("my-team")).unwrap();
