@@ -30,7 +30,7 @@ impl From<BackupError> for Problem {
             }
             BackupError::Exists { path } => at(
                 Self::new(Exit::Refused, "exists", message)
-                    .hint("give another name, or --replace to have a new backup take the place of an older one"),
+                    .hint("give another name, or replace the older backup with --replace"),
                 path,
             ),
             BackupError::Busy { path } => at(
@@ -39,7 +39,7 @@ impl From<BackupError> for Problem {
             ),
             BackupError::NotABackup { path, .. } => at(
                 Self::usage("not_a_backup", message)
-                    .hint("give the folder or the `.tar` that `taskyard backup` wrote; files of other programs are taken in by `taskyard import`"),
+                    .hint("give the folder or the `.tar` that `taskyard backup` wrote; import files of other programs with `taskyard import`"),
                 path,
             ),
             BackupError::Damaged { path, .. } => at(

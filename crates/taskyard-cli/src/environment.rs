@@ -12,7 +12,7 @@ pub(crate) const TASKYARD_STORE: &str = "TASKYARD_STORE";
 pub(crate) const PGPASSWORD: &str = "PGPASSWORD";
 /// The name of the list; `--list` beats it.
 pub(crate) const TASKYARD_LIST: &str = "TASKYARD_LIST";
-/// Who acts; `--as` beats it.
+/// The agent that acts; `--as` beats it.
 pub(crate) const TASKYARD_AGENT: &str = "TASKYARD_AGENT";
 /// The name of the client's session, as its MCP server uses it; `--as` and `TASKYARD_AGENT` beat it, and it counts as not given.
 pub(crate) const TASKYARD_SESSION_AGENT: &str = "TASKYARD_SESSION_AGENT";

@@ -161,7 +161,7 @@ impl From<WorkError> for Problem {
         match error {
             WorkError::Yard(error) => error.into(),
             WorkError::CannotStart { program, .. } => Self::new(Exit::CouldNot, "cannot_start", message)
-                .hint("nothing was counted against the tasks; a line for the shell is run with `-- sh -c LINE`")
+                .hint("no task was charged with a failed attempt; run a shell line with `-- sh -c LINE`")
                 .detail("program", program),
         }
     }
@@ -230,7 +230,7 @@ impl From<Refusal> for Problem {
                 .hint("`taskyard history` shows every revision")
                 .detail("revision", revision.0),
             Refusal::RevisionThinned { revision, kept_since } => Self::new(Exit::Refused, "revision_thinned", message)
-                .hint("`taskyard history` shows what is left of it; how long everything is kept is `journal.keep` in taskyard.toml")
+                .hint("`taskyard history` shows what is left of it; `journal.keep` in taskyard.toml says how long everything is kept")
                 .detail("revision", revision.0)
                 .detail("keptSince", kept_since.0),
             Refusal::NothingToUndo => {

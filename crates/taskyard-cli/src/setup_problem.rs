@@ -33,7 +33,7 @@ pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Prob
             .hint("run the same command again")
             .detail("path", path.display().to_string()),
         SetupError::Machine(error) => Problem::from(error)
-            .hint("what is needed to take it back is kept there; set TASKYARD_HOME to a directory that can be written"),
+            .hint("Taskyard keeps there what `--remove` needs; set TASKYARD_HOME to a directory that can be written"),
         SetupError::OnlyForUser { .. } => Problem::usage("usage", message).hint("leave --scope project out"),
         SetupError::NoHome => Problem::new(Exit::CouldNot, "no_home", message)
             .hint(format!("set {HOME} to your home directory, or use --scope project")),

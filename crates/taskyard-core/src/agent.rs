@@ -1,4 +1,4 @@
-//! Who acts.
+//! The acting agent.
 
 use std::fmt;
 

@@ -20,7 +20,7 @@ pub enum JobState {
     Failed,
     /// It was ended: by somebody's wish, or because its time was up.
     Killed,
-    /// Whoever looked after it is gone; how it ended is not known.
+    /// Its supervisor is gone; nobody knows how it ended.
     Lost,
 }
 
@@ -232,7 +232,7 @@ pub struct Job {
     pub command: Vec<String>,
     /// Where it runs.
     pub directory: PathBuf,
-    /// Who started it.
+    /// The agent that started it.
     pub agent: AgentName,
     /// The list it was started for.
     pub list: ListId,

@@ -68,7 +68,7 @@ impl Holder {
 pub struct Lease {
     /// The task.
     pub task: TaskId,
-    /// Who holds it.
+    /// The holder.
     pub agent: AgentName,
     /// What proves it.
     pub token: Token,

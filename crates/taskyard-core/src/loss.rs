@@ -14,7 +14,7 @@ pub enum TaskField {
     Description,
     /// What is being done while it is being done.
     ActiveForm,
-    /// Who has it.
+    /// Its owner.
     Owner,
     /// Where in its life it is.
     Status,

@@ -7,7 +7,7 @@ use crate::Timestamp;
 /// A message as it lies in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who sent it.
+    /// The sender.
     pub from: String,
     /// What it says: words for a model, or a [`Protocol`] message written as JSON.
     pub text: String,
@@ -74,7 +74,7 @@ pub enum Protocol {
         subject: String,
         /// What is to be done.
         description: String,
-        /// Who gave it.
+        /// The agent that gave it.
         assigned_by: String,
         /// When.
         timestamp: String,

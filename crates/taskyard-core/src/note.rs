@@ -14,7 +14,7 @@ pub const NOTES: &str = "notes";
 pub struct Note {
     /// When it was made.
     pub at: Timestamp,
-    /// Who made it.
+    /// Its author.
     pub author: AgentName,
     /// What it says.
     pub text: String,
@@ -25,7 +25,7 @@ pub struct Note {
 pub struct NoteRead<'a> {
     /// When it was made, where it says so.
     pub at: Option<&'a str>,
-    /// Who made it, where it says so.
+    /// Its author, where it names one.
     pub author: Option<&'a str>,
     /// What it says.
     pub text: Cow<'a, str>,

@@ -26,7 +26,7 @@ pub struct Task {
     pub description: String,
     /// What is being done, while it is being done ("Writing the parser").
     pub active_form: Option<String>,
-    /// Who has it. The client can store an empty name; that is nobody.
+    /// Its owner. The client can store an empty name; that is nobody.
     pub owner: Option<String>,
     /// Where in its life it is.
     pub status: Status,

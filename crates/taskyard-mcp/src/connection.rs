@@ -43,7 +43,7 @@ const ABOUT_TODOS: &str = "Your own todo list for this session: TodoWrite replac
 pub(crate) struct Connection {
     hub: Arc<Hub>,
     subscribed: Arc<Mutex<HashSet<String>>>,
-    /// Who calls over it, and is told of messages where anybody hears of them.
+    /// The agents that call over it, and get news of messages where the connection listens.
     agents: Agents,
     /// Those whose messages are followed because of this connection; none as long as nobody hears of them.
     followed: Mutex<Option<HashSet<AgentName>>>,

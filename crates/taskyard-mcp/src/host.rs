@@ -80,7 +80,7 @@ impl Surroundings {
     }
 }
 
-/// Who calls, where nobody says so in a call.
+/// The agent that calls, where a call names none.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// The name that was given for whoever acts.

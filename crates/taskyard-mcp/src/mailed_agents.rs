@@ -13,7 +13,7 @@ const AGENTS: usize = 1_024;
 /// Messages that have come for one agent.
 #[derive(Debug)]
 pub(crate) struct NewMail {
-    /// Who they are for.
+    /// The recipient.
     pub(crate) agent: AgentName,
     /// What they are, in one line.
     pub(crate) summary: String,

@@ -77,7 +77,7 @@
 //! yard.done(&schema)?;
 //! assert_eq!(catch_up(&mut stream)?, [api], "what waited for it is ready");
 //!
-//! // Whoever stops here goes on from here, in another process, too.
+//! // A follower that stops here can go on from here, in another process, too.
 //! let since = stream.cursor();
 //! # drop(since);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

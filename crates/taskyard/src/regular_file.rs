@@ -1,7 +1,7 @@
 //! The one door through which files that other programs may have put there are opened for reading: regular files only, never
 //! behind a link, never waiting, up to a size.
 //!
-//! Whoever wants a user's own file, which may well be a link, asks for it by [`read_following`]. Directories are not opened here.
+//! [`read_following`] reads a user's own file, which may well be a link. Directories are not opened here.
 
 use std::ffi::CStr;
 use std::fs::File;

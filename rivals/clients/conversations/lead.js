@@ -89,7 +89,7 @@ export const conversations = [
     },
   },
   {
-    name: 'whoever writes to a lead that has no teammate of its own is told that it will not be read until then',
+    name: 'the sender of a message to a lead without a teammate of its own learns that it will not be read until then',
     between: ['claude-2.1.325'],
     async play({ client, house }) {
       const session = await client.start(house, { env: TEAMS, terminal: true, parts: { main: async () => {} } });

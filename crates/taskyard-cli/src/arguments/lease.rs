@@ -11,7 +11,7 @@ pub(crate) struct LeaseFlags {
     #[arg(long, value_name = "N")]
     pub(crate) token: Option<u64>,
 
-    /// Overrule the lease of whoever is working on it
+    /// Overrule the lease of the agent that works on it
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -32,7 +32,7 @@ pub(crate) struct MetadataFlags {
     #[arg(long, value_name = "TIME", value_parser = parse_due)]
     pub(crate) due: Option<Value>,
 
-    /// When it may start, which it is not ready before: `mon`, `2h`, `2026-11-20` (its beginning); `none` takes it away
+    /// The task is not ready before this moment: `mon`, `2h`, `2026-11-20` (its beginning); `none` takes it away
     #[arg(long, value_name = "TIME", value_parser = parse_defer)]
     pub(crate) defer: Option<Value>,
 

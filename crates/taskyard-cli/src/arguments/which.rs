@@ -19,11 +19,11 @@ pub(crate) struct WhichTasks {
     #[arg(value_name = "ID", value_parser = parse_range, value_delimiter = ',', group = "which")]
     pub(crate) ids: Vec<IdRange>,
 
-    /// All tasks of which this is true (see `taskyard list --help`)
+    /// All tasks that match (see `taskyard list --help`)
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true, group = "which", conflicts_with = "ids")]
     pub(crate) query: Option<String>,
 
-    /// Do it with those with which it can be done, and tell of the others; otherwise all of them or none
+    /// Change the tasks that can be changed and report the others; without it all of them or none
     #[arg(long)]
     pub(crate) keep_going: bool,
 

@@ -19,7 +19,7 @@ pub(crate) enum News {
     Loaded(Box<Loaded>),
     /// What happened on the list.
     Commits(Vec<Event>),
-    /// Who has which task of a list, and until when.
+    /// The leases of a list: the holder of each task, and until when.
     Leases(ListId, Vec<(Lease, LeaseState)>),
     /// Something else has moved.
     Moved(Moved),

@@ -23,8 +23,9 @@ use crate::problem::Problem;
 /// The client starts every session with a list of its own, and what was still open stays behind in the old one. Without
 /// arguments this finds the lists that earlier sessions in this directory left, and offers to bring their open tasks here.
 ///
-/// A list that others count on keeps its tasks, unless --yes is given with its name: the list of this directory, one that a
-/// directory is bound to (`taskyard use`), one of a team. What somebody works on this moment is not moved at all.
+/// A list that others count on keeps its tasks, unless --yes is given with its name: the list of this directory, one
+/// that a directory is bound to (`taskyard use`), one of a team. A task that somebody works on this moment is not moved
+/// at all.
 #[derive(Debug, Args)]
 pub(crate) struct Adopt {
     /// The list to take the open tasks of

@@ -15,9 +15,9 @@ use crate::problem::Problem;
 
 /// Copy every list of the store with its history, the teams, and what this machine remembers
 ///
-/// A path that ends with `.tar` becomes one archive, any other one a folder. Each list is as it was at one moment, also while others
-/// write to it. The backup is there when it is whole, or not at all, and can be read by nobody else. Bring it back with
-/// `taskyard restore --from PATH`.
+/// A path that ends with `.tar` becomes one archive, any other one a folder. Each list is copied as it is at one
+/// moment, even while others write to it. The backup appears when it is complete, and only you can read it. Bring it
+/// back with `taskyard restore --from PATH`.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// The archive (`….tar`) or folder to write

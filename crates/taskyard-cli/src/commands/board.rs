@@ -23,8 +23,9 @@ pub(super) type RunCommand = fn(&[String], &Context, &mut Output) -> Result<Exit
 
 /// Show a list as a board that moves with it, and work from there
 ///
-/// The keys that work on what is under the cursor stand at the foot of the screen; `?` explains all of them, `:` finds anything by its
-/// name and runs any command. What is refused says why, where the cursor is. Keys and colours are set under `[board]` in taskyard.toml.
+/// The foot of the screen shows the keys that act on what is under the cursor; `?` explains all of them, `:` finds
+/// anything by its name and runs any command. A refusal says why, where the cursor is. Set keys and colours under
+/// `[board]` in taskyard.toml.
 #[derive(Debug, Args)]
 pub(crate) struct Board {
     /// Show the tasks as this release of the client did

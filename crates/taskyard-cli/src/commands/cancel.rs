@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Give tasks up: they no longer hold anything up
+/// Give tasks up: nothing waits for them any more
 ///
 /// All of them in one revision, or none. A task with open parts is given up together with them (--with-parts). It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
 #[derive(Debug, Args)]

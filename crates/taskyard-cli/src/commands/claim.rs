@@ -21,21 +21,21 @@ use crate::exit::Exit;
 use crate::output::{Ids, Output, expires_at};
 use crate::problem::Problem;
 
-/// Take tasks: nobody else gets them while the lease lives
+/// Take tasks: nobody else gets them while the lease lasts
 ///
-/// Several are taken in one revision, all of them or none.
+/// It takes several tasks in one revision, all of them or none.
 ///
-/// The lease lives for its time (an hour, begun anew by whatever the agent does), or with --pid as long as that process runs.
-/// Then the task goes back. The token proves the lease: give it to `done`, `update` or `release` with --token, and a write that
-/// comes too late is refused.
+/// The lease lasts for its time (--ttl, an hour by default), which every command of the agent starts anew; with --pid
+/// it lasts as long as that process runs. Then the task goes back. The token proves the lease: give it to `done`,
+/// `update` or `release` with --token, and a write that comes too late is refused.
 #[derive(Debug, Default, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
 pub(crate) struct Claim {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// What comes next: your own unfinished task, where you have a name of your own (--as), else the best one that is ready; with
-    /// --where only of those of which the query is true
+    /// Take your own unfinished task if you gave a name (--as), else the best task that is ready; with --where only
+    /// tasks that match the query
     #[arg(long, group = "which", conflicts_with = "ids")]
     pub(crate) next: bool,
 
@@ -51,19 +51,19 @@ pub(crate) struct Claim {
     #[arg(long)]
     pub(crate) if_idle: bool,
 
-    /// Become the owner without beginning
+    /// Become the owner without starting the task
     #[arg(long)]
     pub(crate) reserve: bool,
 
-    /// How long the lease lives without a sign of life
+    /// How long the lease lasts without a sign of life
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     pub(crate) ttl: Option<Duration>,
 
-    /// The lease lives as long as this process
+    /// The lease lasts as long as this process
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// What you are; tasks may be for one role only
+    /// Your role; tasks may be for one role only
     #[arg(long = "role", value_name = "ROLE")]
     pub(crate) roles: Vec<String>,
 }

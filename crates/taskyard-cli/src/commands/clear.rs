@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// another program removed them, count as deleted on purpose from then on.
 #[derive(Debug, Args)]
 pub(crate) struct Clear {
-    /// Overrule the leases of whoever is working on tasks of the list
+    /// Overrule the leases of agents that work on tasks of the list
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -57,11 +57,11 @@ pub(crate) struct Create {
     #[arg(long, requires = "batch", conflicts_with = "subject")]
     pub(crate) dry_run: bool,
 
-    /// What there is to do; `-` reads it from stdin
+    /// The description of the work; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
 
-    /// What is being done while it is in progress ("Writing the parser")
+    /// The phrase shown while it is in progress ("Writing the parser")
     #[arg(long, value_name = "TEXT")]
     pub(crate) active_form: Option<String>,
 

@@ -25,7 +25,7 @@ pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Their parts with them; otherwise those become parts of whatever the deleted task was a part of
+    /// Their parts with them; otherwise the parts move up to the parent of the deleted task
     #[arg(long)]
     pub(crate) with_parts: bool,
 

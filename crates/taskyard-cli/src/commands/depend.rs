@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// Let a task wait for others
 ///
-/// An edge that would close a circle is refused, with the circle.
+/// It refuses an edge that would close a circle, and shows the circle.
 #[derive(Debug, Args)]
 pub(crate) struct Depend {
     /// The task that waits

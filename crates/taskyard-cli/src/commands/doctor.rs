@@ -12,12 +12,13 @@ use crate::problem::Problem;
 
 /// Find what is wrong with the list, and mend it
 ///
-/// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files that cannot be
-/// read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would be given out again, a list that
-/// another program emptied, what other programs took back without knowing or put another task in the place of, a damaged journal or one that a newer
-/// Taskyard wrote, owners who show no life, jobs and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each
-/// finding says what it means and what would mend it. Exits 3 when it found something. A journal that is larger than `[journal] max_size`, what
-/// is remembered of lists that are gone, and inotify instances that run out are warnings: nothing is wrong yet.
+/// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files
+/// that cannot be read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would
+/// be given out again, a list that another program emptied, changes that other programs unknowingly reverted, tasks
+/// that they replaced by others, a damaged journal or one that a newer Taskyard wrote, owners who show no life, jobs
+/// and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each finding says what it means
+/// and what would mend it. Exits 3 when it found something. A journal that is larger than `[journal] max_size`, records
+/// of lists that are gone, and inotify instances that run out are warnings: nothing is wrong yet.
 ///
 /// What --fix does to tasks is one revision: `taskyard undo` takes it back.
 #[derive(Debug, Args)]

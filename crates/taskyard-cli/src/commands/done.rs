@@ -12,7 +12,8 @@ use crate::problem::Problem;
 
 /// Complete tasks, and tell what can start now
 ///
-/// All of them in one revision, or none. A task with open parts is not finished; together with its parts it can be closed in one go.
+/// All of them in one revision, or none. A task with open parts cannot be completed on its own; name its parts with it
+/// to complete all in one go.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Done {

@@ -25,9 +25,10 @@ use crate::{editor, places, signals};
 
 /// Edit tasks in $VISUAL or $EDITOR, or write a new one
 ///
-/// The fields stand on top and the description below. What others change meanwhile is merged when you save; where both changed the same,
-/// the editor opens again with both. Nothing you typed is lost: where it cannot be saved, the answer says where it is kept, and
-/// --resume goes on with it. Without an ID it is a new task. Several tasks are edited one after the other.
+/// The fields stand on top and the description below. Changes that others make meanwhile are merged when you save;
+/// where both changed the same, the editor opens again with both. Nothing you typed is lost: where it cannot be saved,
+/// the answer says where it is kept, and --resume goes on with it. Without an ID it is a new task. Several tasks are
+/// edited one after the other.
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
     /// The tasks: numbers and ranges, `3 4 7-9`

@@ -19,15 +19,15 @@ use crate::problem::Problem;
 
 /// Write the list down in another format
 ///
-/// Without a path it is printed. A file takes the place of one that is there, whole or not at all; a folder must be new or empty.
-/// native, document, export, teaching, macf and jsonl carry everything; markdown, csv and mermaid are for people, and what they
-/// have no place for is told.
+/// Without a path it prints the result. A file replaces the one that is there, entirely or not at all; a folder must be
+/// new or empty. native, document, export, teaching, macf and jsonl carry everything; markdown, csv and mermaid are for
+/// people, and the answer names what they leave out.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The file, or the folder for native, teaching and macf
     pub(crate) path: Option<PathBuf>,
 
-    /// Only tasks of which this is true (see `taskyard list --help`)
+    /// Only tasks that match (see `taskyard list --help`)
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
     pub(crate) query: Option<String>,
 

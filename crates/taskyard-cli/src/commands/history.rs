@@ -18,7 +18,8 @@ const SHOWN: usize = 30;
 
 /// Show the journal: who changed what, and when
 ///
-/// Oldest first. A revision that touched many tasks is one line. A terminal shows the newest 30 revisions where nothing else is said; a pipe gets all of them.
+/// Oldest first. A revision that touched many tasks is one line. By default a terminal shows the newest 30 revisions; a
+/// pipe gets all of them.
 #[derive(Debug, Args)]
 pub(crate) struct History {
     /// Only what happened to this task

@@ -26,8 +26,8 @@ const MOST_LINES: usize = 20;
 
 /// Take in tasks from another program's files
 ///
-/// All of them come, or none. Importing the same source again updates what came from it and doubles nothing. What the list has
-/// no words for is kept in the metadata; what could not be carried is told at the end.
+/// It imports all tasks or none. Importing the same source again updates its tasks and duplicates nothing. Fields that
+/// a list does not have are kept in the metadata; at its end the answer names what could not be kept.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// The file, or the folder for native, teaching, macf and backlog; `-` reads a file from stdin
@@ -41,11 +41,11 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// The name by which the source is remembered, instead of its path
+    /// The name to remember the source by, instead of its path
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
 
-    /// Overrule the leases of whoever is working on tasks that change
+    /// Overrule the leases of agents that work on tasks that change
     #[arg(long)]
     pub(crate) force: bool,
 }

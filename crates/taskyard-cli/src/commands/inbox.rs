@@ -19,12 +19,12 @@ use crate::problem::Problem;
 
 /// Show what waits for you: messages, and your jobs
 ///
-/// Which jobs have ended comes first, then which still run. All of it is shown again until it is acknowledged, so nothing is lost when its reader dies. With --ack what
-/// was shown counts as read, once it has been written out. With --follow messages are shown as they come, one JSON object per line
-/// in a pipe.
+/// Jobs that have ended come first, then those that still run. Everything is shown again until it is acknowledged, so
+/// nothing is lost when its reader dies. --ack acknowledges what was shown, once it has been written out. --follow
+/// shows messages as they come, one JSON object per line in a pipe.
 #[derive(Debug, Args)]
 pub(crate) struct Inbox {
-    /// Say that you have what is shown
+    /// Acknowledge what is shown
     #[arg(long)]
     pub(crate) ack: bool,
 
@@ -32,7 +32,7 @@ pub(crate) struct Inbox {
     #[arg(long, conflicts_with = "sent")]
     pub(crate) follow: bool,
 
-    /// Show how far the messages came that you sent
+    /// Show how far your own messages got
     #[arg(long, conflicts_with = "ack")]
     pub(crate) sent: bool,
 

@@ -31,7 +31,7 @@ pub(super) const COMPLETED_SHOWN: usize = 5;
 /// and brackets.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Only tasks of which this is true
+    /// Only tasks that match
     #[arg(value_name = "QUERY")]
     pub(crate) query: Vec<String>,
 
@@ -43,7 +43,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "AGENT", conflicts_with = "mine")]
     pub(crate) owner: Option<String>,
 
-    /// Only the tasks of whoever acts (--as)
+    /// Only your own tasks (--as)
     #[arg(long)]
     pub(crate) mine: bool,
 
@@ -75,7 +75,7 @@ pub(crate) struct List {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
 
-    /// A line of one's own for each task: `{id} {subject} {owner}`
+    /// Your own format for each line: `{id} {subject} {owner}`
     #[arg(long, value_name = "TEMPLATE", conflicts_with = "style")]
     pub(crate) format: Option<String>,
 
@@ -83,7 +83,7 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// How it looks; a tree on a terminal and the client's lines in a pipe where nothing is said
+    /// How the list looks; by default a tree on a terminal and the client's lines in a pipe
     #[arg(long, value_name = "STYLE")]
     pub(crate) style: Option<Style>,
 }

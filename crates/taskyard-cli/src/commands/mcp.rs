@@ -17,7 +17,7 @@ use crate::signals;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
 ///
-/// Agents start this themselves. What they claim stays theirs as long as it runs and a minute longer.
+/// Agents start this themselves. Their claims last as long as it runs, and a minute longer.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     #[command(flatten)]
@@ -31,11 +31,11 @@ pub(crate) struct Offer {
     #[arg(long, value_name = "SET", default_value = "core")]
     tools: Tools,
 
-    /// In whose words the tools speak; a document or teaching folder has words of its own
+    /// Which dialect's tool names and texts to use; a document or teaching folder has its own
     #[arg(long, value_name = "DIALECT")]
     dialect: Option<Dialect>,
 
-    /// Give the structure of answers besides their text; most clients then show the model the structure alone
+    /// Add structured content to the text of answers; most clients then show the model the structure alone
     #[arg(long)]
     structured: bool,
 

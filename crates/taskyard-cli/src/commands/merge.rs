@@ -26,7 +26,7 @@ pub(crate) struct Merge {
     #[arg(long)]
     pub(crate) open: bool,
 
-    /// Overrule the leases of whoever is working on tasks that move
+    /// Overrule the leases of agents that work on tasks that move
     #[arg(long)]
     pub(crate) force: bool,
 }

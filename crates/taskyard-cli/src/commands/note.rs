@@ -18,8 +18,9 @@ use crate::problem::Problem;
 
 /// Add a dated, signed remark to a task
 ///
-/// Notes are kept in the order in which they were made and never overwritten; `taskyard show` shows them. Whoever has the task may go on
-/// undisturbed: a note needs no claim. Members of the list's team who own the task, made it or noted something on it get the note as a message.
+/// Notes are kept in the order in which they were made and never overwritten; `taskyard show` shows them. A note needs
+/// no claim and disturbs nobody. Members of the list's team who own the task, made it or noted something on it get the
+/// note as a message.
 #[derive(Debug, Args)]
 pub(crate) struct Note {
     /// The task

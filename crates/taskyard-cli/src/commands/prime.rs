@@ -13,8 +13,8 @@ use crate::problem::Problem;
 
 /// Print what an agent needs to know to work here
 ///
-/// A short paragraph on how tasks are taken, finished, given back and made, and the state of the list: for the instructions of an
-/// agent, or to read at the beginning of work.
+/// Prints a short paragraph on how to take, finish, give back and create tasks, and the state of the list: for the
+/// instructions of an agent, or to read before work.
 #[derive(Debug, Args)]
 pub(crate) struct Prime {}
 

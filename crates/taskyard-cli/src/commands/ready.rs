@@ -15,7 +15,8 @@ use crate::problem::Problem;
 
 /// Show what can start now, best first, and why
 ///
-/// Pending tasks that nobody has and nothing holds up: by priority, then by how long a chain waits behind them.
+/// Shows pending tasks that nobody has and that wait for nothing: by priority, then by how long a chain waits behind
+/// them.
 #[derive(Debug, Args)]
 pub(crate) struct Ready {
     /// At most so many

@@ -19,8 +19,8 @@ use crate::problem::Problem;
 
 /// Give tasks back, or everything an agent has
 ///
-/// They are pending again, and nobody's; all of them in one revision, or none. With --agent, all that agent's unfinished tasks go back in one revision; `bob` and
-/// `bob@team` are one agent.
+/// They become pending and lose their owner; all of them in one revision, or none. With --agent, all that agent's
+/// unfinished tasks go back in one revision; `bob` and `bob@team` are one agent.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Release {
@@ -42,7 +42,7 @@ pub(crate) struct Release {
 /// Why an agent is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reason {
-    /// It ended in order
+    /// It ended by itself
     Shutdown,
     /// It was ended
     Terminated,

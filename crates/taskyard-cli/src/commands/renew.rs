@@ -15,9 +15,9 @@ use crate::exit::Exit;
 use crate::output::{Output, expires_at};
 use crate::problem::Problem;
 
-/// Keep a task: its lease begins anew
+/// Renew the lease on a task
 ///
-/// Whatever an agent does with this program renews its leases; this is for long work in silence.
+/// Every command of an agent renews its leases; use this for long work without any command.
 #[derive(Debug, Args)]
 pub(crate) struct Renew {
     /// The task
@@ -28,7 +28,7 @@ pub(crate) struct Renew {
     #[arg(long, value_name = "N")]
     pub(crate) token: u64,
 
-    /// How long it lives from now on
+    /// How long the lease lasts from now on
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     pub(crate) ttl: Option<Duration>,
 }

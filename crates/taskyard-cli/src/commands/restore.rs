@@ -20,9 +20,9 @@ use crate::problem::Problem;
 
 /// Bring back what is missing: what another program removed, and what an undo of a restore took away
 ///
-/// Without arguments it shows what is missing. Tasks return with their numbers and edges. Where another program put a different task under
-/// a number, the old one returns under a new number. What was deleted or cleared with Taskyard was
-/// meant to go, and comes back with --deleted only.
+/// Without arguments it shows what is missing. Tasks return with their numbers and edges. Where another program put a
+/// different task under a number, the old one returns under a new number. Tasks that you deleted or cleared with
+/// Taskyard come back only with --deleted.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Restore {
     /// The tasks to bring back
@@ -33,8 +33,8 @@ pub(crate) struct Restore {
     #[arg(long, conflicts_with = "ids")]
     pub(crate) all: bool,
 
-    /// Bring back from a backup instead of from the history: everything, one list (--list), or the tasks that are named. Nothing that is
-    /// there is overwritten
+    /// Bring back from a backup instead of from the history: everything, one list (--list), or the tasks that are
+    /// named. It overwrites nothing that is there
     #[arg(long, value_name = "PATH")]
     pub(crate) from: Option<PathBuf>,
 
@@ -42,7 +42,8 @@ pub(crate) struct Restore {
     #[arg(long, requires = "from")]
     pub(crate) dry_run: bool,
 
-    /// Also what was deleted or cleared on purpose; of what is named, also what moved to another list or whose making was undone
+    /// Also bring back what was deleted or cleared on purpose; among named tasks also those that moved to another list
+    /// or whose creation was undone
     #[arg(long)]
     pub(crate) deleted: bool,
 }

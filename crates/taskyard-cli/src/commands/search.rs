@@ -17,12 +17,13 @@ use crate::problem::Problem;
 
 /// Find tasks by words in any of their fields
 ///
-/// Every word must occur somewhere in the task, in any field and any case; a word that occurs in no task counts as mistyped, and finds what
-/// is spelt nearly so. What stands in quotes of its own is an exact text, and the rest of the query language narrows the answer:
-/// `taskyard search parser tag:db not status:completed`. The best answers come first.
+/// Every word must occur somewhere in the task, in any field and any case; a word that occurs in no task counts as
+/// mistyped, and finds what is spelt nearly so. Words in quotes of their own are an exact text, and the rest of the
+/// query language narrows the answer: `taskyard search parser tag:db not status:completed`. The best answers come
+/// first.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// The words, and what else is to be true of the tasks
+    /// The words, and conditions that the tasks must meet
     #[arg(value_name = "QUERY", required = true)]
     pub(crate) query: Vec<String>,
 

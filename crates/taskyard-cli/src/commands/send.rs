@@ -17,11 +17,11 @@ use crate::problem::Problem;
 
 /// Write to a member of your team
 ///
-/// The message lies in the inbox of whoever it is for until they have it; `taskyard inbox --sent` tells how far it came. With
-/// --to '*' it is for everybody else in the team. TEXT may be `-`: then it is read from standard input.
+/// The message stays in the recipient's inbox until the recipient has acknowledged it; `taskyard inbox --sent` shows
+/// how far it got. With --to '*' everybody else in the team gets it. With `-` as TEXT it is read from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// Who it is for; '*' for all
+    /// The recipient; '*' for all
     #[arg(long, value_name = "AGENT", required_unless_present_any = ["approve", "reject"])]
     pub(crate) to: Option<String>,
 
@@ -37,11 +37,11 @@ pub(crate) struct Send {
     #[arg(long, value_name = "TEAM")]
     pub(crate) team: Option<String>,
 
-    /// Say that the text is what came of this task
+    /// Mark the text as the result of this task
     #[arg(long, value_name = "ID", value_parser = parse_id, conflicts_with_all = ["request", "approve", "reject"])]
     pub(crate) task: Option<TaskId>,
 
-    /// Ask for something: that the member ends, or that your plan, the text, is approved
+    /// Ask the member to end, or to approve your plan, which is the text
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["approve", "reject"])]
     pub(crate) request: Option<Request>,
 

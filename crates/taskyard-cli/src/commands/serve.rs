@@ -9,9 +9,9 @@ use super::mcp::Offer;
 
 /// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
 ///
-/// Programs prove with a token that the user let them in: the one that is made at the first start, or one of `taskyard token`. A browser
-/// is let in by the link that is printed, once. Only programs on this machine reach it unless --bind says otherwise; beyond this machine
-/// everything is encrypted unless --insecure says otherwise.
+/// Programs show a token: the one that the first start makes, or one of `taskyard token`. A browser enters by the
+/// printed link, which works once. Only programs on this machine reach it unless --bind says otherwise; beyond this
+/// machine everything is encrypted unless --insecure says otherwise.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// The port; 0 takes any that is free
@@ -38,7 +38,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Listen beyond this machine though nothing is encrypted: whoever sees the traffic reads the token and every task
+    /// Listen beyond this machine without encryption: anybody who sees the traffic can read the token and every task
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) insecure: bool,
 

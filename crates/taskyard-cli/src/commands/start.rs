@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// Put tasks in progress
 ///
-/// All of them in one revision, or none. Refused while one waits for open tasks; the refusal names them.
+/// All of them in one revision, or none. A task that waits for open tasks is refused; the refusal names them.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Start {

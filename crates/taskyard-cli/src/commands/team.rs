@@ -18,8 +18,8 @@ use crate::problem::Problem;
 
 /// Make, show, join and leave teams
 ///
-/// A team is a task list that its members share, and an inbox for each of them, in Claude Code's own files: its agents, other
-/// agents and people can be in one team. Whoever makes a team leads it, as `team-lead`.
+/// A team is a task list that its members share, and an inbox for each of them, in Claude Code's own files: its agents,
+/// other agents and people can be in one team. You lead the team that you make, as `team-lead`.
 #[derive(Debug, Args)]
 pub(crate) struct Team {
     #[command(subcommand)]
@@ -55,11 +55,11 @@ pub(crate) enum Action {
     },
     /// Show every team
     List,
-    /// Mend inboxes and team files that cannot be read: what can be read stays, the torn file is kept
+    /// Mend inboxes and team files that cannot be read: keep what can be read, and a copy of the torn file
     Mend,
     /// Join a team under the name of --as
     Join(Join),
-    /// Leave a team: your open tasks come back, and those who remain are told
+    /// Leave a team: your open tasks come back, and the other members learn of it
     Leave(Leave),
 }
 
@@ -70,10 +70,10 @@ pub(crate) struct Join {
     /// Start nothing before the lead has approved the plan [env: CLAUDE_CODE_PLAN_MODE_REQUIRED]
     #[arg(long)]
     pub(crate) plan_mode: bool,
-    /// The process that the member lives with; when it has ended, the member is taken out
+    /// The member's process; when it ends, the member is removed
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
-    /// What a program of Claude Code's that joins runs in: `tmux` for one of its own, which then ends when it has agreed to
+    /// Where the joining Claude Code runs: `tmux` for a program of its own, which ends once it has agreed to
     #[arg(long, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendWord>,
     /// The tmux pane of that program
@@ -91,7 +91,7 @@ pub(crate) struct Join {
 pub(crate) struct Leave {
     /// The team; yours where none is named
     pub(crate) name: Option<String>,
-    /// Who leaves, where that is somebody else
+    /// The member who leaves, if it is not you
     #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent)]
     pub(crate) departed: Option<AgentName>,
     /// Why
@@ -111,7 +111,7 @@ pub(crate) enum BackendWord {
 /// Why a member leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reason {
-    /// It ended in order
+    /// It ended by itself
     Shutdown,
     /// It was ended
     Terminated,

@@ -17,7 +17,8 @@ use crate::tokens::{Scope, TokenBook, TokenProblem, TokenRecord};
 
 /// Say who may use the server: tokens by name
 ///
-/// A program sends its token as `Authorization: Bearer TOKEN`. The secret is shown once; what is kept of it does not let anybody in.
+/// A program sends its token as `Authorization: Bearer TOKEN`. The secret is shown once; Taskyard keeps only a digest
+/// of it.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -28,18 +29,18 @@ pub(crate) struct Token {
 pub(crate) enum Action {
     /// Make a token and show it, once
     Create {
-        /// What it is called; whoever uses it acts under this name unless it gives another
+        /// Its name; a program that uses it acts under this name unless it gives another
         name: String,
         /// What it may do
         #[arg(long, value_name = "SCOPE", default_value = "read")]
         scope: Scope,
-        /// How long it counts (`30d`); for ever where nothing is said
+        /// How long it is valid (`30d`); for ever by default
         #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
         expires: Option<Duration>,
     },
     /// Show the tokens there are, without their secrets
     List,
-    /// Let a token no longer count, from the next request on
+    /// Revoke a token, from the next request on
     Revoke {
         /// What it is called
         name: String,

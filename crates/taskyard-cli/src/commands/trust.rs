@@ -16,12 +16,12 @@ use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
 
-/// Let the hooks, checks and settings of this directory count
+/// Trust the hooks, checks and settings of this directory
 ///
 /// Hooks and checks are commands. Your own run as they are; those that came with a directory (`.claude/settings.json`,
-/// `.claude/settings.local.json` and `taskyard.toml` of a project) run only after this, and only then may its `taskyard.toml` set
-/// more than a list of the project's own, a store inside it, and how lists look. It is for the folder that holds `.git`, else
-/// for the working directory, and it shows what will count. Look at it.
+/// `.claude/settings.local.json` and `taskyard.toml` of a project) run only after this, and only then may its
+/// `taskyard.toml` set more than a list of the project's own, a store inside it, and how lists look. It trusts the
+/// folder that holds `.git`, else the working directory, and shows what will run and count. Read that.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
     /// Trust it no longer

@@ -13,21 +13,21 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Take whole revisions back, the newest where none is named
+/// Undo whole revisions, by default the newest
 ///
-/// Refused, with the reason, where a task has changed since. An undo is a revision too, and can be undone by its number. What
-/// other programs did is taken back only if you name its revision.
+/// It is refused, with the reason, if a task has changed since. An undo is a revision too, and can be undone by its
+/// number. Changes by other programs are undone only if you name their revision.
 #[derive(Debug, Args)]
 pub(crate) struct Undo {
     /// A revision (41) or a range of them (41..45), as `taskyard history` shows them
     #[arg(value_name = "REV", value_parser = parse_revisions)]
     pub(crate) revisions: Option<UndoRange>,
 
-    /// Overrule the leases of whoever is working on these tasks
+    /// Overrule the leases of agents that work on these tasks
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Say of every task what became of it, however many there are
+    /// Report every task, however many there are
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }

@@ -15,8 +15,9 @@ use crate::problem::Problem;
 
 /// Change any field of tasks
 ///
-/// All of them in one revision, or none. What is not given stays as it is; the answer says what changed, from what to what. `--tag` adds,
-/// `--untag` takes away, `--tags` sets; `--meta KEY=null` takes a key away (`--meta parent=null`).
+/// All of them in one revision, or none. Fields you do not give stay as they are; the answer says what changed, from
+/// what to what. `--tag` adds, `--untag` takes away, `--tags` sets; `--meta KEY=null` takes a key away (`--meta
+/// parent=null`).
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Update {
@@ -27,11 +28,11 @@ pub(crate) struct Update {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) subject: Option<String>,
 
-    /// What there is to do; `-` reads it from stdin
+    /// The description of the work; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
 
-    /// What is being done while it is in progress
+    /// The phrase shown while it is in progress
     #[arg(long, value_name = "TEXT")]
     pub(crate) active_form: Option<String>,
 
@@ -47,27 +48,27 @@ pub(crate) struct Update {
     #[arg(long)]
     pub(crate) no_owner: bool,
 
-    /// Tasks that shall wait for this one
+    /// Make these tasks wait for this one
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) add_blocks: Vec<TaskId>,
 
-    /// Tasks this one shall wait for
+    /// Make this task wait for these
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) add_blocked_by: Vec<TaskId>,
 
-    /// Tasks that shall no longer wait for this one
+    /// Let these tasks no longer wait for this one
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) remove_blocks: Vec<TaskId>,
 
-    /// Tasks this one shall no longer wait for
+    /// Let this task no longer wait for these
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) remove_blocked_by: Vec<TaskId>,
 
-    /// A tag it shall no longer have; may be given several times
+    /// A tag to remove; may be given several times
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
     pub(crate) untag: Vec<String>,
 
-    /// The tags it shall have, in place of those it has; none of them with an empty text
+    /// Replace all tags by these; an empty text removes all
     #[arg(long, value_name = "TAGS", value_delimiter = ',')]
     pub(crate) tags: Option<Vec<String>>,
 

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::places;
 use crate::problem::Problem;
 
-/// Bind this directory, and everything below it, to a list
+/// Bind this directory and everything below it to a list
 #[derive(Debug, Args)]
 pub(crate) struct Use {
     /// The list

@@ -26,11 +26,11 @@ use crate::problem::Problem;
 /// `taskyard list --help`).
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// Only changes of tasks of which this is true
+    /// Only changes of tasks that match
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
 
-    /// Begin with what happened after this revision; with what happens from now on where none is given
+    /// Begin after this revision; without it, with what happens from now on
     #[arg(long, value_name = "REV", value_parser = parse_revision)]
     since: Option<Revision>,
 }

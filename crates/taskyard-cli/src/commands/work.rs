@@ -34,8 +34,8 @@ use crate::signals;
 /// TASKYARD_TASK_DESCRIPTION, TASKYARD_TASK_TOKEN and others, and completes the task when CMD exits with 0. Otherwise the task
 /// goes back with the reason in its notes, and is tried again.
 ///
-/// The lease ends with this process, however that ends: what it was working on is free again at once. Ctrl-C takes nothing more,
-/// ends the commands and gives their tasks back; a second Ctrl-C kills them.
+/// The leases end with this process, however it ends: its tasks are free again at once. Ctrl-C takes nothing more, ends
+/// the commands and gives their tasks back; a second Ctrl-C kills them.
 ///
 /// Exits with 0 when everything it took was completed, with 3 when something was given up or lost.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub(crate) struct Work {
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     ttl: Option<Duration>,
 
-    /// What the workers are; tasks may be for one role only
+    /// The role of the workers; tasks may be for one role only
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
 
@@ -65,7 +65,7 @@ pub(crate) struct Work {
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
 
-    /// Only tasks of which this is true (see `taskyard list --help`)
+    /// Only tasks that match (see `taskyard list --help`)
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
     query: Option<String>,
 

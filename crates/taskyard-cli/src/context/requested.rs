@@ -7,7 +7,7 @@ use taskyard::core::{AgentName, ListId};
 pub(crate) struct Requested {
     /// The list; none where it is the server's.
     pub(crate) list: Option<ListId>,
-    /// Who acts; none where it is whoever runs the server.
+    /// The agent that acts; none where it is the user who runs the server.
     pub(crate) agent: Option<AgentName>,
     /// What `-` stands for; none where it is a text like any other.
     pub(crate) input: Option<Vec<u8>>,

@@ -16,7 +16,7 @@ use super::site::Site;
 use crate::connections::{Standing, Visit};
 use crate::tokens::Scope;
 
-/// Who is at the other end of a connection.
+/// The process at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 

@@ -86,7 +86,7 @@ pub enum Refusal {
     Leased {
         /// The task.
         task: TaskId,
-        /// Who has it.
+        /// Its owner.
         holder: AgentName,
         /// When its lease ends by time.
         until: Option<Timestamp>,
@@ -98,7 +98,7 @@ pub enum Refusal {
         task: TaskId,
         /// What was brought.
         token: Token,
-        /// Who has the task now.
+        /// The present owner.
         holder: Option<String>,
         /// Whether it is completed.
         is_completed: bool,
@@ -162,9 +162,9 @@ pub enum Refusal {
     /// The agent has to show its plan first, and the lead has not approved it.
     #[error("{agent} may start nothing before {lead} has approved its plan")]
     PlanNotApproved {
-        /// Who has to plan.
+        /// The agent that has to plan.
         agent: String,
-        /// Who approves.
+        /// The lead, who approves.
         lead: String,
     },
     /// The agent has as much in progress as it may have.

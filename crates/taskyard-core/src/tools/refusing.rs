@@ -13,7 +13,7 @@ use crate::{AgentName, Rules, Status, Task, TaskId, Timestamp};
 pub struct Surroundings<'a> {
     /// All tasks of the list.
     pub tasks: &'a [Task],
-    /// Who made the call.
+    /// The agent that made the call.
     pub agent: &'a AgentName,
     /// What the agent declares itself to be.
     pub roles: &'a [String],

@@ -45,7 +45,7 @@ pub struct TaskClaim {
     pub task: Option<TaskId>,
     /// Whether the agent is only to be the owner, and not to begin.
     pub reserve: bool,
-    /// Who claims it, where it says so.
+    /// The claiming agent, where the call names one.
     pub agent: Option<AgentName>,
 }
 

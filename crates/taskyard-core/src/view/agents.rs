@@ -1,4 +1,4 @@
-//! Who works on a list: the members of its team, and whoever else has a task.
+//! The agents that work on a list: the members of its team, and every other owner of a task.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ pub struct HeldTask {
     pub task: TaskId,
     /// What it is about.
     pub subject: String,
-    /// Who has it.
+    /// Its owner.
     pub owner: String,
     /// Since when, where that is known.
     pub since: Option<Timestamp>,

@@ -21,7 +21,7 @@ pub struct ListRow {
     pub changed: Option<Timestamp>,
     /// What is gone from it, where its open tasks were removed and nobody meant that.
     pub gone: Option<Gone>,
-    /// Who is alive on it: whoever has a task with a lease that lives, by name.
+    /// The agents that are alive on it, by name: each has a task with a live lease.
     pub alive: Vec<String>,
 }
 

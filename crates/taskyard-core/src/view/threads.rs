@@ -9,7 +9,7 @@ use crate::{Message, MessageKey, Timestamp};
 /// A conversation with somebody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Who it is with.
+    /// The other side of the conversation.
     pub with: String,
     /// The name of the colour of whoever it is with, where its messages say so.
     pub colour: Option<String>,
@@ -42,7 +42,7 @@ pub enum LetterState {
 /// A message that was sent, as its sender has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentText {
-    /// Who it is for.
+    /// The recipient.
     pub to: String,
     /// When it was sent.
     pub at: Timestamp,

@@ -29,7 +29,7 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 /// So many sessions are looked at where nobody says which it is.
 const SESSIONS: usize = 8;
 
-/// Who has made a call.
+/// The agent that made a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CalledBy {
     /// The agent that the session began with.

@@ -29,7 +29,7 @@ pub enum ConfigWarning {
     NotCounted {
         /// The file.
         path: PathBuf,
-        /// Who else could have written it.
+        /// The other user who could have written it.
         doubt: Doubt,
     },
 }

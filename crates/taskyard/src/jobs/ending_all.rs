@@ -66,9 +66,9 @@ impl<'a> Family<'a> {
 
     /// Tells whether nobody is alive.
     ///
-    /// Whoever loses his parent becomes our child: without a child we have no descendants, and that is certain. Where the
-    /// supervisor of another job is our child, several looks that find nobody else have to agree: one may miss somebody who hands
-    /// on to a child of his own that very moment.
+    /// A process that loses its parent becomes our child: without a child we have no descendants, and that is certain.
+    /// Where the supervisor of another job is our child, several looks that find nobody else have to agree: one may
+    /// miss somebody who hands on to a child of his own that very moment.
     pub(super) fn is_alone(&mut self) -> bool {
         if !self.may_have_children {
             return true;

@@ -20,8 +20,9 @@ const ENOUGH_LOOKS: u32 = 5;
 
 /// Kills everything that still runs of jobs without a supervisor, and returns what would not end.
 ///
-/// What they started is found by the token in its environment, by the pipe it writes to, and by the session of the supervisor.
-/// Who gave up all three on purpose is not found. All jobs are looked for at once: a look is at every process of the machine.
+/// What they started is found by the token in its environment, by the pipe it writes to, and by the session of the
+/// supervisor. A process that gave up all three on purpose is not found. All jobs are looked for at once: a look is at
+/// every process of the machine.
 pub(super) fn kill(records: &[&Record]) -> Vec<u32> {
     if records.is_empty() { Vec::new() } else { kill_all(|| Wanted::of(records)) }
 }

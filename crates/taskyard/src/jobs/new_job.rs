@@ -19,7 +19,7 @@ pub struct NewJob {
     pub description: Option<String>,
     /// A name to call it by.
     pub name: Option<String>,
-    /// Who starts it.
+    /// The agent that starts it.
     pub agent: AgentName,
     /// The list it is started for.
     pub list: ListId,

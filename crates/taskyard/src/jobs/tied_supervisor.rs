@@ -89,7 +89,7 @@ pub(super) fn supervise_tied(place: &JobPlace, words: &[OsString], cancel: &Canc
     Ok(())
 }
 
-/// Whoever waits for the command.
+/// The process that waits for the command.
 struct Waiting {
     line: UnixStream,
     /// Whether the other end was closed.

@@ -1,8 +1,8 @@
 //! What there is to tell an agent of the jobs it started, until it has heard it.
 //!
-//! Whoever records the end of a job queues its notice on its machine in the same transaction. [`Notices`] says which wait and records
-//! which were heard, where the lists live; [`ForwardedNotices`] passes on to them what jobs left on their machine. How they are told is
-//! not known here, and why it is done so is `docs/design/notifications.md`.
+//! The process that records the end of a job queues its notice on its machine in the same transaction. [`Notices`] says
+//! which wait and records which were heard, where the lists live; [`ForwardedNotices`] passes on to them what jobs left
+//! on their machine. How they are told is not known here, and why it is done so is `docs/design/notifications.md`.
 
 mod board;
 mod contract;

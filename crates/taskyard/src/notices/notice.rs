@@ -7,7 +7,7 @@ use taskyard_core::{AgentName, Job, Timestamp};
 pub struct Notice {
     /// The job.
     pub job: Job,
-    /// Who should know: whoever started it.
+    /// The agent that started the job, and should know of its end.
     pub agent: AgentName,
     /// Since when.
     pub queued: Timestamp,

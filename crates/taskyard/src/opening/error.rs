@@ -26,7 +26,7 @@ pub enum AddressError {
         /// What stands before the colon.
         scheme: String,
     },
-    /// Whoever opens such addresses cannot make sense of it.
+    /// The opener of such addresses cannot make sense of it.
     #[error("the store `{address}` cannot be used: {why}")]
     Unusable {
         /// The address, without a password.

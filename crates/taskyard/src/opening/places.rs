@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use taskyard_core::{AgentName, Rules};
 
-/// Where things are on this machine, and the rules in force there. Whoever reads flags and the environment says so.
+/// Where things are on this machine, and the rules in force there. The program that reads flags and the environment
+/// fills it in.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// The client's directory, `~/.claude` say.

@@ -14,8 +14,9 @@ const ALL: i32 = -1;
 impl Database {
     /// Copies a database into memory, as its file is, without its log and without a lock, and opens the copy to read it.
     ///
-    /// Whoever calls this makes sure that nobody wrote to the file meanwhile, and that there was no log. SQLite opens and closes the
-    /// file, because a descriptor of our own would take the locks of this process's other connections with it when it is closed.
+    /// The caller makes sure that nobody wrote to the file meanwhile, and that there was no log. SQLite opens and
+    /// closes the file, because a descriptor of our own would take the locks of this process's other connections with
+    /// it when it is closed.
     pub(crate) fn copy_into_memory(path: PathBuf, schema: &'static Schema) -> Result<Self, DatabaseError> {
         Self::set_up(path, schema, copied)
     }

@@ -289,7 +289,7 @@ pub trait TxnPair: Debug {
 pub struct NewLease {
     /// The task.
     pub task: TaskId,
-    /// Who gets it.
+    /// The agent that gets it.
     pub agent: AgentName,
     /// How long it lives without a sign of life.
     pub ttl: Option<Duration>,
@@ -300,7 +300,7 @@ pub struct NewLease {
 /// Who makes a commit, and what it is called in the journal.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// Who acts.
+    /// The acting agent.
     pub actor: AgentName,
     /// The verb.
     pub op: Op,

@@ -10,7 +10,7 @@ const PAGE: usize = 256;
 /// No list comes so far.
 const NEVER: Revision = Revision(1 << 37);
 
-/// Whoever can be asked for the journal of a list: every store.
+/// Anything that can be asked for the journal of a list: every store.
 pub trait HistorySource {
     /// Returns the entries that are wanted, oldest first.
     fn entries(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;

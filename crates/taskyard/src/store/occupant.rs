@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whoever keeps a list busy, as far as that can be told.
+/// The program that keeps a list busy, as far as we can tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "internals"), non_exhaustive)]
 pub enum Occupant {

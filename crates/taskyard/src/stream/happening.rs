@@ -13,7 +13,7 @@ pub enum Happening {
     Commit(Event),
     /// A message has come for an agent that is followed.
     Message {
-        /// Who it is for.
+        /// The recipient.
         agent: AgentName,
         /// The team in which it was written.
         team: TeamName,
@@ -26,7 +26,7 @@ pub enum Happening {
     AgentCame {
         /// The team.
         team: TeamName,
-        /// Who it is.
+        /// The agent.
         member: Box<Member>,
     },
     /// Somebody is no longer in a team, or the team is no longer there.

@@ -139,7 +139,7 @@ pub struct Added {
 pub struct Posted<'a> {
     /// The team whose mailbox it goes to.
     pub team: &'a TeamName,
-    /// Who it is for.
+    /// The recipient.
     pub to: &'a str,
     /// The message.
     pub message: &'a Message,
@@ -206,7 +206,7 @@ pub struct SentFound {
 pub struct SentLetter {
     /// What tells it from others: [`MessageKey::as_text`].
     pub key: String,
-    /// Who it is for.
+    /// The recipient.
     pub to: String,
     /// When it was sent.
     pub at: Timestamp,

@@ -24,7 +24,7 @@ pub enum TeamError {
     /// A message does not lie in the inbox of whoever it was for.
     #[error("nothing was sent to {to}: {source}")]
     Unsent {
-        /// Who it was for.
+        /// The recipient.
         to: String,
         /// Why not.
         source: Box<TeamError>,

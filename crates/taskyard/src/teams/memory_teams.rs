@@ -30,7 +30,7 @@ struct TeamKept {
     team: Team,
     seats: HashMap<String, SeatRecord>,
     mailboxes: HashMap<String, Vec<Kept>>,
-    /// Who sent what to whom, the oldest first.
+    /// The messages that were sent, with sender and recipient, the oldest first.
     sent: Vec<(String, SentLetter)>,
 }
 

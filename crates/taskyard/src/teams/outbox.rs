@@ -13,7 +13,7 @@ use super::seat::Seat;
 pub struct SentMessage {
     /// What tells it from others.
     pub key: String,
-    /// Who it is for.
+    /// The recipient.
     pub to: String,
     /// When it was sent.
     pub at: Timestamp,

@@ -17,16 +17,16 @@ pub enum TeamRefusal {
         /// Those there are.
         teams: Vec<String>,
     },
-    /// Whoever acts is in no team.
+    /// The acting agent is in no team.
     #[error("{agent} is in no team")]
     NotInATeam {
-        /// Who acts.
+        /// The acting agent.
         agent: String,
     },
-    /// Whoever acts is in several teams, and none was named.
+    /// The acting agent is in several teams, and none was named.
     #[error("{agent} is in several teams: {}", .teams.join(", "))]
     SeveralTeams {
-        /// Who acts.
+        /// The acting agent.
         agent: String,
         /// The teams.
         teams: Vec<String>,
@@ -42,7 +42,7 @@ pub enum TeamRefusal {
         /// The team that has the directory.
         by: String,
     },
-    /// Whoever acts leads another team.
+    /// The acting agent leads another team.
     #[error("already leading team \"{team}\"")]
     AlreadyLeading {
         /// That team.
@@ -53,13 +53,13 @@ pub enum TeamRefusal {
     MembersLeft {
         /// The team.
         team: String,
-        /// Who is in it.
+        /// Its members.
         members: Vec<String>,
     },
     /// Nobody can join under that name.
     #[error(transparent)]
     BadMemberName(#[from] BadMemberName),
-    /// Whoever wants to join leads the team.
+    /// The agent that wants to join leads the team.
     #[error("{agent} leads team {team} already, as {lead}")]
     LeadsIt {
         /// Who.

@@ -23,7 +23,7 @@ pub struct Letter {
 /// A message that lies in an inbox now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Who it is for.
+    /// The recipient.
     pub to: String,
     /// The message, as it was written.
     pub message: Message,

@@ -80,7 +80,7 @@ pub enum WorkEvent {
 /// An attempt at a task that is over.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Who made it.
+    /// Its author.
     pub worker: AgentName,
     /// The task.
     pub task: Box<Task>,

@@ -34,7 +34,7 @@ pub struct Order {
     pub retries: u64,
     /// Whether new work is waited for when nothing is left.
     pub waits: bool,
-    /// Who looks after the program, so that nothing it starts outlives us.
+    /// The supervisor of the program, so that nothing it starts outlives us.
     pub jobs: Jobs,
     /// Whether the workers are members of a team, and attend to what is written to them.
     pub in_team: bool,

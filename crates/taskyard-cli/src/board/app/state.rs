@@ -169,7 +169,7 @@ pub(crate) struct App {
     pub(crate) jobs: Vec<JobRow>,
     pub(crate) output: Option<(JobId, Vec<String>)>,
     pub(crate) team: Option<Box<TeamShown>>,
-    /// Who works here, in the team or not.
+    /// The agents that work here, in the team or not.
     pub(crate) agents: Vec<AgentRow>,
     pub(crate) mail: Mail,
     pub(crate) lists: Option<Vec<ListRow>>,

@@ -12,7 +12,7 @@ pub(crate) enum View {
     Columns,
     /// What waits for what.
     Graph,
-    /// Who is there and what they do.
+    /// The agents of a list, and what each does.
     Agents,
     /// Background commands and what they write.
     Jobs,

@@ -1,4 +1,4 @@
-//! Who is there and what they do.
+//! The agents of a list, and what each does.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -15,10 +15,10 @@ use crate::problem::Problem;
 
 /// Run commands in the background: start, look at, read, wait for, stop and tidy them away
 ///
-/// A job lives on when whoever started it ends, and is found again by the next command. Its output goes to one file, in the place
-/// and the form of Claude Code's own background tasks, and never grows beyond its limit: the beginning and the newest are kept.
-/// When its command ends or is stopped, everything it started is ended too. A job is meant by its id, or by its name: the newest
-/// job of that name.
+/// A job goes on when the program that started it ends, and the next command finds it again. Its output goes to one
+/// file, in the place and the form of Claude Code's own background tasks, and never grows beyond its limit: the
+/// beginning and the newest are kept. When its command ends or is stopped, everything it started is ended too. Name a
+/// job by its id or its name; a name means the newest job of that name.
 #[derive(Debug, Args)]
 pub(crate) struct Job {
     #[command(subcommand)]

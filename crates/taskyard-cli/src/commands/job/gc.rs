@@ -15,11 +15,11 @@ use crate::reopening::reopen_tasks_everywhere;
 
 /// Tidy away the jobs that ended long ago, with their output
 ///
-/// Only files that Taskyard itself made are removed. How long ended jobs are kept is `jobs.keep` in taskyard.toml, a week
-/// where nothing is said.
+/// Only files that Taskyard itself made are removed. `jobs.keep` in taskyard.toml says how long ended jobs are kept, a
+/// week by default.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Those that ended so long ago
+    /// Only jobs that ended at least so long ago
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     pub(crate) older_than: Option<Duration>,
 

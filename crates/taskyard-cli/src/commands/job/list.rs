@@ -15,15 +15,15 @@ use crate::reopening::reopen_tasks_everywhere;
 /// Show the jobs of this machine, the newest last
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Only those that have not ended
+    /// Only jobs that have not ended
     #[arg(long)]
     pub(crate) running: bool,
 
-    /// Only those started for this list
+    /// Only jobs started for this list
     #[arg(long)]
     pub(crate) here: bool,
 
-    /// Only those of this task
+    /// Only jobs of this task
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) task: Option<TaskId>,
 }

@@ -22,9 +22,9 @@ const PART: u64 = 256 << 10;
 
 /// Show what a job wrote
 ///
-/// Offsets count the bytes the job wrote, from 0. What was left out of a large output is told where it is missing. What could
-/// steer a terminal is shown escaped. The agent that started the job is not notified of an end that it has seen here, with
-/// `--wait`, `--follow` or `--json`.
+/// Offsets count the bytes the job wrote, from 0. Where part of a large output was left out, a line says so. Characters
+/// that could steer the terminal are escaped. The agent that started the job is not notified of an end that it has seen
+/// here, with `--wait`, `--follow` or `--json`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowOutput {
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) struct ShowOutput {
     #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
     pub(crate) timeout: Option<Duration>,
 
-    /// The very bytes, whatever they do to the terminal
+    /// Print the bytes as they are, even if they upset the terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
 }

@@ -18,8 +18,9 @@ use crate::reopening::reopen_tasks_everywhere;
 
 /// Start a command in the background
 ///
-/// It reads nothing, and runs here. A line for the shell is run with `-- sh -c LINE`. With --wait the exit code is the command's own:
-/// 128+N when signal N ended it, 125 when we could not start it or find out how it ended; whoever stops waiting leaves it running.
+/// The command gets no input and runs in this directory. For a shell line use `-- sh -c LINE`. With --wait the exit
+/// code is the command's own: 128+N when signal N ended it, 125 when we could not start it or find out how it ended; if
+/// you stop waiting, the job goes on.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// Wait until it has ended
@@ -42,11 +43,11 @@ pub(crate) struct Run {
     #[arg(long, requires = "task")]
     pub(crate) reopen_on_failure: bool,
 
-    /// How large its output may become (`16MB`); the middle of what it writes beyond that is left out
+    /// The largest size of its output (`16MB`); beyond that the middle is left out
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) max_output: Option<u64>,
 
-    /// How long it may take (`90s`, `1h`); then it is ended
+    /// How long it may take (`90s`, `1h`) before it is stopped
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     pub(crate) timeout: Option<Duration>,
 

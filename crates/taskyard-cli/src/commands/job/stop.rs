@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 /// Stop a job, with everything it started
 ///
-/// Everything is asked to end, and killed when that has not helped after five seconds. When this returns, nothing of it runs any
+/// It asks everything to end, and kills what still runs after five seconds. When this returns, nothing of it runs any
 /// more. Nobody is notified of a job that was stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Stop {

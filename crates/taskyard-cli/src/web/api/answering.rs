@@ -34,7 +34,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const BODY: Duration = Duration::from_secs(30);
 const JSON: &str = "application/json";
 
-/// Who asks, and as whom it acts.
+/// The caller of a request, and the agent it acts as.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) identity: Identity,

@@ -27,7 +27,7 @@ pub(crate) struct Operation {
     pub(crate) path: &'static str,
     /// What it does, in one line.
     pub(crate) summary: &'static str,
-    /// Who may call it.
+    /// The tokens that may call it.
     pub(crate) scope: Scope,
     /// The status where it succeeds.
     pub(crate) success: StatusCode,

@@ -20,7 +20,7 @@ use crate::web::tally::Tally;
 
 /// So many events are taken at once.
 const AT_ONCE: usize = 64;
-/// Whoever is further behind than so many revisions is told to look at the list anew.
+/// A reader that is further behind than so many revisions is told to read the list anew.
 const REPLAYED: u64 = 1_000;
 /// The messages of so many agents are told.
 const INBOXES: usize = 256;

@@ -78,7 +78,7 @@ pub struct TeammateIdleInput<'a> {
     pub permission_mode: &'a str,
     /// The name of the event.
     pub hook_event_name: &'static str,
-    /// Who is idle.
+    /// The idle member.
     #[serde(flatten)]
     pub teammate: &'a Teammate,
 }

@@ -18,7 +18,7 @@ pub struct Draft {
     pub subject: String,
     /// Where in its life it is; none for one that is yet to be made.
     pub status: Option<Status>,
-    /// Who has it.
+    /// Its owner.
     pub owner: Option<String>,
     /// What is being done, while it is being done.
     pub active_form: Option<String>,

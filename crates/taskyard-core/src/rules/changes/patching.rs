@@ -15,7 +15,7 @@ pub enum Field {
     Description,
     /// What is being done, while it is being done.
     ActiveForm,
-    /// Who has it.
+    /// Its owner.
     Owner,
     /// What else is kept with it.
     Metadata,

@@ -25,8 +25,8 @@ pub fn rebase(before: &Task, after: &Task, now: &Task) -> Task {
 
 /// Does the same for what was done by `op`.
 ///
-/// Who takes a task or gives it back decides on who has it. Somebody who took it or completed it meanwhile was told so, and
-/// keeps it: then only the rest of the change is made.
+/// A change that takes a task or gives it back decides its owner. Somebody who took it or completed it meanwhile was
+/// told so, and keeps it: then only the rest of the change is made.
 pub fn rebase_by(op: Op, before: &Task, after: &Task, now: &Task) -> Task {
     let rebased = rebase(before, after, now);
     let is_about_having_it = matches!(op, Op::Claim | Op::Release | Op::Expire);

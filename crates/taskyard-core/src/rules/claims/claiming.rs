@@ -11,7 +11,7 @@ use crate::rules::looking::ordering::NumberOrder;
 use crate::rules::refusal::Refusal;
 use crate::{AgentName, Assignee, Rules, Status, Task, TaskId, Timestamp};
 
-/// Who wants a task, and under which conditions.
+/// The agent that wants a task, and its conditions.
 #[derive(Clone, Debug)]
 pub struct Claimant {
     /// The agent.
@@ -86,7 +86,7 @@ pub enum ClaimRefusal {
     /// The agent has to show its plan first, and the lead has not approved it.
     #[error("{lead} has not approved the plan yet")]
     PlanNotApproved {
-        /// Who approves.
+        /// The lead, who approves.
         lead: String,
     },
     /// Nothing can start now.
@@ -162,7 +162,8 @@ pub fn judge_claim(
 
 /// Judges whether a claimant may have one more task, given the whole list.
 ///
-/// Who wants one only when idle must have no other open task. Whoever has a limit must have fewer in progress than that.
+/// An agent that wants a task only when idle must have no other open task. Whoever has a limit must have fewer in
+/// progress than that.
 pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
     let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| task.id != *wanted).collect();
     let ids = |tasks: &[&Task]| tasks.iter().map(|task| task.id.clone()).collect();

@@ -22,7 +22,7 @@ pub struct Defect {
     pub mend: Option<Mend>,
 }
 
-/// Who names a task that is not there.
+/// The tasks that name a task which does not exist.
 #[derive(Debug, Default)]
 pub(crate) struct Missing {
     /// Those that wait for it.
@@ -37,15 +37,15 @@ pub(crate) struct Examination<'a> {
     /// The index of each task.
     pub(crate) there: HashMap<&'a TaskId, usize>,
     pub(crate) unreadable: &'a HashSet<TaskId>,
-    /// Who says that it waits for whom.
+    /// For each task, the tasks it says it waits for.
     pub(crate) waits: HashSet<(&'a TaskId, &'a TaskId)>,
-    /// Who says that it blocks whom.
+    /// For each task, the tasks it says it blocks.
     pub(crate) blocks: HashSet<(&'a TaskId, &'a TaskId)>,
     /// The tasks that are named and not there, and have not been told of.
     pub(crate) missing: HashMap<TaskId, Missing>,
     /// How many files say that they are the task of an id, where one says so that is not called so.
     pub(crate) claimants: HashMap<&'a str, usize>,
-    /// Who is a part of whom.
+    /// For each part, the task it belongs to.
     pub(crate) tree: Option<Tree>,
     /// An order in which everything could be begun and finished when all mends are made.
     pub(crate) order: Order,

@@ -100,7 +100,7 @@ pub struct ClientLine {
     pub subject: String,
     /// Where in its life it is.
     pub status: Status,
-    /// Who has it.
+    /// Its owner.
     pub owner: Option<String>,
     /// What it waits for, as the client shows it: completed tasks are left out if they are visible, unknown ids are not.
     pub blocked_by: Vec<TaskId>,

@@ -12,17 +12,17 @@ pub enum Unreachable {
     /// There is nobody of that name.
     #[error("there is nobody called `{}` in team {team}", .name.escape_debug())]
     NoSuchMember {
-        /// Who was meant.
+        /// The name that was given.
         name: String,
         /// The team.
         team: String,
-        /// Who can be reached.
+        /// The members that can be reached.
         reachable: Vec<String>,
     },
     /// The name is of another team.
     #[error("`{}` is in another team than {team}", .name.escape_debug())]
     AnotherTeam {
-        /// Who was meant.
+        /// The name that was given.
         name: String,
         /// The team.
         team: String,

@@ -107,7 +107,7 @@ pub enum BadMemberName {
     SharesInbox {
         /// The name.
         name: String,
-        /// Who has that inbox.
+        /// The member that has that inbox.
         with: String,
     },
 }

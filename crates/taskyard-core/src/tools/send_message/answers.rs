@@ -10,11 +10,11 @@ use crate::tools::said::said;
 /// A message that lies in an inbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Routed<'a> {
-    /// Who sent it.
+    /// The sender.
     pub sender: &'a str,
     /// The colour of who sent it.
     pub sender_color: Option<&'a str>,
-    /// Who it is for.
+    /// The recipient.
     pub to: &'a str,
     /// The colour of who it is for.
     pub to_color: Option<&'a str>,

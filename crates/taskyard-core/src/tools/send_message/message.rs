@@ -7,7 +7,7 @@ use crate::tools::{Answer, InputError};
 pub enum SendMessage {
     /// Words for one.
     Message {
-        /// Who they are for.
+        /// The recipient.
         to: String,
         /// The words.
         text: String,

@@ -96,7 +96,7 @@ fn write(over: Option<&Value>, task: &taskyard_core::Task, around: &Around, now:
     unchanged.unwrap_or_else(|| written(now))
 }
 
-/// Who waits for whom, and who is not done, with the changes made.
+/// The edges between tasks and the tasks that are not done, with the changes made.
 struct Surroundings {
     waits_for: HashMap<TaskId, Vec<TaskId>>,
     waiting: HashMap<TaskId, Vec<TaskId>>,

@@ -11,7 +11,8 @@ use crate::watching::PlacesWatched;
 
 /// What a writer kept us from recording is tried again after this, then after twice that, and so on.
 const FIRST_TRY: Duration = Duration::from_millis(50);
-/// Whoever keeps us from recording something may do so for long, suspended say: then it is enough to try this often.
+/// A program that keeps us from recording something may do so for long, suspended say: then it is enough to try this
+/// often.
 const SLOWEST_TRY: Duration = Duration::from_secs(5);
 
 /// While changes keep coming, looking at the files takes one part of the time and resting so many: what our own programs do is

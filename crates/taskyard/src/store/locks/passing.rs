@@ -1,8 +1,8 @@
 //! Going past a queue whose head does not move: a kernel lock lasts as long as its process does, also where that was suspended.
 //!
-//! Those who go past are kept apart by a link beside the queue's file, which leads nowhere and says whose it is. They leave word that
-//! they went past; then whoever gets to the head makes this link, too, before it has the turn, and leaves word that all is as it was.
-//! Whoever was passed finds another count of turns than its own, and stops.
+//! Those who go past are kept apart by a link beside the queue's file, which leads nowhere and says whose it is. They
+//! leave word that they went past; then whoever gets to the head makes this link, too, before it has the turn, and
+//! leaves word that all is as it was. A process that was passed finds another count of turns than its own, and stops.
 
 use std::ffi::OsString;
 use std::fs;

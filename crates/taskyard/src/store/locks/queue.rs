@@ -1,7 +1,7 @@
 //! The queue of our own writers: a kernel lock on a file of ours, so that waiting costs nothing and dies with the waiter.
 //!
-//! Whoever has the turn shows signs of life by the file's time. A waiter that sees none for as long as a lock lives goes past
-//! (`passing.rs`).
+//! The holder of the turn shows signs of life by the file's time. A waiter that sees none for as long as a lock lives
+//! goes past (`passing.rs`).
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;

@@ -32,9 +32,9 @@ const KEEP_NAMES: [u32; 3] = [0xef53, 0x5846_5342, 0x9123_683e];
 impl Journal {
     /// Begins the first transaction of a connection.
     ///
-    /// Whoever begins a log anew has to flush its head before anything else, or pages of the log before it could be taken for new ones.
-    /// SQLite does so in the middle of the commit, while others wait for the list's locks. Where there is no log before it, that can
-    /// wait until [`Self::sync`].
+    /// A process that begins a log anew has to flush its head before anything else, or pages of the log before it could
+    /// be taken for new ones. SQLite does so in the middle of the commit, while others wait for the list's locks. Where
+    /// there is no log before it, that can wait until [`Self::sync`].
     pub(super) fn begin_log(&self) -> Result<Transaction<'_>, StoreError> {
         if self.has_log() {
             return self.database.begin().map_err(judge);

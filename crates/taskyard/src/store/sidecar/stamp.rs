@@ -23,7 +23,7 @@ const SLOT: usize = 512;
 const WORDS: usize = 13;
 /// Where the boot is named in which the list was last looked after: a byte that says how long the name is, and the name.
 const BOOT: u64 = 2 * SLOT as u64;
-/// Whoever writes the stamp needs microseconds. One that keeps it for longer was suspended, and the next commit tells more.
+/// Writing the stamp takes microseconds. One that keeps it for longer was suspended, and the next commit tells more.
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// How far a journal goes.

@@ -12,7 +12,7 @@ use super::store::FileTeams;
 use crate::store::{Found, Guarded, read_unlocked};
 use crate::teams::TeamError;
 
-/// Whoever emptied a file to write it anew has done so by then.
+/// By then a program that emptied a file to write it anew has written it.
 const WRITTEN_BY_THEN: Duration = Duration::from_millis(250);
 
 impl FileTeams {

@@ -26,7 +26,7 @@ pub struct Stretch {
     pub until: Option<Timestamp>,
     /// The state.
     pub state: LifeState,
-    /// Who had the task.
+    /// The owner at that time.
     pub owner: Option<String>,
 }
 
