@@ -44,19 +44,19 @@ pub(super) fn kind(found: &Stat) -> FileType {
 
 /// Gives a file that root has just made to the user in whose directory it is, who could not use it otherwise.
 pub(super) fn give_file(file: impl AsFd, path: &Path) {
-    if let Some((owner, group)) = heir(path) {
+    if let Some((owner, group)) = owner_above(path) {
         let _ = fchown(file, Some(owner), Some(group));
     }
 }
 
 /// Does the same with a directory.
 pub(super) fn give_directory(path: &Path) {
-    if let Some((owner, group)) = heir(path) {
+    if let Some((owner, group)) = owner_above(path) {
         let _ = chownat(rustix::fs::CWD, path, Some(owner), Some(group), rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
     }
 }
 
-fn heir(path: &Path) -> Option<(Uid, Gid)> {
+fn owner_above(path: &Path) -> Option<(Uid, Gid)> {
     if !geteuid().is_root() {
         return None;
     }

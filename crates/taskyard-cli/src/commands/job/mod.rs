@@ -1,9 +1,9 @@
 //! `taskyard job`: one file per thing to do with a job.
 
+mod acknowledging;
 mod background;
 mod command;
 mod gc;
-mod hearing;
 mod list;
 mod meaning;
 mod output;

@@ -9,7 +9,7 @@ use taskyard::core::render::{Line, Tone, escaping};
 use taskyard::core::{Gap, Job};
 use taskyard::jobs::{Jobs, Waited};
 
-use super::hearing::has_heard_of;
+use super::acknowledging::acknowledge_end;
 use super::meaning::Meant;
 use crate::arguments::parse_pause;
 use crate::context::Context;
@@ -107,7 +107,7 @@ impl ShowOutput {
         }
         // What it wrote does not say that it has ended; that one waited for it, or the JSON, does.
         if self.wait || self.follow || output.is_json() {
-            has_heard_of(&job, context, output)?;
+            acknowledge_end(&job, context, output)?;
         }
         Ok(if timed_out == Some(true) { Exit::GaveUp } else { Exit::Done })
     }

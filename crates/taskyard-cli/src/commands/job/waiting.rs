@@ -8,7 +8,7 @@ use taskyard::core::render::job_line;
 use taskyard::core::{Job, JobFate, JobState};
 use taskyard::jobs::{Jobs, Waited};
 
-use super::hearing::has_heard_of;
+use super::acknowledging::acknowledge_end;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{JobShape, Output};
@@ -44,7 +44,7 @@ pub(super) fn wait_for_end(
             output.advise(&format!("to see what it wrote: `taskyard job output {}`", job.id))?;
         }
     }
-    has_heard_of(&job, context, output)?;
+    acknowledge_end(&job, context, output)?;
     Ok(exit)
 }
 

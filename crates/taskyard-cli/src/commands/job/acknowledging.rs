@@ -1,4 +1,4 @@
-//! Having heard that a job has ended.
+//! Acknowledging the end of a job that its agent was shown.
 
 use taskyard::core::Job;
 
@@ -6,9 +6,9 @@ use crate::context::Context;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Takes note that whoever acts was shown how a job ended: where it is the agent that started it, it needs no notification any
-/// more. Whatever was not written to its end was not seen.
-pub(super) fn has_heard_of(job: &Job, context: &Context, output: &mut Output) -> Result<(), Problem> {
+/// Acknowledges the end of a job that was just shown, if the acting agent is the one that started it: it needs no notification
+/// any more. The output is flushed first, since an answer that was not written to its end was not seen.
+pub(super) fn acknowledge_end(job: &Job, context: &Context, output: &mut Output) -> Result<(), Problem> {
     if job.state().is_over() && context.actor()? == job.agent {
         output.flush()?;
         // Should this fail, the agent is told twice.
