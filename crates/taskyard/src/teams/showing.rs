@@ -5,6 +5,7 @@ use taskyard_core::rules::leases::liveness::Standing;
 use taskyard_core::rules::teams::mailing::reads_no_messages_yet;
 use taskyard_core::rules::teams::membership::{MemberState, Signs, judge_member};
 use taskyard_core::rules::teams::plan_approval::PlanState;
+use taskyard_core::view::{AgentRow, HeldTask};
 use taskyard_core::{Member, Status, Task, TaskId, Team, Timestamp};
 
 use super::TeamError;
@@ -51,6 +52,24 @@ pub struct MemberShown {
     pub tool_uses: Option<u64>,
     /// How many tokens it used, where that is known.
     pub tokens: Option<u64>,
+}
+
+impl MemberShown {
+    /// Returns the row that boards show of it, given what is known of the tasks it holds.
+    pub fn row(&self, held: impl Fn(&TaskId) -> Option<HeldTask>) -> AgentRow {
+        AgentRow {
+            name: self.member.name.clone(),
+            colour: self.member.colour().map(str::to_owned),
+            state: self.state,
+            holds: self.tasks.iter().filter_map(|(id, _)| held(id)).collect(),
+            unread: self.unread,
+            tool_uses: self.tool_uses,
+            tokens: self.tokens,
+            activity: self.activity.clone(),
+            seen: self.seen,
+            joined: Some(self.member.joined_at),
+        }
+    }
 }
 
 impl Teams {

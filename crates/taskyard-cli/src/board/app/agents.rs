@@ -1,8 +1,7 @@
-//! Who works on the list.
+//! The agents that work on the list.
 
 use taskyard::core::TaskId;
-use taskyard::core::view::{AgentRow, HeldTask, LeaseShown, agent_rows};
-use taskyard::teams::MemberShown;
+use taskyard::core::view::{HeldTask, LeaseShown, agent_rows};
 
 use super::App;
 
@@ -10,11 +9,12 @@ use super::App;
 const MOST: usize = 500;
 
 impl App {
-    /// Works out who works here: the members of the team, and whoever else has a task.
+    /// Works out which agents work here: the members of the team, and every other owner of a task.
     pub(super) fn note_agents(&mut self) {
-        let members = self.team.iter().flat_map(|team| &team.members).map(|shown| self.member(shown)).collect();
+        let members =
+            self.team.iter().flat_map(|team| &team.members).map(|shown| shown.row(|id| self.held(id))).collect();
         let Some(watched) = &self.watched else { return };
-        // Whoever has a lease has the task; so has whoever's name the client wrote on one that is in progress.
+        // The holder of a lease has the task, and so has the agent whose name the client wrote on one in progress.
         let named = watched.live().held(|_| true).into_iter().take(MOST);
         let named = named.filter(|id| {
             let standing = watched.live().standing(id);
@@ -23,29 +23,14 @@ impl App {
         let mut ids: Vec<TaskId> = self.leases.keys().cloned().chain(named).collect();
         ids.sort_by_cached_key(|id| (id.as_number(), id.as_str().to_owned()));
         ids.dedup();
-        let held = ids.into_iter().filter_map(|id| self.held(id)).collect();
+        let held = ids.into_iter().filter_map(|id| self.held(&id)).collect();
         self.agents = agent_rows(members, held);
     }
 
-    fn member(&self, shown: &MemberShown) -> AgentRow {
-        AgentRow {
-            name: shown.member.name.clone(),
-            colour: shown.member.colour().map(str::to_owned),
-            state: shown.state,
-            holds: shown.tasks.iter().filter_map(|(id, _)| self.held(id.clone())).collect(),
-            unread: shown.unread,
-            tool_uses: shown.tool_uses,
-            tokens: shown.tokens,
-            activity: shown.activity.clone(),
-            seen: shown.seen,
-            joined: Some(shown.member.joined_at),
-        }
-    }
-
     /// Returns a task that somebody has; none where nobody does.
-    fn held(&self, id: TaskId) -> Option<HeldTask> {
-        let task = self.watched.as_ref()?.live().task(&id).filter(|task| task.status.is_open())?;
-        let lease = self.leases.get(&id);
+    fn held(&self, id: &TaskId) -> Option<HeldTask> {
+        let task = self.watched.as_ref()?.live().task(id).filter(|task| task.status.is_open())?;
+        let lease = self.leases.get(id);
         let owner = lease.map(|(lease, _)| lease.agent.to_string()).or_else(|| task.owner().map(str::to_owned))?;
         let shown = match lease {
             None => LeaseShown::None,
@@ -53,6 +38,6 @@ impl App {
             Some(_) => LeaseShown::Ended,
         };
         let since = lease.map(|(lease, _)| lease.taken);
-        Some(HeldTask { task: id, subject: task.subject, owner, since, lease: shown })
+        Some(HeldTask { task: id.clone(), subject: task.subject, owner, since, lease: shown })
     }
 }

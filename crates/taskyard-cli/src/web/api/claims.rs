@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::inputs::{Proof, lease, only, pause, several};
+use super::inputs::{Departure, DepartureReason, Proof, SeveralTasks, lease, only, pause, several};
 use super::operation::{Asked, Operation, Parts};
 use crate::arguments::WhichTasks;
 use crate::commands::{Claim, Command, Release, ReleaseReason, Renew};
@@ -150,46 +150,16 @@ fn release(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
     Ok(Command::Release(Release { which: only(parts)?, departed: None, reason: ReleaseReason::Shutdown, lease }))
 }
 
-/// Which tasks are given back.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Releases {
-    /// Ids, and ranges such as `7-9`
-    ids: Vec<String>,
-    /// Those of which a query is true
-    #[serde(rename = "where")]
-    query: Option<String>,
-    keep_going: bool,
-    token: Option<u64>,
-    force: bool,
-}
-
-fn release_several(_: &Parts, given: Releases) -> Result<Command, Problem> {
+fn release_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
     let which = several(&given.ids, given.query, given.keep_going)?;
     let lease = lease(given.token, given.force);
     Ok(Command::Release(Release { which, departed: None, reason: ReleaseReason::Shutdown, lease }))
 }
 
-/// Why an agent is gone.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-enum Why {
-    #[default]
-    Shutdown,
-    Terminated,
-}
-
-/// How an agent is gone.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Departure {
-    reason: Why,
-}
-
 fn release_agent(parts: &Parts, departure: Departure) -> Result<Command, Problem> {
     let reason = match departure.reason {
-        Why::Shutdown => ReleaseReason::Shutdown,
-        Why::Terminated => ReleaseReason::Terminated,
+        DepartureReason::Shutdown => ReleaseReason::Shutdown,
+        DepartureReason::Terminated => ReleaseReason::Terminated,
     };
     let departed = Some(parts.agent()?);
     Ok(Command::Release(Release { which: WhichTasks::default(), departed, reason, lease: lease(None, false) }))

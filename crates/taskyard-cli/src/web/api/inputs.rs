@@ -23,6 +23,70 @@ pub(crate) struct Proof {
     pub(crate) force: bool,
 }
 
+/// Which tasks are meant.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct SeveralTasks {
+    /// Ids, and ranges such as `7-9`
+    pub(crate) ids: Vec<String>,
+    /// Those that match a query
+    #[serde(rename = "where")]
+    pub(crate) query: Option<String>,
+    /// Change the tasks that can be changed and report the others
+    pub(crate) keep_going: bool,
+    /// The token of a lease
+    pub(crate) token: Option<u64>,
+    /// Overrule the leases of others
+    pub(crate) force: bool,
+}
+
+/// How a task is cancelled or deleted.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct WithParts {
+    /// With its parts: the open ones are cancelled, all of them are deleted; parts that are left move up to the parent
+    pub(crate) with_parts: bool,
+    /// The token of the lease
+    pub(crate) token: Option<u64>,
+    /// Overrule the lease of another
+    pub(crate) force: bool,
+}
+
+/// Which tasks are cancelled or deleted, and how.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct SeveralWithParts {
+    /// Ids, and ranges such as `7-9`
+    pub(crate) ids: Vec<String>,
+    /// Those that match a query
+    #[serde(rename = "where")]
+    pub(crate) query: Option<String>,
+    /// Change the tasks that can be changed and report the others
+    pub(crate) keep_going: bool,
+    /// With their parts: the open ones are cancelled, all of them are deleted
+    pub(crate) with_parts: bool,
+    /// The token of a lease
+    pub(crate) token: Option<u64>,
+    /// Overrule the leases of others
+    pub(crate) force: bool,
+}
+
+/// Why an agent is gone.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum DepartureReason {
+    #[default]
+    Shutdown,
+    Terminated,
+}
+
+/// How an agent leaves its tasks or its team.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct Departure {
+    pub(crate) reason: DepartureReason,
+}
+
 /// Returns what a write brings against leases.
 pub(crate) fn lease(token: Option<u64>, force: bool) -> LeaseFlags {
     LeaseFlags { token, force }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::inputs::{Proof, lease, only, several};
+use super::inputs::{Proof, SeveralTasks, SeveralWithParts, WithParts, lease, only, several};
 use super::operation::{Operation, Parts, ids};
 use crate::commands::{Cancel, Command, Depend, Done, Reopen, Start, Undepend};
 use crate::problem::Problem;
@@ -41,28 +41,11 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Which tasks are meant.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Several {
-    /// Ids, and ranges such as `7-9`
-    ids: Vec<String>,
-    /// Those of which a query is true
-    #[serde(rename = "where")]
-    query: Option<String>,
-    /// Do it with those with which it can be done, and tell of the others
-    keep_going: bool,
-    /// The token of a lease
-    token: Option<u64>,
-    /// Overrule the leases of others
-    force: bool,
-}
-
 fn start(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
     Ok(Command::Start(Start { which: only(parts)?, lease: lease(proof.token, proof.force) }))
 }
 
-fn start_several(_: &Parts, given: Several) -> Result<Command, Problem> {
+fn start_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
     let which = several(&given.ids, given.query, given.keep_going)?;
     Ok(Command::Start(Start { which, lease: lease(given.token, given.force) }))
 }
@@ -71,43 +54,17 @@ fn done(parts: &Parts, proof: Proof) -> Result<Command, Problem> {
     Ok(Command::Done(Done { which: only(parts)?, lease: lease(proof.token, proof.force) }))
 }
 
-fn done_several(_: &Parts, given: Several) -> Result<Command, Problem> {
+fn done_several(_: &Parts, given: SeveralTasks) -> Result<Command, Problem> {
     let which = several(&given.ids, given.query, given.keep_going)?;
     Ok(Command::Done(Done { which, lease: lease(given.token, given.force) }))
 }
 
-/// How a task is cancelled.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Cancellation {
-    /// With its open parts
-    with_parts: bool,
-    token: Option<u64>,
-    force: bool,
-}
-
-fn cancel(parts: &Parts, given: Cancellation) -> Result<Command, Problem> {
+fn cancel(parts: &Parts, given: WithParts) -> Result<Command, Problem> {
     let lease = lease(given.token, given.force);
     Ok(Command::Cancel(Cancel { which: only(parts)?, with_parts: given.with_parts, lease }))
 }
 
-/// Which tasks are cancelled.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Cancellations {
-    /// Ids, and ranges such as `7-9`
-    ids: Vec<String>,
-    /// Those of which a query is true
-    #[serde(rename = "where")]
-    query: Option<String>,
-    keep_going: bool,
-    /// With their open parts
-    with_parts: bool,
-    token: Option<u64>,
-    force: bool,
-}
-
-fn cancel_several(_: &Parts, given: Cancellations) -> Result<Command, Problem> {
+fn cancel_several(_: &Parts, given: SeveralWithParts) -> Result<Command, Problem> {
     let which = several(&given.ids, given.query, given.keep_going)?;
     let lease = lease(given.token, given.force);
     Ok(Command::Cancel(Cancel { which, with_parts: given.with_parts, lease }))

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use taskyard::core::Status;
 
-use super::inputs::{Extras, PriorityWord, StatusWord, lease, only, several};
+use super::inputs::{Extras, PriorityWord, SeveralWithParts, StatusWord, WithParts, lease, only, several};
 use super::operation::{Asked, Operation, Parts, id, ids};
 use crate::arguments::ListedState;
 use crate::commands::{Command, Create, Delete, List, Note, Show, Update};
@@ -304,38 +304,18 @@ fn changing(which: crate::arguments::WhichTasks, change: Change) -> Result<Comma
     })))
 }
 
-/// How a task is deleted.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Deletion {
-    /// With its parts, which otherwise stand where it stood
-    with_parts: bool,
-    token: Option<u64>,
-    force: bool,
-}
-
-fn delete(parts: &Parts, deletion: Deletion) -> Result<Command, Problem> {
+fn delete(parts: &Parts, deletion: WithParts) -> Result<Command, Problem> {
     let lease = lease(deletion.token, deletion.force);
     Ok(Command::Delete(Delete { which: only(parts)?, with_parts: deletion.with_parts, lease }))
 }
 
-/// Which tasks are deleted, and how.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Deletions {
-    /// Ids, and ranges such as `7-9`
-    ids: Vec<String>,
-    /// Those of which a query is true
-    #[serde(rename = "where")]
-    query: Option<String>,
-    keep_going: bool,
-    with_parts: bool,
-    force: bool,
-}
-
-fn delete_several(_: &Parts, deletions: Deletions) -> Result<Command, Problem> {
+fn delete_several(_: &Parts, deletions: SeveralWithParts) -> Result<Command, Problem> {
     let which = several(&deletions.ids, deletions.query, deletions.keep_going)?;
-    Ok(Command::Delete(Delete { which, with_parts: deletions.with_parts, lease: lease(None, deletions.force) }))
+    Ok(Command::Delete(Delete {
+        which,
+        with_parts: deletions.with_parts,
+        lease: lease(deletions.token, deletions.force),
+    }))
 }
 
 /// A remark.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::inputs::{Departure, DepartureReason};
 use super::operation::{Asked, Operation, Parts, id};
 use crate::commands::{
     Command, Inbox, Send, SendRequest, Team, TeamAction, TeamJoin, TeamLeave, TeamReason, Todo, TodoAction,
@@ -80,7 +81,7 @@ fn delete(parts: &Parts, ending: Ending) -> Result<Command, Problem> {
     Ok(team(TeamAction::Delete { name: parts.text("team").to_owned(), force: ending.force }))
 }
 
-/// Who joins: whoever asks.
+/// The agent that asks joins.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Joining {
@@ -102,26 +103,10 @@ fn join(parts: &Parts, joining: Joining) -> Result<Command, Problem> {
     })))
 }
 
-/// Why somebody leaves.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-enum Why {
-    #[default]
-    Shutdown,
-    Terminated,
-}
-
-/// How somebody leaves.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Leaving {
-    reason: Why,
-}
-
-fn leave(parts: &Parts, leaving: Leaving) -> Result<Command, Problem> {
+fn leave(parts: &Parts, leaving: Departure) -> Result<Command, Problem> {
     let reason = match leaving.reason {
-        Why::Shutdown => TeamReason::Shutdown,
-        Why::Terminated => TeamReason::Terminated,
+        DepartureReason::Shutdown => TeamReason::Shutdown,
+        DepartureReason::Terminated => TeamReason::Terminated,
     };
     let (name, departed) = (Some(parts.text("team").to_owned()), Some(parts.agent()?));
     Ok(team(TeamAction::Leave(TeamLeave { name, departed, reason })))

@@ -10,7 +10,7 @@ use taskyard::core::view::{AgentRow, HeldTask, JobRow, ListRow, NeedKind, Thread
 use taskyard::core::{Status, Task, TaskId, Timestamp};
 use taskyard::jobs::Jobs;
 use taskyard::operations::{Mistake, PastAndPresent, Query, SortOrder, Survey};
-use taskyard::teams::{Correspondence, MemberShown, Seat};
+use taskyard::teams::{Correspondence, Seat};
 
 use super::page_address::{PageAddress, View};
 use crate::context::Context;
@@ -122,7 +122,8 @@ impl Seen {
             let at_work: Vec<Task> =
                 self.survey.tasks.iter().filter(|task| task.status == Status::InProgress).cloned().collect();
             let shown = teams.show(&team, &at_work)?;
-            Ok(shown.members.iter().map(|member| row_of(member, held)).collect())
+            let found = |id: &TaskId| held.iter().find(|held| held.task == *id).cloned();
+            Ok(shown.members.iter().map(|member| member.row(found)).collect())
         };
         look().unwrap_or_else(|problem| {
             tracing::debug!(problem = problem.report().message, "a team cannot be shown");
@@ -186,22 +187,6 @@ impl Seen {
     /// Returns what a task is called.
     pub(super) fn title(task: &Task) -> String {
         super::texts::one_line(&macf::plain(&task.subject))
-    }
-}
-
-fn row_of(shown: &MemberShown, held: &[HeldTask]) -> AgentRow {
-    let its = |(id, _): &(TaskId, String)| held.iter().find(|held| held.task == *id).cloned();
-    AgentRow {
-        name: shown.member.name.clone(),
-        colour: shown.member.colour().map(str::to_owned),
-        state: shown.state,
-        holds: shown.tasks.iter().filter_map(its).collect(),
-        unread: shown.unread,
-        tool_uses: shown.tool_uses,
-        tokens: shown.tokens,
-        activity: shown.activity.clone(),
-        seen: shown.seen,
-        joined: Some(shown.member.joined_at),
     }
 }
 
