@@ -4,7 +4,7 @@ use std::fs::File;
 
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
-/// Lets whoever reads stdout or stderr see that nothing more comes.
+/// Lets the readers of stdout and stderr see that nothing more comes.
 pub(crate) fn let_readers_go() {
     if let Ok(nowhere) = File::options().write(true).open("/dev/null") {
         let _ = dup2_stdout(&nowhere);

@@ -72,7 +72,7 @@ impl Standing {
     }
 }
 
-/// A connection that counts until this is dropped, whoever still knows of it.
+/// A connection that counts until this is dropped, however many still know of it.
 #[derive(Debug)]
 pub(crate) struct Entered(Visit);
 

@@ -323,7 +323,7 @@ impl Context {
         Ok(data.map(|data| Household { data, keep: config.keep(), max_size: config.max_size() }))
     }
 
-    /// Returns the same for whoever tidies without being asked; none where nobody is to.
+    /// Returns the same for tidying that nobody asked for; none where that is switched off.
     pub(crate) fn household_to_tidy(&self) -> Option<Household> {
         let tidies = self.config().is_ok_and(Config::tidies_by_itself);
         self.household().ok().flatten().filter(|_| tidies)
@@ -339,7 +339,7 @@ impl Context {
         let rules = self.rules()?;
         let client_config = places::client_config(&self.environment).ok();
         let is_named = self.named_agent().is_some() && self.has_teams(rules);
-        // Whoever works on another list than its team's is no teammate there.
+        // An agent that works on another list than its team's is no teammate there.
         let list = if is_named { self.choice().ok().map(|choice| choice.list) } else { None };
         let seat = match (self.teams(), list) {
             (Ok(teams), Some(list)) => teams.seat_on(&self.actor()?, &list).unwrap_or_default(),

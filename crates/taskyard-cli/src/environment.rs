@@ -8,7 +8,7 @@ use taskyard::opening::WrittenAddress;
 
 /// The address of the store; `--store` beats it.
 pub(crate) const TASKYARD_STORE: &str = "TASKYARD_STORE";
-/// The password of whoever connects to PostgreSQL.
+/// The password for PostgreSQL.
 pub(crate) const PGPASSWORD: &str = "PGPASSWORD";
 /// The name of the list; `--list` beats it.
 pub(crate) const TASKYARD_LIST: &str = "TASKYARD_LIST";

@@ -35,7 +35,7 @@ pub(crate) fn every_list(yard: &Yard) -> Result<Vec<ListRow>, Problem> {
     Ok(rows)
 }
 
-/// Returns whoever has a task of a list with a lease that lives.
+/// Returns the agents that have a task of a list with a live lease.
 fn holders(yard: &Yard, list: &ListId) -> Result<Vec<String>, Error> {
     let leases = yard.store().read(list)?.leases()?;
     let mut alive = Vec::new();

@@ -72,8 +72,8 @@ fn surroundings(context: &Context, options: Options) -> Result<Surroundings, Pro
     })
 }
 
-/// Returns what tells the client's agents apart that call over one pipe. Whoever calls over HTTP may be on another machine, and the
-/// client's own rules know of no claims by subagents.
+/// Returns what tells the client's agents apart that call over one pipe. A caller over HTTP may be on another machine,
+/// and the client's own rules know of no claims by subagents.
 fn shared_connection(context: &Context, options: Options) -> Option<SharedConnection> {
     if options.leases != Leases::Connection || context.rules().ok()?.is_client() {
         return None;

@@ -64,7 +64,7 @@ pub(crate) fn run() -> ExitCode {
             // Closing the lists may take the disk a while, and the answer is out.
             drop(context);
             if let Some(household) = household {
-                // Whoever reads the answer has all of it, and sees that it has ended.
+                // The reader of the answer has all of it, and sees that it has ended.
                 tidy_a_little(&household, TIDYING, answer_end::let_readers_go);
             }
             code

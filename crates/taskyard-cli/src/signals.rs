@@ -16,7 +16,7 @@ static IS_PAGED: AtomicBool = AtomicBool::new(false);
 /// What is done before the process ends because of a signal; nothing where nobody said.
 static BEFORE_THE_END: OnceLock<fn()> = OnceLock::new();
 
-/// How long whoever attends to a cancellation has to bring things in order.
+/// How long a command that attends to a cancellation has to bring things in order.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Leaves what the user types to interrupt to a program of the user's that has the terminal, an editor say: it decides what that means.
@@ -128,7 +128,7 @@ pub(crate) fn stop_in_steps(stop: Stop) {
 #[cfg(not(unix))]
 pub(crate) fn stop_in_steps(_stop: Stop) {}
 
-/// Takes note that the process was asked to stop and tells whoever can end it in order, each time.
+/// Takes note that the process was asked to stop and tells the code that can end it in order, each time.
 #[cfg(unix)]
 pub(crate) fn tell_when_stopped(told: impl Fn() + Send + 'static) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -138,7 +138,7 @@ pub(crate) fn tell_when_stopped(told: impl Fn() + Send + 'static) {
         for (number, signal) in signals.forever().enumerate() {
             STOPPED_BY.store(signal, Ordering::SeqCst);
             told();
-            // Whoever asks a third time does not want to wait any longer.
+            // A user who asks a third time does not want to wait any longer.
             if number >= 2 {
                 end(signal);
             }
@@ -146,7 +146,7 @@ pub(crate) fn tell_when_stopped(told: impl Fn() + Send + 'static) {
     });
 }
 
-/// Tells whoever can end the process in order; other systems know no such signals.
+/// Tells the code that can end the process in order; other systems know no such signals.
 #[cfg(not(unix))]
 pub(crate) fn tell_when_stopped(_told: impl Fn() + Send + 'static) {}
 

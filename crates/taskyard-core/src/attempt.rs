@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of one attempt at a commit, which no other attempt has. Whoever lost the answer to a commit finds by it whether it
-/// happened.
+/// The name of one attempt at a commit, which no other attempt has. A process that lost the answer to a commit finds by
+/// it whether it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttemptId(pub u128);
 

@@ -19,7 +19,7 @@ pub struct Message {
     pub color: Option<String>,
     /// The name that tells it from every other message; older clients give none.
     pub msg_id: Option<String>,
-    /// Whether whoever it is for has it.
+    /// Whether its recipient has it.
     pub read: bool,
 }
 

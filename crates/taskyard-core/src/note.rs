@@ -36,7 +36,7 @@ pub fn notes_of(task: &Task) -> &[Value] {
     elements(task.meta(NOTES))
 }
 
-/// Returns what a note says, whoever wrote it.
+/// Returns the text of a note, of any author.
 pub fn read_note(note: &Value) -> NoteRead<'_> {
     let field = |name: &str| note.get(name).and_then(Value::as_str);
     let text = match (note, field("text")) {

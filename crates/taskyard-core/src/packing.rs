@@ -1,7 +1,7 @@
 //! Images made small: what is new against an image that came before, or the whole compressed. An image comes back to the byte.
 //!
-//! `docs/formats/journal.md` has the format. Whether what comes back is what was packed is not known here; whoever keeps packed images
-//! keeps a checksum of them.
+//! `docs/formats/journal.md` has the format. Whether what comes back is what was packed is not known here; the keeper
+//! of packed images keeps a checksum of them.
 
 use lz4_flex::block::{compress, compress_with_dict, decompress, decompress_with_dict};
 

@@ -115,7 +115,8 @@ impl Team {
         self.members.iter().filter(move |member| member.name != name)
     }
 
-    /// Returns the colour for whoever joins under a name: the one it had, else the first nobody has, else the next in turn.
+    /// Returns the colour for a member that joins under a name: the one it had, else the first nobody has, else the
+    /// next in turn.
     pub fn colour_for(&self, name: &str) -> String {
         self.member(name).and_then(|member| member.color.clone()).unwrap_or_else(|| self.next_colour().to_owned())
     }

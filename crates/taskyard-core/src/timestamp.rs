@@ -29,7 +29,7 @@ impl Timestamp {
         }
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
         let (hour, minute, second, millisecond) = (number(11..13)?, number(14..16)?, number(17..19)?, number(20..23)?);
-        // The last days of a month are left to whoever knows how many it has.
+        // The last days of a month are left to the code that knows how many it has.
         let is_plain = (1..=12).contains(&month) && (1..=28).contains(&day) && year > 0;
         if !is_plain || hour > 23 || minute > 59 || second > 59 {
             return None;

@@ -154,7 +154,7 @@ fn make_now(
                 name_list(&list, &own, &mut answer);
             }
             for gone in &gone {
-                // Whoever acts is told here, the others by a message.
+                // The acting agent is told here, the others by a message.
                 answer.text.push_str(&format!("\n\n{}", gone.departed.notice));
             }
             for warning in served.take_config_warnings() {
@@ -250,7 +250,7 @@ fn no_longer_wanted() -> Made {
     Made { answer: Answer::error("Error: cancelled"), may_have_notices: false }
 }
 
-/// Cancels when whoever waits for a call goes away.
+/// Cancels when the caller that waits goes away.
 struct CancelWhenDropped(Cancel);
 
 impl Drop for CancelWhenDropped {

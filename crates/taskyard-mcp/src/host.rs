@@ -83,7 +83,7 @@ impl Surroundings {
 /// The agent that calls, where a call names none.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// The name that was given for whoever acts.
+    /// The name that was given for the acting agent.
     pub agent: Option<AgentName>,
     /// The name that agents of the client's session have where nobody gave them another.
     pub session_agent: Option<AgentName>,

@@ -56,7 +56,7 @@ async fn take_up(State(admissions): State<Admissions>, request: Request, next: N
     let bytes = match tokio::time::timeout(BODY, to_bytes(body, LARGEST_REQUEST)).await {
         Ok(Ok(bytes)) => messages::with_whole_characters(bytes.into()),
         Ok(Err(_)) if length.is_none() => return too_large(),
-        // Whoever broke off hears nothing of it.
+        // A client that broke off hears nothing of it.
         Ok(Err(_)) => return told(StatusCode::BAD_REQUEST, Fault::unreadable("the request ends too early")),
         Err(_) => return told(StatusCode::REQUEST_TIMEOUT, Fault::unreadable("the request took too long to come")),
     };

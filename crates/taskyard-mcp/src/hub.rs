@@ -41,7 +41,7 @@ pub struct Hub {
     pub(crate) workers: Workers,
     /// What agents were told of their jobs.
     pub(crate) announced_jobs: Arc<AnnouncedJobs>,
-    /// The name that was given for whoever acts, by flag or variable.
+    /// The name that was given for the acting agent, by flag or variable.
     pub(crate) named_agent: Option<AgentName>,
     /// The name that agents of the client's session have where nobody gave them another, where a variable says so.
     pub(crate) session_agent: Option<AgentName>,
@@ -57,7 +57,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Serves one yard to whoever calls.
+    /// Serves one yard to every caller.
     pub fn over(yard: Yard, options: Options) -> Self {
         let (host, here) = (OneYard(yard.clone()), Surroundings::of(yard));
         Self::open(Arc::new(host), here, Names::default(), options, Cancel::new())
@@ -182,7 +182,7 @@ impl Hub {
             Ok(None) => return,
             Ok(Some(opened)) => {
                 let left = std::mem::replace(&mut *served, opened.map(Arc::new));
-                // Whoever watches over leases there is waited for.
+                // It waits for the warden of the leases there.
                 workers::spawn(move || drop(left));
             }
             Err(error) => tracing::error!(%error, "the client's directory could not be looked at"),

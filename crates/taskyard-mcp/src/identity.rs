@@ -59,7 +59,7 @@ fn is_of_session(hub: &Hub, extensions: &Extensions) -> bool {
 
 /// Names an agent after its client and session.
 fn unnamed(hub: &Hub, client: Option<String>, extensions: &Extensions) -> AgentName {
-    // Whoever started an HTTP server is not who calls it.
+    // The user who started an HTTP server is not its caller.
     if let Some(agent) = hub.session_agent.clone().filter(|_| hub.options.leases == Leases::Connection) {
         return agent;
     }
@@ -85,7 +85,7 @@ fn session(hub: &Hub, extensions: &Extensions) -> Option<String> {
             let session = hub.session.as_deref().and_then(|session| session.get(..8)).map(str::to_owned);
             session.or_else(client_process)
         }
-        // Whoever started an HTTP server is not who calls it: its own session says nothing of them.
+        // The user who started an HTTP server is not its caller: its own session says nothing of the callers.
         Leases::Time => {
             let parts = extensions.get::<axum::http::request::Parts>()?;
             let session = parts.headers.get(HEADER_SESSION_ID)?.to_str().ok()?;

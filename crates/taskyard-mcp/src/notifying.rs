@@ -66,7 +66,7 @@ impl Hub {
         Answered { notifications: told.ok().flatten(), answer }
     }
 
-    /// Returns what waits for whoever asks, without taking that for heard.
+    /// Returns what waits for the caller, without acknowledging it.
     pub(crate) async fn notifications(
         &self,
         context: &RequestContext<RoleServer>,

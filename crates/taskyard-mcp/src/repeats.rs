@@ -46,7 +46,7 @@ struct Remembered {
 /// Whether a call is to be made, or was made before.
 #[derive(Debug)]
 pub(crate) enum FirstOrAgain {
-    /// It is new: whoever makes it tells the recorder what came of it.
+    /// It is new: the thread that makes it tells the recorder what came of it.
     First(Recorder),
     /// It was made before, or is being made.
     Again(Repetition),
@@ -102,7 +102,7 @@ impl Agents {
 impl Remembered {
     fn begin(&mut self, key: &CallKey) -> FirstOrAgain {
         if let Some(answer) = self.answers.get(key) {
-            // Whoever made it first may have left without an answer.
+            // The first caller may have left without an answer.
             if answer.borrow().is_some() || answer.has_changed().is_ok() {
                 return FirstOrAgain::Again(Repetition(answer.clone()));
             }

@@ -11,7 +11,7 @@ use taskyard::{Error, Outcome, Yard};
 pub(crate) const LIST: &str = "taskyard://list";
 /// What waits for what, as a Mermaid diagram.
 pub(crate) const GRAPH: &str = "taskyard://graph";
-/// The messages for whoever the server was started for.
+/// The messages for the agent that the server was started for.
 pub(crate) const INBOX: &str = "taskyard://inbox";
 /// What waits for the caller: which of its jobs have ended.
 pub(crate) const NOTIFICATIONS: &str = "taskyard://notifications";

@@ -81,7 +81,7 @@ impl ServedList {
         let Surroundings { yard, directory, follows_team, own_list, config, hooks, jobs, .. } = there;
         let yard = yard.lasting();
         config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        // Whoever calls over HTTP works in some other directory than the server. The client's own answers and those of other
+        // A caller over HTTP works in some other directory than the server. The client's own answers and those of other
         // dialects have no place for it.
         let is_ours = options.system == System::Tasks && !yard.rules().is_client();
         let names_lists = is_ours && options.leases == Leases::Connection;
@@ -309,7 +309,7 @@ impl ServedList {
     }
 }
 
-/// Returns how tasks are claimed, whoever does.
+/// Returns how all callers claim tasks.
 fn terms(config: &Config, leases: Leases) -> Claim {
     let (ttl, holder) = match leases {
         // A claim outlives the server of a connection a while, so that a restarted one finds it.

@@ -57,7 +57,7 @@ impl Default for Sessions {
 impl Sessions {
     fn hear_of(&self, id: &SessionId) {
         let mut heard_of = self.heard_of.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that has ended is not begun again by whoever still asks for it.
+        // One that has ended does not begin again because a client still asks for it.
         if let Some(session) = heard_of.get_mut(id) {
             *session = HeardOf { last: Instant::now(), is_open: true };
         }

@@ -1,4 +1,4 @@
-//! The threads calls are made on: so many and no more. Whoever finds none free waits for its turn.
+//! The threads calls are made on: so many and no more. A call that finds none free waits for its turn.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;

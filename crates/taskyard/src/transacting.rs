@@ -82,7 +82,7 @@ impl Yard {
         for breath in 1..=ATTEMPTS {
             tracing::warn!(error = %lost, "the answer to a commit was lost");
             thread::sleep(BREATH * breath);
-            // Whoever has the turn knows: what was under way before has ended.
+            // The holder of the turn knows: what was under way before has ended.
             match self.store().write(self.list_id()) {
                 Err(StoreError::Unavailable { .. }) => {}
                 turn => {

@@ -93,7 +93,8 @@ impl Yard {
         Self { written: Some(written), ..self }
     }
 
-    /// Limits how many tasks of its own whoever acts may have in progress when it changes tasks. A claim says so for itself.
+    /// Limits how many tasks of its own the acting agent may have in progress when it changes tasks. A claim says so
+    /// for itself.
     #[must_use]
     pub fn with_limit(self, limit: Option<usize>) -> Self {
         Self { limit, ..self }
@@ -225,7 +226,7 @@ impl Yard {
         self.puts_back && !self.rules.is_client()
     }
 
-    /// Returns how many tasks of its own whoever acts may have in progress, where that is limited.
+    /// Returns how many tasks of its own the acting agent may have in progress, where that is limited.
     pub(crate) fn limit(&self) -> Option<usize> {
         self.limit
     }

@@ -47,7 +47,7 @@ pub(crate) enum About {
     Jobs,
     Output(JobId),
     Team,
-    /// The messages of whoever looks, for a number in the header.
+    /// The messages of the user who looks, for a number in the header.
     Mail,
     /// The messages, which are then on the screen.
     ShownMail,

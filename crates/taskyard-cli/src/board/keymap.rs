@@ -33,7 +33,7 @@ impl Keymap {
             }
             by_action.insert(info.action, keys.clone());
         }
-        // Whoever chooses a key takes it from what it usually does.
+        // A user who chooses a key takes it from its usual action.
         for info in actions() {
             if let Some(keys) = by_action.get_mut(&info.action) {
                 keys.retain(|key| taken.get(key).is_none_or(|name| *name == info.name));

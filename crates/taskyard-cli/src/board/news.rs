@@ -33,7 +33,7 @@ pub(crate) enum News {
     Output(JobId, Vec<String>),
     /// The team of the list; none where it has none.
     Team(ListId, Option<Box<TeamShown>>),
-    /// The messages of whoever looks.
+    /// The messages of the user who looks.
     Mail(ListId, Box<Mail>),
     /// Every list of the store.
     Lists(Vec<ListRow>),
@@ -73,10 +73,10 @@ pub(crate) struct Moved {
     pub(crate) team: bool,
 }
 
-/// The messages of whoever looks.
+/// The messages of the user who looks.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// The name whoever looks has in the team of the list; none where it is in none.
+    /// The name that the user has in the team of the list; none where it is in none.
     pub(crate) name: Option<String>,
     /// One conversation with each.
     pub(crate) threads: Vec<Thread>,

@@ -156,7 +156,7 @@ impl Board<'_> {
                 is_typed = true;
             }
             if self.stops.is_continued.swap(false, Ordering::SeqCst) {
-                // Whoever had the terminal meanwhile may have left it otherwise.
+                // The program that had the terminal meanwhile may have changed its settings.
                 resume(&mut screen)?;
                 self.app.is_dirty = true;
                 is_typed = true;

@@ -47,7 +47,7 @@ impl TodoSources {
                 |agent: &String| (agent.clone(), TodoOwner { session: session.clone(), agent: agent.clone() });
             owners.extend(agents.iter().map(of_agent));
         }
-        // Whoever is in no session of the client is one of its own.
+        // An agent outside of a session of the client is a session of its own.
         let alone = |agent: &String| (agent.clone(), TodoOwner { session: agent.clone(), agent: agent.clone() });
         owners.extend(agents.iter().map(alone));
         let shown = |(agent, owner): (String, TodoOwner)| {

@@ -43,7 +43,7 @@ impl Sleeper {
         let until = at_most.and_then(|span| Timespec::try_from(span).ok());
         let mut things = [PollFd::from_borrowed_fd(keyboard, PollFlags::IN), PollFd::new(&self.reader, PollFlags::IN)];
         match poll(&mut things, until.as_ref()) {
-            // A signal came; whoever sleeps looks what it was.
+            // A signal came; the sleeper looks what it was.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

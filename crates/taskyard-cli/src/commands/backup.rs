@@ -33,7 +33,7 @@ impl Backup {
         let place = context.directory()?.join(&self.path);
         let store = context.store()?;
         let bar = progress_bar(output, "lists copied");
-        // Whoever is asked to stop clears away what was begun.
+        // A process that is asked to stop clears away what it began.
         let _attended = context.cancel().attend();
         let what = BackUp {
             store: &*store,

@@ -126,7 +126,8 @@ impl Claim {
         let holder = self.pid.map(process).transpose()?;
         let mut roles = self.roles.clone();
         roles.extend(config.roles(&context.actor()?).iter().cloned());
-        // Whoever names a process means that the lease shall live as long as that, unless a time is given as well.
+        // A caller that names a process wants the lease to last as long as that process, unless it gives a time as
+        // well.
         let ttl = if holder.is_some() { self.ttl } else { self.ttl.or(config.lease()).or(Some(DEFAULT_LEASE)) };
         Ok(operations::Claim {
             roles,

@@ -144,7 +144,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Tells whether the command may hold a lock. Whoever looks at a list may: it records what other programs changed.
+    /// Tells whether the command may hold a lock. A command that looks at a list may: it records what other programs
+    /// changed.
     pub(crate) fn may_hold_locks(&self) -> bool {
         !matches!(
             self,

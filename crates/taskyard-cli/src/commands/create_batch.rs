@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// A batch is no larger than this: whoever has more to say does it in several.
+/// A batch is no larger than this: more tasks go into several.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Serialize)]

@@ -135,7 +135,7 @@ impl Editing<'_> {
                 return Ok(Ended::Unchanged(Box::new(task)));
             }
             let mine = read(&text, &base, &self.clock).map_err(keeping)?;
-            // Whoever closes the editor on two texts without a word has not chosen.
+            // A user who closes the editor on two texts without a change has not chosen.
             if mine.is_undecided() || (text == written && has_seen_both) {
                 return Err(keeping(undecided(id)));
             }

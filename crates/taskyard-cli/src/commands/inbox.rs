@@ -53,7 +53,7 @@ impl Inbox {
         }
         if let Ok(seat) = &seat {
             let list = teams.list_of(&seat.team.name)?;
-            // Whoever looks hears of those whose leases have ended, though nobody has looked at the list since.
+            // The reader hears of agents whose leases have ended, though nobody has looked at the list since.
             context.yard()?.on(list).return_ended_leases()?;
         }
         let jobs = JobNotices::of(context)?;
@@ -64,7 +64,7 @@ impl Inbox {
         let ended = jobs.take(&HashSet::new())?;
         let unfinished = jobs.unfinished()?;
         let seat = match seat {
-            // Whoever is in no team has jobs all the same.
+            // An agent in no team has jobs all the same.
             Err(TeamRefusal::NotInATeam { .. }) if self.team.is_none() => None,
             seat => Some(seat?),
         };
@@ -116,7 +116,7 @@ impl Inbox {
 
     fn follow(&self, yard: &Yard, teams: &Teams, jobs: &JobNotices, output: &mut Output) -> Result<Exit, Problem> {
         let actor = yard.actor();
-        // Also for whoever is in no team yet.
+        // Also for an agent that is in no team yet.
         let interest = Interest { agents: false, ..Interest::in_all_of(yard.list_id(), [actor.clone()]) };
         let mut stream = yard.follow_only(interest, Cursor::now())?;
         let control = stream.control();

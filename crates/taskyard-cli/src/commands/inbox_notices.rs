@@ -24,7 +24,7 @@ pub(super) struct JobNotices {
 }
 
 impl JobNotices {
-    /// Finds where notifications for whoever acts are kept.
+    /// Finds where notifications for the acting agent are kept.
     pub(super) fn of(context: &Context) -> Result<Self, Problem> {
         // A job that was lost tells nobody of it before somebody has looked.
         let jobs = context.jobs()?;

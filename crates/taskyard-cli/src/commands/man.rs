@@ -108,7 +108,7 @@ fn shown_by_man(page: &str, environment: &Environment) -> bool {
     command.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null()).envs(environment.for_children());
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        // Whoever has seen enough ends it early.
+        // A reader who has seen enough ends it early.
         let _ = stdin.write_all(page.as_bytes());
     }
     child.wait().is_ok_and(|status| status.success())

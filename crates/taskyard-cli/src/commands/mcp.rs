@@ -89,7 +89,7 @@ impl Offer {
         // Nobody can tell from here whether a person sits before the client, so tasks is what we begin with.
         let client = system_when_interactive(context.environment().client_enables_tasks.as_deref());
         let system = match (client, self.dialect, context.address()?) {
-            // Whoever has switched tasks off has no tasks in any dialect.
+            // A user who has switched tasks off has no tasks in any dialect.
             (System::Todos, ..) => System::Todos,
             (_, Some(Dialect::Native), _) => System::Tasks,
             (_, Some(Dialect::Export), _) => System::Export,

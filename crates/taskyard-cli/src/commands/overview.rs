@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::problem::Problem;
 
-/// Shows what is in progress, what is ready and what needs whoever looks, on one screen.
+/// Shows what is in progress, what is ready and what needs the user, on one screen.
 pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     context.do_without_newer();
     let yard = context.yard()?;
@@ -51,7 +51,7 @@ pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, P
     Ok(Exit::Done)
 }
 
-/// Returns what needs whoever looks, the most pressing first. What cannot be found out needs nobody.
+/// Returns what needs the user, the most pressing first. What cannot be found out needs nobody.
 fn needs(context: &Context, yard: &Yard, listing: &Listing, now: Timestamp) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |what: String, way: String| needs.push(Need { what, way });
@@ -83,7 +83,7 @@ fn needs(context: &Context, yard: &Yard, listing: &Listing, now: Timestamp) -> V
     needs
 }
 
-/// Returns how many messages wait for whoever looks.
+/// Returns how many messages wait for the user.
 pub(super) fn unread(context: &Context, yard: &Yard) -> usize {
     let count = || -> Result<usize, Problem> {
         let teams = context.teams()?;

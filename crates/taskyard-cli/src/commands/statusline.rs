@@ -67,7 +67,7 @@ fn told_by_client() -> Value {
     Value::Null
 }
 
-/// Glances at the list: whoever shows a status line does so several times a second.
+/// Glances at the list: a client shows its status line several times a second.
 fn look(context: &Context) -> Result<StatusFigures, Problem> {
     let yard = context.yard()?;
     let Summary { doing, counts: [pending, in_progress, done], blocked } = yard.summary()?;

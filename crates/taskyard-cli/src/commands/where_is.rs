@@ -86,8 +86,8 @@ impl Where {
     }
 }
 
-/// Returns the teams that whoever acts is in and whose lists are not the one it works on here: the name, the list, and where it
-/// joined.
+/// Returns the teams that the acting agent is in and whose lists are not the one it works on here: the name, the list,
+/// and where it joined.
 fn other_teams(context: &Context, chosen: &ListId) -> Result<Vec<(String, ListId, Option<String>)>, Problem> {
     let (Ok(teams), Some(agent)) = (context.teams(), context.named_agent().and_then(|name| AgentName::new(name).ok()))
     else {

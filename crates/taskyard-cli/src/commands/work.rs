@@ -115,7 +115,7 @@ impl Work {
         let (tell, hear) = mpsc::sync_channel(BACKLOG);
         let listener: WorkListener = {
             let tell = tell.clone();
-            // Whoever still writes after we have gone is not heard.
+            // Nobody reads what a command writes after we have gone.
             Arc::new(move |event| drop(tell.send(CrewNews::Event(event))))
         };
         let work = {

@@ -22,7 +22,7 @@ pub(crate) fn is_asked(environment: &Environment) -> bool {
 
 /// Answers a shell that asks about a program, given as its parser knows it: the words so far stand behind `--`.
 pub(crate) fn answer(program: clap::Command, typed: &[OsString], environment: &Environment) -> io::Result<()> {
-    // Whoever looks at a list may hold a lock for a moment.
+    // A look at a list may hold a lock for a moment.
     signals::end_in_order_when_stopped(Cancel::new());
     let shell = environment.complete.as_deref().unwrap_or_default();
     let mut words: Vec<OsString> = typed.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();

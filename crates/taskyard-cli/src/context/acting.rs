@@ -10,13 +10,13 @@ use super::Context;
 use crate::problem::Problem;
 
 impl Context {
-    /// Returns the name that was given for whoever acts, by flag or variable.
+    /// Returns the name that was given for the acting agent, by flag or variable.
     pub(crate) fn named_agent(&self) -> Option<&str> {
         self.globals.agent.as_deref().or(self.environment.agent.as_deref())
     }
 
-    /// Returns which tasks of its own whoever acts is given again when it asks for the next one: none where nobody gave it a name,
-    /// since all who have its login or its session have that name.
+    /// Returns which of its own tasks the acting agent is given again when it asks for the next one: none where nobody
+    /// gave it a name, since all who have its login or its session have that name.
     pub(crate) fn resuming(&self) -> Resuming {
         if self.named_agent().and_then(|name| AgentName::new(name).ok()).is_some() {
             Resuming::All
@@ -44,8 +44,8 @@ impl Context {
         named.or_else(|| self.session_agent()).or_else(user).map_or_else(someone, Ok)
     }
 
-    /// Returns the todo list of whoever acts, and the name of its agent: in a session of the client that session's, of the agent
-    /// that was named, else of the session itself.
+    /// Returns the todo list of the acting agent, and the name of its agent: in a session of the client that session's,
+    /// of the agent that was named, else of the session itself.
     pub(crate) fn todo_list(&self) -> Result<(Arc<TodoList>, String), Problem> {
         let actor = self.actor()?;
         let session = self.environment.client_session.as_deref().unwrap_or(actor.as_str());

@@ -1,4 +1,4 @@
-//! Which list is meant: by whoever acts, and by the directory itself.
+//! Which list is meant: by the acting agent, and by the directory itself.
 
 use taskyard::core::rules::lists::list_choice::{self, Candidates, Choice};
 use taskyard::core::{AgentName, ListId, Rules};
@@ -72,8 +72,8 @@ impl Context {
         named.or_else(|| self.session_agent().filter(|_| is_on))
     }
 
-    /// Looks for the list of the team that whoever acts works for here. Whoever has no name but the user's is there as a person,
-    /// and works on the list of the directory.
+    /// Looks for the list of the team that the acting agent works for here. An agent with no name but the user's is
+    /// there as a person, and works on the list of the directory.
     fn look_for_team(&self, candidates: &mut Candidates, rules: Rules) -> Result<(), Problem> {
         let is_agent = self.named_agent().is_some() || self.session_agent().is_some();
         if !is_agent || !self.has_teams(rules) {

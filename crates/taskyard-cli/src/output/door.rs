@@ -62,7 +62,7 @@ impl Output {
         }
     }
 
-    /// Ends the answer: whoever reads it in a pager is waited for, and told then what else there is to say.
+    /// Ends the answer: it waits for a user who reads it in a pager, and then says what else there is to say.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         let ended = self.stdout.end();
         for text in std::mem::take(&mut self.held) {

@@ -21,7 +21,7 @@ pub(super) enum Sink {
     Direct(BufWriter<Stdout>),
     /// To stdout while it fits the screen, and to the pager once it does not.
     Paged(Box<Paged>),
-    /// Nowhere: whoever asked for it takes it in the end.
+    /// Nowhere: the caller takes it in the end.
     Kept(Vec<u8>),
 }
 

@@ -1,4 +1,4 @@
-//! Noticing that whoever connected has begun to speak.
+//! Noticing that a client has begun to speak.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connections::{Standing, Visit};
 
-/// A connection that notes its first bytes: whoever sends none may not have had the time, whoever sends a part of a request is slow.
+/// A connection that notes its first bytes: a client that sends none may not have had the time, one that sends a part
+/// of a request is slow.
 #[derive(Debug)]
 pub(super) struct FirstBytes<S> {
     stream: S,

@@ -130,7 +130,7 @@ impl Listening {
     }
 }
 
-/// Reads the configuration and the certificate anew whenever the process gets a SIGHUP. Whoever is connected stays so.
+/// Reads the configuration and the certificate anew whenever the process gets a SIGHUP. Connections stay open.
 async fn reload_when_asked(site: Arc<Site>, tls: Option<Tls>) {
     let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
     while asked.recv().await.is_some() {

@@ -1,4 +1,4 @@
-//! Giving up on whoever does not read what it is sent.
+//! Giving up on a client that does not read what it is sent.
 
 use std::io;
 use std::pin::Pin;

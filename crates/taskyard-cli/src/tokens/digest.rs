@@ -21,12 +21,12 @@ pub(crate) fn digest(secret: &str) -> String {
     hexadecimal(&Sha256::digest(secret.as_bytes()))
 }
 
-/// Returns what proves that whoever has a key wrote something.
+/// Returns what proves that the owner of a key wrote something.
 pub(crate) fn seal(key: &str, purpose: &str, text: &str) -> String {
     hexadecimal(&sealing(key, purpose, text).finalize().into_bytes())
 }
 
-/// Tells whether something was written by whoever has a key, in a time that does not depend on how much of the seal is right.
+/// Tells whether the owner of a key wrote something, in a time that does not depend on how much of the seal is right.
 pub(crate) fn is_sealed(key: &str, purpose: &str, text: &str, seal: &str) -> bool {
     bytes_of(seal).is_some_and(|seal| sealing(key, purpose, text).verify_slice(&seal).is_ok())
 }

@@ -17,7 +17,7 @@ use super::scope::Scope;
 
 /// The file in our data directory.
 const NAME: &str = "serve-tokens.json";
-/// The file whose lock whoever changes it holds.
+/// The file whose lock a writer of the tokens holds.
 const LOCK: &str = "serve-tokens.lock";
 /// What tells people that a text is one of our tokens.
 const PREFIX: &str = "ty_";

@@ -20,7 +20,7 @@ use crate::tokens::Scope;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Answers that the server lives, to whoever asks.
+/// Answers everybody that the server lives.
 pub(crate) const HEALTH: &str = "/healthz";
 /// What a browser is opened by.
 pub(crate) const OPEN: &str = "/open/";
@@ -31,7 +31,7 @@ pub(crate) async fn let_in(State(site): State<Arc<Site>>, request: Request, next
     let form = RefusalForm::of(&head);
     match judge(&site, &head).await {
         Ok(identity) => {
-            // Whoever had nothing to prove is a stranger still.
+            // A caller that had nothing to prove is a stranger still.
             if let Some(identity) = identity {
                 if let Some(visit) = head.extensions.get::<Visit>() {
                     visit.is_now(Standing::Busy);
@@ -83,7 +83,7 @@ async fn judge(site: &Site, head: &Parts) -> Result<Option<Identity>, Refused> {
     Ok(Some(identity))
 }
 
-/// How a refusal is said: as whoever asked can read it.
+/// How a refusal is said: in a form that the caller can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RefusalForm {
     Json,

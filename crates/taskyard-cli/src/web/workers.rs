@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const SEATS: std::ops::RangeInclusive<usize> = 2..=8;
 /// So many requests wait at once for something to happen: a task to claim, a job to end.
 const SLEEPING: usize = 64;
-/// So many requests wait for a seat; whoever comes then is sent away.
+/// So many requests wait for a seat; further requests are sent away.
 const QUEUE: usize = 4_096;
 
 /// What a request does with its seat.

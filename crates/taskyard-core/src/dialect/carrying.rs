@@ -1,8 +1,8 @@
 //! What one form cannot say and another carries for it, specified in `docs/formats/carrying.md`.
 //!
-//! A dialect says of a task what it has words for. What was said is read back and compared with what was meant; the difference
-//! is kept beside, and applied again when the task comes back. Each part of it counts only for as long as what it stands beside
-//! is what it was: whoever edits a file by hand is believed over what is carried.
+//! A dialect says of a task what it has words for. What was said is read back and compared with what was meant; the
+//! difference is kept beside, and applied again when the task comes back. Each part of it counts only for as long as
+//! what it stands beside is what it was: a person who edits a file by hand is believed over what is carried.
 
 use serde_json::{Map, Value};
 

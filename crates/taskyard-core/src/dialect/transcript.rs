@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use crate::json_text::from_slice;
 
-/// Tells whether whoever a transcript is of has made the call with this id. A line that is not whole yet counts for nothing.
+/// Tells whether the agent of a transcript has made the call with this id. A line that is not whole yet counts for
+/// nothing.
 pub fn makes_call(transcript: &[u8], id: &str) -> bool {
     lines_with(transcript, id.as_bytes())
         .any(|line| calls(&line).any(|call| call.get("id").and_then(Value::as_str) == Some(id)))
 }
 
-/// Returns the names that whoever a transcript is of gave itself when it claimed tasks, each once.
+/// Returns the names that the agent of a transcript gave itself when it claimed tasks, each once.
 pub fn names_given(transcript: &[u8]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in lines_with(transcript, b"TaskClaim") {

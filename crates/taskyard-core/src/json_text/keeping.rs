@@ -58,7 +58,8 @@ fn kept_object(before: &Map<String, Value>, after: Map<String, Value>) -> Map<St
     }
     let mut kept_object = Map::with_capacity(after.len());
     for (key, value) in after {
-        // Several keys may be shown the same. Whoever read them saw the value of the last, and knows of the others nothing.
+        // Several keys may be shown the same. A program that read them saw the value of the last, and knows nothing of
+        // the others.
         match named.remove(&*shown_text(&key)).unwrap_or_default().split_last() {
             None => drop(kept_object.insert(key, value)),
             Some(((last, was), others)) => {

@@ -1,8 +1,8 @@
 //! JSON as text, before it is parsed and after it is printed: what JavaScript allows there and the parser does not.
 //!
-//! A text with half a surrogate pair is read with U+FFFD in its place, and a number as what it comes to; that is what every display
-//! shows. Whoever rewrites a file prints over what the file held, and in all that did not change the halves come back, and the
-//! numbers as they were written.
+//! A text with half a surrogate pair is read with U+FFFD in its place, and a number as what it comes to; that is what
+//! every display shows. A writer that rewrites a file prints over what the file held, and in all that did not change
+//! the halves come back, and the numbers as they were written.
 
 mod exact;
 mod keeping;

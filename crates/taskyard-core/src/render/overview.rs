@@ -36,7 +36,7 @@ pub struct Overview<'a> {
     pub blocked: usize,
     /// How many of those open are not to start yet.
     pub deferred: usize,
-    /// What needs whoever looks.
+    /// What needs the user.
     pub needs: &'a [Need],
     /// What is being done.
     pub under_way: &'a [UnderWay],

@@ -86,7 +86,7 @@ pub enum Refusal {
     Leased {
         /// The task.
         task: TaskId,
-        /// Its owner.
+        /// The holder of the lease.
         holder: AgentName,
         /// When its lease ends by time.
         until: Option<Timestamp>,

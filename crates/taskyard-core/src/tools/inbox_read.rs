@@ -10,7 +10,7 @@ use crate::rules::hooks::gate::System;
 use crate::rules::teams::mailing::Delivery;
 use crate::{Message, Protocol, Rules};
 
-/// Shows the messages for whoever calls.
+/// Shows the messages for the caller.
 pub const TOOL: Tool = Tool {
     name: "InboxRead",
     description: "Read the messages your team wrote to you. Each comes again until you acknowledge its id here, so acknowledge \
@@ -58,7 +58,7 @@ pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
 /// Left free for the line that says how many messages do not fit.
 const ROOM_FOR_NOTICE: usize = 200;
 
-/// Returns the answer where whoever asks is in no team.
+/// Returns the answer where the caller is in no team.
 pub fn alone() -> Answer {
     Answer::new("You are in no team, so nobody writes to you.", json!({ "messages": [] }))
 }

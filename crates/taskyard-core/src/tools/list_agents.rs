@@ -50,7 +50,7 @@ pub fn listed(team: &str, own: &str, members: &[Listed<'_>]) -> Answer {
     Answer::new(format!("Team {team}:\n{}", lines.join("\n")), json!({ "team": team, "agents": structured }))
 }
 
-/// Returns the answer where whoever asks is in no team.
+/// Returns the answer where the caller is in no team.
 pub fn alone() -> Answer {
     Answer::new("You are in no team, so there is nobody to write to.", json!({ "agents": [] }))
 }

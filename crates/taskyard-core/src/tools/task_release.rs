@@ -30,7 +30,7 @@ pub const TOOL: Tool = Tool {
 pub struct TaskRelease {
     /// The task.
     pub task: TaskId,
-    /// Why, for whoever takes it next.
+    /// Why, for the agent that takes it next.
     pub reason: Option<String>,
 }
 

@@ -68,7 +68,7 @@ pub fn nameless() -> Answer {
     Answer::error("team_name is required for TeamCreate")
 }
 
-/// Returns the answer where whoever asks leads another team, in the client's words.
+/// Returns the answer where the caller leads another team, in the client's words.
 pub fn already_leading(team: &str) -> Answer {
     Answer::error(format!(
         "Already leading team \"{team}\". A leader can only manage one team at a time. Use TeamDelete to end the current team \

@@ -34,7 +34,7 @@ pub fn deleted(team: &str, rules: Rules) -> Answer {
     Answer::new(format!("Team {team} is ended. Its tasks stay."), structured)
 }
 
-/// Returns the answer where whoever asks is in no team.
+/// Returns the answer where the caller is in no team.
 pub fn no_team(rules: Rules) -> Answer {
     let structured = json!({ "success": true, "message": "No team name found, nothing to clean up" });
     if rules.is_client() {

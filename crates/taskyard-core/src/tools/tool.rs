@@ -36,7 +36,7 @@ pub enum ToolSet {
     All,
 }
 
-/// What a call of a tool may do, as hints for whoever decides whether it is allowed.
+/// What a call of a tool may do, as hints for the program that decides whether it is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotations {
     /// It changes nothing.

@@ -72,8 +72,8 @@ impl AgentRow {
     }
 }
 
-/// Returns the members of a team, in its order, each with what it has; and behind them whoever else has something. What members have by
-/// `holds` already stays.
+/// Returns the members of a team, in its order, each with what it has; and behind them every other owner. What members
+/// have by `holds` already stays.
 pub fn agent_rows(members: Vec<AgentRow>, held: Vec<HeldTask>) -> Vec<AgentRow> {
     let mut rows = members;
     for task in held {

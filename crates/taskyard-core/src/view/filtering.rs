@@ -6,7 +6,7 @@ use crate::live::LiveList;
 use crate::rules::looking::query::{Mistake, Query, Surroundings, Times};
 use crate::{Task, TaskId, Timestamp};
 
-/// The tasks of which a query is true, worked out a few at a time, so that whoever types is never kept waiting.
+/// The tasks of which a query is true, worked out a few at a time, so that a user who types never waits.
 #[derive(Clone, Debug)]
 pub struct LiveFilter {
     query: Query,

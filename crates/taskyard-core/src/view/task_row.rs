@@ -29,7 +29,7 @@ pub struct RowFacts<'a> {
     pub is_folded: bool,
     /// Why it needs a person.
     pub need: Option<NeedKind>,
-    /// Since when whoever has it is at work on it.
+    /// Since when its owner is at work on it.
     pub since: Option<Timestamp>,
     /// The colour of its owner, where a team gives it one.
     pub owner_tone: Tone,

@@ -11,7 +11,7 @@ use crate::{Message, MessageKey, Timestamp};
 pub struct Thread {
     /// The other side of the conversation.
     pub with: String,
-    /// The name of the colour of whoever it is with, where its messages say so.
+    /// The name of the colour of the other side, where its messages say so.
     pub colour: Option<String>,
     /// What was written, oldest first.
     pub letters: Vec<LetterShown>,

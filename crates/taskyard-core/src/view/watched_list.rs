@@ -6,14 +6,15 @@ use super::needs::{Need, Notable};
 use crate::live::LiveList;
 use crate::{Event, Revision, Status, TaskId, Timestamp};
 
-/// A list that somebody watches. Whoever moves it on with each of its commits, in order, has what is in its files.
+/// A list that somebody watches. A follower that moves it on with each of its commits, in order, has what is in its
+/// files.
 #[derive(Debug)]
 pub struct WatchedList {
     live: LiveList,
     revision: Revision,
     /// What may make tasks need a person, of those of which there is such a thing.
     notable: BTreeMap<TaskId, Notable>,
-    /// Commits that would take a list that is finished from whoever looks at it.
+    /// Commits that would take a list that is finished from the user who looks at it.
     held_back: Vec<Event>,
 }
 
@@ -60,8 +61,9 @@ impl WatchedList {
 
     /// Moves the list on by a commit and returns the tasks that it changed. What it shows already is passed over.
     ///
-    /// The client removes the files of a list five seconds after all of it is completed. Whoever looked away for as long wants to see
-    /// that it was finished: such a commit waits until [`Self::let_go`] is called or something new comes.
+    /// The client removes the files of a list five seconds after all of it is completed. A user who looked away for as
+    /// long wants to see that it was finished: such a commit waits until [`Self::let_go`] is called or something new
+    /// comes.
     pub fn apply(&mut self, commit: Event, now: Timestamp) -> Vec<TaskId> {
         if commit.revision <= self.last_known() {
             return Vec::new();

@@ -72,7 +72,8 @@ pub(super) fn index(path: &Path) -> io::Result<BTreeMap<String, Span>> {
     Ok(below_manifest(spans))
 }
 
-/// Returns the names as they are in the folder that the manifest is in; whoever packed it again may have called it otherwise.
+/// Returns the names as they are in the folder that the manifest is in; a user who packed it again may have named it
+/// otherwise.
 fn below_manifest(spans: BTreeMap<String, Span>) -> BTreeMap<String, Span> {
     let folder = |name: &String| {
         let name = name.strip_suffix(manifest::FILE).or_else(|| name.strip_suffix(sums::FILE))?;

@@ -1,4 +1,5 @@
-//! Tasks that an agent claimed in the name of another: whoever claimed a task through the tools completes it through them.
+//! Tasks that an agent claimed in the name of another: the agent that claimed a task through the tools completes it
+//! through them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

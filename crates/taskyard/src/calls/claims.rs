@@ -19,7 +19,7 @@ impl Toolbox {
         self.of_claimant(agent).take_task(id, reserve, self.yard.actor())
     }
 
-    /// Claims a task for whoever these tools are of; another may have asked for it.
+    /// Claims a task for the agent of these tools; another may have asked for it.
     fn take_task(&self, id: Option<TaskId>, reserve: bool, asked_by: &AgentName) -> Result<Answer, NoAnswer> {
         let claim = Claim { reserve, ..self.claim.clone() };
         let outcome = match &id {

@@ -113,7 +113,7 @@ impl Toolbox {
         if task.status != Status::InProgress {
             return Ok(teaching::wrong_state(&task, "completed"));
         }
-        // Whoever claimed it through these tools completes it through them.
+        // The agent that claimed it through these tools completes it through them.
         let owner =
             self.claimed_for.owner(self.yard.actor(), &task.id).filter(|owner| task.owner() == Some(owner.as_str()));
         let yard = owner.map_or_else(|| self.yard.clone(), |owner| self.yard.acting_as(owner));
@@ -176,7 +176,7 @@ impl Toolbox {
         if let Some(refusal) = self.is_anothers(&id, owner.as_deref())?.filter(|_| begins) {
             return self.forbidden(&refusal);
         }
-        // Whoever begins a task that is nobody's has it, with a lease from the same commit on: of two who begin it one does.
+        // An agent that begins a free task has it, with a lease from the same commit on: of two who begin it one does.
         let update = |task: &Task| {
             let takes = begins && task.owner().is_none();
             let owner = owner.clone().or_else(|| takes.then(|| self.yard.actor().to_string()));

@@ -65,7 +65,8 @@ impl Toolbox {
             },
         };
         if retrieval == Retrieval::Success && job.agent == *self.yard.actor() {
-            // Whoever is shown that it has ended needs no telling. Should this fail, the agent is told twice.
+            // An agent that is shown that it has ended needs no notification. Should this fail, the agent is told
+            // twice.
             if let Err(error) = desk.notices.acknowledge(std::slice::from_ref(&job.id)) {
                 tracing::warn!(%error, "a notification will come though it is not needed");
             }

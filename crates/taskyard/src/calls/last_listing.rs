@@ -23,7 +23,7 @@ pub struct LastListing {
 #[derive(Debug)]
 struct Kept {
     sighting: Sighting,
-    /// Looking also keeps the leases of whoever looks alive, so it is done again in good time.
+    /// Looking also keeps the leases of the reader alive, so it is done again in good time.
     until: Option<Instant>,
     answer: Arc<Answer>,
 }

@@ -18,7 +18,7 @@ use crate::teams::{Delivery, Judged, Letter, Seat, Sent, TeamRefusal, Teams};
 
 /// The team the client writes to where it knows of none.
 const NO_TEAM: &str = "default";
-/// The name the client gives to whoever answers a request and has none.
+/// The name the client gives to an agent that answers a request and has none.
 const NAMELESS: &str = "teammate";
 
 impl Toolbox {
@@ -135,7 +135,7 @@ impl Post<'_> {
         }
     }
 
-    /// Sends as the client does where whoever calls is in no team.
+    /// Sends as the client does where the caller is in no team.
     fn without_a_seat(&self, message: &SendMessage) -> Result<Answer, NoAnswer> {
         let now = Timestamp(clock::wall() / 1_000_000);
         let send = |sender: &str, to: &str, letter: &Letter| {
@@ -187,7 +187,7 @@ impl Post<'_> {
         }
     }
 
-    /// The older client writes to whoever is named, in the team or not.
+    /// The older client writes to the named agent, in the team or not.
     fn accepts_anybody(&self, seat: &Seat, to: &str) -> Option<String> {
         let is_old = self.rules == Rules::Client(ClientVersion::V2_1_34);
         (is_old && recipient(&seat.team, to).is_err()).then(|| name_of(to).to_owned())

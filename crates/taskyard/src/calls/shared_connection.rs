@@ -22,7 +22,7 @@ impl Toolbox {
         Self { shared: Some(SharedCall { connection, id }), ..self }
     }
 
-    /// Returns the tools of whoever claims: of the name it gives, of the subagent that calls, or the same.
+    /// Returns the tools of the claiming agent: of the name it gives, of the subagent that calls, or the same.
     pub(super) fn of_claimant(&self, given: Option<AgentName>) -> Self {
         let subagent = self.calling_subagent();
         if let (Some(name), Some(subagent), Some(shared)) = (&given, &subagent, &self.shared) {
@@ -52,7 +52,7 @@ impl Toolbox {
                     name
                 }
             },
-            // Whoever has claimed it under a name that it gave with the claim.
+            // The agent that claimed it under a name that it gave with the claim.
             _ if self.claimed_for.owner(self.yard.actor(), task).as_ref() == Some(&lease.agent) => lease.agent.clone(),
             _ => return Ok(None),
         };

@@ -112,7 +112,7 @@ impl Toolbox {
         })
     }
 
-    /// Lets the team of whoever calls see that it lives, and what it does. The client's rules have nothing of that.
+    /// Lets the caller's team see that it lives, and what it does. The client's rules have nothing of that.
     fn show_life(&self, tool: &str) {
         let Some(teams) = self.yard.teams().filter(|_| !self.yard.rules().is_client()) else { return };
         let shown = teams.only_seat(self.yard.actor()).and_then(|seat| match seat {

@@ -1,8 +1,8 @@
 //! `taskyard.toml`: what people set once instead of typing it. The format is specified in `docs/formats/config.md`.
 //!
 //! This module reads the two files it is given the places of. It does not look for them in the environment, and it runs
-//! nothing that they name: hooks and checks come with the file they were found in, so that whoever runs them can ask first
-//! whether that file is trusted.
+//! nothing that they name: hooks and checks come with the file they were found in, so that the code that runs them can
+//! ask first whether that file is trusted.
 
 mod error;
 mod layer;

@@ -71,15 +71,15 @@ impl Project<'_> {
             ("merge.put_back", put_back.is_some()),
             // It is run.
             ("display.pager", pager.is_some()),
-            // Whoever chooses what a key does decides what is done.
+            // A file that chooses what a key does decides what is done.
             ("board.keys", !keys.is_empty()),
             ("board.theme", theme.is_some()),
         ];
         needs.into_iter().filter(|(_, needs)| *needs).map(|(key, _)| key).collect()
     }
 
-    /// Returns what is left of a file that nobody trusts. Hooks and checks stay, since whoever would run them asks once more
-    /// whether they may, and says that they did not.
+    /// Returns what is left of a file that nobody trusts. Hooks and checks stay, since the code that would run them
+    /// asks once more whether they may, and says that they did not.
     pub(super) fn without(&self, keys: &[&str], settings: Settings) -> Settings {
         let Settings { store, list, checks, hooks, display, .. } = settings;
         Settings {

@@ -29,7 +29,7 @@ pub enum ConfigWarning {
     NotCounted {
         /// The file.
         path: PathBuf,
-        /// The other user who could have written it.
+        /// Why somebody else could have written it.
         doubt: Doubt,
     },
 }

@@ -50,7 +50,7 @@ impl Desk {
 
     /// Returns the newest text of that name that an earlier edit left.
     pub fn left(&self, name: &str) -> Option<PathBuf> {
-        // Whoever is at one now has not left it.
+        // A user who is at one now has not left it.
         self.take_up(name).ok().flatten().map(|sheet| sheet.path().to_owned())
     }
 
@@ -97,7 +97,7 @@ mod tests {
         assert!(desk.take_up("a").unwrap().is_none());
         let sheet = desk.lay_out("a", "text", "base").unwrap();
         let path = sheet.path().to_owned();
-        // Whoever is at it has not left it.
+        // A user who is at it has not left it.
         assert_eq!(desk.left("a"), None);
         let other = desk.lay_out("a", "other", "base").unwrap();
         assert_ne!(other.path(), path);

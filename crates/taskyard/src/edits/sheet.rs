@@ -79,7 +79,8 @@ impl Sheet {
             let _ = fs::remove_file(&new);
         }
         written?;
-        // Whoever takes the text up merges it with what it began as: an older one tells of more conflicts, not of fewer.
+        // A user who takes the text up merges it with what it began as: an older one tells of more conflicts, not of
+        // fewer.
         let base_path = base_of(&self.path);
         let mut file = open_existing(&base_path)?;
         file.set_len(0)?;

@@ -89,7 +89,7 @@ fn take(path: &Path, above: Option<&str>, patience: Duration, cancel: &Cancel) -
         if let Some(above) = above
             && holder(&mut file)? == above
         {
-            // Whoever waits for us has the turn: it would wait for ever.
+            // The process that waits for us has the turn: it would wait for ever.
             return Ok(Some(HookTurn { name: above.to_owned(), _file: None }));
         }
         if started.elapsed() >= patience || cancel.sleep(pause) {

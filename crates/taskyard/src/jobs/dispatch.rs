@@ -81,11 +81,11 @@ fn hear_signals() -> Cancel {
     cancel
 }
 
-/// Tells whoever started us, who listens on stdout until then, and nobody else afterwards.
+/// Tells the process that started us, which listens on stdout until then, and nobody else afterwards.
 fn tell(ready: Result<(), String>) {
     let word = ready.map_or_else(|why| why.replace('\n', " "), |()| READY.to_owned());
     let mut stdout = std::io::stdout().lock();
-    // Whoever started us may be gone; the job is not.
+    // The process that started us may be gone; the job is not.
     let _ = stdout.write_all(format!("{word}\n").as_bytes()).and_then(|()| stdout.flush());
     if let Ok(nobody) = OpenOptions::new().write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(nobody);

@@ -77,7 +77,8 @@ impl<'a> Family<'a> {
         self.empty_looks >= ENOUGH_LOOKS
     }
 
-    /// Asks everybody who is alive to end. Whoever begins later is not asked: it may be what brings things in order.
+    /// Asks everybody who is alive to end. A process that begins later is not asked: it may be what brings things in
+    /// order.
     pub(super) fn ask(&self) {
         self.signal_unseen(&[Signal::TERM, Signal::CONT]);
         let mut asked = HashSet::new();
@@ -150,7 +151,7 @@ fn supervised_by(pid: u32) -> Option<String> {
     words.nth(2).and_then(|job| String::from_utf8(job.to_vec()).ok())
 }
 
-/// Has this process adopt whoever loses his parent among its descendants.
+/// Has this process adopt those of its descendants that lose their parent.
 #[cfg(target_os = "linux")]
 pub(super) fn adopt_orphans() -> std::io::Result<()> {
     // Any number but zero means yes.

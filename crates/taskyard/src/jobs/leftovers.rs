@@ -33,7 +33,7 @@ pub(super) fn kill_writers(pipes: &[u64]) {
     kill_all(|| Wanted { pipes: pipes.iter().map(|pipe| (*pipe, since)).collect(), since, ..Wanted::default() });
 }
 
-/// Kills whoever is wanted until nobody is found any more, and returns what would not end.
+/// Kills the wanted processes until none is found any more, and returns what would not end.
 fn kill_all(wanted: impl Fn() -> Wanted) -> Vec<u32> {
     let deadline = Instant::now() + PATIENCE;
     let mut clean = 0;
@@ -92,7 +92,7 @@ impl Wanted {
     }
 }
 
-/// Kills whoever is found, at once, and returns them.
+/// Kills the processes that are found, at once, and returns them.
 fn find_and_kill(wanted: &Wanted) -> Vec<Process> {
     let own = std::process::id();
     // One that we are just starting has all our files open until it becomes another program. Only the first process of all is

@@ -1,8 +1,8 @@
 //! The small file beside a job's output that says how it is laid out.
 //!
-//! It has a fixed length and is written over in one go, so that it can be written when the disk is full. Its generation is odd
-//! while the output is being rearranged; whoever read an odd one, or one generation before and another after, reads again. Its
-//! time of change is the job's sign of life.
+//! It has a fixed length and is written over in one go, so that it can be written when the disk is full. Its generation
+//! is odd while the output is being rearranged; a reader that read an odd one, or one generation before and another
+//! after, reads again. Its time of change is the job's sign of life.
 
 use std::fs::File;
 use std::io;

@@ -113,7 +113,7 @@ impl OutputReader {
                 continue;
             };
             let length = file.metadata().map_err(failed)?.len();
-            // Whoever rearranged it was killed over it: the mark tells how far he got.
+            // The writer was killed while it rearranged it: the mark tells how far it got.
             let layout = if map.is_moving() { left_behind(file, &map) } else { map.layout };
             let written = self.written.or(map.written).unwrap_or_else(|| layout.written(length));
             let answer = read(file, &layout, written).map_err(failed)?;

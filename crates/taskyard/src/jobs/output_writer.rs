@@ -171,7 +171,7 @@ impl OutputWriter {
         let after = Layout { head, dropped, lost };
         newest[..mark].copy_from_slice(&after.mark());
         self.begin_to_move(after)?;
-        // Cut first, then written: whoever reads the file in between finds less of it, but all in order.
+        // Cut first, then written: a reader in between finds less of it, but all in order.
         let moved = self.file.set_len(head).and_then(|()| self.file.write_all_at(&newest, head));
         self.length = head + MARK + kept;
         self.lacks_mark = false;

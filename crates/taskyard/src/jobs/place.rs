@@ -102,7 +102,7 @@ impl JobPlace {
     pub(super) fn prepare(&self, output_file: &Path) -> Result<(), JobError> {
         self.prepare_data()?;
         let Some(folder) = output_file.parent() else { return Ok(()) };
-        // Whoever started the job may have had another directory for temporary files than its supervisor.
+        // The program that started the job may have had another directory for temporary files than its supervisor.
         let is_clients = |above: &Path| above.file_name().is_some_and(|name| name == clients_folder().as_str());
         let depth = folder.ancestors().position(is_clients).unwrap_or(0);
         let folders: Vec<&Path> = folder.ancestors().take(depth + 1).collect();
@@ -137,7 +137,7 @@ fn make_ours(directory: &Path) -> Result<(), JobError> {
         Ok(now) if !now.is_dir() || now.uid() != geteuid().as_raw() => {
             Err(JobError::ForeignDirectory { path: directory.to_owned() })
         }
-        // What was tidied away the moment after it was made is made again by whoever needs it.
+        // What was tidied away the moment after it was made is made again by the next process that needs it.
         _ => Ok(()),
     }
 }

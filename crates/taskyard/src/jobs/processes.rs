@@ -114,7 +114,7 @@ mod tests {
         }
         let shell = look_at(child.id()).unwrap();
         assert_eq!(shell.parent, std::process::id());
-        // Whoever is passed over is so with all that is below.
+        // A process that is passed over is so with all that is below it.
         let others = descendants(std::process::id(), |process| process.pid == shell.pid);
         assert!(others.iter().all(|process| process.pid != shell.pid && process.parent != shell.pid));
         for process in below(child.id()) {

@@ -18,8 +18,8 @@ impl Jobs {
         self.put_right(&self.records(&JobRows::Living)?)
     }
 
-    /// Does the same for a few jobs, others each time: all of them where they are few. Whoever starts a job has no time for a look
-    /// at a thousand others.
+    /// Does the same for a few jobs, others each time: all of them where they are few. A command that starts a job has
+    /// no time for a look at a thousand others.
     pub fn reconcile_few(&self) -> Result<(), JobError> {
         let anywhere = super::starting::random_id(&self.place.settings)?;
         for from in [anywhere.as_str(), ""] {

@@ -1,4 +1,4 @@
-//! The jobs of this machine, found again by whoever asks.
+//! The jobs of this machine, found again by every command that asks.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Opening the tasks of jobs again that did not complete.
 //!
-//! That a task may have to be opened is recorded with the start of its job and forgotten when it was, or need not be. So it
-//! happens though whoever should have done it was killed: the next one who looks does it.
+//! That a task may have to be opened is recorded with the start of its job and forgotten when it was, or need not be.
+//! So it happens even if the process that should have done it was killed: the next one that looks does it.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -51,8 +51,8 @@ impl Jobs {
         Ok(found)
     }
 
-    /// Has the tasks opened again of those jobs that were started for lists of a store, each once: whoever comes while another
-    /// process is at it waits, and finds nothing left to do.
+    /// Has the tasks opened again of those jobs that were started for lists of a store, each once: a process that comes
+    /// while another process is at it waits, and finds nothing left to do.
     pub(crate) fn settle_reopenings<E: From<JobError>>(
         &self,
         store: &str,
@@ -101,7 +101,7 @@ impl Jobs {
     fn settle_reopening(&self, id: &JobId) -> Result<(), JobError> {
         let mut machine = Machine::open(&self.place.data)?;
         let settled = machine.alone(&self.place.data, |transaction| {
-            // Both the table and its mark change only for whoever has his turn.
+            // Both the table and its mark change only for the holder of the turn.
             if remove_reopening(transaction, id.as_str())? {
                 let _ = fs::remove_file(self.reopening_mark());
             }

@@ -1,7 +1,7 @@
 //! Looking after a command and everything it started, until it has ended: what the supervisors of jobs and of tied commands have
 //! in common.
 //!
-//! Nothing is recorded here, and nobody's output is read: that is for whomever the command runs.
+//! Nothing is recorded here, and nobody's output is read: that is up to the supervisor that runs the command.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -175,7 +175,8 @@ impl Supervision<'_> {
             }
             match phase {
                 Phase::Asked(cause, until) if now >= until => phase = Phase::Killing(cause, now),
-                // One that waits for a device may take long to die. Whoever promised that nothing runs on waits for it.
+                // One that waits for a device may take long to die. A caller that promised that nothing runs on waits
+                // for it.
                 Phase::Killing(cause, since)
                     if now >= since + PATIENCE && (has_ended || self.leftovers == Leftovers::LeaveAlone) =>
                 {
@@ -197,7 +198,7 @@ impl Supervision<'_> {
 }
 
 impl Phase {
-    /// Returns why whoever is ended is being ended.
+    /// Returns why the command is being ended.
     fn cause(self) -> Cause {
         match self {
             Self::Asked(cause, _) | Self::Killing(cause, _) => cause,

@@ -74,7 +74,7 @@ impl<'a> Supervisor<'a> {
     fn begin(jobs: &'a Jobs, id: &JobId) -> Result<(Self, io::Result<Started>), JobError> {
         let place = &jobs.place;
         let here = |error: io::Error| JobError::io("cannot become a supervisor at", &place.data)(error);
-        // Whoever started us may have made us the leader of a session already.
+        // The process that started us may have made us the leader of a session already.
         let _ = setsid();
         adopt_orphans().map_err(here)?;
         let missing = || JobError::NoSuchJob { name: id.as_str().to_owned() };
@@ -196,7 +196,7 @@ impl<'a> Supervisor<'a> {
         loop {
             match self.try_record(how, usage) {
                 Ok(job) => return Ok(job),
-                // Whoever took it off the record does not want to know.
+                // The program that took it off the record does not want to know.
                 Err(error @ JobError::NoSuchJob { .. }) => return Err(error),
                 Err(error) if started.elapsed() > RECORDING => return Err(error),
                 Err(error) => {

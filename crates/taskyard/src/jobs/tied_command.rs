@@ -95,7 +95,7 @@ struct TiedCommand {
     shared: Arc<Shared>,
 }
 
-/// What whoever wishes something of a supervisor needs. There may be hundreds of them, so that no file is opened twice for it.
+/// What a caller of a supervisor needs. There may be hundreds of them, so that no file is opened twice for it.
 struct Shared {
     line: UnixStream,
     /// The supervisor, until it is reaped.
@@ -116,7 +116,7 @@ impl TiedCommand {
             io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => NotBegun::NoSupervisor(error),
             _ => NotBegun::Refused(error),
         })?;
-        // Whoever does not take what it is handed has ended.
+        // A supervisor that does not take what it is handed has ended.
         tied.hand_over(&program.stdin).map_err(NotBegun::NoSupervisor)?;
         let wishes = [tied.pass_on(stop.asked(), ASK), tied.pass_on(stop.killed(), KILL)];
         match tied.hear() {

@@ -1,9 +1,9 @@
-//! The supervisor of a command that does not outlive whoever waits for it.
+//! The supervisor of a command that does not outlive the process that waits for it.
 //!
-//! It is on no record and keeps no output: the command writes to the pipes of whoever waits. It talks with that one over its
-//! stdin, a socket, on which it first gets what the command is to read, its length before it. Then it hears [`ASK`] and [`KILL`],
-//! and says what is in [`CommandNews`]. When the other end is closed, which the system does whoever is killed, it kills everything
-//! the command started.
+//! It is on no record and keeps no output: the command writes to the pipes of the waiting process. It talks with that
+//! process over its stdin, a socket, on which it first gets what the command is to read, its length before it. Then it
+//! hears [`ASK`] and [`KILL`], and says what is in [`CommandNews`]. When the other end is closed, which the system does
+//! whichever process is killed, it kills everything the command started.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -62,7 +62,7 @@ impl CommandNews {
     }
 }
 
-/// Looks after a command for whoever holds the other end of stdin, and lets nothing of it outlive that process.
+/// Looks after a command for the process at the other end of stdin, and lets nothing of it outlive that process.
 ///
 /// This is the whole life of a process: it adopts orphans. It must be called on the main thread, with whose end the command ends.
 /// When `cancel` is cancelled, everything is asked to end.

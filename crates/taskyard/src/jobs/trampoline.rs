@@ -20,7 +20,7 @@ pub(super) const GO: u8 = b'g';
 
 /// Becomes the command of a job, and returns the exit code only where that cannot be.
 ///
-/// It ends when whoever looks after it does, begins only when that one says so on stdin, and tells it there why it could not.
+/// It ends with its supervisor, begins only when that says so on stdin, and tells it there why it could not.
 pub(super) fn trampoline(supervisor: u32, words: &[std::ffi::OsString]) -> u8 {
     match prepare(supervisor) {
         Ok(Some(mut telling)) => {

@@ -10,7 +10,8 @@ use taskyard_core::{Job, JobId, ListId};
 use super::{MachineNotices, Notice, NoticeError, NoticeWatch, Notices};
 use crate::store::Moved;
 
-/// Notices that are kept elsewhere than on this machine, where jobs leave theirs when they end. Whoever asks passes them on first.
+/// Notices that are kept elsewhere than on this machine, where jobs leave theirs when they end. The process that asks
+/// passes them on first.
 #[derive(Clone, Debug)]
 pub struct ForwardedNotices {
     here: MachineNotices,

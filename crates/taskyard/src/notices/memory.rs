@@ -54,7 +54,7 @@ impl Kept {
 
 impl MemoryNotices {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Whoever panicked has changed nothing or everything.
+        // A thread that panicked has changed nothing or everything.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,7 +21,7 @@ impl Stamp {
             let found = path.metadata().ok()?;
             Some((found.modified().ok()?, found.len()))
         };
-        // Whoever only reads may leave an empty log behind: that is no change.
+        // A process that only reads may leave an empty log behind: that is no change.
         let log = look(data.join("machine.sqlite-wal")).filter(|(_, length)| *length > 0);
         Self([look(data.join("machine.sqlite")), log])
     }

@@ -29,8 +29,8 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes everybody else's rights on a directory away. Where that cannot be, it is root's or on a file system that cannot be
-/// written, and whoever only reads must not fail for it.
+/// Takes everybody else's rights on a directory away. Where that cannot be, it is root's or on a file system that
+/// cannot be written, and a process that only reads must not fail for it.
 pub(super) fn close(path: &Path, rights: u32) {
     if let Err(error) = chmod(path, Mode::from_raw_mode(rights & DIRECTORY)) {
         tracing::debug!(path = %path.display(), %error, "a directory stays open to others");

@@ -61,7 +61,7 @@ fn owner_above(path: &Path) -> Option<(Uid, Gid)> {
         return None;
     }
     let above = stat(path.parent()?).ok()?;
-    // Where everybody may put files, whoever owns the directory owns no more than that.
+    // Where everybody may put files, the owner of the directory owns no more than that.
     (above.st_uid != 0 && rights(&above) & 0o002 == 0)
         .then(|| (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid)))
 }

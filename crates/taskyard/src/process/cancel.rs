@@ -93,7 +93,7 @@ impl Cancel {
         Attendance(self.clone())
     }
 
-    /// Tells whether anybody will act on a cancellation. Whoever ends the process gives them the time for it.
+    /// Tells whether anybody will act on a cancellation. The code that ends the process gives them the time for it.
     pub fn is_attended(&self) -> bool {
         self.0.attending.load(Ordering::SeqCst) > 0
     }

@@ -1,9 +1,9 @@
-//! What a command reads that may outlive whoever feeds it.
+//! What a command reads that may outlive the process that feeds it.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 
-/// Returns a file without a name that holds these bytes: a pipe would break off with whoever writes to it.
+/// Returns a file without a name that holds these bytes: a pipe would break off with its writer.
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
     let mut file = nameless()?;
     file.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! What a command writes, on its way to whoever takes it.
+//! What a command writes, on its way to its reader.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::BorrowedFd;

@@ -13,7 +13,8 @@ pub fn survive_file_size_limits() {
 #[cfg(not(unix))]
 pub fn survive_file_size_limits() {}
 
-/// Lets us learn how the commands end that we start, even where whoever started us ignores such news and passed that on.
+/// Lets us learn how the commands end that we start, even where the process that started us ignores such news and
+/// passed that on.
 #[cfg(unix)]
 pub fn hear_of_children() {
     // While the signal is ignored, the system throws exit codes away, and a hook that blocks would count as passed.

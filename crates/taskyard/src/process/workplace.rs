@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A place among the few workers of a server. Whoever works there and has to wait for another program leaves it to others meanwhile.
+/// A place among the few workers of a server. A worker that has to wait for another program leaves its place to others
+/// meanwhile.
 pub trait Workplace: Debug + Send + Sync {
     /// Calls `wait` once, with the place free for others until it returns. No lock may be held.
     fn leave_while(&self, wait: &mut dyn FnMut());

@@ -50,7 +50,7 @@ impl Change {
     }
 }
 
-/// Puts a text in the place of a file as a whole: whoever reads sees the old one or the new one. The mode stays.
+/// Puts a text in the place of a file as a whole: a reader sees the old one or the new one. The mode stays.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     fs::create_dir_all(directory)?;

@@ -253,7 +253,7 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
 fn kept_names(record: Option<&Record>, entry: &Entry) -> Option<usize> {
     match record {
         Some(record) => made(record, entry).map(|made| made.existing),
-        // Whoever else sets it need not be us.
+        // Another program may have set it.
         None if matches!(entry.what, What::Setting(_)) => None,
         None if matches!(entry.what, What::Member(_)) => Some(entry.path.len() - 1),
         None => Some(entry.path.len()),

@@ -13,7 +13,7 @@ use crate::private::create_new;
 
 /// So many pages are copied at a time.
 const PAGES: i32 = 4096;
-/// How long whoever keeps the database for itself is left alone.
+/// How long a process that keeps the database for itself is left alone.
 const BREATH: Duration = Duration::from_millis(5);
 
 impl Database {

@@ -292,7 +292,7 @@ mod tests {
         is_newer(database.begin_to_read().map(drop).unwrap_err());
         let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
         assert_eq!(newer.one("SELECT count(*) FROM words", [], count).unwrap(), 1);
-        // Whoever was refused stands in nobody's way.
+        // A connection that was refused stands in nobody's way.
         newer.without_waiting(|connection| connection.execute_batch("BEGIN IMMEDIATE; COMMIT")).unwrap();
     }
 

@@ -1,6 +1,7 @@
 //! The one way to open a SQLite database of ours: private, with a write-ahead log, in the format of today, and waiting for others.
 //!
-//! What tables there are is the business of whoever owns the database, and so is what is wrong with one that is damaged.
+//! What tables there are is the business of the owner of the database, and so is what is wrong with one that is
+//! damaged.
 
 mod alone;
 mod copying;

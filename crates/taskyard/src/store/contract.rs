@@ -66,7 +66,7 @@ pub trait Store: Debug + Send + Sync {
     /// Opens a transaction over two lists at once, for what moves from one to the other. It commits on both or on neither.
     fn write_both(&self, from: &ListId, into: &ListId) -> Result<Box<dyn TxnPair + '_>, StoreError>;
 
-    /// Returns the journal, oldest entry first. Whoever wants much of it reads it in pages ([`HistoryPages`]).
+    /// Returns the journal, oldest entry first. To read much of it, read it in pages ([`HistoryPages`]).
     fn history(&self, list: &ListId, query: &HistoryQuery) -> Result<Vec<Entry>, StoreError>;
 
     /// Returns the last entry about each task that the journal tells of, by task, without what the task was. A store may find them in
@@ -161,8 +161,8 @@ pub trait Snapshot: Debug {
         false
     }
 
-    /// Tells whether everything that was seen is in the journal by now, so that whoever reads that need not look at the list again. A
-    /// store that cannot tell says no.
+    /// Tells whether everything that was seen is in the journal by now, so that a reader of the journal need not look
+    /// at the list again. A store that cannot tell says no.
     fn is_recorded(&self) -> bool {
         false
     }
@@ -243,8 +243,8 @@ pub trait Txn: Snapshot {
     /// Stages the removal of a task. Its number is never given out again.
     fn remove(&mut self, id: &TaskId) -> Result<(), StoreError>;
 
-    /// Stages an entry without contents of a task that is not there and stays so: whoever acts means it to be gone, or takes
-    /// back that it was meant. Where something stands under that name nothing is staged.
+    /// Stages an entry without contents of a task that is not there and stays so: the acting agent means it to be gone,
+    /// or takes back that it was meant. Where something stands under that name nothing is staged.
     fn note_absent(&mut self, id: &TaskId) -> Result<(), StoreError>;
 
     /// Keeps other programs out of the list as a whole until the transaction ends, where they know a lock for that. Of use to whoever

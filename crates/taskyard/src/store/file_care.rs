@@ -12,8 +12,8 @@ use super::{JournalDamage, ListCopy, ListCopyTarget, Litter, StaleWrite, StoreEr
 
 /// The care for lists that are files, beside the [`super::Store`] that keeps them.
 ///
-/// Nothing here is part of a change: whoever asks learns what lies about, what other programs left and whether our memory of the
-/// list is whole, and tidies up.
+/// Nothing here is part of a change: the caller learns what lies about, what other programs left and whether our memory
+/// of the list is whole, and tidies up.
 pub trait FileCare: Debug + Send + Sync {
     /// Returns the lists whose place is gone while our memory of them is there, each with that place, by name.
     fn lists_without_a_place(&self) -> Result<Vec<(ListId, PathBuf)>, StoreError>;
@@ -95,8 +95,8 @@ pub trait FileCare: Debug + Send + Sync {
     /// Returns every list that has a place, by name, without looking into any.
     fn lists_with_a_place(&self) -> Result<Vec<ListId>, StoreError>;
 
-    /// Copies a list, its files and our memory of it, as both are at one moment, whoever writes meanwhile. Where our memory cannot be read
-    /// the files are copied as they are.
+    /// Copies a list, its files and our memory of it, as both are at one moment, even while others write. Where our
+    /// memory cannot be read the files are copied as they are.
     fn copy_out(&self, list: &ListId, to: &mut dyn ListCopyTarget) -> Result<ListCopy, StoreError>;
 
     /// Puts a copy of our memory of a list in its place, where there is none yet, and tells whether it did. One process at a time does

@@ -38,7 +38,8 @@ impl<'a, S: HistorySource + ?Sized> HistoryPages<'a, S> {
         Ok(Self { store, list, next })
     }
 
-    /// Begins to read what is wanted, as far as it is written down by now: for whoever has just looked at the list.
+    /// Begins to read what is wanted, as far as it is written down by now: for a caller that has just looked at the
+    /// list.
     pub fn of_what_is_recorded(store: &'a S, list: &'a ListId, query: HistoryQuery) -> Result<Self, StoreError> {
         match store.newest(list)? {
             Revision(0) => Self::of(store, list, query),

@@ -51,7 +51,7 @@ pub struct ListCopy {
 }
 
 impl ListCopy {
-    /// Hands a file to whoever takes the copy, and remembers its permission bits.
+    /// Hands a file to the taker of the copy, and remembers its permission bits.
     pub(crate) fn add(
         &mut self,
         to: &mut dyn ListCopyTarget,

@@ -74,12 +74,13 @@ pub trait Mailboxes: Debug + Send + Sync {
     /// Returns everything in a member's mailbox, in the order in which it came; an empty one where there is none.
     fn mailbox(&self, team: &Team, member: &str) -> Result<Mailbox, TeamError>;
 
-    /// Remembers that messages were shown to whoever they are for.
+    /// Remembers that messages were shown to their recipient.
     fn note_shown(&self, team: &Team, member: &str, keys: &[MessageKey], now: Timestamp) -> Result<(), TeamError>;
 
-    /// Remembers that whoever messages are for has them: from this moment on [`Mailbox::acknowledged`] has them, or they are no longer
-    /// in the mailbox. A place may keep them or take them out, those of earlier acknowledgements too. A message that arrives meanwhile
-    /// is not lost. Where it failed half way, [`TeamError::StillInInbox`] says that they count as acknowledged all the same.
+    /// Remembers that the recipient of messages has them: from this moment on [`Mailbox::acknowledged`] has them, or
+    /// they are no longer in the mailbox. A place may keep them or take them out, those of earlier acknowledgements
+    /// too. A message that arrives meanwhile is not lost. Where it failed half way, [`TeamError::StillInInbox`] says
+    /// that they count as acknowledged all the same.
     fn acknowledge(
         &self,
         team: &Team,

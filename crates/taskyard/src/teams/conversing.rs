@@ -1,4 +1,4 @@
-//! Everything that somebody wrote and was written, for whoever shows it as conversations.
+//! Everything that somebody wrote and was written, for a display that shows it as conversations.
 
 use std::collections::{HashMap, HashSet};
 

@@ -35,8 +35,8 @@ impl Teams {
     }
 }
 
-/// Tells whether whoever leads has made the team with us. Of a lead of the client's we know at most what it calls over MCP, under the
-/// name that every lead has.
+/// Tells whether the lead has made the team with us. Of a lead of the client's we know at most what it calls over MCP,
+/// under the name that every lead has.
 fn made_the_team(lead: &SeatRecord) -> bool {
     lead.activity.is_some() && (lead.agent != LEAD || lead.tool_uses == 0)
 }

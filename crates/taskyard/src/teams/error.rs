@@ -21,7 +21,7 @@ pub enum TeamError {
     /// The files of teams gave no answer, or not a good one.
     #[error(transparent)]
     Files(#[from] TeamFileError),
-    /// A message does not lie in the inbox of whoever it was for.
+    /// A message is not in the inbox of its recipient.
     #[error("nothing was sent to {to}: {source}")]
     Unsent {
         /// The recipient.

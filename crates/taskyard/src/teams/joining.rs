@@ -93,7 +93,7 @@ impl Presence {
 }
 
 impl Teams {
-    /// Lets somebody into a team. Whoever is in it already takes the same seat again, unless somebody living sits there.
+    /// Lets somebody into a team. A member takes the same seat again, unless somebody living sits there.
     pub fn join(&self, team: &Team, new: &NewMember) -> Judged<Seat> {
         let name = match new.agent.as_str().split_once('@') {
             Some((_, of)) if of != team.name.as_str() => new.agent.as_str(),
@@ -217,7 +217,7 @@ impl Teams {
         Ok(team.members.iter().filter_map(ghost).collect())
     }
 
-    /// Returns how whoever sits in a seat stands with what it lives with; none where nobody said what that is.
+    /// Returns whether the process of the member in a seat lives; none where nobody said what that is.
     pub(super) fn standing_of(&self, team: &Team, seat: Option<&SeatRecord>) -> Option<Standing> {
         if let Some((holder, seen)) = seat.and_then(|seat| Some((seat.holder.as_ref()?, seat.seen?))) {
             let known_alive = by_the_wall_clock(seen);
@@ -244,7 +244,7 @@ impl Teams {
     }
 }
 
-/// Returns the process that whoever sits in a seat lives or lived with, where that is known.
+/// Returns the process that the member in a seat lives or lived with, where that is known.
 pub(super) fn process_of(team: &Team, seat: Option<&SeatRecord>) -> Option<u32> {
     let own = seat.and_then(|seat| seat.holder.as_ref()).map(|holder| holder.process().pid);
     own.or_else(|| team.lead_process.as_ref().map(|lead| lead.pid))

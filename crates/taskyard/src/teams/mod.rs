@@ -1,8 +1,8 @@
 //! Teams and their messages: who is in a team, and what its members write to each other.
 //!
-//! What is decided about them is on [`Teams`], once; what a place must be able to do for them to live there is `contract.rs`.
-//! Places are the client's own files (`files/`) and this process (`memory_teams.rs`). Why it is done so: `docs/design/teams.md`.
-//! What becomes of the tasks of whoever leaves is an operation (`operations/team.rs`).
+//! What is decided about them is on [`Teams`], once; what a place must be able to do for them to live there is
+//! `contract.rs`. Places are the client's own files (`files/`) and this process (`memory_teams.rs`). Why it is done so:
+//! `docs/design/teams.md`. What becomes of the tasks of a member that leaves is an operation (`operations/team.rs`).
 
 mod care;
 mod choosing;

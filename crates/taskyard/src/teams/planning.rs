@@ -60,7 +60,7 @@ impl Teams {
         Ok(plan_after(seat, known.as_ref(), &self.store.mailbox(&seat.team, &seat.name)?))
     }
 
-    /// Tells whether a member may start a task: whoever has to show a plan first may when it is approved.
+    /// Tells whether a member may start a task: a member that has to show a plan first may when it is approved.
     pub fn may_start(&self, seat: &Seat) -> Result<bool, TeamError> {
         let Some(member) = seat.member().filter(|member| member.plan_mode_required) else { return Ok(true) };
         Ok(may_start(member, self.plan(seat)?))
@@ -88,7 +88,7 @@ impl Teams {
     }
 }
 
-/// Returns how far a plan came of which this is remembered, where this is in the mailbox of whoever made it.
+/// Returns how far a plan came of which this is remembered, where this is in the mailbox of its author.
 pub(super) fn plan_after(seat: &Seat, known: Option<&Plan>, mailbox: &Mailbox) -> PlanState {
     // What was acknowledged was received before, and noted then.
     let is_new = |message: &&Message| !mailbox.acknowledged.contains(&message.key());

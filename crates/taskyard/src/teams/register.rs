@@ -22,11 +22,11 @@ use crate::store::Moved;
 pub struct TeamCaller {
     /// The client's session, which a new team is led by.
     pub session: Option<String>,
-    /// Where whoever acts works.
+    /// The directory in which the acting agent works.
     pub directory: Option<PathBuf>,
     /// The agent that the client's own team environment says acts: wherever it works, it works for its team.
     pub client_teammate: Option<AgentName>,
-    /// The model whoever acts runs on, where that is known.
+    /// The model that the acting agent runs on, where that is known.
     pub model: Option<String>,
 }
 
@@ -149,8 +149,8 @@ impl Teams {
         Ok(TeamRefusal::NoSuchTeam { team: name.to_owned(), teams })
     }
 
-    /// Returns where somebody sits: in the team that is named, else in the only one. Whoever is found nowhere while there is a team
-    /// that cannot be read may be in that one, so that is an error.
+    /// Returns where somebody sits: in the team that is named, else in the only one. An agent that is found nowhere
+    /// while there is a team that cannot be read may be in that one, so that is an error.
     pub fn seat(&self, agent: &AgentName, team: Option<&str>) -> Judged<Seat> {
         let found = match team {
             Some(name) => match self.find(name)? {

@@ -6,7 +6,7 @@ use taskyard_core::{AgentName, Holder, Team, Timestamp};
 /// What is remembered of a seat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeatRecord {
-    /// The name whoever sits there acts under; empty where only a plan is known.
+    /// The name that the member there acts under; empty where only a plan is known.
     pub agent: String,
     /// What it lives with.
     pub holder: Option<Holder>,

@@ -120,7 +120,8 @@ impl Teams {
         Ok(sent)
     }
 
-    /// Tells a member that a task is its own now. Whoever is in no team's file gets it all the same, as the client does it.
+    /// Tells a member that a task is its own now. An agent in no team's file gets it all the same, as the client does
+    /// it.
     pub fn assign(&self, from: &Seat, to: &str, task: &Task) -> Judged<Sent> {
         let now = self.now().to_string();
         let said = Protocol::TaskAssignment {
@@ -168,7 +169,7 @@ impl Teams {
         Ok(Ok(Sent { to: to.to_owned(), message, request: None }))
     }
 
-    /// Writes to whoever is named, in the team or not, as the older client does.
+    /// Writes to the named agent, in the team or not, as the older client does.
     pub fn send_to_anybody(&self, from: &Seat, to: &str, letter: &Letter) -> Judged<Sent> {
         self.deliver_to(from, to, letter)
     }

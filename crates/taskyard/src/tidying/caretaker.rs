@@ -1,4 +1,4 @@
-//! Tidying by whoever runs for long.
+//! Tidying by processes that run for long.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -43,7 +43,7 @@ impl Caretaker {
 impl Drop for Caretaker {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // It ends within the time that it tidies at most; whoever leaves does not wait for that.
+        // It ends within the time that it tidies at most; a process that ends does not wait for that.
         drop(self.thread.take());
     }
 }

@@ -1,4 +1,5 @@
-//! Tidying a little, once a day, whoever comes by: the file `tidied` in the data directory says when that last was, and where it ended.
+//! Tidying a little, once a day, by the first command that comes by: the file `tidied` in the data directory says when
+//! that last was, and where it ended.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -60,7 +61,7 @@ fn begin(data: &Path) -> io::Result<Option<(File, LastTime)>> {
     {
         return Ok(None);
     }
-    // Before anything is done: whoever dies at it, or is slow, is not followed by the next command.
+    // Before anything is done: the next command does not follow one that dies at it, or is slow.
     write(&file, &LastTime { at: now, list: last.list.clone() })?;
     Ok(Some((file, last)))
 }

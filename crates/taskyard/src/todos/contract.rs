@@ -15,7 +15,7 @@ pub struct TodoOwner {
     pub agent: String,
 }
 
-/// Keeps todo lists. Whoever reads sees a whole list, the one before a write or the one after; nobody waits for anybody.
+/// Keeps todo lists. A reader sees a whole list, the one before a write or the one after; nobody waits for anybody.
 pub trait Todos: fmt::Debug + Send + Sync {
     /// Returns a list; none where nobody ever wrote it.
     fn read(&self, of: &TodoOwner) -> Result<Option<Vec<Todo>>, TodoError>;

@@ -47,7 +47,7 @@ impl TodoList {
     /// Writes an empty list where there is none, as 2.1.34 does when it starts.
     pub fn begin(&self) -> Result<(), TodoError> {
         let _turn = self.turn();
-        // What is there and cannot be read is the business of whoever asks for it.
+        // What is there and cannot be read is the business of the caller.
         if matches!(self.todos.read(&self.of), Ok(None)) { self.todos.write(&self.of, &[]) } else { Ok(()) }
     }
 

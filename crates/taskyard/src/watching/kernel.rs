@@ -1,7 +1,7 @@
 //! The one inotify instance of this process.
 //!
-//! The kernel queues what a program does to a file before that program's call returns. So whoever asks after the call, in whatever
-//! process, is told.
+//! The kernel queues what a program does to a file before that program's call returns. So a process that asks after the
+//! call, in whatever process, is told.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, OsStr};

@@ -51,7 +51,7 @@ impl Briefing<'_> {
             // A client that the command starts shares the list.
             ("CLAUDE_CODE_TASK_LIST_ID", self.list.as_str().to_owned()),
         ];
-        // Half a list would be none; whoever needs more asks for it with `taskyard inbox`.
+        // Half a list would be none; a command that needs more asks for it with `taskyard inbox`.
         let messages = (self.mail.len() > 0).then(|| self.mail.as_json().to_string()).and_then(whole);
         let messages = messages.map(|messages| ("TASKYARD_MESSAGES", messages));
         let variables = values.into_iter().chain(around).chain(messages);

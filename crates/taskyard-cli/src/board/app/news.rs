@@ -206,7 +206,7 @@ impl App {
         if is_newer && (!self.past.steps.is_empty() || self.past.is_all) {
             let step = taskyard::core::view::Step { revision: commit.revision, entries: commit.entries };
             self.past.steps.insert(0, step);
-            // Whoever looks at something older keeps it under the cursor.
+            // A user who looks at something older keeps it under the cursor.
             if self.view == View::History && self.row > 0 {
                 self.row += 1;
                 self.top += 1;

@@ -110,7 +110,7 @@ impl Picker {
             }
         };
         let mut shown: Vec<Choice> = self.candidates.iter().filter(fits).take(MOST).cloned().collect();
-        // Whoever types a number or a name in full means that one.
+        // A user who types a number or a name in full means that one.
         let is_exact = |choice: &Choice| match choice {
             Choice::Task(id) => id.as_str() == text.trim_start_matches('#'),
             Choice::Name(name) => name.to_lowercase() == text,

@@ -333,7 +333,7 @@ impl App {
         self.ask(About::Todos(names.into_iter().collect()));
     }
 
-    /// Says something to whoever looks.
+    /// Says something to the user.
     pub(super) fn say(&mut self, kind: SaidKind, text: impl Into<String>, hint: Option<String>) {
         const SHOWN: i64 = 4_000;
         let until = (kind == SaidKind::Done).then_some(Timestamp(self.now.0 + SHOWN));

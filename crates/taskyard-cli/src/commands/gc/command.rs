@@ -103,7 +103,8 @@ impl Gc {
         Ok(Exit::Done)
     }
 
-    /// Thins out the journals of a store that many machines share. Whoever may not do so tidies what is on this machine all the same.
+    /// Thins out the journals of a store that many machines share. A user who may not do so still tidies what is on
+    /// this machine.
     fn thin_out(&self, context: &Context, output: &mut Output) -> Result<ThinnedOut, Problem> {
         let yard = context.yard()?;
         let Some(care) = yard.store().shared_care() else { return Ok(ThinnedOut::default()) };

@@ -100,7 +100,7 @@ impl ShowOutput {
             page.finish(output)?;
             at
         };
-        // Whoever asks for what is not there yet has read nothing.
+        // A caller that asks for output that is not there yet has read nothing.
         if end > start && end > job.output_offset && context.actor()? == job.agent {
             // Where it cannot be remembered, it was read all the same.
             let _ = jobs.note_read(&job.id, end);
@@ -127,7 +127,7 @@ fn answer(jobs: &Jobs, job: &Job, start: u64, timed_out: Option<bool>, output: &
     let (mut bytes, mut at, mut from, mut gap) = (Vec::new(), start, None, None);
     loop {
         let part = reader.read(at, PART)?;
-        // One that opened while we read is for whoever goes on from here: the answer tells of one.
+        // One that opened while we read is for the reader that goes on from here: the answer tells of one.
         if gap.is_some() && part.gap.is_some() {
             break;
         }

@@ -38,7 +38,7 @@ const JSON: &str = "application/json";
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) identity: Identity,
-    /// The name it gave, or that of its token; none where it is whoever runs the server.
+    /// The name it gave, or that of its token; none where it is the user who runs the server.
     pub(crate) agent: Option<AgentName>,
 }
 

@@ -50,13 +50,13 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Terms {
-    /// Only when whoever asks has nothing else open
+    /// Only when the caller has nothing else open
     if_idle: bool,
     /// Become the owner without beginning
     reserve: bool,
     /// How long the lease lives without a sign of life: `30m`
     ttl: Option<String>,
-    /// What whoever asks is; tasks may be for one role only
+    /// The roles of the caller; tasks may be for one role only
     roles: Vec<String>,
 }
 

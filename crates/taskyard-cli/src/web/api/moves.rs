@@ -74,7 +74,7 @@ fn cancel_several(_: &Parts, given: SeveralWithParts) -> Result<Command, Problem
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Reopening {
-    /// Whoever has it keeps it, with a new lease
+    /// Its owner keeps it, with a new lease
     keep_owner: bool,
     token: Option<u64>,
     force: bool,

@@ -38,7 +38,7 @@ struct Remembered {
 /// Whether a request is to be answered anew.
 #[derive(Debug)]
 pub(crate) enum Repeated {
-    /// It is new: whoever answers it tells the recorder.
+    /// It is new: the thread that answers it tells the recorder.
     First(Recorder),
     /// It came before, and its answer is there or will be.
     Again(watch::Receiver<Option<Answered>>),
@@ -65,7 +65,7 @@ impl Repeats {
     pub(crate) fn begin(&self, key: &RequestKey) -> Repeated {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = remembered.answers.get(key) {
-            // Whoever answered it first may have left without an answer.
+            // The first caller may have left without an answer.
             if answer.borrow().is_some() || answer.has_changed().is_ok() {
                 return Repeated::Again(answer.clone());
             }
@@ -100,7 +100,7 @@ impl Remembered {
     }
 }
 
-/// Waits for the answer of whoever was first; none where it left without one.
+/// Waits for the answer to the first caller; none where that left without one.
 pub(crate) async fn answer_of_first(mut answer: watch::Receiver<Option<Answered>>) -> Option<Answered> {
     let answered = answer.wait_for(Option::is_some).await.ok()?;
     answered.clone()

@@ -58,7 +58,7 @@ struct Wanted {
     status: Vec<StateWord>,
     /// Who has it
     owner: Option<String>,
-    /// Only what whoever asks has
+    /// Only tasks of the caller
     mine: bool,
     /// Only what can start now
     ready: bool,

@@ -132,7 +132,7 @@ struct Message {
     to: Option<String>,
     text: String,
     summary: Option<String>,
-    /// The team, where whoever writes is in several
+    /// The team, where the sender is in several
     team: Option<String>,
     /// It tells what came of this task
     task: Option<String>,
@@ -174,7 +174,7 @@ fn send(_: &Parts, message: Message) -> Result<Command, Problem> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Reading {
-    /// Say that whoever asks has them: they do not come again
+    /// Acknowledge them: they do not come again
     acknowledge: bool,
     team: Option<String>,
 }
@@ -187,7 +187,7 @@ fn inbox(_: &Parts, reading: Reading) -> Result<Command, Problem> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct InTeam {
-    /// The team, where whoever asks is in several
+    /// The team, where the caller is in several
     team: Option<String>,
 }
 

@@ -31,7 +31,7 @@ impl FromStr for EventId {
     fn from_str(text: &str) -> Result<Self, NoEventId> {
         let mut parts = text.trim().splitn(3, '.');
         let revision = parts.next().and_then(|part| part.parse().ok()).ok_or(NoEventId)?;
-        // A revision alone is one, too: whoever has it from elsewhere goes on from there.
+        // A revision alone is one, too: a reader that has it from elsewhere goes on from there.
         let epoch = parts.next().unwrap_or_default().to_owned();
         let number = parts.next().map_or(Ok(0), str::parse).map_err(|_| NoEventId)?;
         Ok(Self { revision, epoch, number })

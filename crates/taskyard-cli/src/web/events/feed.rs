@@ -28,9 +28,9 @@ const INBOXES: usize = 256;
 /// What is followed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Topic {
-    /// One list: its commits, its jobs, its team, and the messages of whoever asks.
+    /// One list: its commits, its jobs, its team, and the messages of the caller.
     List(ListId),
-    /// All lists of the store, and the messages of whoever asks.
+    /// All lists of the store, and the messages of the caller.
     All,
 }
 
@@ -102,7 +102,7 @@ impl Feed {
         Ok(Arc::new(Self { topic, yard, events, agents, listening, _warden: warden, streams }))
     }
 
-    /// Returns what wakes whoever waits for events.
+    /// Returns what wakes the readers that wait for events.
     pub(super) fn newest(&self) -> watch::Receiver<u64> {
         self.events.newest.subscribe()
     }
@@ -150,7 +150,7 @@ impl Feed {
         for entries in entries.chunk_by(|one, two| one.revision == two.revision) {
             let revision = entries[0].revision;
             let event = Event { list: list.clone(), revision, entries: entries.to_vec() };
-            // It has no number here: whoever leaves after it goes on with the next revision.
+            // It has no number here: a reader that leaves after it goes on with the next revision.
             let id = EventId { revision: revision.0, epoch: String::new(), number: 0 };
             first.push(written(Some(&id), "commit", &commit(&event)));
             told = revision.0;
@@ -159,8 +159,8 @@ impl Feed {
         Ok(Start { first, after: newest, told })
     }
 
-    /// Returns the event that tells whoever begins how far the list is: `ready` where it begins, `resumed` where nothing was left out, and
-    /// `reset` where it has to look at everything anew.
+    /// Returns the event that tells a new reader how far the list is: `ready` where it begins, `resumed` where nothing
+    /// was left out, and `reset` where it has to look at everything anew.
     fn greeting(&self, name: &str, revision: u64, number: u64) -> axum::body::Bytes {
         let list = match &self.topic {
             Topic::List(list) => Some(list.as_str()),
@@ -192,7 +192,8 @@ impl Events {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an event of what happened. Whoever wrote waits for nobody: this is the reader's own thread, and it waits for nobody either.
+    /// Makes an event of what happened. The writer waits for nobody: this is the reader's own thread, and it waits for
+    /// nobody either.
     fn tell(&self, happening: &Happening, is_all: bool) {
         if let Happening::Commit(event) = happening {
             self.tally.note_commit(event, Timestamp(jiff::Timestamp::now().as_millisecond()));

@@ -1,4 +1,4 @@
-//! One event, as it is sent. It is written once, whoever gets it.
+//! One event, as it is sent. It is written once for all readers.
 
 use axum::body::Bytes;
 use serde::Serialize;

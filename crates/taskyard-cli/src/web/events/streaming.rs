@@ -98,7 +98,8 @@ fn yard_of(site: &Arc<Site>, topic: &Topic) -> impl FnOnce() -> Result<Yard, Pro
     }
 }
 
-/// Follows the served list from now on, though nobody listens: whoever reads the metrics wants to know what happens there.
+/// Follows the served list from now on, though nobody listens: a reader of the metrics wants to know what happens
+/// there.
 pub(crate) async fn keep_following(site: &Arc<Site>) {
     let topic = Topic::List(site.list().clone());
     let yard = yard_of(site, &topic);

@@ -29,7 +29,7 @@ pub(super) fn card(seen: &Seen, task: &Task) -> Markup {
     }
 }
 
-/// Draws what is being done at the moment, while whoever does it is alive.
+/// Draws what is being done at the moment, while its owner is alive.
 pub(super) fn doing(seen: &Seen, task: &Task) -> Markup {
     let text = task.active_form.as_deref().filter(|text| !text.trim().is_empty());
     let is_shown = task.status == Status::InProgress;
@@ -87,7 +87,7 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
     }
 }
 
-/// Draws what a task waits for, by number, with the subjects for whoever points at it.
+/// Draws what a task waits for, by number, with the subjects where the mouse points at it.
 pub(super) fn waits(seen: &Seen, blockers: &[TaskId]) -> Markup {
     let title = |id: &TaskId| match seen.task(id) {
         Some(task) => format!("#{id} {}", Seen::title(task)),

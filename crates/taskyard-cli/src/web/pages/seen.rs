@@ -44,10 +44,10 @@ pub(super) struct Seen {
     positions: OnceCell<HashMap<TaskId, usize>>,
 }
 
-/// The messages of whoever looks.
+/// The messages of the user who looks.
 #[derive(Debug, Default)]
 pub(super) struct Mail {
-    /// The name whoever looks has in the team of the list; none where it is in none.
+    /// The name that the user has in the team of the list; none where it is in none.
     pub(super) name: Option<String>,
     /// The team of the list.
     pub(super) team: Option<String>,
@@ -202,7 +202,8 @@ fn job_rows(jobs: &Jobs, address: &PageAddress) -> Result<Vec<JobRow>, Problem> 
     Ok(found.iter().rev().map(JobRow::of).collect())
 }
 
-/// Returns the messages of whoever looks; where they are on the screen, those who sent them can see that they were shown.
+/// Returns the messages of the user who looks; where they are on the screen, those who sent them can see that they were
+/// shown.
 fn mail(yard: &Yard, are_shown: bool) -> Mail {
     let look = || -> Result<Mail, Problem> {
         let Some(teams) = yard.teams() else { return Ok(Mail::default()) };

@@ -21,7 +21,8 @@ pub(super) fn one_line(text: &str) -> String {
     format!("{}{more}", escaping::one_line(text[..end].trim()))
 }
 
-/// Returns how long ago something was: relative under a day, the day after that, and the moment for whoever points at it.
+/// Returns how long ago something was: relative under a day, the day after that, and the exact moment where the mouse
+/// points at it.
 pub(super) fn ago(moment: Timestamp, now: Timestamp) -> Markup {
     let words = age_in_words(moment, now);
     html! { time datetime=(moment) title=(moment) data-age { (words) } }

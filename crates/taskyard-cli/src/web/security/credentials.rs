@@ -28,7 +28,7 @@ pub(crate) struct Identity {
 pub(crate) enum Means {
     /// A token: no browser sends one by itself.
     Token,
-    /// The cookie that a link gave: browsers send it with every request, whoever has them make it.
+    /// The cookie that a link gave: browsers send it with every request, whichever page makes it.
     Cookie,
 }
 

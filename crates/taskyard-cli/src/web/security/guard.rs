@@ -112,8 +112,8 @@ impl Guard {
     }
 }
 
-/// Tells whether a browser says that another page makes it ask, another port of this host included. A link that is followed shows our
-/// page to whoever follows it, and changes nothing.
+/// Tells whether a browser says that another page makes it ask, another port of this host included. A link that is
+/// followed shows our page to the browser that follows it, and changes nothing.
 fn comes_from_elsewhere(method: &Method, headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     let is_elsewhere = said("sec-fetch-site").is_some_and(|site| site != b"same-origin" && site != b"none");

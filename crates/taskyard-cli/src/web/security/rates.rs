@@ -42,7 +42,7 @@ impl<K: Clone + Eq + Hash> Rates<K> {
     fn take_at(&self, who: &K, now: Instant) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED && !known.contains_key(who) {
-            // Whoever is full again is as good as new.
+            // A caller whose allowance is full again is as good as new.
             known.retain(|_, bucket| self.filled(*bucket, now) < self.at_once);
             if known.len() >= REMEMBERED {
                 known.clear();

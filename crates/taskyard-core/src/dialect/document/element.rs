@@ -115,7 +115,7 @@ fn write_by(clock: Clock, over: Option<&Value>, task: &Task, around: &Around, ti
     element.insert("updated_at".to_owned(), Value::String(times.updated.clone()));
     let mut element = restored(arranged(element, &SCHEMA), &leftover, &SCHEMA);
     if let Some(over) = over.and_then(Value::as_object) {
-        // Whoever wrote it finds it again as it was, but for what changes.
+        // The program that wrote it finds it again as it was, but for what changes.
         element = without_usual(element, over, &usual());
         element = arranged_like(element, over);
     }
@@ -151,7 +151,7 @@ fn heard_by(
     is_untimed: bool,
 ) -> Result<Task, Unreadable> {
     let mut task = heard(element, blocks)?;
-    // Whoever changed it since has given it times.
+    // A program that changed it since has given it times.
     let is_untimed = is_untimed && element.get("created_at") == element.get("updated_at");
     if clock == Clock::OfTheTask && !is_untimed {
         for key in TIMES {

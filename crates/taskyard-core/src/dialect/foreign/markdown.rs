@@ -308,7 +308,7 @@ mod tests {
         let imported = read("- [ ] #1 Design\n- [ ] Build (after #1)\n- [ ] Ship (after #9)\n");
         let [_, build, ship] = imported.tasks.as_slice() else { panic!("{imported:?}") };
         assert_eq!((build.subject.as_str(), &build.blocked_by), ("Build", &vec![TaskId::number(1)]));
-        // That there is no #9 is told by whoever connects the tasks.
+        // That there is no #9 is reported when the tasks are connected.
         assert_eq!((ship.subject.as_str(), &ship.blocked_by), ("Ship (after #9)", &vec![TaskId::number(9)]));
     }
 

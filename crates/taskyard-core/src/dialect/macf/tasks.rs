@@ -86,7 +86,7 @@ fn is_of_own_kind(task: &Task) -> bool {
     kind.is_some_and(|kind| kind.parse::<Kind>().is_ok()) && is_marked(task)
 }
 
-/// Tells whether a task's own number stands before its title: whoever made it kept to the conventions.
+/// Tells whether a task's own number stands before its title: its author kept to the conventions.
 fn is_marked(task: &Task) -> bool {
     Subject::parse(&task.subject).id == Some(task.id.as_str())
 }

@@ -52,7 +52,7 @@ impl Chart {
         );
     }
 
-    /// Draws a bar, which is seen however short it is, and says what it is to whoever points at it.
+    /// Draws a bar, which is seen however short it is, and says what it is where the mouse points at it.
     pub(super) fn bar(
         &mut self,
         class: &str,

@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(merged.draft.subject, "Mine");
         assert_eq!(merged.draft.description, format!("{YOURS}\nmine\n=======\ntheirs\n{THEIRS}"));
         assert!(merged.draft.is_undecided());
-        // Whoever has seen both decides: from then on what is there now counts as what it began with.
+        // A user who has seen both decides: from then on what is there now counts as what it began with.
         let decided = merge_drafts(&now, &mine, &now);
         assert_eq!((decided.conflicts, decided.draft), (Vec::new(), mine));
     }

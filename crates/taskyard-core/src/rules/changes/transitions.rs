@@ -47,8 +47,8 @@ pub fn outdates_cancellation(task: &Task, to: Status, rules: Rules) -> bool {
     task.status != to && task.meta("cancelled").is_some() && !rules.is_client()
 }
 
-/// Tells whether a change of status takes a task from its owner: the lease ended with the work, so nothing would ever bring back what is
-/// opened again. Whoever goes on with work of its own keeps it. The client keeps every owner.
+/// Tells whether a change of status takes a task from its owner: the lease ended with the work, so nothing would ever
+/// bring back what is opened again. An agent that goes on with its own work keeps it. The client keeps every owner.
 pub fn frees_from_owner(task: &Task, to: Status, actor: &AgentName, rules: Rules) -> bool {
     let Some(owner) = task.owner() else { return false };
     let goes_on = to == Status::InProgress && is_same_agent(owner, actor.as_str());

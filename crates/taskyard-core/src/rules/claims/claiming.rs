@@ -45,7 +45,7 @@ impl Resumes {
     }
 }
 
-/// Why a task is not given to whoever asked.
+/// Why a claim is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClaimRefusal {
@@ -162,7 +162,7 @@ pub fn judge_claim(
 
 /// Judges whether a claimant may have one more task, given the whole list.
 ///
-/// An agent that wants a task only when idle must have no other open task. Whoever has a limit must have fewer in
+/// An agent that wants a task only when idle must have no other open task. An agent with a limit must have fewer in
 /// progress than that.
 pub fn judge_load(tasks: &[Task], wanted: &TaskId, claimant: &Claimant, rules: Rules) -> Result<(), ClaimRefusal> {
     let has: Vec<&Task> = held(tasks, &claimant.agent, rules).filter(|task| task.id != *wanted).collect();
@@ -224,7 +224,7 @@ pub fn candidates(
         claimant.resumes.covers(&task.id)
             && !passed_over.contains(&task.id)
             && open.blockers(task).is_empty()
-            // Whoever has a task with open parts goes on with those.
+            // The owner of a task with open parts goes on with those.
             && open.parts(task).is_empty()
     };
     let mut candidates = resumed_first(held(tasks, &claimant.agent, rules).filter(is_resumed).collect());

@@ -163,13 +163,13 @@ pub enum Named {
     Task(Box<Task>),
     /// None.
     Absent {
-        /// Whether whoever waits for it is held up all the same, as some dialects have it.
+        /// Whether tasks that wait for it are held up all the same, as some dialects have it.
         holds_up: bool,
     },
 }
 
 impl Named {
-    /// Tells whether whoever waits for it is held up.
+    /// Tells whether tasks that wait for it are held up.
     pub fn holds_up(&self) -> bool {
         match self {
             Self::Task(task) => task.status.is_open(),

@@ -12,8 +12,9 @@ const MADE: &str = "creation_breadcrumb";
 /// Tells whether what stands under a number now is another task than the one before: a program that takes no lock gave the number out
 /// a second time.
 ///
-/// Nothing of the old one is left in the new one: neither a word of its title nor one of its description, no edge, no metadata, no
-/// owner, and what is there has not begun. Whoever renames a task, rewrites what it says or works on it leaves something as it was.
+/// Nothing of the old one is left in the new one: neither a word of its title nor one of its description, no edge, no
+/// metadata, no owner, and what is there has not begun. A program that renames a task, rewrites its text or works on it
+/// leaves something as it was.
 pub fn is_another_task(before: &Task, after: &Task) -> bool {
     let is_new = after.status == Status::Pending && after.owner().is_none();
     is_new && !shares_texts(before, after) && !shares_life(before, after)

@@ -11,7 +11,7 @@ use crate::{Entry, Op, TaskId};
 /// and the names that are taken. What never was a task is left out. A task in whose place another program put a different one is
 /// among them, though its name is taken.
 ///
-/// Whoever does not want to read the whole journal for this asks for the newest entries of each task ([`told_by_newest`]) and for
+/// To avoid reading the whole journal for this, ask for the newest entries of each task ([`told_by_newest`]) and for
 /// [`Replacements`]; the answer is the same.
 pub fn removed(entries: &[Entry], taken: &HashSet<TaskId>) -> Vec<Removed> {
     let mut pasts: BTreeMap<&TaskId, Vec<&Entry>> = BTreeMap::new();

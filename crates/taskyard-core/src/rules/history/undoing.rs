@@ -20,8 +20,8 @@ pub struct TakenBack {
 
 /// Looks for the newest revision of ours that is no undo and is not itself taken back, from the newest entry backwards.
 ///
-/// What other programs did is passed over: it may have been recorded long after it happened, as when a list is looked at for
-/// the first time, and whoever undoes means what was done here. It can be taken back by its number.
+/// What other programs did is passed over: it may have been recorded long after it happened, as when a list is looked
+/// at for the first time, and a user who undoes means what was done here. It can be taken back by its number.
 #[derive(Clone, Debug, Default)]
 pub struct NewestToUndo {
     taken_back: HashSet<Revision>,

@@ -8,7 +8,7 @@ use crate::{Holder, Job, JobEnding, JobState, Moment, ProcessMark, Status, Task,
 /// What is recorded of a job that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LivingRecord {
-    /// Its supervisor has not answered yet; whoever starts it looks after it until then.
+    /// Its supervisor has not answered yet; the process that starts it looks after it until then.
     Pending {
         /// The process that starts it.
         starter: ProcessMark,
@@ -33,7 +33,7 @@ impl LivingRecord {
 pub enum Verdict {
     /// It is as recorded, as far as can be seen.
     Stands,
-    /// Whoever looked after it is gone, and what is left of it may still run where we can see it.
+    /// Its supervisor is gone, and what is left of it may still run where we can see it.
     LostWithLeftovers,
     /// Nothing of it runs where we can see it: the machine was off since, or it ran elsewhere and shows no life.
     LostElsewhere,

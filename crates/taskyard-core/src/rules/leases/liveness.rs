@@ -14,16 +14,16 @@ pub const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 /// Whether a process lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Liveness {
-    /// Whoever judges sees it run.
+    /// The judging process sees it run.
     Alive,
-    /// Whoever judges sees that it has ended, or its machine was off since.
+    /// The judging process sees that it has ended, or its machine was off since.
     Dead,
     /// It cannot be seen from where the judge stands, or nobody said what to look at.
     #[default]
     Unknown,
 }
 
-/// Where whoever judges a process stands: on which machine, in which run of it, and among which processes.
+/// Where the judging process stands: on which machine, in which run of it, and among which processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standpoint {
     /// The machine, by its machine id.

@@ -1,4 +1,4 @@
-//! For how long somebody has something, and whether whoever has it lives.
+//! For how long somebody has something, and whether the holder lives.
 
 pub mod expiry;
 pub mod fate;

@@ -7,8 +7,8 @@ use crate::{Member, Team};
 
 /// Tells whether being in a team says anything of the list one works on.
 ///
-/// The newest client makes a team for every session by itself, without anybody asking for it: whoever the client put there
-/// works on the list of the project, as the people there do. Whoever joined such a team chose it.
+/// The newest client makes a team for every session by itself, without anybody asking for it: whoever the client put
+/// there works on the list of the project, as the people there do. An agent that joined such a team chose it.
 pub fn chooses_a_list(team: &Team, member: &Member) -> bool {
     let is_made_by_itself =
         team.lead_session.as_deref().is_some_and(|session| team.name.as_str() == short_session_list(session));

@@ -1,7 +1,7 @@
 //! A document that is locked, as its own programs lock it, and written to under that lock.
 //!
-//! Its programs open the path, lock what they opened, read that and write to the path. So we never put another file in its place:
-//! whoever waits for the lock would go on with a file that is nobody's any more.
+//! Its programs open the path, lock what they opened, read that and write to the path. So we never put another file in
+//! its place: a program that waits for the lock would go on with a file that has no name any more.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -47,8 +47,9 @@ impl Drop for NewFile {
     }
 }
 
-/// Locks the file, and looks that it is still the one of that name: whoever replaced it meanwhile left us the lock of a file that
-/// is nobody's any more. Where there is no file there is nothing to lock. Returns none where others kept it.
+/// Locks the file, and looks that it is still the one of that name: a program that replaced it meanwhile left us the
+/// lock of a file that is nobody's any more. Where there is no file there is nothing to lock. Returns none where others
+/// kept it.
 pub(super) fn hold(path: &Path, patience: Duration) -> Result<Option<Held>, StoreError> {
     let started = Instant::now();
     loop {

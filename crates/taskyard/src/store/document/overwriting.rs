@@ -1,4 +1,4 @@
-//! A file overwritten in place: whoever waits for the lock of this very file finds the new contents in it.
+//! A file overwritten in place: a program that waits for the lock of this very file finds the new contents in it.
 //!
 //! Only the caller knows whether it may: it holds the lock, and keeps elsewhere what makes the file whole again after a crash.
 

@@ -1,7 +1,7 @@
 //! Reading a small journal that nobody has open: from a copy, with nothing put beside it.
 //!
-//! SQLite makes a log and its index for whoever opens a database, and the last one to close it takes them away. Whoever only looks at a
-//! short list would do nothing else for most of its time.
+//! SQLite makes a log and its index for every process that opens a database, and the last one to close it takes them
+//! away. A process that only looks at a short list would do nothing else for most of its time.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::private::has_database;
 use crate::sqlite::Database;
 
 impl Journal {
-    /// Reads the journal as its file has it. None where somebody has it open, where it is large, and where anything about it is not
-    /// as it should be: then it is to be opened, and whoever opens it says what is wrong.
+    /// Reads the journal as its file has it. None where somebody has it open, where it is large, and where anything
+    /// about it is not as it should be: then it is to be opened, and the process that opens it says what is wrong.
     pub(super) fn copy_at_rest(sidecar: &Path) -> Option<Self> {
         // Before the database, as when it is opened.
         let (file, stamp) = look_at_stamp(sidecar).ok()??;

@@ -45,7 +45,7 @@ fn damage(error: &Error) -> Option<JournalDamage> {
             Some(wrong) => Some(JournalDamage::WrongSum { table: wrong.table }),
             None => wrong_value(),
         },
-        // Whoever asks for what may be absent says so: an index led to a row that is not there.
+        // A caller that asks for what may be absent says so: an index led to a row that is not there.
         Error::QueryReturnedNoRows => {
             Some(JournalDamage::Malformed { why: "an index leads to a row that is not there".to_owned() })
         }

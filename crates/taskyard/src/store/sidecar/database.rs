@@ -149,7 +149,7 @@ impl Journal {
         self.pending.set(self.pending.get().max(marks));
     }
 
-    /// Notes beside the database how far it goes, for whoever opens it later in this boot.
+    /// Notes beside the database how far it goes, for processes that open it later in this boot.
     pub(in crate::store) fn stamp_commits(&self) {
         let committed = self.committed.get();
         if let Some(stamp) = self.stamp.as_ref().filter(|_| self.stamped.get() != committed) {

@@ -78,7 +78,7 @@ impl Journal {
         Ok(self.last()?.map_or(Revision(0), |last| last.revision).max(Revision(self.begun.revision)))
     }
 
-    /// Returns the newest revision by the number of its entry alone, for whoever builds nothing on it.
+    /// Returns the newest revision by the number of its entry alone, for callers that build nothing on it.
     pub(in crate::store) fn newest_told(&self) -> Result<Revision, StoreError> {
         let last: Option<i64> = self.row("SELECT id FROM entries ORDER BY id DESC LIMIT 1", [], |row| row.get(0))?;
         let last = last.map_or(0, |id| (id >> ENTRY_BITS).unsigned_abs());

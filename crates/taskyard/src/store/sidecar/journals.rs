@@ -157,7 +157,7 @@ impl Journals {
         if let Some(copy) = self.take_copy() {
             let read = read(Some(&copy));
             self.keep_copy(copy);
-            // What is wrong with the journal is said by whoever opens it.
+            // The process that opens the journal says what is wrong with it.
             if read.is_ok() {
                 return read;
             }

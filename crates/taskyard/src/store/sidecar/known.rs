@@ -1,4 +1,4 @@
-//! The last known state of every file: what outside changes are told by, and a cache for whoever lists.
+//! The last known state of every file: what outside changes are told by, and a cache for listings.
 
 use rusqlite::{Row, ToSql};
 use taskyard_core::dialect::native::{self, Unreadable};

@@ -93,7 +93,7 @@ impl Journal {
             let _ = self.database.batch("write", "PRAGMA wal_checkpoint(PASSIVE)");
         }
         if bytes > LARGE_LOG {
-            // Whoever opens the database next would read a large log from end to end. Nobody waits for this.
+            // The next process that opens the database would read a large log from end to end. Nobody waits for this.
             let copy = |database: &Connection| database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
             let _ = self.database.without_waiting(copy);
             self.pages.store(0, Ordering::Relaxed);
@@ -121,9 +121,9 @@ impl Journal {
     /// Closes the connection. Where it is the last one to the database, of any process, the log is copied into the database first, and
     /// the files beside it go: most lists are short and soon left alone, and their log is larger than they are.
     ///
-    /// Nobody is waited for, and others may open, read and write the database while the disk is. Only when there is nothing left to copy does SQLite
-    /// keep them out for the moment in which it removes the files. Who dies in between leaves the log as it was to whoever opens the
-    /// database next.
+    /// Nobody is waited for, and others may open, read and write the database while the disk is. Only when there is
+    /// nothing left to copy does SQLite keep them out for the moment in which it removes the files. A process that dies
+    /// in between leaves the log as it was to the next one that opens the database next.
     pub(super) fn fold_at_close(self) {
         let is_ours_to_fold = !self.database.connection.is_readonly("main").unwrap_or(true) && self.is_current();
         if !is_ours_to_fold || self.flush_as_usual().is_err() || self.has_log() && !self.is_copied_for_the_last() {

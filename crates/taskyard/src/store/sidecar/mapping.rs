@@ -4,8 +4,8 @@ use super::Journal;
 use super::database::map_files;
 
 impl Journal {
-    /// Has what is read from here on not stay in the memory of this process: whoever reads most of a journal would have it all there in
-    /// the end.
+    /// Has what is read from here on not stay in the memory of this process: a process that reads most of a journal
+    /// would have it all there in the end.
     pub(super) fn read_unmapped(&self) {
         if self.is_mapped.replace(false) {
             let unmapped = self.database.batch("read", "PRAGMA mmap_size = 0");

@@ -96,7 +96,7 @@ impl Journal {
     /// Fails where the journal does not go as far as its stamp says.
     fn hold_against(&mut self, stamped: Stamped) -> Result<(), StoreError> {
         let sidecar = self.database.path.parent().unwrap_or(Path::new("")).to_owned();
-        // Whoever made the journal since we looked made its stamp first.
+        // A process that made the journal since we looked made its stamp first.
         let stamped = if stamped.is_some() { stamped } else { refuse_damaged(&sidecar)? };
         let Some((file, stamp)) = stamped else { return Err(damaged(&sidecar, JournalDamage::NoStamp)) };
         // One moment for all the questions: each by itself would lock the database.
@@ -175,8 +175,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Gives a database of an older format what is new. Whoever is killed meanwhile leaves the older format or today's, and nothing in
-    /// between.
+    /// Gives a database of an older format what is new. A process that is killed meanwhile leaves the older format or
+    /// today's, and nothing in between.
     fn upgrade(&mut self, alone: &Alone, file: &StampFile) -> Result<(), StoreError> {
         // Before the database: where it says more than the stamp, it is damaged.
         if !file.raise_format() {

@@ -8,10 +8,11 @@ use super::seats::Seats;
 
 /// So many connections of one process are in use at once. Each costs three descriptors and up to some megabytes.
 const CONNECTIONS: usize = 8;
-/// How long one is waited for. Whoever still has none then opens one beyond the number: that is better than no answer.
+/// How long one is waited for. A thread that still has none then opens one beyond the number: that is better than no
+/// answer.
 const PATIENCE: Duration = Duration::from_secs(12);
 
-/// Lends connections to the journal of one list. Whoever needs one while all are in use waits for its turn.
+/// Lends connections to the journal of one list. A thread that needs one while all are in use waits for its turn.
 #[derive(Debug)]
 pub(super) struct JournalPool {
     seats: Arc<Seats>,
@@ -54,7 +55,7 @@ impl JournalPool {
             idle.0.push(journal);
         }
         drop(idle);
-        // Whoever waits for the seat finds the connection.
+        // The next thread that waits for the seat finds the connection.
         drop(seat);
     }
 

@@ -38,12 +38,12 @@ pub(super) fn put_away(sidecar: &Path, list: &Path, idle_since: Timestamp) -> Re
     }
     archive::keep(sidecar, list, &journal)?;
     reach("gc: archived");
-    // Whoever kept the journal in mind finds that it is another one.
+    // A process that kept the journal in mind finds that it is another one.
     if let Some(stamp) = StampFile::open(sidecar).ok().flatten() {
         stamp.change(|stamp| stamp.generation += 1);
     }
     reach("gc: about to put away");
-    // Whoever waits for the queue sees by this that it is not the queue any more.
+    // A process that waits for the queue sees by this that it is not the queue any more.
     remove(&sidecar.join("queue"))?;
     let Some((parent, name)) = sidecar.parent().zip(sidecar.file_name()) else { return Ok(false) };
     let leaving = parent.join(format!("{LEAVING}{}", name.to_string_lossy()));

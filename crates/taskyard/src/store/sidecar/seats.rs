@@ -25,8 +25,9 @@ impl Seats {
         Arc::new(Self { count, borrowers: Mutex::default(), freed: Condvar::new() })
     }
 
-    /// Waits for a seat; whoever has waited for this long gets one beyond the number: that is better than no answer. A thread that has one
-    /// already never waits: whoever waits for a list's turn has one, and the one that has the turn may need a second.
+    /// Waits for a seat; a thread that has waited for this long gets one beyond the number: that is better than no
+    /// answer. A thread that has one already never waits: a thread that waits for a list's turn has one, and the one
+    /// that has the turn may need a second.
     pub(super) fn take(self: &Arc<Self>, patience: Duration) -> Seat {
         let borrower = thread::current().id();
         let mut borrowers = self.borrowers();

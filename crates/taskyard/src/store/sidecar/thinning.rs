@@ -98,7 +98,7 @@ impl Journal {
         Ok(thinned)
     }
 
-    /// Begins a transaction; whoever has little time waits for nobody.
+    /// Begins a transaction; a caller with little time waits for nobody.
     pub(super) fn begin_when(&self, pace: &Pace) -> Result<rusqlite::Transaction<'_>, StoreError> {
         pace.begin_step();
         match pace.is_short() {

@@ -120,7 +120,7 @@ fn try_copy(
     }
     copy.know_where_it_began()?;
     if !copy.has_forms()? {
-        // Whoever tidies in earnest has the files reach the disk first.
+        // Tidying in earnest has the files reach the disk first.
         copy.set_fact("flushed", copy.newest()?.0.cast_signed())?;
     }
     let thinned = copy.tidy(list, terms, named)?;

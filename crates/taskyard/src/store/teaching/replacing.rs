@@ -18,7 +18,7 @@ use crate::store::new_name::rename_to_new;
 /// What our temporary files begin with.
 pub(super) const TEMPORARY: &str = ".taskyard-";
 
-/// A file that was replaced, kept open: whoever opened it before may still write to it.
+/// A file that was replaced, kept open: a program that opened it before may still write to it.
 #[derive(Debug)]
 pub(super) struct Replaced {
     /// Its name.

@@ -1,9 +1,9 @@
-//! After a task was taken: whoever read its file before that, and knows no lock, writes its own claim a moment later and never
-//! looks again. So we look again, and it is theirs.
+//! After a task was taken: a program that read its file before that, and knows no lock, writes its own claim a moment
+//! later and never looks again. So we look again, and it is theirs.
 //!
-//! Such a program opens the file and writes to it. Where it opened the file that we replaced, its claim stands in a file that has
-//! no name any more: it is brought back. Where it opened ours, its claim stands there, and whoever asks next sees it. A program
-//! that takes longer than [`MOMENT`] between reading and writing cannot be waited for.
+//! Such a program opens the file and writes to it. Where it opened the file that we replaced, its claim stands in a
+//! file that has no name any more: it is brought back. Where it opened ours, its claim stands there, and the next
+//! reader sees it. A program that takes longer than [`MOMENT`] between reading and writing cannot be waited for.
 
 use std::path::Path;
 use std::thread;

@@ -32,7 +32,7 @@ impl<F: DialectFiles> TranslatedTurn<F> {
     /// Waits for the turn.
     pub(super) fn take(dialect: &F, path: &Path, queue: &Path) -> Result<Self, StoreError> {
         let started = Instant::now();
-        // Whoever was suspended does not move, and neither does anybody behind it.
+        // A suspended process does not move, and neither does anybody behind it.
         let is_worth_waiting = || started.elapsed() < LONG_PATIENCE && !flock_holder(queue).is_some_and(is_suspended);
         let waited_for = lock_while(open(queue)?, PATIENCE, is_worth_waiting);
         let Some(file) = waited_for.map_err(StoreError::io("cannot lock", queue))? else {

@@ -28,7 +28,7 @@ impl<F: DialectFiles> OpenList<F> {
         // Opening it makes the place that the queue is in.
         let journal = self.journal()?;
         let mut turn = TranslatedTurn::take(&*self.dialect, &self.path, &self.queue())?;
-        // Whoever had the turn before us may have put another database in the place of this one.
+        // The process that had the turn before us may have put another database in the place of this one.
         let mut journal = self.journals.renewed(journal)?;
         repair(self, &mut turn, &mut journal)?;
         Ok((turn, journal))

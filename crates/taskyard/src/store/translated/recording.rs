@@ -37,7 +37,7 @@ pub(super) fn observe<F: DialectFiles>(open_list: &OpenList<F>) -> Result<bool, 
     match record_what_is_new(open_list) {
         Ok(recorded) => Ok(recorded.is_some()),
         Err(error) if error.is_of_memory() => Err(error),
-        // Whoever only reads is not troubled by a journal that cannot be written.
+        // A process that only reads is not troubled by a journal that cannot be written.
         Err(error) => {
             tracing::debug!(%error, "outside changes are not recorded");
             Ok(true)
@@ -123,7 +123,7 @@ pub(super) fn look_and_record<F: DialectFiles>(open_list: &OpenList<F>) -> Resul
     match record_what_is_new(open_list) {
         Ok(Some(state)) => return Ok(Arc::new(state)),
         Ok(None) => {}
-        // Whoever only reads is not troubled by a journal that cannot be written.
+        // A process that only reads is not troubled by a journal that cannot be written.
         Err(error) => tracing::debug!(%error, "outside changes are not recorded"),
     }
     Ok(Arc::new(seen.state))
@@ -140,7 +140,7 @@ fn write_down_look(journal: &Journal) {
         journal.set_last_look(now)?;
         journal.end(transaction)
     });
-    // Whoever only reads is not troubled by a journal that cannot be written.
+    // A process that only reads is not troubled by a journal that cannot be written.
     if let Err(error) = written {
         tracing::debug!(%error, "a look is not written down");
     }

@@ -99,7 +99,7 @@ impl<F: DialectFiles> Store for TranslatedStore<F> {
 
     fn watch(&self, list: &ListId, moved: Moved) -> Result<Box<dyn ListWatch>, StoreError> {
         let open_list = self.open_list(list);
-        // Whoever follows a journal that is damaged would wait in vain.
+        // A follower of a damaged journal would wait in vain.
         open_list.entries(&HistoryQuery { newest: Some(1), ..HistoryQuery::default() })?;
         Ok(following::watch(open_list, moved))
     }

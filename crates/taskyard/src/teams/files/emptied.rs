@@ -16,8 +16,8 @@ use crate::teams::TeamError;
 const WRITTEN_BY_THEN: Duration = Duration::from_millis(250);
 
 impl FileTeams {
-    /// Brings back what a team's file held, where it is empty and stays so. Nothing but emptiness is ever written over. Where that fails,
-    /// whoever reads the file finds it empty.
+    /// Brings back what a team's file held, where it is empty and stays so. Nothing but emptiness is ever written over.
+    /// Where that fails, a program that reads the file finds it empty.
     pub(super) fn bring_back_emptied(&self, path: &Path) {
         if let Err(error) = self.try_to_bring_back(path) {
             tracing::warn!(%error, "the file of a team is empty, and what it held cannot be brought back");

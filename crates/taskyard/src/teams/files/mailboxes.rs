@@ -79,7 +79,7 @@ impl Mailboxes for FileTeams {
         let inbox = self.inbox_key(team, member);
         let is_client = self.options.rules.is_client();
         if keys.is_empty() {
-            // The lock of an inbox, which wakes whoever follows it, is not taken for nothing.
+            // The lock of an inbox, which wakes its followers, is not taken for nothing.
             let mailbox = self.mailbox(team, member)?;
             let is_left = |message: &Message| !message.read && mailbox.acknowledged.contains(&message.key());
             if !mailbox.messages.iter().any(is_left) && (mailbox.malformed == 0 || is_client) {

@@ -147,7 +147,7 @@ impl FileTeams {
         is_whole: impl Fn(&[u8]) -> bool,
         salvage: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>,
     ) -> Result<Mended, TeamError> {
-        // Whoever writes without the lock is soon done.
+        // A program that writes without the lock is soon done.
         for _ in 0..ATTEMPTS {
             if fs::symlink_metadata(path).is_err() {
                 return Ok(Mended::WasWhole);

@@ -35,7 +35,8 @@ impl TeamFile {
         if self.path.symlink_metadata().is_ok() {
             return Ok(false);
         }
-        // Whoever makes the file writes these bytes as its first, so of two with one name one finds other bytes than its own.
+        // The maker of the file writes these bytes as its first, so of two with one name one finds other bytes than its
+        // own.
         let mut guarded = Guarded::lock(&self.path, &self.queues, &bytes)?;
         Ok(matches!(guarded.read(LARGEST)?, Found::Bytes(found) if found == bytes))
     }
@@ -45,7 +46,7 @@ impl TeamFile {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         for path in [directory, &self.path] {
             match rustix::fs::access(path, Access::WRITE_OK) {
-                // Whoever is to be taken out of a team that is gone is out of it.
+                // A member that is to leave a team that is gone is out of it.
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(error) => return Err(TeamError::io("cannot write", path)(error.into())),
             }

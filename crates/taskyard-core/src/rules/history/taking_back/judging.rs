@@ -164,7 +164,7 @@ fn look(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     judged.replaced = fresh.map(|(field, ours)| (field, ours.revision)).collect();
     let is_taken = |field: &TaskField| judged.taken_back.iter().any(|taken| taken.field == *field);
     if begins_work(&before, &after) && !is_taken(&TaskField::Owner) {
-        // Whoever takes a task that we gave back has begun, as whoever had it before had.
+        // An agent that takes a task that we gave back has begun, as its owner before had.
         let (status, others) = judged.taken_back.into_iter().partition(|taken| taken.field == TaskField::Status);
         judged.taken_back = others;
         judged.replaced.extend(Vec::into_iter(status).map(|taken| (taken.field, taken.revision)));
@@ -189,7 +189,7 @@ fn look_at_return(write: &OutsideWrite<'_>, past: &[Entry]) -> Judged {
     if !is_ours || is_another_task(&deleted, &there) {
         return nothing;
     }
-    // Nothing is removed without asking: whoever wrote the task may be at work on it.
+    // Nothing is removed without asking: the program that wrote the task may be at work on it.
     let taken = Taken { field: TaskField::Deletion, revision: last.revision, is_fresh: false };
     Judged { taken_back: vec![taken], does_more: fields(&deleted) != fields(&there), ..Judged::default() }
 }

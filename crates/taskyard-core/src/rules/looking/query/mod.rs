@@ -1,7 +1,7 @@
 //! The one language in which tasks are chosen: `status:pending tag:db not tag:old older:2d "exact words"`.
 //!
-//! A query is read once ([`Query::parse`], [`Query::of_arguments`]) and then asked of one task after the other. It knows no list
-//! and no clock: what it has to know beside a task, whoever asks tells it through [`Surroundings`].
+//! A query is read once ([`Query::parse`], [`Query::of_arguments`]) and then asked of one task after the other. It
+//! knows no list and no clock: the caller tells it through [`Surroundings`] what it has to know beside a task.
 
 mod condition;
 mod marking;

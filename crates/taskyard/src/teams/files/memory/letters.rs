@@ -46,7 +46,7 @@ impl Memory {
         Ok(rows?)
     }
 
-    /// Remembers that messages were shown to whoever they are for.
+    /// Remembers that messages were shown to their recipient.
     pub(in crate::teams::files) fn deliver(
         &mut self,
         inbox: &str,
@@ -57,7 +57,7 @@ impl Memory {
         self.for_each(query, inbox, keys, now)
     }
 
-    /// Remembers that whoever messages are for has them.
+    /// Remembers that the recipient of messages has them.
     pub(in crate::teams::files) fn acknowledge(
         &mut self,
         inbox: &str,
