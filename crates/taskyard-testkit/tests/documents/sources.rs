@@ -1,5 +1,7 @@
 //! Source files that the documents name.
 
+use std::fs;
+
 use crate::page::{Page, files, root};
 
 /// What `docs/design/threats.md` calls the folders of tests.
@@ -30,6 +32,23 @@ fn every_source_file_that_a_document_names_is_there() {
     }
     assert!(count > 200, "only {count} names were found");
     assert!(missing.is_empty(), "these are named, and not there:\n{}", missing.join("\n"));
+}
+
+/// CONTRIBUTING names the file that answers a question, and behind it the function.
+#[test]
+fn the_functions_that_answer_a_newcomers_questions_are_in_the_files_named_for_them() {
+    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let table = page.split("## Where is it?").nth(1).unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() >= 10, "a newcomer asks more than {} questions", rows.len());
+    for row in rows {
+        let answer: Vec<&str> = row.split('|').nth(2).unwrap().split('`').skip(1).step_by(2).collect();
+        let (paths, functions): (Vec<&str>, Vec<&str>) = answer.into_iter().partition(|span| is_source(span));
+        let sources: String = paths.iter().map(|path| fs::read_to_string(root().join(path)).unwrap()).collect();
+        for function in functions {
+            assert!(sources.contains(&format!("fn {function}")), "`{function}` is not in {paths:?}");
+        }
+    }
 }
 
 #[test]
