@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{Claim, NewTask, Patch, Update};
-use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, is_consistent_journal, leftovers};
+use taskyard_testkit::{Home, Rival, Scale, Suspended, is_consistent_journal, leftovers};
 
 /// Of a hundred creates of the client so many may be refused.
 const REFUSED_AT_MOST: f64 = 2.0;
@@ -283,7 +283,7 @@ fn an_update_of_the_client_and_one_of_ours_wait_for_each_other_and_both_are_ther
     let mut rival = update(&home);
     assert_eq!(rival.line().as_deref(), Some("asks"));
     assert_eq!(rival.line().as_deref(), Some("true"));
-    assert_eq!((Ran::wait(child).code, rival.end().code), (Some(0), Some(0)));
+    assert_eq!((child.end().code, rival.end().code), (Some(0), Some(0)));
     both_are_there(&home);
     // The client has written between our decision and our lock: ours is decided anew.
     let home = home_of_three();
@@ -298,12 +298,12 @@ fn an_update_of_the_client_and_one_of_ours_wait_for_each_other_and_both_are_ther
     let file = home.task_file("1");
     let mut rival = Rival::start_listening("hold.js", &[file.to_str().unwrap(), "told", "--refresh"]);
     assert_eq!(rival.line().as_deref(), Some("held"));
-    let child = home.command("update 1 --subject Ours").spawn().unwrap();
+    let child = home.command("update 1 --subject Ours").start();
     let mut theirs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     theirs["description"] = json!("Theirs");
     std::fs::write(&file, serde_json::to_string_pretty(&theirs).unwrap()).unwrap();
     assert_eq!(rival.end().code, Some(0));
-    assert_eq!(Ran::wait(child).code, Some(0));
+    assert_eq!(child.end().code, Some(0));
     both_are_there(&home);
 }
 

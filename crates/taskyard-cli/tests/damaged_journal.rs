@@ -5,15 +5,13 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{HeldLog, Home, JournalDump, Ran, Random, Scale, copy_log, dump_journal};
-
-/// Nobody of consequence: root is not held back by permissions.
-const NOBODY: u32 = 65534;
+use taskyard_testkit::{
+    HeldLog, Home, JournalDump, NOBODY, Program, Ran, Random, Scale, copy_log, dump_journal, is_root,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
@@ -60,7 +58,7 @@ impl Yard {
         yard
     }
 
-    fn command(&self, words: &str) -> Command {
+    fn command(&self, words: &str) -> Program {
         let mut command = self.home.command(words);
         match self.kept {
             Kept::Files => {}
@@ -68,13 +66,13 @@ impl Yard {
             Kept::Teaching => drop(command.env("TASKYARD_STORE", format!("teaching:{}", self.tasks().display()))),
         }
         if self.as_nobody {
-            command.uid(NOBODY).gid(NOBODY);
+            command.as_nobody();
         }
         command
     }
 
     fn run(&self, words: &str) -> Ran {
-        let ran = Ran::from(self.command(words).output().unwrap());
+        let ran = self.command(words).run();
         assert!(!ran.stderr.contains("panicked") && ran.signal.is_none(), "`{words}`: {ran:?}");
         ran
     }
@@ -112,7 +110,7 @@ impl Yard {
     }
 
     fn put_back(&self, kept: &tempfile::TempDir) {
-        let status = Command::new("find").arg(self.home.path()).args(["-mindepth", "1", "-delete"]).status().unwrap();
+        let status = Program::new("find").arg(self.home.path()).args(["-mindepth", "1", "-delete"]).status();
         assert!(status.success());
         copy(&kept.path().join("home"), self.home.path());
     }
@@ -121,7 +119,7 @@ impl Yard {
 /// Copies a directory with everything in it, owners and permissions included.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
-    let status = Command::new("cp").arg("-a").arg(format!("{}/.", from.display())).arg(to).status().unwrap();
+    let status = Program::new("cp").arg("-a").arg(format!("{}/.", from.display())).arg(to).status();
     assert!(status.success());
 }
 
@@ -185,10 +183,6 @@ fn damage(random: &mut Random, sidecar: &Path) -> (&'static str, &'static str) {
         _ => change(0, length, &mut |_| random.below(256) as u8),
     }
     (file, kind)
-}
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0\n")
 }
 
 fn says_damaged(ran: &Ran) -> bool {
@@ -268,7 +262,7 @@ fn whatever_happens_to_a_journal_no_task_is_lost_and_nobody_says_that_all_is_wel
             let (file, kind) = damage(&mut random, &yard.sidecar());
             if kind == "unreadable" && is_root() {
                 let owner = format!("{NOBODY}:{NOBODY}");
-                assert!(Command::new("chown").args(["-R", &owner]).arg(yard.home.path()).status().unwrap().success());
+                assert!(Program::new("chown").args(["-R", &owner]).arg(yard.home.path()).status().success());
                 yard.as_nobody = true;
             }
             check(&yard, &whole, &format!("seed {seed}, round {round}, {kept:?}, {file} {kind}"));
@@ -361,10 +355,10 @@ fn those_who_begin_a_journal_at_once_find_no_damage() {
     for _ in 0..Scale::from_environment(0.1).of(100) {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
         let beginners: Vec<_> = (0..8)
-            .map(|number| home.command(&format!("create Task{number} --quiet")).stderr(Stdio::piped()).spawn().unwrap())
+            .map(|number| home.command(&format!("create Task{number} --quiet")).stderr(Stdio::piped()).start())
             .collect();
         for beginner in beginners {
-            let ended = beginner.wait_with_output().unwrap();
+            let ended = beginner.wait_with_output();
             assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
         }
         assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 8);

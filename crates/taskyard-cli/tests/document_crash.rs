@@ -7,11 +7,10 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Rival, Scale};
+use taskyard_testkit::{Home, Program, Rival, Scale};
 
 /// Enough for a rewrite of several parts, and every task as long as the next, so that a mixture of old and new may be JSON.
 const TASKS: usize = 200;
@@ -210,6 +209,6 @@ fn essence_in_document(task: &Value) -> (&str, &str) {
 }
 
 fn copy(from: &Path, into: &Path) {
-    let copied = Command::new("cp").arg("-a").args([from, into]).status().unwrap();
+    let copied = Program::new("cp").arg("-a").args([from, into]).status();
     assert!(copied.success(), "{} into {}", from.display(), into.display());
 }

@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, PATIENCE, Ran, Rival, Suspended};
+use taskyard_testkit::{Home, PATIENCE, Process, Rival, Suspended};
 
 const EACH: usize = 60;
 
@@ -38,7 +37,7 @@ fn descriptions(home: &Home) -> Vec<String> {
 }
 
 /// Waits until a command waits for a lock, by the table of locks that the system keeps.
-fn wait_until_it_waits(child: &Child) {
+fn wait_until_it_waits(child: &Process) {
     let process = child.id().to_string();
     let started = Instant::now();
     let is_waiting = |line: &str| {
@@ -128,11 +127,11 @@ fn an_export_over_a_document_waits_for_its_lock() {
     home.ask("create Exported");
     let held = File::open(document(&home)).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
-    let child = home.command("export --to document tasks.json").spawn().unwrap();
+    let child = home.command("export --to document tasks.json").start();
     wait_until_it_waits(&child);
     assert_eq!(descriptions(&home), ["One"]);
     drop(held);
-    assert_eq!(Ran::wait(child).code, Some(0));
+    assert_eq!(child.end().code, Some(0));
     assert_eq!(descriptions(&home), ["Exported"]);
 }
 
@@ -144,11 +143,11 @@ fn an_import_of_a_document_waits_for_whoever_is_writing_it() {
     flock(&held, FlockOperation::LockExclusive).unwrap();
     // As its programs write: first there is nothing in it.
     fs::write(document(&home), "").unwrap();
-    let child = home.command("import tasks.json --from document").spawn().unwrap();
+    let child = home.command("import tasks.json --from document").start();
     wait_until_it_waits(&child);
     fs::write(document(&home), whole).unwrap();
     drop(held);
-    let ran = Ran::wait(child);
+    let ran = child.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(home.ask("list")["tasks"][0]["subject"], "One");
 }
@@ -208,11 +207,7 @@ fn a_document_that_may_not_grow_is_left_as_it_is() {
     let blocks = before.len().div_ceil(512);
     let long = "y".repeat(2_000);
     let ordinary = home.command(&format!("create {long} --store document:tasks.json --json"));
-    let mut limited = Command::new("sh");
-    limited.args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")]).arg(ordinary.get_program());
-    limited.args(ordinary.get_args()).env_clear().current_dir(home.path()).stdin(Stdio::null());
-    limited.envs(ordinary.get_envs().filter_map(|(key, value)| Some((key, value?))));
-    let ran = Ran::from(limited.output().unwrap());
+    let ran = ordinary.limited(&format!("ulimit -f {blocks}")).run();
     assert!(ran.code.is_some_and(|code| code != 0), "{ran:?}");
     assert!(ran.stdout.contains("File too large") || ran.stderr.contains("File too large"), "{ran:?}");
     assert_eq!(fs::read(document(&home)).unwrap(), before);

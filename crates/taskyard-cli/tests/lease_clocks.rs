@@ -2,11 +2,10 @@
 //! runs the wall clock with a margin of 30 seconds for the holder.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use taskyard_testkit::{Home, Ran};
+use taskyard_testkit::{Home, Process, Program, Ran};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
@@ -89,37 +88,26 @@ fn after_the_machine_was_off_the_wall_clock_decides_with_a_margin() {
 #[test]
 fn after_the_machine_was_off_a_lease_of_a_process_has_ended() {
     let home = home();
-    let mut process = Sleeping::start();
-    home.ask(&format!("claim 1 --pid {} --as ana", process.0.id()));
+    let mut process = sleeping();
+    home.ask(&format!("claim 1 --pid {} --as ana", process.id()));
     is_ana_s(&home.run("claim 1 --as ben --json"));
     is_won(&run_at(&home, 0, Some("another"), "claim 1 --as ben"));
-    assert_eq!(process.0.try_wait().unwrap(), None, "the process with that number lives");
+    assert_eq!(process.try_wait(), None, "the process with that number lives");
 }
 
 #[test]
 fn a_lease_of_a_process_ends_with_it_whatever_the_wall_clock_says() {
     for by in [DAY, -DAY] {
         let home = home();
-        let process = Sleeping::start();
-        run_at(&home, by, None, &format!("claim 1 --pid {} --as ana", process.0.id()));
+        let process = sleeping();
+        run_at(&home, by, None, &format!("claim 1 --pid {} --as ana", process.id()));
         is_ana_s(&home.run("claim 1 --as ben --json"));
         drop(process);
         is_won(&run_at(&home, -by, None, "claim 1 --as ben"));
     }
 }
 
-/// A process that lives until it is dropped.
-struct Sleeping(Child);
-
-impl Sleeping {
-    fn start() -> Self {
-        Self(Command::new("sleep").arg("600").spawn().unwrap())
-    }
-}
-
-impl Drop for Sleeping {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a process that lives until it is dropped.
+fn sleeping() -> Process {
+    Program::new("sleep").arg("600").start()
 }

@@ -10,7 +10,6 @@
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId};
-use taskyard_testkit::{Home, Ran, Scale, write_long_journal};
+use taskyard_testkit::{Home, Scale, write_long_journal};
 
 /// What a command may use at most, in kilobytes, and the address space it has to do with.
 const MEMORY: u64 = 50_000;
@@ -68,11 +67,8 @@ impl LongList {
     /// Runs a command that has to succeed with so much address space, or with as much as it wants.
     fn measure(&self, words: &str, limit: u64) -> Used {
         let plain = self.home.command(words);
-        let mut command = Command::new("python3");
-        command.args(["-c", MEASURE, &limit.to_string()]).arg(self.output()).arg(plain.get_program());
-        command.args(plain.get_args()).env_clear().current_dir(self.home.path()).stdin(Stdio::null());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = command.output().unwrap();
+        let output =
+            plain.started_by("python3", &["-c", MEASURE, &limit.to_string(), self.output().to_str().unwrap()]).output();
         let told = String::from_utf8(output.stdout).unwrap();
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
         let told: Vec<i64> = told.split_whitespace().map(|number| number.parse().unwrap()).collect();
@@ -176,14 +172,10 @@ fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
     let list = LongList::new();
     let newest = list.newest();
     let plain = list.home.command("watch --since 0");
-    let mut watch = Command::new("sh");
-    let limited = format!("ulimit -v {ADDRESS_SPACE}; exec \"$0\" \"$@\"");
-    watch.args(["-c", &limited]).arg(plain.get_program()).args(plain.get_args());
-    watch.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let started = Instant::now();
-    let mut watch = watch.current_dir(list.home.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut watch = plain.limited(&format!("ulimit -v {ADDRESS_SPACE}")).start();
     let mut last = 0;
-    for line in BufReader::new(watch.stdout.take().unwrap()).lines() {
+    for line in watch.take_output().lines() {
         let revision = serde_json::from_str::<HistoryLine>(&line.unwrap()).unwrap().revision;
         assert!(revision == last || revision == last + 1, "{revision} follows {last}");
         last = revision;
@@ -195,29 +187,26 @@ fn a_journal_that_is_watched_from_its_beginning_is_never_in_memory_in_full() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     eprintln!("watch --since 0, limited: {} ms, {peak} kB", started.elapsed().as_millis());
-    watch.kill().unwrap();
-    watch.wait().unwrap();
+    watch.kill();
     assert!(peak < MEMORY, "`watch` took {peak} kB");
 
     let started = Instant::now();
-    let mut watch = list.home.command(&format!("watch --since {}", newest - 1)).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(watch.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let mut watch = list.home.command(&format!("watch --since {}", newest - 1)).start();
+    let line = watch.line().unwrap();
     eprintln!("watch --since the newest but one, to its first line: {} ms", started.elapsed().as_millis());
     assert_eq!(serde_json::from_str::<HistoryLine>(&line).unwrap().revision, newest);
-    drop(watch.stdout.take());
-    assert_eq!(watch.wait().unwrap().code(), Some(0));
+    drop(watch.take_output());
+    assert_eq!(watch.wait().code(), Some(0));
 }
 
 #[test]
 fn whoever_reads_a_long_journal_and_leaves_ends_it_quietly() {
     let list = LongList::new();
     for words in ["history", "history --json", "watch --since 0"] {
-        let mut child = list.home.command(words).spawn().unwrap();
+        let mut child = list.home.command(words).start();
         let mut begun = [0; 100];
-        child.stdout.as_mut().unwrap().read_exact(&mut begun).unwrap();
-        drop(child.stdout.take());
-        let ran = Ran::wait(child);
+        child.take_output().read_exact(&mut begun).unwrap();
+        let ran = child.end();
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{words}");
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Ran, Random, Scale};
+use taskyard_testkit::{Home, Random, Scale};
 
 const AGENTS: [&str; 3] = ["ana", "ben", "cem"];
 
@@ -82,7 +82,7 @@ fn work_in_one_process(home: &Home, random: &mut Random) {
         random.below(3)
     );
     let mut command = home.command("work -j 3 --as ana -- sh -c");
-    let worked = Ran::from(command.arg(line).env("TASKYARD", env!("CARGO_BIN_EXE_taskyard")).output().unwrap());
+    let worked = command.arg(line).env("TASKYARD", env!("CARGO_BIN_EXE_taskyard")).run();
     assert_eq!(worked.code, Some(0), "{worked:?}");
 }
 
@@ -109,9 +109,7 @@ fn a_hook_that_completes_other_tasks_itself_does_not_wait_for_itself() {
         "cat > copy.$$; mv copy.$$ copy.json; [ -e once ] || { touch once; \"$TASKYARD\" done 2 || touch failed; }";
     let (home, _) = home(&mut Random::new(1), "TaskCompleted", more);
     let mut command = home.command("done 1");
-    let done = taskyard_testkit::finishes(move || {
-        Ran::from(command.env("TASKYARD", env!("CARGO_BIN_EXE_taskyard")).output().unwrap())
-    });
+    let done = taskyard_testkit::finishes(move || command.env("TASKYARD", env!("CARGO_BIN_EXE_taskyard")).run());
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(!home.path().join("failed").exists());
     let [list, _] = completed(&home);

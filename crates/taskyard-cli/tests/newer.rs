@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
-use taskyard_testkit::{Home, Ran, Rows, finishes, read_tasks, set_database_format, upgrade_beyond_today};
+use taskyard_testkit::{Home, Program, Ran, Rows, finishes, read_tasks, set_database_format, upgrade_beyond_today};
 
 /// The stores that have a journal, as addresses in a home.
 const STORES: [&str; 4] = ["claude:", "file:own", "document:tasks.json", "teaching:.tasks"];
@@ -54,7 +53,7 @@ impl Yard {
         yard
     }
 
-    fn command(&self, words: &str) -> Command {
+    fn command(&self, words: &str) -> Program {
         let ids = self.ids.iter().map(String::as_str).chain(["", "", ""]).collect::<Vec<_>>();
         let mut command = self.home.command(&words.replace("ID", ids[0]).replace("OTHER", ids[1]));
         command.env("TASKYARD_STORE", self.store);
@@ -62,7 +61,7 @@ impl Yard {
     }
 
     fn run(&self, words: &str) -> Ran {
-        Ran::from(self.command(words).output().unwrap())
+        self.command(words).run()
     }
 
     fn journal(&self) -> PathBuf {
@@ -173,16 +172,16 @@ fn who_watches_a_journal_that_a_newer_taskyard_upgrades_is_told_and_ends() {
     for store in STORES {
         finishes(move || {
             let yard = Yard::new(store);
-            let mut child = yard.command("watch --since 0").spawn().unwrap();
-            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let mut child = yard.command("watch --since 0").start();
+            let mut lines = child.take_output().lines();
             for _ in 0..3 {
                 assert!(lines.next().unwrap().unwrap().contains("create"), "{store}");
             }
             upgrade_beyond_today(&yard.journal());
             let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            child.take_complaints().read_to_string(&mut said).unwrap();
             assert!(said.contains("was written by a newer taskyard (format 99)"), "{store}: {said}");
-            assert_eq!(child.wait().unwrap().code(), Some(1), "{store}");
+            assert_eq!(child.wait().code(), Some(1), "{store}");
         });
     }
 }
@@ -195,7 +194,7 @@ fn work_that_a_newer_taskyard_upgrades_the_journal_under_ends_and_writes_nothing
         let go = yard.home.path().join("go");
         let line = format!("touch {}; until test -e {}; do sleep 0.05; done", ready.display(), go.display());
         let mut command = yard.command("work --json --");
-        let child = command.args(["sh", "-c", &line]).spawn().unwrap();
+        let child = command.args(["sh", "-c", &line]).start();
         while !ready.exists() {
             std::thread::yield_now();
         }
@@ -203,7 +202,7 @@ fn work_that_a_newer_taskyard_upgrades_the_journal_under_ends_and_writes_nothing
         upgrade_beyond_today(&journal);
         let before = Rows::of(&journal);
         fs::write(&go, "").unwrap();
-        let ran = Ran::wait(child);
+        let ran = child.end();
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(format!("{}{}", ran.stdout, ran.stderr).contains("newer taskyard (format 99)"), "{ran:?}");
         assert_eq!(Rows::of(&journal), before);
@@ -218,7 +217,7 @@ fn a_newer_database_of_the_machine_is_done_without_where_only_files_are_shown() 
         command.env_remove("TASKYARD_LIST");
         command
     };
-    let run = |words: &str| Ran::from(command(words).output().unwrap());
+    let run = |words: &str| command(words).run();
     assert_eq!(yard.run("create Bound --list bound").code, Some(0));
     assert_eq!(run("use bound").code, Some(0));
     let machine = yard.home.data().join("machine.sqlite");

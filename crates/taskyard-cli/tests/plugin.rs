@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value, json};
+use taskyard_testkit::Program;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -23,7 +23,7 @@ fn skill() -> String {
 
 /// Returns the commands the program has.
 fn commands() -> BTreeSet<String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_taskyard")).arg("help").output().unwrap();
+    let output = Program::new(env!("CARGO_BIN_EXE_taskyard")).arg("help").output();
     let help = String::from_utf8(output.stdout).unwrap();
     let groups = help.split("Usage:").nth(1).unwrap().split("Options:").next().unwrap();
     let indented = groups.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -49,13 +49,12 @@ fn the_marketplace_names_the_plugin_and_where_it_is() {
 #[test]
 fn the_plugin_registers_what_setup_registers() {
     let house = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_taskyard"))
+    let output = Program::new(env!("CARGO_BIN_EXE_taskyard"))
         .args(["setup", "claude"])
         .env_clear()
         .envs([("HOME", house.path()), ("TASKYARD_HOME", &house.path().join("data"))])
         .current_dir(house.path())
-        .output()
-        .unwrap();
+        .output();
     assert!(output.status.success(), "{output:?}");
     let written =
         |path: &str| -> Value { serde_json::from_slice(&fs::read(house.path().join(path)).unwrap()).unwrap() };
@@ -73,18 +72,16 @@ fn the_hooks_are_answered() {
         let command = groups[0]["hooks"][0]["command"].as_str().unwrap();
         assert_eq!(command, format!("taskyard hook {event}"));
         let house = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_taskyard"))
+        let mut child = Program::new(env!("CARGO_BIN_EXE_taskyard"))
             .args(command.split(' ').skip(1))
             .env_clear()
             .envs([("HOME", house.path()), ("TASKYARD_HOME", &house.path().join("data"))])
             .current_dir(house.path())
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        serde_json::to_writer(child.stdin.take().unwrap(), &json!({"session_id": "s", "hook_event_name": event}))
-            .unwrap();
-        assert!(child.wait_with_output().unwrap().status.success(), "{command}");
+            .start();
+        serde_json::to_writer(child.take_input(), &json!({"session_id": "s", "hook_event_name": event})).unwrap();
+        assert!(child.wait_with_output().status.success(), "{command}");
     }
 }
 

@@ -4,13 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Ran, Random, Scale, Tasks, is_consistent_journal, leftovers};
+use taskyard_testkit::{Home, Process, Ran, Random, Scale, Tasks, is_consistent_journal, leftovers};
 
 const WORKERS: u64 = 5;
 
@@ -148,13 +147,13 @@ impl<'a> Work<'a> {
 
     /// Runs a command; some are killed at a random moment of their lives.
     fn run(&mut self, words: &str, kills: &AtomicUsize) -> Ran {
-        let mut child: Child = self.home.command(words).spawn().unwrap();
+        let mut child: Process = self.home.command(words).start();
         if self.random.below(3) == 0 {
             let longest = *self.random.pick(&[1_000, 5_000, 5_000, 20_000, 60_000]);
             thread::sleep(Duration::from_micros(self.random.below(longest) as u64));
-            child.kill().unwrap();
+            child.kill();
         }
-        let ran = Ran::wait(child);
+        let ran = child.end();
         if ran.was_killed() {
             kills.fetch_add(1, Ordering::Relaxed);
         }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use taskyard_testkit::Program;
 
 #[test]
 fn the_readmes_console_sessions_are_true() {
@@ -25,13 +25,12 @@ fn must_be_true(page: &str) {
     let steps = steps(&text);
     assert!(steps.len() > 10, "{page} has no console sessions");
     for (command, expected) in steps {
-        let output = Command::new("sh")
+        let output = Program::new("sh")
             .args(["-c", &format!("{command} 2>&1")])
             .current_dir(&project)
             .env_clear()
             .envs([("HOME", home.path().as_os_str()), ("PATH", path.as_ref()), ("LANG", "C.UTF-8".as_ref())])
-            .output()
-            .unwrap();
+            .output();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "$ {command}");
     }
 }

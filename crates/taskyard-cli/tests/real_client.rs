@@ -6,18 +6,16 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use taskyard_testkit::install_claude;
+use taskyard_testkit::{Program, install_claude};
 
 /// Has every conversation of a subject played; what it printed is the test's output.
 fn hold(subject: &str) {
     let folder = install_claude();
-    let played = Command::new("node")
+    let played = Program::new("node")
         .arg(folder.join("run.js"))
         .args(["--binary", env!("CARGO_BIN_EXE_taskyard"), "--client", "claude-2.1.34", "--subject", subject])
-        .output()
-        .unwrap();
+        .output();
     let said = String::from_utf8_lossy(&played.stdout);
     print!("{said}");
     assert!(played.status.success(), "{said}{}", String::from_utf8_lossy(&played.stderr));
@@ -25,7 +23,7 @@ fn hold(subject: &str) {
 
 /// Returns the names of all conversations, with whichever program.
 fn names() -> BTreeSet<String> {
-    let listed = Command::new("node").arg(install_claude().join("run.js")).arg("--list").output().unwrap();
+    let listed = Program::new("node").arg(install_claude().join("run.js")).arg("--list").output();
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     let titles = String::from_utf8(listed.stdout).unwrap();
     titles.lines().map(|title| title.splitn(3, " · ").nth(2).unwrap().to_owned()).collect()

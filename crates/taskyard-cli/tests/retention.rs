@@ -307,11 +307,11 @@ fn whoever_reads_an_answer_sees_its_end_before_anything_is_tidied() {
     let plan = format!("any=wall:{};gc: thinned=sleep:5000", YEAR + DAY);
     let mut child = home.start_with(&plan, "update 1 --subject E");
     let mut answer = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
-    child.stderr.take().unwrap().read_to_string(&mut answer).unwrap();
+    child.take_output().read_to_string(&mut answer).unwrap();
+    child.take_complaints().read_to_string(&mut answer).unwrap();
     assert!(answer.contains('1'), "{answer}");
-    assert_eq!(child.try_wait().unwrap(), None, "it tidies");
-    assert!(child.wait().unwrap().success());
+    assert_eq!(child.try_wait(), None, "it tidies");
+    assert!(child.wait().success());
 }
 
 #[test]

@@ -78,20 +78,19 @@ fn what_one_process_saw_the_next_one_knows() {
     make_lock(&lock, DAY);
     let started = Instant::now();
     // Killed long before it could be sure.
-    let mut first = home.command("create B").spawn().unwrap();
+    let mut first = home.command("create B").start();
     let seen = home.sidecar("L").join("queue.seen");
     while !seen.exists() {
         assert!(started.elapsed() < PATIENCE, "the lock was not written down");
         thread::sleep(Duration::from_millis(5));
     }
-    first.kill().unwrap();
-    first.wait().unwrap();
+    first.kill();
     let (ran, took) = home.run_timed("create C");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(started.elapsed() > LIFE && took.waited < LIFE + SLACK, "{took:?}");
     // Long unchanged, as everybody knows who reads what was written down: nobody waits any more.
     make_lock(&lock, DAY);
-    home.start_with("any=wall:0", "doctor").wait().unwrap();
+    home.start_with("any=wall:0", "doctor").wait();
     let text = fs::read_to_string(&seen).unwrap();
     let aged: Vec<String> = text.lines().map(aged_by_eleven_seconds).collect();
     fs::write(&seen, aged.join("\n") + "\n").unwrap();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Ran, Rival, Scale, Suspended, Tasks, is_consistent_journal, leftovers, read_tasks};
+use taskyard_testkit::{Home, Rival, Scale, Suspended, Tasks, is_consistent_journal, leftovers, read_tasks};
 
 /// The life of a lock, the second look at it, the retries of a client that has just given up, and a slow machine.
 const LONGEST_WAIT: Duration = Duration::from_secs(35);
@@ -74,7 +74,7 @@ fn keeps_its_lock(step: &str, file: &str, command: &str) {
         let age = SystemTime::now().duration_since(now.modified().unwrap()).unwrap_or_default();
         assert!(age < Duration::from_secs(5), "not refreshed for {age:?}");
     }
-    let ran = Ran::wait(child);
+    let ran = child.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     only(&home.present(), "Long");
     is_in_order(&home, "L");

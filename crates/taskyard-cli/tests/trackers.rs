@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, install_taskmaster, install_taskwarrior, install_trackers};
+use taskyard_testkit::{Home, Program, install_taskmaster, install_taskwarrior, install_trackers};
 
 #[test]
 fn what_taskwarrior_exports_comes_with_its_counts_states_and_edges() {
@@ -17,7 +15,7 @@ fn what_taskwarrior_exports_comes_with_its_counts_states_and_edges() {
     fs::create_dir_all(place.join("data")).unwrap();
     fs::write(place.join("rc"), "confirmation=no\nverbose=nothing\n").unwrap();
     let task = |words: &str| {
-        let mut command = Command::new(&program);
+        let mut command = Program::new(&program);
         command.env("HOME", &place).env("TASKRC", place.join("rc")).env("TASKDATA", place.join("data"));
         run(&mut command, words)
     };
@@ -59,9 +57,9 @@ fn a_project_of_backlog_comes_with_its_counts_states_and_edges() {
     let program = install_trackers().join("backlog");
     let project = home.path().join("project");
     fs::create_dir_all(&project).unwrap();
-    run(Command::new("git").current_dir(&project), "init --quiet");
+    run(Program::new("git").current_dir(&project), "init --quiet");
     let backlog = |words: &[&str]| {
-        let mut command = Command::new(&program);
+        let mut command = Program::new(&program);
         command.current_dir(&project).env("HOME", home.path()).args(words);
         run(&mut command, "")
     };
@@ -114,7 +112,7 @@ fn what_task_master_wrote_comes_with_its_counts_states_and_edges() {
 fn a_project_of_task_master_comes_with_its_counts_states_and_edges() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let project = home.path().join("project");
-    let mut node = Command::new("node");
+    let mut node = Program::new("node");
     node.arg(install_taskmaster()).arg(&project).current_dir(home.path());
     let told = run(&mut node, "");
     let told: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
@@ -149,11 +147,8 @@ fn what_the_newest_task_master_wrote_comes_too() {
     assert_eq!(named(&tasks, "List endpoint")["metadata"]["parent"], api["id"]);
 }
 
-fn run(command: &mut Command, words: &str) -> String {
-    let output = command.args(words.split_whitespace()).stdin(std::process::Stdio::null()).output();
-    let output = output.unwrap_or_else(|error| panic!("{}: {error}", Path::new(command.get_program()).display()));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+fn run(command: &mut Program, words: &str) -> String {
+    command.args(words.split_whitespace()).succeed()
 }
 
 fn named<'a>(tasks: &'a Value, subject: &str) -> &'a Value {

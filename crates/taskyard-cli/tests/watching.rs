@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout};
+use std::process::ChildStdout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{NewTask, Update};
-use taskyard_testkit::{Home, PATIENCE, Random, Scale, StrangeFile, finishes, write_in_place};
+use taskyard_testkit::{Home, PATIENCE, Process, Random, Scale, StrangeFile, finishes, write_in_place};
 
 /// A running `watch`.
 struct Watching {
-    child: Child,
+    child: Process,
     lines: Lines,
 }
 
@@ -28,15 +28,15 @@ struct Lines(BufReader<ChildStdout>);
 
 impl Watching {
     fn since(home: &Home, revision: u64) -> Self {
-        let mut child = home.command(&format!("watch --since {revision}")).spawn().unwrap();
-        let lines = Lines(BufReader::new(child.stdout.take().unwrap()));
+        let mut child = home.command(&format!("watch --since {revision}")).start();
+        let lines = Lines(child.take_output());
         Self { child, lines }
     }
 
     /// Kills it, as nothing can prevent, and returns what it had written.
     fn kill(mut self) -> Lines {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.child.kill();
+        self.child.wait();
         self.lines
     }
 }
@@ -100,7 +100,7 @@ fn an_idle_watch_neither_wakes_nor_works_and_ends_with_its_reader() {
     home.ask("start 1");
     assert_eq!(lines.next().unwrap()["after"]["status"], "in_progress");
     drop(lines);
-    let ended = finishes(move || child.wait().unwrap());
+    let ended = finishes(move || child.wait());
     assert_eq!(ended.code(), Some(0));
 }
 
@@ -156,8 +156,7 @@ fn a_list_that_is_removed_and_made_anew_is_still_followed() {
         assert_eq!(line["op"], "created_elsewhere", "round {round}");
         lines = rest;
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
 }
 
 fn next_of(mut lines: Lines) -> (Value, Lines) {
@@ -206,8 +205,7 @@ fn a_watch_resumed_at_random_moments_while_others_write_yields_exactly_the_journ
             let Watching { mut child, lines } = Watching::since(home, follower.complete);
             let lines = scope.spawn(|| lines.collect::<Vec<_>>());
             thread::sleep(Duration::from_millis(random.below(200) as u64));
-            child.kill().unwrap();
-            child.wait().unwrap();
+            child.kill();
             lines.join().unwrap().into_iter().for_each(|line| follower.hear(line));
             follower.interrupted();
             resumed += 1;

@@ -1,25 +1,20 @@
 //! The server in a program that is not ours: the example, spoken to as an agent does.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
-use taskyard_testkit::example;
+use taskyard_testkit::{Process, Program, example};
 
 struct Agent {
-    server: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    server: Process,
     asked: u64,
 }
 
 impl Agent {
     fn start() -> Self {
         let program = example("taskyard-mcp", "embedded");
-        let mut server = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
-        let mut agent = Self { server, input, output, asked: 0 };
+        let mut agent = Self { server: Program::new(program).stdin(Stdio::piped()).start(), asked: 0 };
         let client = json!({ "name": "test", "version": "1" });
         agent.ask("initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client }));
         agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -27,16 +22,14 @@ impl Agent {
     }
 
     fn say(&mut self, message: &Value) {
-        writeln!(self.input, "{message}").unwrap();
+        self.server.tell(&message.to_string());
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         self.say(&json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }));
         loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server has ended");
-            let answer: Value = serde_json::from_str(&line).unwrap();
+            let answer = self.server.json().expect("the server has not ended");
             if answer["id"] == json!(self.asked) {
                 return answer["result"].clone();
             }
@@ -65,7 +58,5 @@ fn a_program_offers_a_list_of_its_own() {
     let done = agent.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
     assert!(done.contains("#1"), "{done}");
 
-    let Agent { mut server, input, .. } = agent;
-    drop(input);
-    assert!(server.wait().unwrap().success());
+    assert!(agent.server.wait().success());
 }

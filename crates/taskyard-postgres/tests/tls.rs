@@ -4,18 +4,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 use taskyard::Store;
 use taskyard::core::Rules;
 use taskyard_postgres::{PostgresStore, Surroundings};
-use taskyard_testkit::{Cluster, SharedPostgres, unprivileged};
+use taskyard_testkit::{Cluster, Program, SharedPostgres};
 
 fn openssl(folder: &Path, words: &str) {
-    let mut command = Command::new("openssl");
+    let mut command = Program::new("openssl");
     command.args(words.split_whitespace()).current_dir(folder);
-    let done = unprivileged(&mut command).output().unwrap();
-    assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+    command.unprivileged().succeed();
 }
 
 /// Makes an authority, and with it a certificate for `localhost`.

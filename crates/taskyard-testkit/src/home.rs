@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 use taskyard::core::{ListId, Rules};
@@ -10,6 +10,7 @@ use taskyard::store::{FileStore, FileStoreOptions};
 use tempfile::TempDir;
 
 use crate::listing::{Tasks, read_tasks};
+use crate::process::{Process, Program};
 use crate::ran::Ran;
 use crate::took::Took;
 
@@ -86,27 +87,24 @@ impl Home {
     }
 
     /// Returns a command in this home, on the list `L`; words are divided at spaces.
-    pub fn command(&self, words: &str) -> Command {
-        let mut command = Command::new(&self.binary);
+    pub fn command(&self, words: &str) -> Program {
+        let mut command = Program::new(&self.binary);
         command
             .args(words.split_whitespace())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env_remove("TMPDIR")
             .env("HOME", self.path())
             .env("TASKYARD_HOME", self.data())
             .env("TASKYARD_AGENT", "tester")
             .env("TASKYARD_LIST", "L")
             .env("CLAUDE_CODE_TMPDIR", self.path().join("tmp"))
             .current_dir(self.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
     /// Runs a command to its end.
     pub fn run(&self, words: &str) -> Ran {
-        Ran::from(self.command(words).output().expect("the binary can be started"))
+        self.command(words).run()
     }
 
     /// Runs a command that says little to its end, and returns how long it took.
@@ -116,13 +114,12 @@ impl Home {
 
     /// Runs a command under a plan of fail points.
     pub fn run_with(&self, plan: &str, words: &str) -> Ran {
-        let output = self.command(words).env("TASKYARD_FAILPOINTS", plan).output();
-        Ran::from(output.expect("the binary can be started"))
+        self.command(words).env("TASKYARD_FAILPOINTS", plan).run()
     }
 
     /// Starts a command under a plan of fail points.
-    pub fn start_with(&self, plan: &str, words: &str) -> Child {
-        self.command(words).env("TASKYARD_FAILPOINTS", plan).spawn().expect("the binary can be started")
+    pub fn start_with(&self, plan: &str, words: &str) -> Process {
+        self.command(words).env("TASKYARD_FAILPOINTS", plan).start()
     }
 
     /// Runs a command that has to succeed, and returns its JSON answer.

@@ -44,6 +44,7 @@ mod opens_counted;
 mod patience;
 #[cfg(unix)]
 mod postgres;
+mod process;
 mod ran;
 mod random;
 mod rivals;
@@ -72,7 +73,8 @@ pub use opened_teams::OpenedTeams;
 pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes};
 #[cfg(unix)]
-pub use postgres::{Cluster, SharedPostgres, postgres_program, unprivileged};
+pub use postgres::{Cluster, SharedPostgres, postgres_program};
+pub use process::{NOBODY, Process, Program, is_root};
 pub use ran::Ran;
 pub use random::Random;
 pub use rivals::{

@@ -1,7 +1,7 @@
 //! What a command did and said.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -19,11 +19,6 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Waits for a command that was started.
-    pub fn wait(child: Child) -> Self {
-        Self::from(child.wait_with_output().expect("a started command can be waited for"))
-    }
-
     /// Returns the JSON answer.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))

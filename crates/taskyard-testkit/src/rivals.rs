@@ -1,51 +1,39 @@
 //! The programs that keep lists as the client does, and documents as their specification says.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::process::{Process, Program};
 use crate::ran::Ran;
 
 /// A running program of others.
 #[derive(Debug)]
 pub struct Rival {
-    child: Option<Child>,
-    input: Option<ChildStdin>,
-    lines: BufReader<ChildStdout>,
+    process: Process,
 }
 
 impl Rival {
     /// Starts one of the programs in `rivals/node`, installing what they need where that has not been done.
     pub fn start(program: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new("node");
-        command.arg(install_rivals().join(program)).args(arguments);
-        Self::spawn(command, Stdio::null())
+        Self { process: node(program, arguments).start() }
     }
 
     /// Starts one of the programs that do what they are told.
     pub fn start_listening(program: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new("node");
-        command.arg(install_rivals().join(program)).args(arguments);
-        Self::spawn(command, Stdio::piped())
+        Self { process: node(program, arguments).stdin(Stdio::piped()).start() }
     }
 
     /// Starts one of the programs in `rivals/python`.
     pub fn start_python(program: &str, arguments: &[&str]) -> Self {
-        Self::spawn(python(program, arguments), Stdio::null())
+        Self { process: python(program, arguments).start() }
     }
 
     /// Starts one of the programs in `rivals/python` that do what they are told.
     pub fn start_listening_python(program: &str, arguments: &[&str]) -> Self {
-        Self::spawn(python(program, arguments), Stdio::piped())
-    }
-
-    /// Tells it something, on a line.
-    pub fn tell(&mut self, line: &str) {
-        let input = self.input.as_mut().expect("it was started to listen");
-        input.write_all(format!("{line}\n").as_bytes()).expect("a rival that listens takes a line");
+        Self { process: python(program, arguments).stdin(Stdio::piped()).start() }
     }
 
     /// Starts a few lines of JavaScript that see the client's store as `store`, its files as `files` and its locks as
@@ -55,55 +43,40 @@ impl Rival {
         let module = |name: &str| format!("const {name} = require('{}');", folder.join(name).display());
         let program =
             format!("{}{}{} (async () => {{ {body} }})()", module("store"), module("files"), module("locking"));
-        let mut command = Command::new("node");
-        command.args(["-e", &program]);
-        Self::spawn(command, Stdio::null())
+        Self { process: Program::new("node").args(["-e", &program]).stderr(Stdio::piped()).start() }
     }
 
-    fn spawn(mut command: Command, input: Stdio) -> Self {
-        let piped = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().expect("a rival can be started");
-        let lines = BufReader::new(child.stdout.take().expect("its output is a pipe"));
-        Self { input: child.stdin.take(), child: Some(child), lines }
+    /// Tells it something, on a line.
+    pub fn tell(&mut self, line: &str) {
+        self.process.tell(line);
     }
 
     /// Waits for the next line it prints; none when it has ended.
     pub fn line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        let length = self.lines.read_line(&mut line).expect("a pipe can be read");
-        (length > 0).then(|| line.trim_end().to_owned())
+        self.process.line()
     }
 
     /// Waits for the next line and reads it as JSON.
     pub fn json(&mut self) -> Option<Value> {
-        self.line().map(|line| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        self.process.json()
     }
 
     /// Waits for its end; what it printed since the last line taken is in the answer.
-    pub fn end(mut self) -> Ran {
-        self.input = None;
-        let mut rest = String::new();
-        while let Some(line) = self.line() {
-            rest.push_str(&line);
-            rest.push('\n');
-        }
-        Ran { stdout: rest, ..Ran::wait(self.child.take().expect("it ends once")) }
+    pub fn end(self) -> Ran {
+        self.process.end()
     }
 }
 
-impl Drop for Rival {
-    /// A test that fails leaves no process behind.
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+fn node(program: &str, arguments: &[&str]) -> Program {
+    let mut command = Program::new("node");
+    command.arg(install_rivals().join(program)).args(arguments).stderr(Stdio::piped());
+    command
 }
 
-fn python(program: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new("python3");
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/python").join(program)).args(arguments);
+fn python(program: &str, arguments: &[&str]) -> Program {
+    let mut command = Program::new("python3");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/python").join(program));
+    command.args(arguments).stderr(Stdio::piped());
     command
 }
 
@@ -140,7 +113,7 @@ pub(crate) fn install_axe() -> PathBuf {
 
 /// Returns Taskwarrior's command: the one of this machine, or else the one of Debian's package, unpacked where nobody is disturbed.
 pub fn install_taskwarrior() -> PathBuf {
-    if Command::new("task").arg("--version").output().is_ok_and(|told| told.status.success()) {
+    if is_there("task") {
         return PathBuf::from("task");
     }
     let _lock = installing();
@@ -149,10 +122,14 @@ pub fn install_taskwarrior() -> PathBuf {
     if !program.exists() {
         fs::create_dir_all(&folder).expect("a directory can be made");
         let unpack = "apt-get download -qq taskwarrior && dpkg -x taskwarrior_*.deb .";
-        let told = Command::new("sh").args(["-c", unpack]).current_dir(&folder).output().expect("there is a shell");
-        assert!(told.status.success(), "install taskwarrior: {}", String::from_utf8_lossy(&told.stderr));
+        Program::inheriting("sh").args(["-c", unpack]).current_dir(&folder).succeed();
     }
     program
+}
+
+/// Tells whether this machine has a program.
+fn is_there(program: &str) -> bool {
+    Program::new("sh").args(["-c", &format!("command -v {program}")]).output().status.success()
 }
 
 /// Waits until no other test program installs anything, and keeps them waiting.
@@ -172,8 +149,7 @@ fn install(name: &str) -> PathBuf {
     if installed < modified(folder.join("package-lock.json")) {
         // Not `npm ci`: it insists on packages for other systems, which not every registry has. The versions are the pinned ones.
         let words = ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
-        let npm = Command::new("npm").args(words).current_dir(&folder).output().expect("npm can be started");
-        assert!(npm.status.success(), "npm install: {}", String::from_utf8_lossy(&npm.stderr));
+        Program::inheriting("npm").args(words).current_dir(&folder).succeed();
     }
     folder
 }

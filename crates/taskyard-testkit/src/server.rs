@@ -1,19 +1,20 @@
 //! A running `taskyard serve`, for browsers and programs of tests.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::home::Home;
+use crate::process::Process;
 
 /// A running `taskyard serve`, which ends with it.
 #[derive(Debug)]
 pub struct Server {
-    child: Child,
+    process: Process,
     /// What it said of itself: `link`, `url`, `tokenFile`.
     told: Value,
 }
@@ -24,12 +25,9 @@ impl Server {
         let port = if flags.contains("--port") { "" } else { "--port 0" };
         let mut command = home.command(&format!("serve {port} --json {flags}"));
         command.env_remove("TASKYARD_AGENT").env("USER", "uma").stderr(Stdio::inherit());
-        let mut child = command.spawn().expect("the binary can be started");
-        let mut line = String::new();
-        let output = child.stdout.as_mut().expect("its output is a pipe");
-        BufReader::new(output).read_line(&mut line).expect("a pipe can be read");
-        let told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        Self { child, told }
+        let mut process = command.start();
+        let told = process.json().expect("a server says where it listens");
+        Self { process, told }
     }
 
     /// Returns the link that lets one browser in.
@@ -72,15 +70,7 @@ impl Server {
 
     /// Asks it to stop, and waits until it has.
     pub fn stop(mut self) -> Option<i32> {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.signal(Signal::TERM);
+        self.process.wait().code()
     }
 }

@@ -2,38 +2,37 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::home::Home;
+use crate::process::Process;
 use crate::ran::Ran;
 
 /// A command that is stopped at a step.
 #[derive(Debug)]
 pub struct Suspended {
-    child: Option<Child>,
+    process: Process,
 }
 
 impl Suspended {
     /// Starts a command that stops itself at a step (`STEP` or `STEP*COUNT`), and waits until it has.
     pub fn at(home: &Home, step: &str, words: &str) -> Self {
-        let mut child = home.start_with(&format!("{step}=stop"), words);
+        let mut process = home.start_with(&format!("{step}=stop"), words);
         let started = Instant::now();
-        while !is_stopped(Path::new(&format!("/proc/{}", child.id()))) {
-            let ended = child.try_wait().expect("a child can be asked");
-            assert!(ended.is_none(), "`{words}` never came to `{step}`: {:?}", Ran::wait(child));
+        while !is_stopped(Path::new(&format!("/proc/{}", process.id()))) {
+            assert!(process.try_wait().is_none(), "`{words}` never came to `{step}`: {:?}", process.end());
             assert!(started.elapsed() < Duration::from_secs(60), "`{words}` does not come to `{step}`");
             thread::sleep(Duration::from_millis(2));
         }
-        Self { child: Some(child) }
+        Self { process }
     }
 
     /// Returns the id of its process.
     pub fn process(&self) -> u32 {
-        self.child.as_ref().expect("it ends once").id()
+        self.process.id()
     }
 
     /// Returns what tells whether its threads have run or were sent anything: how often each was switched to and from, and the signals
@@ -64,33 +63,17 @@ impl Suspended {
 
     /// Tells it to end as a terminal does that is closed; it learns of it when it goes on.
     pub fn tell_to_end(&self) {
-        self.send(Signal::HUP);
+        self.process.signal(Signal::HUP);
     }
 
     /// Lets it go on.
     pub fn wake(&self) {
-        self.send(Signal::CONT);
-    }
-
-    fn send(&self, signal: Signal) {
-        let pid = self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
-        let pid = pid.expect("a child has a process id");
-        kill_process(pid, signal).expect("a child can be sent signals");
+        self.process.signal(Signal::CONT);
     }
 
     /// Waits for its end.
-    pub fn end(mut self) -> Ran {
-        Ran::wait(self.child.take().expect("it ends once"))
-    }
-}
-
-impl Drop for Suspended {
-    /// A test that fails leaves no process behind.
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+    pub fn end(self) -> Ran {
+        self.process.end()
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use taskyard_testkit::Program;
 
 const SEEDS: [&str; 5] = ["000", "001", "002", "003", "004"];
 const VERDICTS: [&str; 4] = ["yes", "client differs", "on purpose", "no"];
@@ -214,7 +214,7 @@ fn links_lead_to_files() {
 
 /// Returns what `scripts/conformance` would run: the target of each program of tests, and the names of the tests.
 fn printed(words: &[&str]) -> Vec<(PathBuf, Vec<String>)> {
-    let ran = Command::new(root().join("scripts/conformance")).arg("--print").args(words).output().unwrap();
+    let ran = Program::new(root().join("scripts/conformance")).arg("--print").args(words).output();
     assert!(ran.status.success(), "{words:?}: {ran:?}");
     let line = |line: &str| {
         let (target, names) = line.strip_prefix("cargo test -p ").unwrap().split_once(" -- ").unwrap();
@@ -244,7 +244,7 @@ fn the_script_runs_the_tests_of_a_page_and_of_a_row() {
         assert_eq!(run, last.tests.iter().map(|test| test.name.clone()).collect(), "{seed}");
     }
     for words in [&["005"][..], &["000", "999"], &[]] {
-        let ran = Command::new(root().join("scripts/conformance")).args(words).output().unwrap();
+        let ran = Program::new(root().join("scripts/conformance")).args(words).output();
         assert_eq!(ran.status.code(), Some(2), "{words:?}");
     }
 }

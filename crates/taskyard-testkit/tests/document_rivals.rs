@@ -7,22 +7,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 use taskyard::core::{ListId, Rules, Task};
 use taskyard::store::{DocumentOptions, DocumentPlace, HistoryQuery, open_documents};
-use taskyard_testkit::{Rival, Scale};
+use taskyard_testkit::{Process, Program, Rival, Scale};
 
 const OF_EACH: usize = 10;
 const WRITES: usize = 5_000;
 const WRITES_WHILE_READING: usize = 1_000;
 
-fn start_ours(folder: &Path, number: usize, count: usize) -> Child {
+fn start_ours(folder: &Path, number: usize, count: usize) -> Process {
     let store = format!("document:{}", folder.join("tasks.json").display());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_upserter"));
+    let mut command = Program::new(env!("CARGO_BIN_EXE_upserter"));
     command.arg(store).arg(folder.join("data")).arg(number.to_string()).arg(count.to_string());
-    command.spawn().unwrap()
+    command.start()
 }
 
 fn start_theirs(folder: &Path, name: &str, count: usize, option: &[&str]) -> Rival {
@@ -52,9 +51,9 @@ fn write_together(theirs: &[&str], ours: usize, count: usize, option: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tasks.json"), "{\n  \"tasks\": [],\n  \"version\": 2\n}").unwrap();
     let rivals: Vec<Rival> = theirs.iter().map(|name| start_theirs(folder.path(), name, count, option)).collect();
-    let writers: Vec<Child> = (0..ours).map(|number| start_ours(folder.path(), number, count)).collect();
+    let writers: Vec<Process> = (0..ours).map(|number| start_ours(folder.path(), number, count)).collect();
     for mut writer in writers {
-        assert!(writer.wait().unwrap().success());
+        assert!(writer.wait().success());
     }
     let left: BTreeMap<String, String> = rivals.into_iter().flat_map(left_by).collect();
     let found = descriptions(folder.path());
@@ -104,13 +103,13 @@ fn whoever_reads_while_others_write_sees_whole_commits() {
     let tasks: Vec<Value> = [first].into_iter().chain(many).collect();
     let root = json!({ "tasks": tasks, "version": 2 });
     fs::write(folder.path().join("tasks.json"), serde_json::to_string_pretty(&root).unwrap()).unwrap();
-    assert!(start_ours(folder.path(), 0, 10).wait().unwrap().success());
+    assert!(start_ours(folder.path(), 0, 10).wait().success());
     let count = 10 + Scale::from_environment(0.1).of(WRITES_WHILE_READING);
     let mut writer = start_ours(folder.path(), 0, count - 10);
     let (mut looks, mut last, mut differences) = (0, 0, 0);
     let store = open();
     loop {
-        let has_ended = writer.try_wait().unwrap().is_some();
+        let has_ended = writer.try_wait().is_some();
         let tasks = store.read(&list).unwrap().tasks().unwrap();
         let find = |id: &str| tasks.iter().find(|task| task.id.as_str() == id).unwrap();
         let counted = find("shared").meta("count").and_then(Value::as_u64).unwrap();
@@ -125,7 +124,7 @@ fn whoever_reads_while_others_write_sees_whole_commits() {
             break;
         }
     }
-    assert!(writer.wait().unwrap().success());
+    assert!(writer.wait().success());
     assert_eq!(last, count as u64);
     assert!(differences > 2, "{looks} looks saw nothing move");
     // Nothing that we did was ever taken for what another program did.

@@ -285,3 +285,47 @@ fn a_process_is_continued_and_stopped_only_by_whoever_started_it() {
     }
     assert!(seen > 0, "the signals were not found");
 }
+
+/// What starts a process past the testkit. The words are put together here so that this file is not one of those that hold them.
+fn starts_a_process(line: &str) -> bool {
+    [["process::", "Command"], ["process::{", "Command"], ["Command", "::new("]]
+        .iter()
+        .any(|words| line.contains(&words.concat()))
+}
+
+#[test]
+fn tests_start_processes_through_the_testkit_alone() {
+    let crates = root().join("crates");
+    let place = crates.join("taskyard-testkit/src/process");
+    let (mut files, mut seen) = (Vec::new(), 0);
+    sources(&crates.join("taskyard-testkit"), &mut files);
+    for folder in fs::read_dir(&crates).unwrap() {
+        let tests = folder.unwrap().path().join("tests");
+        if tests.exists() {
+            sources(&tests, &mut files);
+        }
+    }
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let started = text.lines().find(|line| starts_a_process(line));
+        let is_allowed = file.starts_with(&place);
+        assert!(
+            is_allowed || started.is_none(),
+            "{}: `{}`; `taskyard_testkit::Program` starts processes that no test leaves behind",
+            file.display(),
+            started.unwrap_or_default().trim()
+        );
+        seen += usize::from(started.is_some());
+    }
+    assert_eq!(seen, 1, "one file of the testkit starts processes");
+}
+
+#[test]
+fn a_process_that_is_started_past_the_testkit_is_noticed() {
+    for line in
+        [["use std::process::", "Command;"], ["use std::process::{", "Command, Stdio};"], ["    Command", "::new(x)"]]
+    {
+        assert!(starts_a_process(&line.concat()), "{line:?}");
+    }
+    assert!(!starts_a_process("use std::process::Stdio;") && !starts_a_process("Program::new(x)"));
+}

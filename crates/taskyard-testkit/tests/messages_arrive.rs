@@ -4,15 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
 use serde_json::Value;
 use taskyard::core::{AgentName, Rules, TeamName};
 use taskyard::teams::{FileTeamsOptions, Letter, NewMember, NewTeam, Presence, TeamCaller, Teams};
-use taskyard_testkit::{Rival, Scale};
+use taskyard_testkit::{Process, Program, Rival, Scale};
 use tempfile::TempDir;
 
 const MESSAGES: usize = 20_000;
@@ -70,10 +70,10 @@ impl Office {
         )
     }
 
-    fn start(&self, words: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_correspondent"));
+    fn start(&self, words: &[&str]) -> Process {
+        let mut command = Program::new(env!("CARGO_BIN_EXE_correspondent"));
         command.arg(self.client()).arg(self.data()).args(words);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+        command.stdin(Stdio::piped()).start()
     }
 }
 
@@ -82,8 +82,8 @@ fn sender(number: usize) -> String {
 }
 
 /// Returns everything a process tells, on a thread that reads as it comes.
-fn lines(child: &mut Child) -> thread::JoinHandle<Vec<Value>> {
-    let out = BufReader::new(child.stdout.take().unwrap());
+fn lines(child: &mut Process) -> thread::JoinHandle<Vec<Value>> {
+    let out = child.take_output();
     thread::spawn(move || out.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect())
 }
 
@@ -99,13 +99,13 @@ fn text(value: &Value) -> String {
 fn eight_senders_four_readers_and_a_client_lose_nothing_double_nothing_and_keep_the_order() {
     let each = Scale::from_environment(0.02).of(MESSAGES).div_ceil(SENDERS);
     let office = Office::new();
-    let mut readers: Vec<Child> = READERS.iter().map(|name| office.start(&["read", name])).collect();
+    let mut readers: Vec<Process> = READERS.iter().map(|name| office.start(&["read", name])).collect();
     let received: Vec<_> = readers.iter_mut().map(lines).collect();
     std::fs::create_dir_all(office.inboxes()).unwrap();
     let (inboxes, count) = (office.inboxes(), each.to_string());
     let arguments = [&[inboxes.to_str().unwrap(), &count, "node"][..], &READERS].concat();
     let mut rival = Rival::start("inbox.js", &arguments);
-    let mut senders: Vec<Child> =
+    let mut senders: Vec<Process> =
         (0..SENDERS).map(|number| office.start(&[&["send", &sender(number), &count][..], &READERS].concat())).collect();
     let sending: Vec<_> = senders.iter_mut().map(lines).collect();
     let mut theirs = Vec::new();
@@ -116,7 +116,7 @@ fn eight_senders_four_readers_and_a_client_lose_nothing_double_nothing_and_keep_
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let mut sent: HashSet<String> = of(&theirs, "sent").map(|line| text(&line["id"])).collect();
     for (mut child, lines) in senders.into_iter().zip(sending) {
-        assert!(child.wait().unwrap().success());
+        assert!(child.wait().success());
         let lines = lines.join().unwrap();
         assert_eq!(lines.len(), each);
         sent.extend(lines.iter().map(|line| text(&line["id"])));
@@ -127,8 +127,8 @@ fn eight_senders_four_readers_and_a_client_lose_nothing_double_nothing_and_keep_
         .into_iter()
         .zip(received)
         .map(|(mut reader, lines)| {
-            drop(reader.stdin.take());
-            assert!(reader.wait().unwrap().success());
+            reader.close_input();
+            assert!(reader.wait().success());
             lines.join().unwrap()
         })
         .collect();
@@ -172,9 +172,9 @@ fn what_a_reader_had_and_did_not_acknowledge_before_it_was_killed_comes_once_mor
     let mut had: Vec<String> = Vec::new();
     let mut read = |words: &[&str]| {
         let mut reader = office.start(words);
-        drop(reader.stdin.take());
+        reader.close_input();
         let told = lines(&mut reader).join().unwrap();
-        let was_killed = !reader.wait().unwrap().success();
+        let was_killed = !reader.wait().success();
         let texts: Vec<String> = of(&told, "delivered").map(|line| text(&line["text"])).collect();
         had.extend(texts.clone());
         (texts, was_killed)

@@ -7,19 +7,18 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command};
 use std::thread;
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use taskyard::core::dialect::teaching::parse_carried;
-use taskyard_testkit::Scale;
+use taskyard_testkit::{Process, Program, Scale};
 
 const PROCESSES: usize = 20;
 const UPSERTS: usize = 5_000;
 
-fn upserter(folder: &Path, store: &str, number: usize, count: usize) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_upserter"));
+fn upserter(folder: &Path, store: &str, number: usize, count: usize) -> Program {
+    let mut command = Program::new(env!("CARGO_BIN_EXE_upserter"));
     command.arg(store).arg(folder.join("data")).arg(number.to_string()).arg(count.to_string());
     command
 }
@@ -30,10 +29,10 @@ fn twenty_processes_on_one_document_lose_nothing() {
     let document = folder.path().join("tasks.json");
     let store = format!("document:{}", document.display());
     let count = Scale::from_environment(0.03).of(UPSERTS).div_ceil(PROCESSES);
-    let start = |number| upserter(folder.path(), &store, number, count).spawn().unwrap();
-    let mut writers: Vec<Child> = (0..PROCESSES).map(start).collect();
+    let start = |number| upserter(folder.path(), &store, number, count).start();
+    let mut writers: Vec<Process> = (0..PROCESSES).map(start).collect();
     let mut looks = 0;
-    while writers.iter_mut().any(|writer| writer.try_wait().unwrap().is_none()) {
+    while writers.iter_mut().any(|writer| writer.try_wait().is_none()) {
         // As its own programs read it.
         let Ok(file) = File::open(&document) else { continue };
         flock(&file, FlockOperation::LockExclusive).unwrap();
@@ -51,7 +50,7 @@ fn twenty_processes_on_one_document_lose_nothing() {
         thread::yield_now();
     }
     assert!(looks > 0, "nobody looked");
-    assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
+    assert!(writers.iter_mut().all(|writer| writer.wait().success()));
     let root: Value = serde_json::from_slice(&fs::read(&document).unwrap()).unwrap();
     let find = |id: &str| root["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap();
     assert_eq!(find("shared")["metadata"]["custom_fields"]["count"], json!(PROCESSES * count));
@@ -87,9 +86,9 @@ const STEPS_OF_A_FOLDER: [(&str, bool); 6] = [
 
 /// Kills a writer at each step of its fourth commit, lets another one write, and returns how many of the five commits there are.
 fn count_after_a_kill(folder: &Path, store: &str, step: &str) -> bool {
-    assert!(upserter(folder, store, 0, 3).status().unwrap().success());
-    let killed = upserter(folder, store, 0, 1).arg(format!("{step}=kill")).status().unwrap();
-    assert!(upserter(folder, store, 0, 1).status().unwrap().success());
+    assert!(upserter(folder, store, 0, 3).status().success());
+    let killed = upserter(folder, store, 0, 1).arg(format!("{step}=kill")).status();
+    assert!(upserter(folder, store, 0, 1).status().success());
     !killed.success()
 }
 

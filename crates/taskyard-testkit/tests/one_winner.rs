@@ -5,8 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 #![allow(clippy::print_stderr, reason = "the rate is what one wants to know of a long run")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,8 +13,8 @@ use std::time::{Duration, Instant};
 use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery, MemoryStore};
 use taskyard::{Store, Yard};
-use taskyard_testkit::Scale;
 use taskyard_testkit::contest::{Attempt, Contestant, judge, prepare};
+use taskyard_testkit::{Process, Program, Scale};
 
 const ATTEMPTS: usize = 100_000;
 const PROCESSES: usize = 32;
@@ -30,7 +29,7 @@ fn of_32_processes_on_the_file_store_one_wins_each_task() {
     let attempts = Scale::from_environment(0.02).of(ATTEMPTS).div_ceil(PROCESSES);
     let mut contestants: Vec<Claimer> = (0..PROCESSES)
         .map(|number| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_claimer"));
+            let mut command = Program::new(env!("CARGO_BIN_EXE_claimer"));
             command.arg(&tasks).arg(&data).arg(yard.list_id().as_str());
             command.arg(number.to_string()).arg(attempts.to_string());
             Claimer::start(command)
@@ -89,39 +88,26 @@ fn one_won_each(yard: &Yard, mut made: Vec<Attempt>, attempts: usize, elapsed: D
 
 /// A process that wants tasks.
 struct Claimer {
-    child: Child,
-    output: BufReader<ChildStdout>,
+    process: Process,
 }
 
 impl Claimer {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
+    fn start(mut command: Program) -> Self {
+        Self { process: command.stdin(Stdio::piped()).start() }
     }
 
     fn wait_until_ready(&mut self) {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
+        assert_eq!(self.process.line().as_deref(), Some("ready"));
     }
 
     fn let_go(&mut self) {
-        self.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        self.process.tell("go");
+        self.process.close_input();
     }
 
-    fn attempts(mut self) -> Vec<Attempt> {
-        let mut lines = String::new();
-        self.output.read_to_string(&mut lines).unwrap();
-        assert!(self.child.wait().unwrap().success(), "a claimer failed; its complaint is above");
-        lines.lines().map(|line| Attempt::from_json(&serde_json::from_str(line).unwrap())).collect()
-    }
-}
-
-impl Drop for Claimer {
-    /// A test that fails leaves no process behind.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    fn attempts(self) -> Vec<Attempt> {
+        let ran = self.process.end();
+        assert_eq!(ran.code, Some(0), "a claimer failed; its complaint is above");
+        ran.stdout.lines().map(|line| Attempt::from_json(&serde_json::from_str(line).unwrap())).collect()
     }
 }

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -14,7 +13,7 @@ use taskyard::core::{AgentName, ListId, Op, Rules, Status, TaskId};
 use taskyard::operations::{Claim, ClaimOutcome, NewTask, Update};
 use taskyard::store::{DocumentOptions, DocumentPlace, HistoryQuery, open_documents};
 use taskyard::{Outcome, Yard};
-use taskyard_testkit::PATIENCE;
+use taskyard_testkit::{PATIENCE, Program};
 use tempfile::TempDir;
 
 const EXAMPLE: &str = include_str!("../../../docs/formats/document.md");
@@ -249,7 +248,7 @@ fn a_name_that_is_no_file_is_an_error_and_nothing_happens() {
         ["mkfifo tasks.json", "mkdir tasks.json", "ln -s nowhere.json tasks.json", "ln -s tasks.json tasks.json"]
     {
         let place = Place::new();
-        let made = Command::new("sh").args(["-c", make]).current_dir(place.folder.path()).status().unwrap();
+        let made = Program::new("sh").args(["-c", make]).current_dir(place.folder.path()).status();
         assert!(made.success(), "{make}");
         assert!(place.yard.create(NewTask { subject: "x".into(), ..NewTask::default() }).is_err(), "{make}");
         assert_eq!(place.yard.history(&HistoryQuery::default()).unwrap_or_default(), [], "{make}");

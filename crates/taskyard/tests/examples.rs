@@ -1,15 +1,11 @@
 //! The examples of the library's page run, and do what they say.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::process::Command;
-
-use taskyard_testkit::example;
+use taskyard_testkit::{Program, example};
 
 fn output(name: &str) -> String {
     let program = example("taskyard", name);
-    let ran = Command::new(&program).output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-    assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).unwrap()
+    Program::new(program).succeed()
 }
 
 #[test]

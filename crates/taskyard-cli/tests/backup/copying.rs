@@ -1,15 +1,14 @@
 //! A data directory at rest that was copied with `cp` is whole; with the lists on the same path, so is everything.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::json;
-use taskyard_testkit::leftovers;
+use taskyard_testkit::{Program, leftovers};
 
 use crate::vault::{Vault, home, must_be_whole};
 
 fn copy(from: &std::path::Path, to: &std::path::Path) {
-    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    let copied = Program::new("cp").arg("-a").arg(from).arg(to).status();
     assert!(copied.success());
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use taskyard_testkit::{Home, Ran};
+use taskyard_testkit::{Home, Program, Ran};
 
 use crate::vault::{Vault, home};
 
@@ -105,11 +105,11 @@ fn a_backup_of_a_newer_taskyard_is_refused() {
     let manifest =
         fs::read_to_string(path.join("MANIFEST.json")).unwrap().replace("taskyard-backup/1", "taskyard-backup/2");
     fs::write(path.join("MANIFEST.json"), &manifest).unwrap();
-    let sums = std::process::Command::new("sh")
+    let sums = Program::new("sh")
         .args(["-c", "grep -v MANIFEST SHA256SUMS > s; sha256sum MANIFEST.json >> s; mv s SHA256SUMS"])
         .current_dir(&path)
         .status();
-    assert!(sums.unwrap().success());
+    assert!(sums.success());
     let ran = refused(&path);
     assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(1), &json!("newer_backup")), "{ran:?}");
 }
@@ -121,8 +121,8 @@ fn names_that_lead_out_of_a_backup_are_not_followed() {
     home.ask(&format!("backup {}", path.display()));
     fs::write(vault.path("outside"), "secret").unwrap();
     let line = "sha256sum ../outside | sed 's|../outside|lists/L/files/../../../../outside|' >> SHA256SUMS";
-    let status = std::process::Command::new("sh").args(["-c", line]).current_dir(&path).status();
-    assert!(status.unwrap().success());
+    let status = Program::new("sh").args(["-c", line]).current_dir(&path).status();
+    assert!(status.success());
     let ran = refused(&path);
     assert_eq!(ran.json()["error"]["code"], json!("backup_damaged"), "{ran:?}");
 }
@@ -135,7 +135,7 @@ fn a_journal_that_does_something_by_itself_is_not_brought_back() {
     let line = "python3 -c 'import sqlite3; d = sqlite3.connect(\"lists/L/journal.sqlite\"); \
         d.execute(\"CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM known; END\"); d.commit()' && \
         grep -v journal.sqlite SHA256SUMS > s; sha256sum lists/L/journal.sqlite >> s; mv s SHA256SUMS";
-    assert!(std::process::Command::new("sh").args(["-c", line]).current_dir(&path).status().unwrap().success());
+    assert!(Program::new("sh").args(["-c", line]).current_dir(&path).status().success());
     let back = crate::vault::home();
     let ran = back.run(&format!("restore --from {}", path.display()));
     assert_eq!(ran.code, Some(1), "{ran:?}");

@@ -1,7 +1,6 @@
 //! A disk that takes no more: there is no backup, or nothing came back, and what was there is as it was.
 
 use std::fs;
-use std::process::Command;
 
 use taskyard_testkit::{Home, Ran, finishes};
 
@@ -9,12 +8,8 @@ use crate::vault::{Vault, brought_back, files, home};
 
 /// Runs a command where no file may grow beyond so many kilobytes, which stands for a full disk.
 fn limited(home: &Home, kilobytes: usize, words: &str) -> Ran {
-    let like = home.command(words);
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -f {}; exec \"$0\" \"$@\"", kilobytes * 2)]);
-    command.arg(like.get_program()).args(like.get_args()).env_clear().current_dir(home.path());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Ran::from(finishes(move || command.output().unwrap()))
+    let mut command = home.command(words).limited(&format!("ulimit -f {}", kilobytes * 2));
+    finishes(move || command.run())
 }
 
 fn large_home() -> Home {

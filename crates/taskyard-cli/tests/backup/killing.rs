@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Ran, Random, Scale, Suspended, leftovers};
+use taskyard_testkit::{Home, Random, Scale, Suspended, leftovers};
 
 use crate::vault::{Vault, brought_back, files, home, must_be_whole};
 
@@ -185,11 +185,11 @@ fn kills_at_random_moments_lose_nothing() {
     for number in 0..Scale::from_environment(0.1).of(100).max(8) {
         let path = vault.path(if number % 2 == 0 { "b" } else { "b.tar" });
         let killed = |home: &Home, words: &str, random: &mut Random| {
-            let mut child = home.command(words).spawn().unwrap();
+            let mut child = home.command(words).start();
             // A moment and nothing to wait for: that is what a random kill is.
             thread::sleep(Duration::from_micros(random.below(60_000) as u64));
-            let _ = child.kill();
-            Ran::wait(child)
+            child.kill();
+            child.end()
         };
         killed(&home, &format!("backup {} --replace", path.display()), &mut random);
         if !path.exists() {

@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::json;
-
-use taskyard_testkit::{Suspended, read_tasks};
+use taskyard_testkit::{Program, Suspended, read_tasks};
 
 use crate::vault::{Vault, brought_back, files, home, must_be_whole};
 
@@ -223,7 +222,7 @@ fn an_archive_can_be_looked_into_and_unpacked_with_common_tools() {
     home.ask("create A");
     home.ask(&format!("backup {}", vault.path("b.tar").display()));
     let shell = |line: &str| {
-        let output = std::process::Command::new("sh").args(["-ec", line]).current_dir(vault.path("")).output().unwrap();
+        let output = Program::new("sh").args(["-ec", line]).current_dir(vault.path("")).output();
         assert!(output.status.success(), "{line}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };

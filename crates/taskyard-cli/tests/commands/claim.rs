@@ -1,4 +1,6 @@
+use rustix::process::Signal;
 use serde_json::json;
+use taskyard_testkit::Program;
 
 use crate::test::Test;
 
@@ -119,11 +121,11 @@ fn a_lease_that_ran_out_gives_the_task_back_with_a_notice() {
 #[test]
 fn a_lease_lives_with_a_process() {
     let mut test = Test::new().list("1 pending; 2 pending");
-    let mut process = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut process = Program::new("sleep").arg("600").start();
     let claimed = test.json(&format!("claim 1 --as ana --pid {} --json", process.id()));
     assert_eq!((&claimed["claimed"], &claimed["expiresAt"]), (&json!(true), &json!(null)));
     assert_eq!(test.json("claim 1 --as ben --json")["reason"], json!("already_claimed"));
-    process.kill().unwrap();
+    process.signal(Signal::KILL);
     // Nobody has waited for it yet: it is a zombie, and dead all the same.
     let taken = loop {
         let answer = test.json("claim 1 --as ben --json");
@@ -132,7 +134,7 @@ fn a_lease_lives_with_a_process() {
         }
     };
     assert_eq!(taken["token"], json!(2));
-    process.wait().unwrap();
+    process.wait();
     test.run(&format!("claim 2 --as ana --pid {}", 2_000_000_000)).snapshot();
 }
 
@@ -144,12 +146,12 @@ fn waiting_ends_with_the_time_or_with_something_to_do() {
         command.args(line.split(' '));
         command
     };
-    let waiting = command("claim --next --wait --as ana --json").stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let in_vain = command("claim --next --wait --timeout 50ms --as ben --json").output().unwrap();
+    let waiting = command("claim --next --wait --as ana --json").stdout(std::process::Stdio::piped()).start();
+    let in_vain = command("claim --next --wait --timeout 50ms --as ben --json").output();
     assert_eq!(in_vain.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&in_vain.stdout).contains("\"nothing_ready\""));
-    assert!(command("done 1").status().unwrap().success());
-    let output = waiting.wait_with_output().unwrap();
+    assert!(command("done 1").status().success());
+    let output = waiting.wait_with_output();
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["claimed"], &answer["task"]["id"]), (&json!(true), &json!("2")));
 }

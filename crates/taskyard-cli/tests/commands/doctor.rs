@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use taskyard_testkit::Program;
 
 use crate::test::Test;
 
@@ -161,12 +161,11 @@ fn break_everything(test: &mut Test) {
     fs::write(list.join(".highwatermark"), "3").unwrap();
     let job = test.json("job run --json -- sleep 600");
     let supervisor = job["job"]["supervisor"].to_string();
-    assert!(Command::new("kill").args(["-9", &supervisor]).status().unwrap().success());
-    let mut process = Command::new("sleep").arg("600").spawn().unwrap();
+    assert!(Program::new("kill").args(["-9", &supervisor]).status().success());
+    let mut process = Program::new("sleep").arg("600").start();
     test.json("team create alpha --json");
     test.json(&format!("team join alpha --as bob --pid {} --json", process.id()));
-    process.kill().unwrap();
-    process.wait().unwrap();
+    process.kill();
     test.json("team create beta --json");
     let teams = test.path("home/.claude/teams");
     tear(&teams.join("beta/config.json"));

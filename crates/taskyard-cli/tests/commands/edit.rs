@@ -199,14 +199,14 @@ fn a_full_disk_loses_nothing() {
     for _ in 0..3 {
         let _ = test.answer_to("update 2 -d -", &large);
     }
-    let ended = test.command("/bin/sh").args(["-c", &script]).output().unwrap();
+    let ended = test.command("/bin/sh").args(["-c", &script]).output();
     assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
     let (path, text) = kept(&test);
     assert!(said(&ended).contains(path.to_str().unwrap()), "{}", said(&ended));
     assert!(text.contains("yyy"), "the text is kept");
     // Nothing can be laid out on such a disk at all: it is told before the editor opens.
     let script = format!("ulimit -f 0; exec {} edit 2", env!("CARGO_BIN_EXE_taskyard"));
-    let ended = test.command("/bin/sh").args(["-c", &script]).output().unwrap();
+    let ended = test.command("/bin/sh").args(["-c", &script]).output();
     assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
 }
 

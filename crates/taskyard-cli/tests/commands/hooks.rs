@@ -1,6 +1,8 @@
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::test::Test;
 
@@ -103,18 +105,18 @@ fn a_hook_blocks_though_whoever_started_us_does_not_care_for_children() {
     let test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", "exit 2"));
     let mut command = test.command("/usr/bin/env");
     command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_taskyard"), "done", "1"]);
-    let output = command.output().unwrap();
+    let output = command.output();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
 
 /// Starts a command whose hook hangs, sends it a signal there, and returns its exit code.
-fn stopped_in_a_hook(test: &Test, words: &[&str], signal: &str) -> Option<i32> {
+fn stopped_in_a_hook(test: &Test, words: &[&str], signal: Signal) -> Option<i32> {
     let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
-    let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).start();
     let started = test.path("home/project/started");
     wait_until(|| started.exists());
-    assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
-    let code = child.wait().unwrap().code();
+    child.signal(signal);
+    let code = child.wait().code();
     let pid = fs::read_to_string(&started).unwrap();
     wait_until(|| !is_alive(pid.trim()));
     fs::remove_file(started).unwrap();
@@ -138,7 +140,7 @@ const HANGING: &str = "sleep 600 & echo $! > pid; mv pid started; wait";
 
 #[test]
 fn a_command_stopped_while_its_hook_runs_leaves_no_process_and_no_change() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut test = Test::new().list("1 pending").file(SETTINGS, settings("TaskCompleted", HANGING));
         assert_eq!(stopped_in_a_hook(&test, &["done", "1"], signal), Some(code));
         assert_eq!(test.json("show 1 --json")["task"]["status"], "pending");
@@ -148,7 +150,7 @@ fn a_command_stopped_while_its_hook_runs_leaves_no_process_and_no_change() {
 #[test]
 fn a_creation_stopped_while_its_hook_runs_leaves_no_task() {
     let mut test = Test::new().quietly("create one").file(SETTINGS, settings("TaskCreated", HANGING));
-    assert_eq!(stopped_in_a_hook(&test, &["create", "two"], "INT"), Some(130));
+    assert_eq!(stopped_in_a_hook(&test, &["create", "two"], Signal::INT), Some(130));
     assert_eq!(test.json("list --json")["tasks"].as_array().unwrap().len(), 1);
     let history = test.json("history --json");
     let ops: Vec<&str> =

@@ -1,4 +1,5 @@
 use serde_json::{Value, json};
+use taskyard_testkit::StrangeFile;
 
 use crate::test::Test;
 
@@ -135,7 +136,7 @@ fn a_pipe_or_a_directory_among_the_tasks_is_told_of_and_waited_for_by_nobody() {
     let text = r#"{"id":"1","subject":"One","description":"","status":"pending","blocks":[],"blockedBy":[]}"#;
     let mut test = Test::new().file("home/project/in/1.json", text).file("home/project/in/3.json/x", "");
     let fifo = test.path("home/project/in/2.json");
-    assert!(std::process::Command::new("mkfifo").arg(fifo).status().unwrap().success());
+    StrangeFile::Pipe.put(&fifo, &fifo);
     let report = test.json("import in --from native --json");
     assert_eq!(report["counts"]["created"], 1);
     let lost: Vec<&Value> = report["lost"].as_array().unwrap().iter().map(|lost| &lost["of"]).collect();

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
@@ -35,13 +33,11 @@ impl Keys {
     /// Starts a command that does not end by itself, and writes down the keys of its first objects.
     fn ask_running(mut self, line: &str, objects: usize) -> Self {
         let mut command = self.test.command(env!("CARGO_BIN_EXE_taskyard"));
-        let mut child = command.arg("--json").args(line.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut lines: Vec<String> = lines.take(objects).map(Result::unwrap).collect();
+        let mut process = command.arg("--json").args(line.split(' ')).start();
+        let mut lines: Vec<String> = (0..objects).map_while(|_| process.line()).collect();
         // Ends of jobs come between revisions, wherever they happened.
         lines.sort_by_key(|line| line.contains("\"job\":"));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        process.kill();
         self.write(line, lines.iter().map(String::as_str));
         self
     }

@@ -3,7 +3,7 @@ use crate::test::Test;
 #[test]
 fn the_manual_is_a_page_for_man() {
     let test = Test::new();
-    let output = test.command(env!("CARGO_BIN_EXE_taskyard")).arg("man").output().unwrap();
+    let output = test.command(env!("CARGO_BIN_EXE_taskyard")).arg("man").output();
     let page = String::from_utf8(output.stdout).unwrap();
     assert!(page.contains(".TH taskyard 1"), "{page}");
 }

@@ -88,11 +88,10 @@ fn of_many_who_come_at_once_one_tells_the_others() {
         .map(|number| {
             let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
             command.args(["list", "--list", "alpha", "--as", &format!("stranger-{number}")]);
-            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).start()
         })
         .collect();
-    let said =
-        commands.into_iter().map(|command| String::from_utf8(command.wait_with_output().unwrap().stderr).unwrap());
+    let said = commands.into_iter().map(|command| String::from_utf8(command.wait_with_output().stderr).unwrap());
     let count = said.filter(|said| said.contains("took bob out of the team")).count();
     assert_eq!(count, 1);
     assert_eq!((notices(&test, "team-lead"), notices(&test, "eve")), (1, 1));

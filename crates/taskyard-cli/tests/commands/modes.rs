@@ -133,7 +133,7 @@ fn a_new_task_has_what_the_umask_leaves() {
     for (umask, wanted) in [("022", 0o644), ("077", 0o600), ("002", 0o664), ("000", 0o666)] {
         let test = Test::new();
         let script = format!("umask {umask}; exec {} create One", env!("CARGO_BIN_EXE_taskyard"));
-        assert!(test.command("/bin/sh").args(["-c", &script]).status().unwrap().success());
+        assert!(test.command("/bin/sh").args(["-c", &script]).status().success());
         let file = test.path("home/.claude/tasks/project/1.json");
         assert_eq!(
             (mode(&file), mode(file.parent().unwrap())),

@@ -1,31 +1,21 @@
 //! Commands under a user whom permissions hold back.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+
+use taskyard_testkit::{NOBODY, Program, is_root};
 
 use crate::test::Test;
-
-/// The user nobody, whom permissions hold back as they do not hold back root.
-pub(crate) const NOBODY: u32 = 65534;
 
 /// Runs a command as nobody and writes down what it said.
 pub(crate) fn run_as_nobody(test: &mut Test, arguments: &str) {
     let mut command = as_nobody(test);
     command.args(arguments.split(' '));
-    let output = loop {
-        match command.output() {
-            // A process that another test is starting this moment still has the copy open as we wrote it.
-            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
-            output => break output.unwrap(),
-        }
-    };
-    test.note(&format!("taskyard {arguments}"), &output);
+    test.note(&format!("taskyard {arguments}"), &command.output());
 }
 
 /// Returns a command under a user whom permissions hold back, with the binary where that user can reach it.
-pub(crate) fn as_nobody(test: &Test) -> Command {
+pub(crate) fn as_nobody(test: &Test) -> Program {
     if !is_root() {
         return test.command(env!("CARGO_BIN_EXE_taskyard"));
     }
@@ -35,13 +25,8 @@ pub(crate) fn as_nobody(test: &Test) -> Command {
         std::fs::set_permissions(test.path("."), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut command = test.command(binary);
-    command.uid(NOBODY).gid(NOBODY);
+    command.as_nobody();
     command
-}
-
-pub(crate) fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
 /// Sets the rights on a path; our data directory is nobody's meanwhile.

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use taskyard_testkit::{Home, Ran};
+use taskyard_testkit::{Home, Program, Ran};
 
 const SECRET: &str = "s3cret";
 const ADDRESS: &str = "postgres://user:s3cret@host/db?sslpassword=s3cret";
@@ -18,8 +17,8 @@ fn home() -> Home {
     home
 }
 
-fn run(command: &mut Command) -> Ran {
-    let ran = Ran::from(command.env("TASKYARD_LOG", "trace").output().unwrap());
+fn run(command: &mut Program) -> Ran {
+    let ran = command.env("TASKYARD_LOG", "trace").run();
     assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{command:?}: {ran:?}");
     ran
 }

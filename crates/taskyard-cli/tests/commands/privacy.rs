@@ -4,18 +4,19 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use rustix::fs::{FlockOperation, flock};
+use taskyard_testkit::{NOBODY, Program, is_root};
 
-use crate::nobody::{NOBODY, as_nobody, give_away, is_root, run_as_nobody};
+use crate::nobody::{as_nobody, give_away, run_as_nobody};
 use crate::test::Test;
 
 /// Runs commands in a shell with this umask, and waits until none of their jobs is left.
 fn run_under(test: &Test, umask: &str, lines: &[&str]) {
     for line in lines {
         let script = format!("umask {umask}; exec {} {line}", env!("CARGO_BIN_EXE_taskyard"));
-        let output = test.command("/bin/sh").args(["-c", &script]).output().unwrap();
+        let output = test.command("/bin/sh").args(["-c", &script]).output();
         assert!(output.status.success(), "umask {umask}: {line}: {output:?}");
     }
 }
@@ -118,10 +119,8 @@ fn one_open_list_in_a_closed_directory_is_enough_to_close_everything() {
 
 /// Returns what another user is told by a program.
 fn as_another(test: &Test, program: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(program);
-    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
-    std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
-    command.current_dir(test.path(".")).args(arguments).output().unwrap()
+    let mut command = Program::new(program);
+    command.as_nobody().current_dir(test.path(".")).args(arguments).output()
 }
 
 #[test]
@@ -184,7 +183,7 @@ fn root_uses_a_users_data_directory_and_leaves_it_to_them() {
     }
     fs::set_permissions(test.path("home"), Permissions::from_mode(0o777)).unwrap();
     let mut command = as_nobody(&test);
-    let output = command.args(["list"]).output().unwrap();
+    let output = command.args(["list"]).output();
     assert!(String::from_utf8_lossy(&output.stdout).contains("one"), "{output:?}");
 }
 
@@ -213,7 +212,7 @@ fn output_is_not_put_where_another_user_made_the_directory_first() {
         fs::create_dir(&temporary).unwrap();
         squat(&temporary.join("claude-0"));
         let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
-        let output = command.env("CLAUDE_CODE_TMPDIR", &temporary).args(["job", "run", "--", "true"]).output().unwrap();
+        let output = command.env("CLAUDE_CODE_TMPDIR", &temporary).args(["job", "run", "--", "true"]).output();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("claude-0"), "{output:?}");
         assert_eq!(fs::read_dir(temporary.join("claude-0")).unwrap().count(), 0);

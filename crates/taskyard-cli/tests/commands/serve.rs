@@ -1,5 +1,3 @@
-use std::io::{BufRead as _, BufReader};
-
 use taskyard_testkit::Home;
 
 use crate::test::Test;
@@ -24,11 +22,8 @@ fn this_machine_has_several_addresses_and_beyond_it_everything_is_encrypted() {
         ("--bind 0.0.0.0", "https"),
     ] {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-        let mut served = home.command(&format!("serve --port 0 --quiet {words}")).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(served.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        served.kill().unwrap();
-        served.wait().unwrap();
+        let mut served = home.command(&format!("serve --port 0 --quiet {words}")).start();
+        let line = served.line().unwrap();
         assert!(line.starts_with(&format!("{scheme}://127.0.0.")), "{words}: {line}");
     }
 }

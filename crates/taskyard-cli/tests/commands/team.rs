@@ -1,5 +1,7 @@
 use std::fs;
 
+use taskyard_testkit::Program;
+
 use crate::test::Test;
 
 #[test]
@@ -74,14 +76,13 @@ fn inboxes_in_both_of_the_clients_directories_are_read() {
 
 #[test]
 fn the_dead_are_shown_as_ghosts_and_taken_out_with_a_reason() {
-    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut child = Program::new("sleep").arg("600").start();
     let test = Test::new()
         .quietly("team create alpha")
         .quietly(&format!("team join alpha --as bob --pid {}", child.id()))
         .quietly("create Parser --as bob")
         .quietly("start 1 --as bob");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
     let mut test = test;
     let shown = test.json("team show alpha --json");
     assert_eq!(shown["members"][1]["state"], "ghost");
@@ -212,8 +213,8 @@ fn on_a_terminal_everybody_has_a_colour_a_state_and_what_it_does() {
 #[cfg(unix)]
 #[test]
 fn the_clients_teammates_end_with_its_process_and_those_who_joined_by_themselves_do_not() {
-    let mut child = std::process::Command::new("true").spawn().unwrap();
-    child.wait().unwrap();
+    let mut child = Program::new("true").start();
+    child.wait();
     let member =
         |name: &str| serde_json::json!({"agentId": format!("{name}@alpha"), "name": name, "joinedAt": 1, "cwd": "/"});
     let team = serde_json::json!({
@@ -287,10 +288,9 @@ fn the_rest_is_told_that_a_member_was_ended_and_whoever_ended_it_is_not() {
 
 #[test]
 fn the_rest_is_told_once_that_a_lease_ended_by_time_or_death() {
-    let mut process = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut process = Program::new("sleep").arg("600").start();
     let with_process = with_work_of_bob(&format!("--pid {}", process.id()));
-    process.kill().unwrap();
-    process.wait().unwrap();
+    process.kill();
     for mut test in [with_work_of_bob("--ttl 1ms"), with_process] {
         for agent in ["eve", "team-lead", "eve"] {
             assert_eq!(said_to(&mut test, agent), [BOB_IS_GONE], "{agent}");

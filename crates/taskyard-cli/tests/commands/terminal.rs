@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use taskyard_testkit::Program;
 
 use crate::test::Test;
 
 /// Runs a command on a terminal of its own, types a text, and returns everything that appeared on the screen.
-pub(crate) fn run(mut command: Command, columns: u16, typed: &str) -> (String, ExitStatus) {
+pub(crate) fn run(mut command: Program, columns: u16, typed: &str) -> (String, ExitStatus) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -21,7 +22,7 @@ pub(crate) fn run(mut command: Command, columns: u16, typed: &str) -> (String, E
     let mut master = File::from(master);
     master.write_all(typed.as_bytes()).unwrap();
     command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
-    let mut child = command.spawn().unwrap();
+    let mut child = command.start();
     // Our ends of the terminal must be closed, or reading would never come to an end.
     drop(command);
     let mut screen = Vec::new();
@@ -29,7 +30,7 @@ pub(crate) fn run(mut command: Command, columns: u16, typed: &str) -> (String, E
     while let Ok(count @ 1..) = master.read(&mut piece) {
         screen.extend_from_slice(&piece[..count]);
     }
-    (String::from_utf8(screen).unwrap(), child.wait().unwrap())
+    (String::from_utf8(screen).unwrap(), child.wait())
 }
 
 /// A list with something of everything.

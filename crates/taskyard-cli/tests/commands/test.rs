@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use taskyard_testkit::Program;
 use tempfile::TempDir;
 
 use crate::job_traces::{hide_jobs, jobs_in};
@@ -132,9 +133,9 @@ impl Test {
     }
 
     /// Returns a command of ours in the project, with a clean environment.
-    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Program {
         let home = self.path("home");
-        let mut command = Command::new(program.as_ref());
+        let mut command = Program::new(program.as_ref());
         command.env_clear().current_dir(home.join("project").join(&self.directory));
         command.env("HOME", &home).env("TASKYARD_HOME", self.path("data")).env("PATH", "/usr/bin:/bin");
         command.env("USER", "tester").env("LANG", "C.UTF-8");
@@ -179,13 +180,13 @@ impl Test {
     pub(crate) fn output_of(&mut self, line: &str) -> Output {
         let mut command = self.command(env!("CARGO_BIN_EXE_taskyard"));
         command.args(words(line)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
+        let mut child = command.start();
+        let mut stdin = child.take_input();
         if let Some(text) = self.stdin.take() {
             stdin.write_all(&text).unwrap();
         }
         drop(stdin);
-        let output = child.wait_with_output().unwrap();
+        let output = child.wait_with_output();
         for job in jobs_in(&String::from_utf8_lossy(&output.stdout)) {
             if !self.jobs.contains(&job) {
                 self.jobs.push(job);

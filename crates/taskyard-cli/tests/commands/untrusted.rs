@@ -5,8 +5,9 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 
 use serde_json::json;
+use taskyard_testkit::{NOBODY, is_root};
 
-use crate::nobody::{NOBODY, as_nobody, give_away, is_root};
+use crate::nobody::{as_nobody, give_away};
 use crate::test::Test;
 
 const PROJECTS: &str = "home/project/taskyard.toml";
@@ -88,7 +89,7 @@ fn every_key_that_matters_is_ignored_and_named_until_the_directory_is_trusted() 
     ] {
         let mut test = Test::new().list("1 pending").file(PROJECTS, text);
         assert_eq!(ignored(&mut test), keys, "{text}");
-        let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(["create", "One"]).output().unwrap();
+        let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(["create", "One"]).output();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{text}: {said}");
         for key in keys {
@@ -130,7 +131,7 @@ fn a_link_out_of_the_project_is_no_store_of_its_own() {
 /// Asserts that a file counts for nothing, trusted or not, and that this is said.
 fn counts_for_nothing(mut test: Test, why: &str) {
     for line in ["where --json", "trust", "where --json"] {
-        let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(line.split(' ')).output().unwrap();
+        let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(line.split(' ')).output();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success() && said.contains("taskyard.toml") && said.contains(why), "{line}: {said}");
     }
@@ -195,7 +196,7 @@ fn root_does_not_obey_a_users_file_and_a_user_obeys_roots() {
     set(&test.path("home"), 0o755);
     give_away(&test.path("data"));
     let list = |test: &Test| {
-        let output = as_nobody(test).args(["where", "--quiet"]).output().unwrap();
+        let output = as_nobody(test).args(["where", "--quiet"]).output();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     assert_eq!(list(&test), "project-x");

@@ -52,7 +52,7 @@ fn a_store_elsewhere_has_the_same_layout() {
 #[test]
 fn the_log_names_the_task_and_goes_to_stderr() {
     let test = Test::new().env("TASKYARD_LOG", "info");
-    let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(["create", "x", "--json"]).output().unwrap();
+    let output = test.command(env!("CARGO_BIN_EXE_taskyard")).args(["create", "x", "--json"]).output();
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("{\"schema\""));
     assert!(String::from_utf8(output.stderr).unwrap().contains("task=1"));
 }
@@ -78,7 +78,7 @@ fn a_reader_that_goes_away_is_no_error() {
     let test = Test::new().list(&tasks.join(";"));
     for arguments in ["list", "list --json", "list --style tree"] {
         let script = format!("({} {arguments}; echo $? >&2) | head -c 1", env!("CARGO_BIN_EXE_taskyard"));
-        let output = test.command("/bin/sh").args(["-c", &script]).output().unwrap();
+        let output = test.command("/bin/sh").args(["-c", &script]).output();
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "0\n", "{arguments}");
     }
 }

@@ -33,10 +33,10 @@ fn a_binding_from_above_is_pointed_out() {
     let mut test = Test::new().quietly("use launch");
     std::fs::create_dir(test.path("home/project/inner")).unwrap();
     let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
-    let output = command.current_dir(test.path("home/project/inner")).args(["use", "--remove"]).output().unwrap();
+    let output = command.current_dir(test.path("home/project/inner")).args(["use", "--remove"]).output();
     test.note("taskyard use --remove", &output);
     let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
-    let output = command.current_dir(test.path("home/project/inner")).args(["where", "--quiet"]).output().unwrap();
+    let output = command.current_dir(test.path("home/project/inner")).args(["where", "--quiet"]).output();
     test.note("taskyard where --quiet", &output);
     test.snapshot();
 }

@@ -1,15 +1,16 @@
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::io::BufRead as _;
+use std::process::Stdio;
 
 use serde_json::Value;
+use taskyard_testkit::Process;
 
 use crate::test::Test;
 
 /// Starts `watch` and returns it with the lines it writes.
-fn watching(test: &Test, arguments: &[&str]) -> (Child, impl Iterator<Item = Value> + use<>) {
+fn watching(test: &Test, arguments: &[&str]) -> (Process, impl Iterator<Item = Value> + use<>) {
     let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
-    let mut child = command.arg("watch").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut child = command.arg("watch").args(arguments).stdout(Stdio::piped()).start();
+    let lines = child.take_output().lines();
     (child, lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()))
 }
 
@@ -31,8 +32,7 @@ fn past_and_present_changes_come_one_line_each() {
     let file = test.path("home/.claude/tasks/project/1.json");
     std::fs::remove_file(file).unwrap();
     assert_eq!(lines.next().unwrap()["op"], "removed_elsewhere");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_reader_that_goes_away_ends_it() {
     let (mut child, mut lines) = watching(&test, &["--since", "0"]);
     lines.next().unwrap();
     drop(lines);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(child.wait().code(), Some(0));
 }
 
 #[test]
@@ -59,8 +59,7 @@ fn only_changes_of_what_a_query_chooses_are_shown() {
             assert_eq!((line["task"].as_str(), line["op"].as_str()), (Some(*task), Some(*op)), "{query:?}");
             assert_eq!(line["last"], true);
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
         assert!(lines.next().is_none(), "{query:?}");
     }
 }

@@ -1,10 +1,9 @@
 //! A disk that takes no more.
 
 use std::io::Write as _;
-use std::process::Command;
 
 use serde_json::json;
-use taskyard_testkit::{Ran, finishes};
+use taskyard_testkit::{Program, finishes};
 
 use crate::site::Site;
 
@@ -14,11 +13,9 @@ fn a_job_that_may_write_no_more_goes_on_and_the_loss_is_marked() {
     // A limit on the size of files, 1 MB, stands for a full disk: writes beyond it fail.
     let line =
         "ulimit -f 2048; $TASKYARD job run --json -- sh -c 'head -c 3000000 /dev/zero | tr \"\\\\0\" x; echo end'";
-    let mut command = Command::new("sh");
-    let like = site.command("");
-    command.args(["-c", line]).env_clear().current_dir(site.home.path());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = Ran::from(finishes(move || command.output().unwrap()));
+    let mut command = site.command("").like("sh");
+    command.args(["-c", line]);
+    let ran = finishes(move || command.run());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let job = site.ended(ran.json()["job"]["id"].as_str().unwrap());
     assert_eq!((&job["status"], &job["outputBytes"]), (&json!("completed"), &json!(3_000_004)));
@@ -48,11 +45,9 @@ fn a_full_disk_never_holds_a_job_up() {
          $TASKYARD job wait full --timeout 60s --json && $TASKYARD job output full --tail 1",
         small = small.display()
     );
-    let mut command = Command::new("unshare");
-    let like = site.command("");
-    command.args([flags, "sh", "-c", &line]).env_clear().current_dir(site.home.path());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = Ran::from(finishes(move || command.output().unwrap()));
+    let mut command = site.command("").like("unshare");
+    command.args([flags, "sh", "-c", &line]);
+    let ran = finishes(move || command.run());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
         ran.stdout.contains("\"status\":\"completed\"") && ran.stdout.contains("\"outputBytes\":3000004"),
@@ -63,6 +58,5 @@ fn a_full_disk_never_holds_a_job_up() {
 
 /// Tells whether the system lets us mount something in a place of our own.
 fn is_allowed(flags: &str, mount: &str) -> bool {
-    let output = Command::new("unshare").args([flags, "sh", "-c", mount]).output();
-    output.is_ok_and(|output| output.status.success())
+    Program::new("unshare").args([flags, "sh", "-c", mount]).output().status.success()
 }

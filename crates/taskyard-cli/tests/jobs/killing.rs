@@ -31,12 +31,12 @@ fn after_any_death_the_next_command_tells_the_truth() {
             a_moment(&mut random);
             drop(server);
         } else {
-            let mut starter = site.starter("", line).spawn().unwrap();
+            let mut starter = site.starter("", line).start();
             a_moment(&mut random);
             if random.below(2) == 0 {
-                starter.kill().unwrap();
+                starter.kill();
             }
-            starter.wait().unwrap();
+            starter.wait();
         }
         a_moment(&mut random);
         // Whoever runs of it by now may be killed, the supervisor first or the command.

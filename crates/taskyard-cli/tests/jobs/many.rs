@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use taskyard_testkit::Scale;
+use taskyard_testkit::{Scale, StrangeFile};
 
 use crate::server::Server;
 use crate::site::Site;
@@ -26,7 +25,7 @@ impl Gate {
     fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let site = Site::new();
-        assert!(Command::new("mkfifo").arg(site.path("gate")).status().unwrap().success());
+        StrangeFile::Pipe.put(&site.path("gate"), &site.path("gate"));
         // Whoever reads from it sleeps as long as this is open.
         let open = File::options().read(true).write(true).open(site.path("gate")).unwrap();
         Self { site, open, _turn: turn }

@@ -11,7 +11,7 @@ fn after_a_reboot_a_running_job_reads_as_lost_with_the_time_it_was_last_known_al
     let id = site.start("", "echo $$ >> pids; exec sleep 600");
     site.await_pids(1);
     let before = site.job(&id);
-    let output = site.command("job list --json").env("TASKYARD_FAILPOINTS", "any=boot:another").output().unwrap();
+    let output = site.command("job list --json").env("TASKYARD_FAILPOINTS", "any=boot:another").output();
     let jobs: Value = Ran::from(output).json();
     let job = &jobs["jobs"][0];
     assert_eq!((&job["id"], &job["status"]), (&json!(id), &json!("lost")));

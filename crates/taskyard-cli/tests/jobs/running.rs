@@ -63,12 +63,8 @@ fn a_job_outlives_its_starter_and_has_nothing_of_its_stdio() {
 #[test]
 fn a_job_holds_no_file_that_its_starter_left_open() {
     let site = Site::new();
-    let like = site.command("");
-    let mut command = std::process::Command::new("bash");
     let line = "exec 3> held 9> held 12> held; $TASKYARD job run --json --name one -- sleep 600";
-    command.args(["-c", line]).env_clear().current_dir(site.home.path());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = Ran::from(command.output().unwrap());
+    let ran = site.command("").like("bash").args(["-c", line]).run();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let job = &ran.json()["job"];
     for who in ["supervisor", "pid"] {
@@ -110,9 +106,9 @@ fn whoever_follows_sees_everything_to_the_end() {
     let site = Site::new();
     let id = site
         .start("", "for i in 1 2 3; do echo $i; sleep 0.05; done; while [ ! -e go ]; do sleep 0.02; done; echo end");
-    let follower = site.command(&format!("job output {id} --follow")).spawn().unwrap();
+    let follower = site.command(&format!("job output {id} --follow")).start();
     fs::write(site.path("go"), "").unwrap();
-    let ran = Ran::from(taskyard_testkit::finishes(move || follower.wait_with_output().unwrap()));
+    let ran = Ran::from(taskyard_testkit::finishes(move || follower.wait_with_output()));
     assert_eq!(ran.stdout, "1\n2\n3\nend\n");
 }
 
@@ -122,7 +118,7 @@ fn control_sequences_reach_the_terminal_only_when_asked_for() {
     let id = site.start("", r"printf 'a\033[31mb\007\n\tc\377\n'");
     site.ended(&id);
     assert_eq!(site.run(&format!("job output {id}")).stdout, "a\\x1b[31mb\\x07\n\tc\u{fffd}\n");
-    let raw = site.command(&format!("job output {id} --raw")).output().unwrap().stdout;
+    let raw = site.command(&format!("job output {id} --raw")).output().stdout;
     assert_eq!(raw, b"a\x1b[31mb\x07\n\tc\xff\n");
 }
 
@@ -192,12 +188,8 @@ fn a_job_that_cannot_be_started_leaves_nothing_behind() {
     site.ended(&site.start("", "true"));
     // So few files may be open that it fails at another place each time.
     for limit in 4..24 {
-        let like = site.command("");
-        let mut command = std::process::Command::new("sh");
         let line = format!("ulimit -n {limit}; $TASKYARD job run --json -- true");
-        command.args(["-c", &line]).env_clear().current_dir(site.home.path());
-        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let ran = Ran::from(command.output().unwrap());
+        let ran = site.command("").like("sh").args(["-c", &line]).run();
         assert!(matches!(ran.code, Some(0 | 1)), "{limit}: {ran:?}");
     }
     let jobs = site.jobs();

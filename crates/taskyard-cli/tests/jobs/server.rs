@@ -1,25 +1,22 @@
 //! An MCP server that starts jobs.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
+use taskyard_testkit::Process;
 
 use crate::site::Site;
 
 /// A server on pipes; dropped, it is killed.
 pub(crate) struct Server {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    process: Process,
     next: u64,
 }
 
 impl Server {
     pub(crate) fn start(site: &Site) -> Self {
-        let mut child = site.command("mcp --allow-exec").stdin(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut server = Self { child, input, output, next: 0 };
+        let process = site.command("mcp --allow-exec").stdin(Stdio::piped()).start();
+        let mut server = Self { process, next: 0 };
         let about = json!({ "name": "jobs", "version": "1" });
         let id = server
             .send("initialize", &json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about }));
@@ -60,7 +57,7 @@ impl Server {
 
     /// Returns how much memory it has, in kilobytes.
     pub(crate) fn memory(&self) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
@@ -73,24 +70,15 @@ impl Server {
     }
 
     fn write(&mut self, message: &Value) {
-        writeln!(self.input, "{message}").unwrap();
+        self.process.tell(&message.to_string());
     }
 
     fn answer(&mut self, id: u64) -> Value {
         loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server has ended");
-            let message: Value = serde_json::from_str(&line).unwrap();
+            let message = self.process.json().expect("the server has not ended");
             if message["id"] == id {
                 return message;
             }
         }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Ran};
+use taskyard_testkit::{Home, PATIENCE, Program, Ran};
 
 /// A home of a test's own. What it leaves running is killed at its end, so that a test that fails leaves nothing behind.
 pub(crate) struct Site {
@@ -30,7 +29,7 @@ impl Site {
     }
 
     /// Returns a command in this home.
-    pub(crate) fn command(&self, words: &str) -> Command {
+    pub(crate) fn command(&self, words: &str) -> Program {
         let mut command = self.home.command(words);
         command.env("CLAUDE_CODE_TMPDIR", self.path("tmp")).env("TASKYARD", env!("CARGO_BIN_EXE_taskyard"));
         command
@@ -38,7 +37,7 @@ impl Site {
 
     /// Runs a command to its end.
     pub(crate) fn run(&self, words: &str) -> Ran {
-        Ran::from(self.command(words).output().unwrap())
+        self.command(words).run()
     }
 
     /// Runs a command that must succeed, and returns its JSON answer.
@@ -49,7 +48,7 @@ impl Site {
     }
 
     /// Returns `job run` with flags for a line of shell.
-    pub(crate) fn starter(&self, flags: &str, line: &str) -> Command {
+    pub(crate) fn starter(&self, flags: &str, line: &str) -> Program {
         let mut command = self.command(&format!("job run {flags} --json -- sh -c"));
         command.arg(line);
         command
@@ -57,7 +56,7 @@ impl Site {
 
     /// Starts a line of shell as a job, and returns its id.
     pub(crate) fn start(&self, flags: &str, line: &str) -> String {
-        let ran = Ran::from(self.starter(flags, line).output().unwrap());
+        let ran = self.starter(flags, line).run();
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran.json()["job"]["id"].as_str().unwrap().to_owned()
     }

@@ -91,7 +91,7 @@ fn a_supervisor_that_was_suspended_still_stops() {
     let supervisor = i32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
     let supervisor = rustix::process::Pid::from_raw(supervisor).unwrap();
     rustix::process::kill_process(supervisor, rustix::process::Signal::STOP).unwrap();
-    let stop = site.command(&format!("job stop {id}")).spawn().unwrap();
-    assert!(finishes(move || stop.wait_with_output().unwrap()).status.success());
+    let stop = site.command(&format!("job stop {id}")).start();
+    assert!(finishes(move || stop.wait_with_output()).status.success());
     assert_eq!(site.job(&id)["status"], "killed");
 }

@@ -1,19 +1,16 @@
 //! The official clients, driven line by line.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, install_mcp_clients};
+use taskyard_testkit::{Home, Process, Program, install_mcp_clients};
 
 /// The generations of the protocol, each spoken by the official client of its time.
 pub(crate) const GENERATIONS: [&str; 2] = ["initialize", "stateless"];
 
 /// An official client and the server it is connected to.
 pub(crate) struct Client {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    process: Process,
     next: u64,
     /// What came without being asked for.
     pub(crate) said: Vec<Value>,
@@ -27,15 +24,13 @@ impl Client {
     }
 
     /// Connects to the server a command starts, with further settings.
-    pub(crate) fn with_command(command: &Command, mut settings: Value) -> Self {
-        let words = |words: std::process::CommandArgs<'_>| {
-            words.map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
-        let variables = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
-        settings["command"] = json!(command.get_program().to_str().unwrap());
-        settings["args"] = json!(words(command.get_args()));
+    pub(crate) fn with_command(command: &Program, mut settings: Value) -> Self {
+        let words = command.arguments().map(|word| word.to_str().unwrap().to_owned());
+        let variables = command.variables().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        settings["command"] = json!(command.program().to_str().unwrap());
+        settings["args"] = words.collect();
         settings["env"] = variables.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        settings["cwd"] = json!(command.get_current_dir().unwrap().to_str().unwrap());
+        settings["cwd"] = json!(command.directory().unwrap().to_str().unwrap());
         Self::connect(&settings)
     }
 
@@ -45,11 +40,9 @@ impl Client {
     }
 
     fn connect(settings: &Value) -> Self {
-        let mut node = Command::new("node");
-        node.arg(install_mcp_clients().join("client.js")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = node.spawn().unwrap();
-        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut client = Self { child, input, output, next: 0, said: Vec::new() };
+        let mut node = Program::new("node");
+        let process = node.arg(install_mcp_clients().join("client.js")).stdin(Stdio::piped()).start();
+        let mut client = Self { process, next: 0, said: Vec::new() };
         client.send(settings);
         let connected = client.line();
         assert_eq!(connected, json!({ "connected": true }), "{settings}");
@@ -57,13 +50,11 @@ impl Client {
     }
 
     fn send(&mut self, line: &Value) {
-        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+        self.process.tell(&line.to_string());
     }
 
     fn line(&mut self) -> Value {
-        let mut line = String::new();
-        assert!(self.output.read_line(&mut line).unwrap() > 0, "the client has ended");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+        self.process.json().expect("the client has not ended")
     }
 
     /// Asks without waiting; returns the number of the question.
@@ -116,10 +107,9 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         // The end of its input lets it close the connection, and the server end in order.
-        drop(self.input.take());
-        if std::thread::panicking() {
-            let _ = self.child.kill();
+        self.process.close_input();
+        if !std::thread::panicking() {
+            self.process.wait();
         }
-        let _ = self.child.wait();
     }
 }

@@ -1,10 +1,8 @@
 //! Both generations of the protocol over both transports, as the official clients and the inspector see them. The clients check
 //! every answer against the protocol's schemas.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, install_mcp_clients};
+use taskyard_testkit::{Home, Program, install_mcp_clients};
 
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
@@ -106,10 +104,10 @@ fn inspected(home: &Home, server: &[String]) {
     let inspector =
         install_mcp_clients().join("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let inspect = |words: &[&str]| -> Value {
-        let mut node = Command::new("node");
+        let mut node = Program::new("node");
         node.arg(&inspector).arg("--cli").args(server).args(words);
         node.env("HOME", home.path()).current_dir(home.path());
-        let output = node.output().unwrap();
+        let output = node.output();
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     };

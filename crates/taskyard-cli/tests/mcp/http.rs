@@ -2,15 +2,15 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, PATIENCE};
+use taskyard_testkit::{Home, PATIENCE, Process, Program};
 
 /// A running `taskyard serve`.
 pub(crate) struct Served {
-    child: Child,
+    child: Process,
     /// Where it listens, `127.0.0.1:1234` say.
     pub(crate) address: String,
     /// What lets one in.
@@ -52,22 +52,13 @@ impl Served {
     /// Starts a server that may open so many files.
     pub(crate) fn with_open_files(home: &Home, files: usize) -> Self {
         let server = home.command("serve --port 0 --json");
-        let mut command = home.command("");
-        let mut limited = Command::new("sh");
-        limited.arg("-c").arg(format!("ulimit -n {files} && exec \"$0\" \"$@\"")).arg(server.get_program());
-        limited.args(server.get_args()).current_dir(home.path()).env_clear();
-        limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        limited.stdin(Stdio::null()).stdout(Stdio::piped());
-        std::mem::swap(&mut command, &mut limited);
-        Self::spawn(command)
+        Self::spawn(server.limited(&format!("ulimit -n {files}")))
     }
 
-    fn spawn(mut command: Command) -> Self {
+    fn spawn(mut command: Program) -> Self {
         command.env_remove("TASKYARD_AGENT").stderr(Stdio::inherit());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
+        let mut child = command.start();
+        let told = child.json().unwrap();
         let token = std::fs::read_to_string(told["tokenFile"].as_str().unwrap()).unwrap().trim().to_owned();
         let address = told["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
         Self { child, address, token }
@@ -85,7 +76,7 @@ impl Served {
 
     /// Waits for the end of the process, and returns its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        self.child.wait().code()
     }
 
     /// Opens a connection in the older way, with a session.
@@ -122,13 +113,6 @@ impl Served {
             agent: agent.to_owned(),
             next: 0,
         }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -24,7 +24,7 @@ fn an_agent_is_named_after_its_client_and_session_as_on_the_command_line() {
     let mut server = Piped::spawn(in_session("mcp")).initialized();
     server.call("TaskClaim", json!({}));
     assert_eq!(owner(&home, "1"), "claude-code-5ce1ab1e");
-    let again = in_session("claim --next").output().unwrap();
+    let again = in_session("claim --next").output();
     // It is the same name, which nobody gave: the server holds the task for one of those who have it.
     assert!(String::from_utf8_lossy(&again.stderr).contains("claude-code-5ce1ab1e already holds #1"), "{again:?}");
     assert_eq!(again.status.code(), Some(3));
@@ -87,8 +87,8 @@ fn a_session_shares_the_list_of_the_project_with_its_shell_and_its_people() {
         }
         command
     };
-    assert!(here("create Person", false).status().unwrap().success());
-    assert!(here("create Shell", true).status().unwrap().success());
+    assert!(here("create Person", false).status().success());
+    assert!(here("create Shell", true).status().success());
     // The newest client gives servers its session, the older one does not.
     for session in [true, false] {
         let mut server = Piped::spawn(here("mcp", session)).initialized();
@@ -97,7 +97,7 @@ fn a_session_shares_the_list_of_the_project_with_its_shell_and_its_people() {
         let listed = server.call("TaskList", json!({}));
         assert!(listed.contains("Person") && listed.contains("Shell"), "{listed}");
     }
-    let listed = here("list", false).output().unwrap();
+    let listed = here("list", false).output();
     assert_eq!(String::from_utf8_lossy(&listed.stdout).matches("Agent").count(), 2);
 }
 
@@ -136,8 +136,8 @@ fn a_member_works_on_its_teams_list_where_it_joined_and_on_the_directorys_elsewh
         command.env_remove("TASKYARD_LIST").env("TASKYARD_AGENT", "ben").current_dir(directory);
         command
     };
-    assert!(here("team create crew --as boss", &shop).status().unwrap().success());
-    assert!(here("team join crew", &shop).status().unwrap().success());
+    assert!(here("team create crew --as boss", &shop).status().success());
+    assert!(here("team join crew", &shop).status().success());
     for (directory, list) in [(&shop, "crew"), (&other, "other")] {
         let mut server = Piped::spawn(here("mcp", directory)).initialized();
         let created = server.call("TaskCreate", json!({ "subject": "a", "description": "b" }));

@@ -1,9 +1,7 @@
 //! A message wakes the agent it is for, by whatever name the server knows it.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, Program};
 
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
@@ -22,7 +20,7 @@ fn team(members: &[&str]) -> Home {
 }
 
 /// Returns a server for a session of the client that has no name but that.
-fn in_session(home: &Home, words: &str) -> Command {
+fn in_session(home: &Home, words: &str) -> Program {
     let mut command = home.command(words);
     command.env_remove("TASKYARD_AGENT").env("CLAUDE_CODE_SESSION_ID", SESSION);
     command
@@ -80,7 +78,7 @@ fn a_member_known_by_its_session_is_told() {
 #[test]
 fn a_lead_known_by_the_session_in_the_teams_file_is_told() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    assert!(in_session(&home, "team create alpha").output().unwrap().status.success());
+    assert!(in_session(&home, "team create alpha").output().status.success());
     home.ask("team join alpha --as bob");
     let mut server = Piped::spawn(in_session(&home, "mcp")).initialized();
     home.ask("send --to team-lead hello --as bob");

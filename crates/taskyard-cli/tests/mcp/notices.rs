@@ -53,7 +53,7 @@ fn settings_that_nobody_trusts_do_not_count_and_the_first_answer_says_so() {
     let refused = server.ask("tools/call", json!({ "name": "TaskUpdate", "arguments": arguments }));
     assert_eq!(refused["result"]["isError"], true, "{refused}");
     assert_ne!(home.ask("show 1")["task"]["status"], "completed");
-    home.command("trust").current_dir(&project).output().unwrap();
+    home.command("trust").current_dir(&project).output();
     let mut server = serve();
     let told = server.call("TaskUpdate", json!({ "taskId": "1", "status": "completed" }));
     assert!(!told.contains("For the user"), "{told}");

@@ -195,8 +195,8 @@ fn a_watcher_is_told_of_every_job_of_the_list_and_with_since_again_until_it_is_a
     let home = home();
     let mut one = server(&home, "");
     let watched = |words: &str| {
-        let mut watcher = home.command(words).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(watcher.stdout.take().unwrap()).lines();
+        let mut watcher = home.command(words).stdout(Stdio::piped()).start();
+        let lines = watcher.take_output().lines();
         (watcher, lines)
     };
     let next = |lines: &mut std::io::Lines<BufReader<std::process::ChildStdout>>| -> Value {
@@ -211,16 +211,14 @@ fn a_watcher_is_told_of_every_job_of_the_list_and_with_since_again_until_it_is_a
     let new = run_to_its_end(&mut one, &home, "2", "false");
     let line = next(&mut lines);
     assert_eq!((&line["job"]["id"], &line["job"]["status"]), (&json!(new), &json!("failed")));
-    watcher.kill().unwrap();
-    watcher.wait().unwrap();
+    watcher.kill();
     // The call that ran the second job acknowledged nothing: its answer brought the news of the first.
     assert!(told(&mut one).is_some_and(|told| told.contains(&new)));
     assert_eq!(told(&mut one), None);
     home.run("create One");
     let (mut watcher, mut lines) = watched("watch --since 0");
     assert_eq!(next(&mut lines)["op"], "create", "what was heard does not come again");
-    watcher.kill().unwrap();
-    watcher.wait().unwrap();
+    watcher.kill();
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! The threads that pass messages on wait for nothing else: neither for a lock nor for the disk.
 
 use std::fs::{self, File};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, finishes};
+use taskyard_testkit::{Home, Program, finishes};
 
 use crate::stdio::{Piped, text};
 
@@ -76,7 +75,7 @@ fn ask_everything(flags: &str) {
     let home = home();
     home.run("team create crew --as ana");
     let complaints = home.path().join("complaints");
-    let mut command: Command = home.command(&format!("mcp {flags}"));
+    let mut command: Program = home.command(&format!("mcp {flags}"));
     command.stderr(File::create(&complaints).unwrap());
     let mut server = Piped::spawn_quiet(command);
     let client = json!({ "name": "claude-code", "version": "1" });

@@ -76,7 +76,7 @@ fn a_short_list_of_one_shot_commands_is_as_small_and_looking_at_it_leaves_nothin
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     for number in 1..=5 {
         let mut create = home.command(&format!("create Step{number} --description"));
-        assert!(create.arg(DESCRIPTION).output().unwrap().status.success());
+        assert!(create.arg(DESCRIPTION).output().status.success());
     }
     home.ask("claim 1 --as ana");
     home.ask("done 1 --as ana");

@@ -1,16 +1,13 @@
 //! A server on pipes, spoken to in bare JSON-RPC.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 
 use serde_json::{Value, json};
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, Process, Program};
 
 /// A server on pipes.
 pub(crate) struct Piped {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    process: Process,
     next: u64,
     /// What it said without being asked.
     pub(crate) said: Vec<Value>,
@@ -23,17 +20,14 @@ impl Piped {
     }
 
     /// Starts a server from a command.
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(mut command: Program) -> Self {
         command.stderr(Stdio::inherit());
         Self::spawn_quiet(command)
     }
 
     /// Starts a server from a command that says where complaints go.
-    pub(crate) fn spawn_quiet(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input, output, next: 0, said: Vec::new() }
+    pub(crate) fn spawn_quiet(mut command: Program) -> Self {
+        Self { process: command.stdin(Stdio::piped()).start(), next: 0, said: Vec::new() }
     }
 
     /// Initialises the connection in the older way.
@@ -47,17 +41,17 @@ impl Piped {
 
     /// Returns the id of the process.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Writes bytes as they are. A server that has ended cannot be written to.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
-        let _ = self.input.as_mut().unwrap().write_all(bytes);
+        let _ = self.process.write(bytes);
     }
 
     /// Takes the pipe to the server, to write to it from elsewhere.
     pub(crate) fn take_input(&mut self) -> ChildStdin {
-        self.input.take().unwrap()
+        self.process.take_input()
     }
 
     /// Sends a message.
@@ -74,9 +68,7 @@ impl Piped {
 
     /// Waits for the next message; none when the server has ended.
     pub(crate) fn message(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        let length = self.output.read_line(&mut line).unwrap();
-        (length > 0).then(|| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        self.process.json()
     }
 
     /// Waits for the answer to a request; what comes before it is kept.
@@ -105,20 +97,12 @@ impl Piped {
 
     /// Closes the pipe, waits for the end of the server, and returns what else it said.
     pub(crate) fn close(mut self) -> (ExitStatus, Vec<Value>) {
-        drop(self.input.take());
+        self.process.close_input();
         while let Some(message) = self.message() {
             self.said.push(message);
         }
-        let status = self.child.wait().unwrap();
+        let status = self.process.wait();
         (status, std::mem::take(&mut self.said))
-    }
-}
-
-impl Drop for Piped {
-    /// A test that fails leaves no process behind.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -27,7 +27,7 @@ impl Session {
         }
         let mut command = home.command("mcp");
         command.env_remove("TASKYARD_AGENT").env("CLAUDE_CODE_SESSION_ID", SESSION);
-        let directory = command.get_current_dir().unwrap().to_str().unwrap().to_owned();
+        let directory = command.directory().unwrap().to_str().unwrap().to_owned();
         let slug: String = directory.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
         let folder = home.tasks().parent().unwrap().join("projects").join(slug);
         fs::create_dir_all(folder.join(SESSION).join("subagents")).unwrap();
@@ -71,9 +71,9 @@ impl Session {
         });
         let mut command = self.home.command("hook SubagentStop");
         command.env_remove("TASKYARD_AGENT").stdin(std::process::Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.to_string().as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
+        let mut child = command.start();
+        std::io::Write::write_all(&mut child.take_input(), event.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output();
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }

@@ -1,7 +1,6 @@
 //! A disk that takes no more: whoever sends is told, and everything is as it was.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use taskyard_testkit::{Ran, finishes};
@@ -10,12 +9,8 @@ use crate::office::Office;
 
 /// Runs a command where no file may grow beyond so many kilobytes, which stands for a full disk.
 fn limited(office: &Office, kilobytes: usize, words: &str) -> Ran {
-    let like = office.home.command(words);
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -f {}; exec \"$0\" \"$@\"", kilobytes * 2)]);
-    command.arg(like.get_program()).args(like.get_args()).env_clear().current_dir(office.home.path());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Ran::from(finishes(move || command.output().unwrap()))
+    let mut command = office.home.command(words).limited(&format!("ulimit -f {}", kilobytes * 2));
+    finishes(move || command.run())
 }
 
 /// Returns a team in which bob has an inbox of about a megabyte, with one message of ours at its end.
@@ -88,12 +83,8 @@ fn a_disk_that_is_really_full_loses_nothing() {
         small = small.display(),
         teams = office.home.path().join(".claude/teams").display()
     );
-    let like = office.home.command("send --to bob more");
-    let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", &line]).arg(like.get_program()).args(like.get_args());
-    command.env_clear().current_dir(office.home.path());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = Ran::from(finishes(move || command.output().unwrap()));
+    let mut command = office.home.command("send --to bob more").started_by("unshare", &["-rm", "sh", "-c", &line]);
+    let ran = finishes(move || command.run());
     if ran.stderr.contains("unshare:") || ran.stderr.contains("mount:") {
         return;
     }

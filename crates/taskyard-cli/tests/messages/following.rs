@@ -1,29 +1,29 @@
 //! `inbox --follow`: messages as they come, in whatever team their reader is by then.
 
 use std::io::{BufRead as _, BufReader, Lines};
-use std::process::{Child, ChildStdout};
+use std::process::ChildStdout;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use taskyard_testkit::finishes;
+use taskyard_testkit::{Process, finishes};
 
 use crate::office::{Office, text};
 
 /// A reader that follows its inbox. A test that fails leaves none behind.
 struct Follower {
-    child: Child,
+    child: Process,
     lines: Option<Lines<BufReader<ChildStdout>>>,
 }
 
 impl Follower {
     fn start(office: &Office, words: &str) -> Self {
-        let mut child = office.home.command(words).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut child = office.home.command(words).start();
+        let lines = child.take_output().lines();
         Self { child, lines: Some(lines) }
     }
 
     fn send(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.child.signal(signal);
     }
 
     /// Waits for the next message.
@@ -32,13 +32,6 @@ impl Follower {
         let (line, lines) = finishes(move || (lines.next().unwrap().unwrap(), lines));
         self.lines = Some(lines);
         text(&serde_json::from_str::<Value>(&line).unwrap()["text"])
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

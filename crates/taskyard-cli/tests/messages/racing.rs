@@ -1,16 +1,15 @@
 //! Processes in each other's way: every answer is true, and nothing comes back to life.
 
 use std::collections::HashSet;
-use std::process::Child;
 
-use taskyard_testkit::Ran;
+use taskyard_testkit::{Process, Program, Ran};
 
 use crate::office::{Office, text};
 
 /// Starts commands at the same moment, and waits for all of them.
 fn at_once(office: &Office, commands: &[String]) -> Vec<Ran> {
-    let started: Vec<Child> = commands.iter().map(|words| office.home.command(words).spawn().unwrap()).collect();
-    started.into_iter().map(Ran::wait).collect()
+    let started: Vec<Process> = commands.iter().map(|words| office.home.command(words).start()).collect();
+    started.into_iter().map(Process::end).collect()
 }
 
 fn codes(ran: &[Ran]) -> Vec<i32> {
@@ -87,12 +86,11 @@ fn those_who_join_at_once_are_all_in_and_have_colours_of_their_own() {
 #[test]
 fn of_those_who_find_a_ghost_at_once_one_tells_the_rest() {
     let office = Office::with(&["ana", "ben", "eve"]);
-    let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut child = Program::new("sleep").arg("600").start();
     office.home.ask(&format!("team join alpha --as bob --pid {}", child.id()));
     office.home.ask("create Parser --list alpha");
     office.home.ask("start 1 --list alpha --as bob");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.kill();
     let claims = ["ana", "ben", "eve"].map(|name| format!("claim --next --list alpha --as {name}"));
     let ran = at_once(&office, &claims);
     // The work of the dead comes back to one of them.

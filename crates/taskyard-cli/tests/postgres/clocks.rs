@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard_testkit::{PATIENCE, Ran, SharedPostgres};
+use taskyard_testkit::{PATIENCE, Program, Ran, SharedPostgres};
 
 use crate::{ask, command, home, run};
 
@@ -47,7 +46,7 @@ fn a_clock_that_jumps_while_a_worker_works_changes_nothing() {
     fs::write(home.path().join("wait.sh"), script).unwrap();
     let mut working = command(&home, &store, "work --as ana -- sh wait.sh");
     preload(&mut working).env("FAKETIME_TIMESTAMP_FILE", &clock).env("FAKETIME_NO_CACHE", "1");
-    let mut working = working.spawn().unwrap();
+    let mut working = working.start();
     wait_for(&begun);
     for jump in ["+10d\n", "-10d\n"] {
         fs::write(&clock, jump).unwrap();
@@ -55,19 +54,19 @@ fn a_clock_that_jumps_while_a_worker_works_changes_nothing() {
         assert!(refused.code != Some(0) && refused.stderr.contains("ana"), "{jump}: {refused:?}");
     }
     fs::write(&go_on, "").unwrap();
-    assert!(working.wait().unwrap().success());
+    assert!(working.wait().success());
     assert!(ask(&home, &store, "stats").contains("1 of 1 done"));
     let history = ask(&home, &store, "history");
     assert_eq!(history.matches("claim").count(), 1, "{history}");
 }
 
 /// Runs a command whose clock is elsewhere.
-fn at(clock: &str, mut command: Command) -> Ran {
+fn at(clock: &str, mut command: Program) -> Ran {
     preload(&mut command).env("FAKETIME", clock);
-    Ran::from(command.output().unwrap())
+    command.run()
 }
 
-fn preload(command: &mut Command) -> &mut Command {
+fn preload(command: &mut Program) -> &mut Program {
     let places =
         fs::read_dir("/usr/lib").unwrap().flatten().map(|place| place.path().join("faketime/libfaketime.so.1"));
     let library: Option<PathBuf> = places.into_iter().find(|library| library.exists());

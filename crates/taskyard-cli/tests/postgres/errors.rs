@@ -1,10 +1,9 @@
 //! What is wrong is said, at once, and nothing is lost.
 
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use taskyard_testkit::{Cluster, SharedPostgres, postgres_program};
+use taskyard_testkit::{Cluster, Program, SharedPostgres, postgres_program};
 
 use crate::{ask, home, run};
 
@@ -65,9 +64,9 @@ fn a_role_with_the_least_rights_can_work_and_change_no_history() {
     let ran = run(&home, &theirs, "list");
     assert!(ran.stderr.contains("permission denied") && ran.stderr.contains("postgres-role.sql"), "{ran:?}");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres-role.sql");
-    let mut psql = Command::new(postgres_program("psql"));
+    let mut psql = Program::new(postgres_program("psql"));
     psql.args(["--quiet", "--set=schema=taskyard", "--set=role=agents", "--file", script]).arg(cluster.address());
-    assert!(psql.status().unwrap().success());
+    assert!(psql.status().success());
     for words in [
         "create second",
         "claim 1 --as ana",
@@ -81,8 +80,8 @@ fn a_role_with_the_least_rights_can_work_and_change_no_history() {
     ] {
         ask(&home, &theirs, words);
     }
-    let mut psql = Command::new(postgres_program("psql"));
-    let forged = psql.arg(&theirs).args(["--command", "UPDATE taskyard.changes SET actor = 'eve'"]).output().unwrap();
+    let mut psql = Program::new(postgres_program("psql"));
+    let forged = psql.arg(&theirs).args(["--command", "UPDATE taskyard.changes SET actor = 'eve'"]).output();
     assert!(!forged.status.success(), "{forged:?}");
 }
 

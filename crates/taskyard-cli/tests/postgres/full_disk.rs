@@ -3,10 +3,9 @@
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
-use taskyard_testkit::{Cluster, Ran, Random};
+use taskyard_testkit::{Cluster, Program, Random};
 
 use crate::{ask, command, home, run};
 
@@ -25,7 +24,7 @@ fn a_full_disk_is_told_of_and_nothing_acknowledged_is_lost() {
     let mut text = || (0..8_000).map(|_| char::from(b'!' + random.below(90) as u8)).collect::<String>();
     let mut create = || {
         let mut create = command(&home, &store, "create kept");
-        Ran::from(create.arg(format!("--description=a{}", text())).output().unwrap())
+        create.arg(format!("--description=a{}", text())).run()
     };
     let mut acknowledged = 0;
     for _ in 0..3 {
@@ -61,7 +60,7 @@ fn count(listed: &str) -> usize {
 fn shim(folder: &Path) -> PathBuf {
     let (source, library) =
         (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/postgres/full_disk.c"), folder.join("full_disk.so"));
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).status().unwrap();
+    let built = Program::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).status();
     assert!(built.success());
     fs::set_permissions(&library, fs::Permissions::from_mode(0o755)).unwrap();
     library

@@ -7,9 +7,7 @@ mod full_disk;
 mod passwords;
 mod sharing;
 
-use std::process::Command;
-
-use taskyard_testkit::{Home, Ran};
+use taskyard_testkit::{Home, Program, Ran};
 
 /// Returns an empty home.
 fn home() -> Home {
@@ -17,7 +15,7 @@ fn home() -> Home {
 }
 
 /// Returns a command on a store.
-fn command(home: &Home, store: &str, words: &str) -> Command {
+fn command(home: &Home, store: &str, words: &str) -> Program {
     let mut command = home.command(words);
     command.env("TASKYARD_STORE", store);
     command
@@ -25,7 +23,7 @@ fn command(home: &Home, store: &str, words: &str) -> Command {
 
 /// Runs a command on a store.
 fn run(home: &Home, store: &str, words: &str) -> Ran {
-    Ran::from(command(home, store, words).output().unwrap())
+    command(home, store, words).run()
 }
 
 /// Runs a command that has to succeed, and returns what it prints.

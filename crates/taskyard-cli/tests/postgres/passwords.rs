@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use taskyard_testkit::{Cluster, Home, Ran, SharedPostgres};
+use taskyard_testkit::{Cluster, Home, SharedPostgres};
 
 use crate::{ask, command, home, run};
 
@@ -26,7 +26,7 @@ fn work_and_job_run_refuse_where_their_commands_would_not_get_in() {
         let ran = run(&home, &with_password, words);
         assert_eq!(ran.code, Some(2), "{words}: {ran:?}");
         assert!(ran.stderr.contains("~/.pgpass") && !ran.stderr.contains("s3cret"), "{words}: {ran:?}");
-        let ran = Ran::from(command(&home, &store, words).env("PGPASSWORD", "s3cret").output().unwrap());
+        let ran = command(&home, &store, words).env("PGPASSWORD", "s3cret").run();
         assert!(ran.code == Some(2) && ran.stderr.contains("~/.pgpass"), "{words}: {ran:?}");
     }
     let file = home.path().join(".pgpass");
@@ -38,7 +38,7 @@ fn work_and_job_run_refuse_where_their_commands_would_not_get_in() {
     let told = fs::read_to_string(told).unwrap();
     assert!(told.contains(&format!("TASKYARD_STORE={store}")) && !told.contains("s3cret"), "{told}");
     ask(&home, &store, "create two");
-    let working = command(&home, &store, "work -- sh tell.sh").env("PGPASSWORD", "s3cret").output().unwrap();
+    let working = command(&home, &store, "work -- sh tell.sh").env("PGPASSWORD", "s3cret").output();
     assert!(working.status.success(), "{working:?}");
     let told = fs::read_to_string(home.path().join("told")).unwrap();
     assert!(told.contains("PGPASSWORD=\n") && !told.contains("s3cret"), "{told}");
@@ -61,7 +61,7 @@ fn a_password_is_in_no_log_no_journal_and_no_file() {
     ] {
         for (address, variable) in [(&with_password, ""), (&store, "s3cret")] {
             let mut command = command(&home, address, words);
-            let ran = Ran::from(command.env("TASKYARD_LOG", "trace").env("PGPASSWORD", variable).output().unwrap());
+            let ran = command.env("TASKYARD_LOG", "trace").env("PGPASSWORD", variable).run();
             assert!(!format!("{ran:?}").contains("s3cret"), "{words}: {ran:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! One yard for many machines.
 
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -44,14 +44,13 @@ fn watch_tells_what_another_machine_does() {
     let store = SharedPostgres::get().fresh_address();
     let (here, there) = (home(), home());
     ask(&there, &store, "create before");
-    let mut watching = command(&here, &store, "watch --json --since 0").stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut watching = command(&here, &store, "watch --json --since 0").stdout(Stdio::piped()).start();
+    let mut lines = watching.take_output().lines();
     let mut next = || lines.find_map(|line| Some(line.unwrap()).filter(|line| line.contains("revision"))).unwrap();
     assert!(next().contains("before"));
     ask(&there, &store, "create meanwhile");
     assert!(next().contains("meanwhile"));
-    watching.kill().unwrap();
-    watching.wait().unwrap();
+    watching.kill();
 }
 
 #[test]

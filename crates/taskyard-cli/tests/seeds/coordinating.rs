@@ -29,7 +29,7 @@ fn of_the_example_graph_one_and_five_can_start_and_four_waits_for_both() {
         ids
     };
     let refused = |id: &str| -> Value {
-        let output = site.command("claim --json --as ana", &[id]).output().unwrap();
+        let output = site.command("claim --json --as ana", &[id]).output();
         serde_json::from_slice(&output.stdout).unwrap()
     };
     assert_eq!(ready(), ["1", "5"]);
@@ -54,7 +54,7 @@ fn all_agents_of_a_team_share_the_list_of_its_name() {
         command
     };
     for words in ["team create alpha --as lead", "team join alpha --as bob", "team join alpha --as eve"] {
-        printed(&run(words).output().unwrap());
+        printed(&run(words).output());
     }
     let mut bob = Piped::spawn(run("mcp --as bob")).initialized();
     create(&mut bob, "Shared");
@@ -78,22 +78,18 @@ fn whoever_joins_with_plan_mode_required_starts_nothing_before_its_plan_is_appro
         command.env_remove("TASKYARD_LIST").env_remove("TASKYARD_AGENT");
         command
     };
-    printed(&run("team create alpha --as lead").output().unwrap());
-    printed(&run("team join alpha --as bob").env("CLAUDE_CODE_PLAN_MODE_REQUIRED", "1").output().unwrap());
-    printed(&run("team join alpha --as eve").env("CLAUDE_CODE_PLAN_MODE_REQUIRED", "no").output().unwrap());
+    printed(&run("team create alpha --as lead").output());
+    printed(&run("team join alpha --as bob").env("CLAUDE_CODE_PLAN_MODE_REQUIRED", "1").output());
+    printed(&run("team join alpha --as eve").env("CLAUDE_CODE_PLAN_MODE_REQUIRED", "no").output());
     for subject in ["One", "Two"] {
-        printed(&run(&format!("create {subject} --as eve")).output().unwrap());
+        printed(&run(&format!("create {subject} --as eve")).output());
     }
-    assert_eq!(run("start 1 --as bob").output().unwrap().status.code(), Some(3));
-    printed(&run("start 1 --as eve").output().unwrap());
-    let request = printed(&run("send --to team-lead --request plan First --as bob --json").output().unwrap());
+    assert_eq!(run("start 1 --as bob").output().status.code(), Some(3));
+    printed(&run("start 1 --as eve").output());
+    let request = printed(&run("send --to team-lead --request plan First --as bob --json").output());
     let request: Value = serde_json::from_str(&request).unwrap();
-    printed(
-        &run(&format!("send --to bob --approve {} --as team-lead", request["request"].as_str().unwrap()))
-            .output()
-            .unwrap(),
-    );
-    printed(&run("start 2 --as bob").output().unwrap());
+    printed(&run(&format!("send --to bob --approve {} --as team-lead", request["request"].as_str().unwrap())).output());
+    printed(&run("start 2 --as bob").output());
 }
 
 #[test]
@@ -102,7 +98,7 @@ fn whoever_claims_only_when_idle_gets_one_task_however_many_it_asks_for_at_once(
     let ids = ["1", "2", "3", "4", "5", "6"];
     site.put_tasks(&ids);
     let claim = |id: &str| -> Value {
-        let output = site.command("claim --if-idle --reserve --as ana --json", &[id]).output().unwrap();
+        let output = site.command("claim --if-idle --reserve --as ana --json", &[id]).output();
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let answers: Vec<Value> = thread::scope(|scope| {

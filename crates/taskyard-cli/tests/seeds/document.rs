@@ -1,9 +1,9 @@
 //! Seed 002: one `tasks.json` for each list.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
+use taskyard_testkit::Program;
 
 use crate::site::{Site, printed};
 use crate::stdio::{Piped, text};
@@ -37,13 +37,13 @@ fn refused(server: &mut Piped, input: &Value) -> String {
 fn a_list_is_named_by_the_variable_the_package_the_repository_the_directory_or_default() {
     let site = Site::new();
     fs::create_dir_all(site.path("work/inner")).unwrap();
-    let command = |directory: &str| -> Command {
+    let command = |directory: &str| -> Program {
         let mut command = site.command("where --store document: --json", &[]);
         command.env_remove("TASKYARD_LIST").current_dir(site.path(directory));
         command
     };
-    let list = |mut command: Command| -> Value {
-        let told: Value = serde_json::from_str(&printed(&command.output().unwrap())).unwrap();
+    let list = |mut command: Program| -> Value {
+        let told: Value = serde_json::from_str(&printed(&command.output())).unwrap();
         told["list"].clone()
     };
     assert_eq!(list(command("/")), "default");
@@ -69,7 +69,7 @@ fn sessions_share_the_list_of_their_project_and_a_named_one_wherever_they_are() 
         if let Some(name) = name {
             command.env("CLAUDE_CODE_TASK_LIST_ID", name);
         }
-        serde_json::from_str::<Value>(&printed(&command.output().unwrap())).unwrap()
+        serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
     };
     run("first", "rocket", None, "create Shared");
     assert!(site.path(".claude/tasks/rocket/tasks.json").exists());

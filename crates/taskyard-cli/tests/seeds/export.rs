@@ -45,7 +45,7 @@ fn in_the_clients_rules_every_session_has_tasks_of_its_own() {
     let run = |session: &str, words: &str| {
         let mut command = site.command(&format!("{words} --rules client --json"), &[]);
         command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", session);
-        serde_json::from_str::<Value>(&printed(&command.output().unwrap())).unwrap()
+        serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
     };
     run("11111111-2222", "create One");
     assert_eq!(run("33333333-4444", "list")["tasks"], json!([]));
@@ -60,7 +60,7 @@ fn many_instances_write_to_a_shared_list_at_the_same_time_and_lose_nothing() {
         let mut command = site.command(&format!("{words} --json"), &[]);
         command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_TASK_LIST_ID", "shared-feature");
         command.env("CLAUDE_CODE_SESSION_ID", format!("session-{session}"));
-        serde_json::from_str::<Value>(&printed(&command.output().unwrap())).unwrap()
+        serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
     };
     thread::scope(|scope| {
         for session in 0..4 {

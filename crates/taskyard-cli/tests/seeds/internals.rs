@@ -16,7 +16,7 @@ fn a_task_is_one_file_in_the_folder_of_its_session() {
         let mut command =
             site.command("create --rules client", &[subject, "-d", "All of it", "--active-form", "Running tests"]);
         command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_SESSION_ID", SESSION);
-        printed(&command.output().unwrap());
+        printed(&command.output());
     }
     let folder = format!(".claude/tasks/{SESSION}");
     assert_eq!(site.names(&folder), [".lock", "1.json", "2.json"]);
@@ -53,7 +53,7 @@ fn the_wrong_example_stays_invisible_until_it_is_mended() {
             assert_eq!(site.server(flags).call("TaskGet", json!({ "taskId": "88" })), "Task not found");
         }
     }
-    let looked = site.command("list", &[]).output().unwrap();
+    let looked = site.command("list", &[]).output();
     assert!(String::from_utf8(looked.stderr).unwrap().contains("88.json cannot be read: `id` is a number"));
     assert_eq!(site.read(&format!("{FOLDER}/88.json")), wrong, "it exists on disk, and others can read it");
     site.told("doctor --fix --yes", &[]);

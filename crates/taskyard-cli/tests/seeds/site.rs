@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, Program};
 
 use crate::stdio::Piped;
 
@@ -27,7 +27,7 @@ impl Site {
     }
 
     /// Returns a command; words are divided at spaces, the last ones are taken as they are.
-    pub(crate) fn command(&self, words: &str, last: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &str, last: &[&str]) -> Program {
         let mut command = self.home.command(words);
         command.args(last);
         command
@@ -35,7 +35,7 @@ impl Site {
 
     /// Runs a command that has to succeed and returns what it printed.
     pub(crate) fn told(&self, words: &str, last: &[&str]) -> String {
-        printed(&self.command(words, last).output().unwrap())
+        printed(&self.command(words, last).output())
     }
 
     /// Runs a command that has to succeed and returns its JSON.

@@ -61,7 +61,7 @@ fn an_id_is_made_a_safe_name_and_a_list_a_directory() {
     let site = Site::new();
     let mut command = site.command("create --rules client x", &[]);
     command.env_remove("TASKYARD_LIST").env("CLAUDE_CODE_TASK_LIST_ID", "my team/\u{e9}!.x");
-    printed(&command.output().unwrap());
+    printed(&command.output());
     assert_eq!(site.names(".claude/tasks/my-team----x"), [".lock", "1.json"]);
     site.put_tasks(&["1"]);
     for flags in CLIENTS {
@@ -74,7 +74,7 @@ fn an_id_is_made_a_safe_name_and_a_list_a_directory() {
 fn the_lists_lie_in_the_clients_own_directory() {
     let site = Site::new();
     let mut command = site.command("create x", &[]);
-    printed(&command.env("CLAUDE_CONFIG_DIR", site.path("elsewhere")).output().unwrap());
+    printed(&command.env("CLAUDE_CONFIG_DIR", site.path("elsewhere")).output());
     assert_eq!(site.names("elsewhere/tasks/L"), [".lock", "1.json"]);
     assert!(!site.path(".claude").exists());
 }

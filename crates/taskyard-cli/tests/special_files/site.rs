@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,23 +54,19 @@ impl Site {
 
     /// Does the same with something on stdin.
     pub(crate) fn run_with(&self, words: &str, stdin: Stdio) -> Ran {
-        let plain = self.home.command(words);
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""));
-        command.arg(plain.get_program()).args(plain.get_args()).env_clear().current_dir(self.home.path());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut command = self.home.command(words).limited(&format!("ulimit -v {MEMORY}"));
         command.envs(self.environment.iter().copied());
-        let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(stdin).stderr(Stdio::piped()).start();
         let started = Instant::now();
-        while child.try_wait().unwrap().is_none() {
+        while child.try_wait().is_none() {
             if started.elapsed() > LONGEST {
-                child.kill().unwrap();
-                panic!("`{words}` did not come to an end: {:?}", Ran::wait(child));
+                child.kill();
+                panic!("`{words}` did not come to an end: {:?}", child.end());
             }
             thread::sleep(Duration::from_millis(2));
         }
         self.times.lock().unwrap().push(started.elapsed());
-        Ran::wait(child)
+        child.end()
     }
 
     /// Runs a command that has to succeed, and returns what it said on both channels.

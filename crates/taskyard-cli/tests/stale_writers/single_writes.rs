@@ -1,7 +1,7 @@
 //! One stale write at a time.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 
 use serde_json::{Value, json};
 
@@ -161,17 +161,14 @@ fn watch_marks_a_stale_write_and_puts_back_what_it_took() {
     home.ask("create Parser");
     let mut stale = read(&home, "1");
     home.ask("start 1");
-    let mut watch = home.command("watch --since 2").spawn().unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap())
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut watch = home.command("watch --since 2").start();
+    let mut lines = watch.take_output().lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     stale["description"] = json!("theirs");
     write(&home, "1", &stale);
     let told = lines.next().unwrap();
     assert_eq!(told["takenBack"][0]["field"], json!("status"), "{told}");
     assert_eq!(lines.next().unwrap()["op"], json!("put_back"));
-    watch.kill().unwrap();
-    watch.wait().unwrap();
+    watch.kill();
     assert_eq!(read(&home, "1")["status"], json!("in_progress"));
 }
 

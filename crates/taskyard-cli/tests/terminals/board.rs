@@ -1,7 +1,8 @@
 //! The board, in a real terminal.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
+
+use taskyard_testkit::Program;
 
 use crate::terminal::{Home, Terminal};
 
@@ -102,7 +103,7 @@ fn the_subject_is_changed_in_place_and_all_of_it_in_the_editor() {
     let home = Home::new();
     home.run(&["create", "Write teh parser"]);
     std::fs::write(home.path("editor"), "#!/bin/sh\nsed -i 's/parser/compiler/' \"$1\"\n").unwrap();
-    assert!(Command::new("chmod").arg("+x").arg(home.path("editor")).status().unwrap().success());
+    assert!(Program::new("chmod").arg("+x").arg(home.path("editor")).status().success());
     let editor = format!("EDITOR={} taskyard board", home.path("editor").display());
     let terminal = Terminal::start(&home, 100, 24, &["sh", "-c", &editor]);
     terminal.wait_for("Write teh parser");
@@ -247,7 +248,7 @@ fn a_list_that_goes_is_told_of_and_brought_back() {
 #[test]
 fn without_a_terminal_there_is_no_board() {
     let home = Home::new();
-    let output = home.command(env!("CARGO_BIN_EXE_taskyard")).arg("board").output().unwrap();
+    let output = home.command(env!("CARGO_BIN_EXE_taskyard")).arg("board").output();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("needs a terminal"), "{output:?}");
 }
@@ -273,7 +274,7 @@ fn what_agents_do_by_todo_write_turns_on_the_board() {
     terminal.wait_for("#1 One");
     let todos = r#"[{"content":"Read","status":"completed","activeForm":"Reading"},{"content":"Test","status":"in_progress","activeForm":"Testing it"}]"#;
     let script = format!("printf '%s' '{todos}' | taskyard todo write --as tester");
-    assert!(home.command("sh").args(["-c", &script]).status().unwrap().success());
+    assert!(home.command("sh").args(["-c", &script]).status().success());
     terminal.wait_for("Testing it…  1/2 of its todos");
 }
 

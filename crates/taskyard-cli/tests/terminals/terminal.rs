@@ -1,11 +1,12 @@
 //! A terminal of its own, with a home of its own.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use taskyard_testkit::Program;
 use tempfile::TempDir;
 
 /// How long something is waited for.
@@ -31,9 +32,9 @@ impl Home {
     }
 
     /// Returns a command in the project, with a clean environment in which `taskyard` is ours.
-    pub(crate) fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Program {
         let ours = Path::new(env!("CARGO_BIN_EXE_taskyard")).parent().unwrap();
-        let mut command = Command::new(program);
+        let mut command = Program::new(program);
         command.env_clear().current_dir(self.path("rocket"));
         command.env("HOME", self.place.path()).env("TASKYARD_HOME", self.path("data")).env("USER", "tester");
         command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", ours.display()));
@@ -43,7 +44,7 @@ impl Home {
 
     /// Runs a command of ours that must succeed.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
-        let output = self.command(env!("CARGO_BIN_EXE_taskyard")).args(words).output().unwrap();
+        let output = self.command(env!("CARGO_BIN_EXE_taskyard")).args(words).output();
         assert!(output.status.success(), "{words:?}: {output:?}");
         output
     }
@@ -67,20 +68,20 @@ impl<'a> Terminal<'a> {
         let mut command = terminal.tmux(&["-f", "/dev/null", "new-session", "-d"]);
         command.args(["-x", &columns.to_string(), "-y", &rows.to_string()]);
         command.args(program);
-        let output = command.output().unwrap();
+        let output = command.output();
         assert!(output.status.success(), "{output:?}");
         terminal
     }
 
     /// Types keys, as tmux names them.
     pub(crate) fn keys(&self, keys: &[&str]) -> &Self {
-        assert!(self.tmux(&["send-keys"]).args(keys).status().unwrap().success());
+        assert!(self.tmux(&["send-keys"]).args(keys).status().success());
         self
     }
 
     /// Types a text.
     pub(crate) fn text(&self, text: &str) -> &Self {
-        assert!(self.tmux(&["send-keys", "-l", text]).status().unwrap().success());
+        assert!(self.tmux(&["send-keys", "-l", text]).status().success());
         self
     }
 
@@ -101,31 +102,31 @@ impl<'a> Terminal<'a> {
     /// Gives the terminal another size.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let size = ["-x", &columns.to_string(), "-y", &rows.to_string()];
-        assert!(self.tmux(&["resize-window"]).args(size).status().unwrap().success());
+        assert!(self.tmux(&["resize-window"]).args(size).status().success());
     }
 
     /// Sends a signal to the program that has the terminal.
     pub(crate) fn signal(&self, name: &str) {
-        let output = self.tmux(&["display-message", "-p", "#{pane_tty}"]).output().unwrap();
+        let output = self.tmux(&["display-message", "-p", "#{pane_tty}"]).output();
         let tty = String::from_utf8(output.stdout).unwrap();
-        let listed = Command::new("ps").args(["-o", "pid=,stat=", "-t", tty.trim()]).output().unwrap();
+        let listed = Program::new("ps").args(["-o", "pid=,stat=", "-t", tty.trim()]).output();
         let listed = String::from_utf8(listed.stdout).unwrap();
         // The plus says that it is in front.
         let front =
             listed.lines().filter_map(|line| line.trim().split_once(' ')).find(|(_, state)| state.contains('+'));
         let (process, _) = front.unwrap_or_else(|| panic!("nobody has the terminal:\n{listed}"));
-        assert!(Command::new("kill").args([&format!("-{name}"), process]).status().unwrap().success());
+        assert!(Program::new("kill").args([&format!("-{name}"), process]).status().success());
     }
 
     /// Returns what is on the screen.
     pub(crate) fn screen(&self) -> String {
-        let output = self.tmux(&["capture-pane", "-p"]).output().unwrap();
+        let output = self.tmux(&["capture-pane", "-p"]).output();
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// Returns what is on the screen, with the escape sequences that colour it.
     pub(crate) fn styled_screen(&self) -> String {
-        let output = self.tmux(&["capture-pane", "-p", "-e"]).output().unwrap();
+        let output = self.tmux(&["capture-pane", "-p", "-e"]).output();
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -152,7 +153,7 @@ impl<'a> Terminal<'a> {
         self.wait_until(text, |screen| screen.lines().any(|line| line.trim_end() == text))
     }
 
-    fn tmux(&self, words: &[&str]) -> Command {
+    fn tmux(&self, words: &[&str]) -> Program {
         let mut command = self.home.command("tmux");
         command.arg("-S").arg(&self.socket).args(words);
         command

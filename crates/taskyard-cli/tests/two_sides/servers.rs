@@ -1,27 +1,25 @@
 //! Servers that are killed, and servers that sleep.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use taskyard::Store as _;
 use taskyard::core::ListId;
-use taskyard_testkit::{Home, Ran};
+use taskyard_testkit::{Home, Process, Ran};
 
 use crate::side::{SILENCE, on, throughout_a_silence, until};
 
 /// A server through which ana has claimed task 1.
 struct Server {
-    child: Child,
+    process: Process,
 }
 
 impl Server {
     fn with_a_claim(home: &Home) -> Self {
         assert_eq!(here(home, "create One").code, Some(0));
-        let mut child = on(home, "mcp --as ana").stdin(Stdio::piped()).spawn().unwrap();
-        let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut process = on(home, "mcp --as ana").stdin(Stdio::piped()).start();
         let client = json!({ "name": "claude-code", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let claim = json!({ "name": "TaskClaim", "arguments": { "taskId": "1" } });
@@ -30,34 +28,21 @@ impl Server {
             json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
             json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": claim }),
         ] {
-            writeln!(input, "{message}").unwrap();
+            process.tell(&message.to_string());
         }
-        loop {
-            let mut line = String::new();
-            assert!(output.read_line(&mut line).unwrap() > 0, "the server has ended");
-            if serde_json::from_str::<Value>(&line).unwrap()["id"] == 2 {
-                break;
-            }
-        }
+        while process.json().expect("the server has not ended")["id"] != 2 {}
         // What the server says from now on is not heard, and its input stays open.
-        std::mem::forget(input);
-        Self { child }
+        drop(process.take_output());
+        Self { process }
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), signal).unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.signal(signal);
     }
 }
 
 fn here(home: &Home, words: &str) -> Ran {
-    Ran::from(on(home, words).output().unwrap())
+    on(home, words).run()
 }
 
 fn json_of(home: &Home, words: &str) -> Value {

@@ -1,12 +1,12 @@
 //! The other side: a shell in a pid namespace of its own, or on what looks like another machine.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::Write as _;
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Ran};
+use taskyard_testkit::{Home, PATIENCE, Process, Program, Ran};
 
 /// How long those of whom nothing is seen count as alive in these tests.
 pub(crate) const SILENCE: Duration = Duration::from_secs(6);
@@ -26,19 +26,15 @@ pub(crate) const KINDS: [Kind; 2] = [Kind::Container, Kind::Machine];
 /// A home and, beside it, a shell on the other side.
 pub(crate) struct Sides {
     pub(crate) home: Home,
-    shell: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    shell: Process,
 }
 
 impl Sides {
     /// Makes both; none where the system lets us make no other side, which is said out loud.
     pub(crate) fn new(kind: Kind) -> Option<Self> {
         let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-        let mut command = Command::new("unshare");
-        let like = on(&home, "");
-        command.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("TASKYARD", env!("CARGO_BIN_EXE_taskyard")).current_dir(home.path());
+        let mut command = on(&home, "").like("unshare");
+        command.env("TASKYARD", env!("CARGO_BIN_EXE_taskyard"));
         match kind {
             Kind::Container => command.args(["--kill-child", "--pid", "--fork", "--mount-proc", "sh", "-s"]),
             Kind::Machine => {
@@ -47,13 +43,9 @@ impl Sides {
                 command.args(["--kill-child", "--fork", "--mount", "sh", "-c", line])
             }
         };
-        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let sides = spawned.ok().map(|mut shell| {
-            let (input, output) = (shell.stdin.take().unwrap(), BufReader::new(shell.stdout.take().unwrap()));
-            Self { home, shell, input, output }
-        });
-        let sides =
-            sides.and_then(|mut sides| (sides.try_say("echo here").as_deref() == Some("here")).then_some(sides));
+        let shell = command.stdin(Stdio::piped()).stderr(Stdio::null()).start();
+        let mut sides = Self { home, shell };
+        let sides = (sides.try_say("echo here").as_deref() == Some("here")).then_some(sides);
         if sides.is_none() {
             // Not through `eprintln`, which is heard only when a test fails.
             let _ =
@@ -64,7 +56,7 @@ impl Sides {
 
     /// Runs a command on our side.
     pub(crate) fn here(&self, words: &str) -> Ran {
-        Ran::from(on(&self.home, words).output().unwrap())
+        on(&self.home, words).run()
     }
 
     /// Runs a command on our side that must succeed, and returns its JSON answer.
@@ -98,22 +90,13 @@ impl Sides {
     }
 
     fn try_say(&mut self, line: &str) -> Option<String> {
-        writeln!(self.input, "{line}").ok()?;
-        let mut answer = String::new();
-        let length = self.output.read_line(&mut answer).ok()?;
-        (length > 0).then(|| answer.trim_end().to_owned())
-    }
-}
-
-impl Drop for Sides {
-    fn drop(&mut self) {
-        let _ = self.shell.kill();
-        let _ = self.shell.wait();
+        self.shell.try_tell(line).ok()?;
+        self.shell.line()
     }
 }
 
 /// Returns a command in a home, with a short silence.
-pub(crate) fn on(home: &Home, words: &str) -> Command {
+pub(crate) fn on(home: &Home, words: &str) -> Program {
     let mut command = home.command(words);
     command.env("TASKYARD_FAILPOINTS", format!("any=silence:{}", SILENCE.as_millis()));
     command

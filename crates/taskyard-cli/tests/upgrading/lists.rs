@@ -1,9 +1,8 @@
 //! Lists, in every store.
 
 use std::collections::BTreeSet;
-use std::process::{Child, Command};
 
-use taskyard_testkit::{OldList, Ran};
+use taskyard_testkit::{OldList, Process, Program};
 
 use crate::{is_as_the_journal_says, what_was_added, yards};
 
@@ -136,12 +135,12 @@ fn many_who_open_a_list_of_an_earlier_release_at_once_upgrade_it_once() {
     for yard in yards() {
         for list in yard.lists() {
             let written = list.entries();
-            let start = |number: usize| -> Child {
-                let mut command: Command = yard.command(&format!("create New{number} --json {}", list.flags()));
-                command.spawn().unwrap()
+            let start = |number: usize| -> Process {
+                let mut command: Program = yard.command(&format!("create New{number} --json {}", list.flags()));
+                command.start()
             };
-            let children: Vec<Child> = (0..4).map(start).collect();
-            let ids: BTreeSet<String> = children.into_iter().map(|child| Ran::wait(child).id()).collect();
+            let children: Vec<Process> = (0..4).map(start).collect();
+            let ids: BTreeSet<String> = children.into_iter().map(|child| child.end().id()).collect();
             assert_eq!(ids.len(), 4, "{list:?}");
             let added = what_was_added(&yard, &list, &written);
             assert_eq!(added.iter().filter(|entry| entry.op == "create").count(), 4, "{list:?}");

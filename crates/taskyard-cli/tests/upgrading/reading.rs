@@ -1,32 +1,19 @@
 //! What an earlier release left where nothing can be written is read as it is.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
 
-use taskyard_testkit::{OldYard, Ran};
+use taskyard_testkit::{NOBODY, OldYard, Program, Ran, is_root};
 
 use crate::yards;
 
-/// The user nobody, whom permissions hold back as they do not hold back root.
-const NOBODY: u32 = 65534;
-
 fn must(program: &str, words: &[&str], path: &Path) {
-    assert!(Command::new(program).args(words).arg(path).status().unwrap().success(), "{program} {words:?}");
-}
-
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+    assert!(Program::new(program).args(words).arg(path).status().success(), "{program} {words:?}");
 }
 
 /// Runs a command as somebody who may read everything and write nothing of ours.
 fn read(yard: &OldYard, words: &str) -> Ran {
     let mut command = yard.command(words);
-    if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    Ran::from(command.output().unwrap())
+    command.unprivileged().run()
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! Programs of others that know nothing of us but the document.
 
 use std::path::Path;
-use std::process::Command;
 
-use taskyard_testkit::Scale;
+use taskyard_testkit::{Program, Scale};
 
 /// Runs a script to its end, which has to succeed, and returns what it prints.
 fn run(script: &str, words: &[&str]) -> String {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let ran = Command::new(project.join("scripts").join(script)).args(words).output().unwrap();
-    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
-    assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
-    told
+    Program::inheriting(project.join("scripts").join(script)).args(words).succeed()
 }
 
 #[test]

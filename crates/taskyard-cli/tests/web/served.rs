@@ -2,17 +2,17 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, PATIENCE};
+use taskyard_testkit::{Home, PATIENCE, Process, Program};
 
 use crate::contract::Contract;
 
 /// A running `taskyard serve`.
 pub(crate) struct Served {
-    child: Child,
+    child: Process,
     /// Where it listens, `127.0.0.1:1234` say.
     pub(crate) address: String,
     /// What lets one in.
@@ -49,12 +49,10 @@ impl Served {
     }
 
     /// Starts a server by a command.
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(mut command: Program) -> Self {
         command.env_remove("TASKYARD_AGENT").env("USER", "uma").stderr(Stdio::inherit());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
+        let mut child = command.start();
+        let told = child.json().unwrap();
         let token = std::fs::read_to_string(told["tokenFile"].as_str().unwrap()).unwrap().trim().to_owned();
         let address = told["url"].as_str().unwrap().split_once("://").unwrap().1.to_owned();
         Self { child, address, token, link: told["link"].as_str().unwrap().to_owned() }
@@ -72,13 +70,12 @@ impl Served {
 
     /// Sends the process a signal.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
-        rustix::process::kill_process(pid, signal).unwrap();
+        self.child.signal(signal);
     }
 
     /// Waits for the end of the process, and returns its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        self.child.wait().code()
     }
 
     /// Opens a connection.
@@ -106,13 +103,6 @@ impl Served {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

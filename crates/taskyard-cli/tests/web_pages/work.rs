@@ -1,9 +1,9 @@
 //! What people do on the pages with a mouse: each thing is done in the list, and seen.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::json;
+use taskyard_testkit::StrangeFile;
 
 use crate::board::{Board, stands_in, task};
 
@@ -47,9 +47,9 @@ fn history_takes_any_revision_back() {
 fn what_a_job_writes_appears_while_it_runs() {
     let board = Board::after(&["create Wheels"]);
     let gate = board.home.path().join("gate");
-    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    StrangeFile::Pipe.put(&gate, &gate);
     let line = format!("echo first line; cat {} >/dev/null; echo second line", gate.display());
-    let started = board.home.command("job run --task 1 --").args(["sh", "-c", &line]).output().unwrap();
+    let started = board.home.command("job run --task 1 --").args(["sh", "-c", &line]).output();
     assert!(started.status.success(), "{started:?}");
     let window = board.window();
     window.click("link", "Wheels");

@@ -1,11 +1,10 @@
 //! A worker that dies or sleeps too long, and what becomes of its task.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Child;
+use std::io::BufRead as _;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use taskyard_testkit::{Ran, finishes};
+use taskyard_testkit::{Process, Ran, finishes};
 
 use crate::site::{Site, Worker, await_end_of};
 
@@ -14,7 +13,7 @@ const BUSY: &str = "echo $TASKYARD_TASK_TOKEN > token; exec sleep 600";
 
 /// Reports the task done with a lease of long ago, as one who wakes up late.
 fn write_late(site: &Site, token: &str) -> Ran {
-    Ran::from(site.home.command(&format!("done 1 --token {token} --as ana --json")).output().unwrap())
+    site.home.command(&format!("done 1 --token {token} --as ana --json")).run()
 }
 
 #[test]
@@ -60,10 +59,10 @@ fn whoever_watches_or_waits_notices_a_death_without_another_command() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", BUSY);
     site.await_file("token");
-    let mut watch = site.home.command("watch --since 0 --json").spawn().unwrap();
+    let mut watch = site.home.command("watch --since 0 --json").start();
     let mut lines = lines_of(&mut watch);
     let _watch = Worker::of(watch);
-    let waiting = Worker::of(site.home.command("claim --next --wait --as ben --json").spawn().unwrap());
+    let waiting = Worker::of(site.home.command("claim --next --wait --as ben --json").start());
     for op in ["create", "claim"] {
         assert_eq!(lines.next().unwrap()["op"], op);
     }
@@ -80,7 +79,7 @@ fn a_watcher_alone_notices_a_death() {
     let site = Site::with(&["one"]);
     let worker = site.start("--as ana", BUSY);
     site.await_file("token");
-    let mut watch = site.home.command("watch --since 2 --json").spawn().unwrap();
+    let mut watch = site.home.command("watch --since 2 --json").start();
     let mut lines = lines_of(&mut watch);
     let _watch = Worker::of(watch);
     worker.send(Signal::KILL);
@@ -95,7 +94,7 @@ fn a_suspended_worker_loses_its_task_by_time_and_writes_nothing_when_it_goes_on(
     let worker = site.start("--as ana --ttl 1s", "echo $$ > pid; sleep 600");
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
-    let taken = Ran::from(site.home.command("claim --next --wait --timeout 60s --as ben --json").output().unwrap());
+    let taken = site.home.command("claim --next --wait --timeout 60s --as ben --json").run();
     assert_eq!(taken.json()["claimed"], true, "{taken:?}");
     let before = site.history("1");
     worker.send(Signal::CONT);
@@ -116,7 +115,7 @@ fn a_suspended_worker_whose_command_ended_meanwhile_does_not_complete_what_anoth
     let worker = site.start("--as ana --ttl 1s", line);
     let pid = site.await_file("pid");
     worker.send(Signal::STOP);
-    let taken = Ran::from(site.home.command("claim --next --wait --timeout 60s --as ben --json").output().unwrap());
+    let taken = site.home.command("claim --next --wait --timeout 60s --as ben --json").run();
     assert_eq!(taken.json()["claimed"], true, "{taken:?}");
     site.allow("go");
     await_end_of(&pid);
@@ -135,7 +134,7 @@ fn a_lease_is_renewed_while_the_command_runs() {
     assert_eq!(site.history("1").join(", "), "tester create, ana claim, ana update");
 }
 
-fn lines_of(child: &mut Child) -> impl Iterator<Item = Value> + Send + 'static {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+fn lines_of(child: &mut Process) -> impl Iterator<Item = Value> + Send + 'static {
+    let lines = child.take_output().lines();
     lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap())
 }

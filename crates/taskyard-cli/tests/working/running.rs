@@ -89,9 +89,9 @@ fn a_task_too_large_for_a_variable_is_whole_on_stdin() {
     let long = "x".repeat(300_000);
     let mut create = site.home.command("create long -d -");
     create.stdin(std::process::Stdio::piped());
-    let mut child = create.spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), long.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
+    let mut child = create.start();
+    std::io::Write::write_all(&mut child.take_input(), long.as_bytes()).unwrap();
+    assert!(child.wait().success());
     let ran = site.worked("", "cat > stdin; echo ${#TASKYARD_TASK_DESCRIPTION} > length");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(site.await_file("length"), (96 * 1024).to_string());

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Ran};
+use taskyard_testkit::{Home, PATIENCE, Process, Program, Ran};
 
 /// A home of a test's own. Commands run in it, and so do the lines of shell.
 pub(crate) struct Site {
@@ -34,7 +33,7 @@ impl Site {
     }
 
     /// Returns `taskyard work` with these flags and a line of shell, which finds our binary as `$TASKYARD`.
-    pub(crate) fn work(&self, flags: &str, line: &str) -> Command {
+    pub(crate) fn work(&self, flags: &str, line: &str) -> Program {
         let mut command = self.home.command(&format!("work {flags} -- sh -c"));
         command.arg(line).env("TASKYARD", env!("CARGO_BIN_EXE_taskyard"));
         command
@@ -42,12 +41,12 @@ impl Site {
 
     /// Works to the end.
     pub(crate) fn worked(&self, flags: &str, line: &str) -> Ran {
-        Ran::from(self.work(flags, line).output().unwrap())
+        self.work(flags, line).run()
     }
 
     /// Starts to work.
     pub(crate) fn start(&self, flags: &str, line: &str) -> Worker {
-        Worker(Some(self.work(flags, line).spawn().unwrap()))
+        Worker(self.work(flags, line).start())
     }
 
     /// Returns a path in the home.
@@ -90,37 +89,25 @@ impl Site {
 }
 
 /// A `work` that runs. A test that fails leaves none behind.
-pub(crate) struct Worker(Option<Child>);
+pub(crate) struct Worker(Process);
 
 impl Worker {
-    pub(crate) fn of(child: Child) -> Self {
-        Self(Some(child))
+    pub(crate) fn of(process: Process) -> Self {
+        Self(process)
     }
 
     /// Returns the id of its process.
     pub(crate) fn id(&self) -> u32 {
-        self.0.as_ref().unwrap().id()
+        self.0.id()
     }
 
     pub(crate) fn send(&self, signal: Signal) {
-        let pid = Pid::from_child(self.0.as_ref().unwrap());
-        kill_process(pid, signal).unwrap();
+        self.0.signal(signal);
     }
 
     /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ran {
-        let child = self.0.take().unwrap();
-        let output: Output = taskyard_testkit::finishes(move || child.wait_with_output().unwrap());
-        Ran::from(output)
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+    pub(crate) fn end(self) -> Ran {
+        taskyard_testkit::finishes(move || self.0.end())
     }
 }
 

@@ -53,18 +53,15 @@ fn a_second_signal_kills_at_once() {
 #[test]
 fn ctrl_c_on_a_terminal_reaches_the_commands_through_us_alone() {
     use std::io::{Read as _, Write as _};
-    use std::process::Command;
 
     let site = Site::with(&["one --active-form Doing", "two"]);
     let (mut master, terminal) = terminal();
     let work = site.work("-j 2 --as ana --color never", POLITE);
     // The terminal must be the controlling one for its Ctrl-C to be a signal.
-    let mut command = Command::new("setsid");
-    command.args(["--ctty", "--wait"]).arg(work.get_program()).args(work.get_args()).current_dir(site.home.path());
-    command.env_clear().envs(work.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut command = work.started_by("setsid", &["--ctty", "--wait"]);
     command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
     command.envs([("TERM", "xterm"), ("LANG", "C.UTF-8")]);
-    let worker = Worker::of(command.spawn().unwrap());
+    let worker = Worker::of(command.start());
     drop(command);
     let mut screen = master.try_clone().unwrap();
     let reader = std::thread::spawn(move || {

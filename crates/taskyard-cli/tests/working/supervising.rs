@@ -2,8 +2,8 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, Read as _};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -83,8 +83,8 @@ fn a_command_ends_although_nobody_takes_what_it_writes() {
     let site = Site::with(&["one"]);
     let line = "echo $$ > pid; trap 'echo asked > asked; exit 0' TERM; while :; do echo much and more of it; done";
     let mut work = site.work("", line);
-    let mut child = work.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
+    let mut child = work.stdout(Stdio::piped()).stderr(Stdio::piped()).start();
+    let mut stdout = child.take_output();
     let worker = Worker::of(child);
     let pid = site.await_file("pid");
     // The pipe, the lines that wait to be shown, and then the pipe of the command are full: it waits, and so do we.
@@ -106,9 +106,9 @@ fn a_command_ends_although_nobody_takes_what_it_writes() {
 fn when_nobody_reads_any_more_the_command_ends_and_the_task_goes_back() {
     let site = Site::with(&["one"]);
     let mut work = site.work("", "echo $$ > pid; echo first; while :; do echo again; sleep 0.02; done");
-    let mut child = work.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = work.stdout(Stdio::piped()).start();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.take_output().read_line(&mut line).unwrap();
     let worker = Worker::of(child);
     let pid = site.await_file("pid");
     worker.end();
@@ -208,7 +208,7 @@ fn a_supervisor_that_is_killed_as_it_comes_up_is_a_reason_to_try_again() {
     let site = Site::with(&["one", "two"]);
     let mut work = site.work("--retries 0", "echo ran >> ran");
     work.env("TASKYARD_FAILPOINTS", "tied: coming up=stop").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let worker = Worker::of(work.spawn().unwrap());
+    let worker = Worker::of(work.start());
     let mut seen = Vec::new();
     // Every other one dies; each that lives runs its command once.
     for lives in [false, false, true, false, true] {
@@ -231,7 +231,7 @@ fn where_no_supervisor_ever_comes_up_the_work_ends_and_the_task_goes_back() {
     let site = Site::with(&["one"]);
     let mut work = site.work("--retries 0", "echo ran >> ran");
     work.env("TASKYARD_FAILPOINTS", "tied: coming up=kill").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let ran = Worker::of(work.spawn().unwrap()).end();
+    let ran = Worker::of(work.start()).end();
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("supervisor did not come up"), "{ran:?}");
     assert_eq!(site.task("1")["status"], "pending");
@@ -259,10 +259,6 @@ fn many_at_once_need_few_files_each() {
     // All of them run at the same time before the first one ends: the last one that comes lets all of them go.
     let line = "touch at-$TASKYARD_TASK_ID; [ $(ls | grep -c ^at-) -lt 40 ] || touch go; while [ ! -e go ]; do sleep 0.2; done";
     let work = site.work("-j 40", line);
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -n 160; exec \"$0\" \"$@\""]).arg(work.get_program()).args(work.get_args());
-    limited.current_dir(site.home.path()).env_clear();
-    limited.envs(work.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = Worker::of(limited.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).end();
+    let ran = Worker::of(work.limited("ulimit -n 160").stdout(Stdio::piped()).stderr(Stdio::piped()).start()).end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

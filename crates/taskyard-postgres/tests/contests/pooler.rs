@@ -3,16 +3,16 @@
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use taskyard_testkit::{Cluster, PATIENCE, unprivileged};
+use taskyard_testkit::{Cluster, PATIENCE, Process, Program};
 use tempfile::TempDir;
 
 /// A pooler in front of a server, until it is dropped.
 pub(crate) struct Pooler {
-    child: Child,
+    _process: Process,
     behind: u16,
     port: u16,
     _folder: TempDir,
@@ -32,26 +32,19 @@ impl Pooler {
              pool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 20\n"
         );
         fs::write(&file, settings).unwrap();
-        let mut command = Command::new("pgbouncer");
-        command.args(["--quiet"]).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = unprivileged(&mut command).spawn().unwrap();
+        let mut command = Program::new("pgbouncer");
+        command.args(["--quiet"]).arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.unprivileged().start();
         let begun = Instant::now();
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             assert!(begun.elapsed() < PATIENCE, "the pooler does not come up");
             thread::sleep(Duration::from_millis(10));
         }
-        Self { child, behind, port, _folder: folder }
+        Self { _process: process, behind, port, _folder: folder }
     }
 
     /// Returns an address of the server as one of the pooler.
     pub(crate) fn address_like(&self, address: &str) -> String {
         address.replace(&format!(":{}/", self.behind), &format!(":{}/", self.port))
-    }
-}
-
-impl Drop for Pooler {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -2,20 +2,19 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::patience::PATIENCE;
+use crate::process::{Process, Program};
 
 /// A running `chromedriver`.
 #[derive(Debug)]
 pub(super) struct Driver {
-    child: Child,
+    process: Process,
     port: u16,
     /// Where the browser keeps what it keeps.
     _folder: TempDir,
@@ -32,16 +31,15 @@ impl Driver {
     /// Starts the driver on any port.
     pub(super) fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("taskyard-browser-").tempdir().unwrap();
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0").env("HOME", folder.path()).env("TMPDIR", folder.path()).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("chromedriver is there: install chromium and chromium-driver");
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut command = Program::new("chromedriver");
+        command.arg("--port=0").env("HOME", folder.path()).env("TMPDIR", folder.path()).leading_group();
+        let mut process = command.stderr(Stdio::null()).start();
+        let mut lines = process.take_output().lines();
         let started = lines.by_ref().map_while(Result::ok).find_map(|line| port_in(&line));
         let port = started.expect("chromedriver says on which port it listens");
         // What it says later nobody needs, and a full pipe would stop it.
         thread::spawn(move || lines.for_each(drop));
-        Self { child, port, _folder: folder }
+        Self { process, port, _folder: folder }
     }
 
     /// Has the driver carry out a command.
@@ -75,9 +73,7 @@ impl Drop for Driver {
     /// A test leaves no browser behind, however it ends.
     fn drop(&mut self) {
         let _ = self.ask("GET", "/shutdown", None);
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-        let _ = self.child.wait();
+        self.process.kill();
     }
 }
 

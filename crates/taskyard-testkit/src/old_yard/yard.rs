@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use taskyard::core::Rules;
@@ -15,6 +15,7 @@ use super::list::OldList;
 use super::moving::{change_everywhere, fnv1a, path_in, tell_temporary_files, this_run_for};
 use super::packing::unpack;
 use crate::databases::connect;
+use crate::process::Program;
 use crate::ran::Ran;
 
 /// Where the yards were made. What their databases say of it is changed to where they are unpacked.
@@ -72,33 +73,29 @@ impl OldYard {
     }
 
     /// Returns a command in the project; words are divided at spaces.
-    pub fn command(&self, words: &str) -> Command {
-        let mut command = Command::new(&self.binary);
+    pub fn command(&self, words: &str) -> Program {
+        let mut command = Program::new(&self.binary);
         command
             .args(words.split_whitespace())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env_remove("TMPDIR")
             .env("HOME", self.home())
             .env("CLAUDE_CONFIG_DIR", self.home().join(".claude"))
             .env("TASKYARD_HOME", self.data())
             .env("CLAUDE_CODE_TMPDIR", self.root.join("tmp"))
             .env("TASKYARD_AGENT", "ana")
             .current_dir(self.project())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
     /// Runs a command to its end.
     pub fn run(&self, words: &str) -> Ran {
-        Ran::from(self.command(words).output().expect("the binary can be started"))
+        self.command(words).run()
     }
 
     /// Runs a command under a plan of fail points.
     pub fn run_with(&self, plan: &str, words: &str) -> Ran {
-        let output = self.command(words).env("TASKYARD_FAILPOINTS", plan).output();
-        Ran::from(output.expect("the binary can be started"))
+        self.command(words).env("TASKYARD_FAILPOINTS", plan).run()
     }
 
     /// Opens the store of a list through the library.

@@ -5,14 +5,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{iter, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::programs::{give_away, postgres_program, unprivileged};
+use super::programs::{give_away, postgres_program};
 use crate::PATIENCE;
+use crate::process::Program;
 
 /// A PostgreSQL server on a port of its own, which it keeps when it is stopped and started again. Everybody on this machine may connect as
 /// `postgres`. It runs until it is stopped, whatever becomes of whoever started it; [`Cluster::stop_when_dropped`] ends it with a test.
@@ -33,7 +33,7 @@ impl Cluster {
         fs::create_dir(&folder).unwrap();
         give_away(&folder);
         let cluster = Self { directory: folder, port: free_port(), stops: false, environment: Vec::new() };
-        let mut initdb = Command::new(postgres_program("initdb"));
+        let mut initdb = Program::new(postgres_program("initdb"));
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"]);
         cluster.run(initdb.arg("-D").arg(cluster.data()));
         cluster.configure(settings);
@@ -49,7 +49,7 @@ impl Cluster {
         give_away(&folder);
         let standby = Self { directory: folder, port: free_port(), stops: false, environment: Vec::new() };
         let from = format!("host=127.0.0.1 port={} user=postgres application_name={name}", of.port);
-        let mut copy = Command::new(postgres_program("pg_basebackup"));
+        let mut copy = Program::new(postgres_program("pg_basebackup"));
         copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--dbname", &from]);
         standby.run(copy.arg("-D").arg(standby.data()));
         standby.configure(&[]);
@@ -94,15 +94,12 @@ impl Cluster {
     /// Starts it and waits until it answers.
     pub fn start(&self) {
         let log = File::options().create(true).append(true).open(self.directory.with_file_name("log")).unwrap();
-        let mut postgres = Command::new(postgres_program("postgres"));
-        postgres.arg("-D").arg(self.data()).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         // Its own session: a test runner that ends the group of a test leaves it alone.
-        let mut detached = Command::new("setsid");
-        detached.arg("--fork").arg(postgres.get_program()).args(postgres.get_args());
-        detached.stdin(Stdio::null()).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let log = File::options().append(true).open(self.directory.with_file_name("log")).unwrap();
+        let mut detached = Program::new("setsid");
+        detached.arg("--fork").arg(postgres_program("postgres")).arg("-D").arg(self.data());
+        detached.envs(self.environment.iter().map(|(name, value)| (name, value)));
         detached.stdout(log.try_clone().unwrap()).stderr(log).current_dir(&self.directory);
-        assert!(unprivileged(&mut detached).status().unwrap().success());
+        assert!(detached.unprivileged().status().success());
         let begun = Instant::now();
         while !self.is_ready() {
             assert!(begun.elapsed() < PATIENCE * 2, "{}", self.log());
@@ -112,15 +109,14 @@ impl Cluster {
 
     /// Stops it in one of PostgreSQL's ways: `fast`, or `immediate`, which is a crash.
     pub fn stop(&self, mode: &str) {
-        let mut stop = Command::new(postgres_program("pg_ctl"));
+        let mut stop = Program::new(postgres_program("pg_ctl"));
         self.run(stop.args(["stop", "--wait", "--mode", mode, "-D"]).arg(self.data()));
     }
 
     /// Kills every process of it, as a power loss would, and returns when they are gone.
     pub fn kill(&self) {
         let Some(main) = self.process() else { return };
-        let children = Command::new("pgrep").arg("-P").arg(main.as_raw_nonzero().to_string()).output().unwrap();
-        let children = String::from_utf8(children.stdout).unwrap();
+        let children = Program::new("pgrep").arg("-P").arg(main.as_raw_nonzero().to_string()).run().stdout;
         let children = children.split_whitespace().map(|child| Pid::from_raw(child.parse().unwrap()).unwrap());
         let all: Vec<Pid> = iter::once(main).chain(children).collect();
         for process in &all {
@@ -140,18 +136,15 @@ impl Cluster {
 
     /// Makes a standby the server that is written to.
     pub fn promote(&self) {
-        let mut promote = Command::new(postgres_program("pg_ctl"));
+        let mut promote = Program::new(postgres_program("pg_ctl"));
         self.run(promote.args(["promote", "--wait", "-D"]).arg(self.data()));
     }
 
     /// Runs statements by `psql` and returns what they answer, a row a line, columns between bars.
     pub fn sql(&self, statements: &str) -> String {
-        let mut psql = Command::new(postgres_program("psql"));
+        let mut psql = Program::new(postgres_program("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--dbname"]);
-        psql.arg(self.address()).arg("--command").arg(statements);
-        let done = psql.output().unwrap();
-        assert!(done.status.success(), "{statements}: {}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
+        psql.arg(self.address()).arg("--command").arg(statements).succeed().trim_end().to_owned()
     }
 
     /// Adds settings, which count when it is next started.
@@ -178,19 +171,17 @@ impl Cluster {
 
     /// Tells whether it answers.
     pub(super) fn is_ready(&self) -> bool {
-        let mut ask = Command::new(postgres_program("pg_isready"));
+        let mut ask = Program::new(postgres_program("pg_isready"));
         let asked = ask
             .args(["--quiet", "--host=127.0.0.1", "--username=postgres", "--port"])
             .arg(self.port.to_string())
             .status();
-        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() && asked.is_ok_and(|status| status.success())
+        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() && asked.success()
     }
 
-    fn run(&self, command: &mut Command) {
-        let done = unprivileged(command).current_dir(&self.directory).stdin(Stdio::null()).output();
-        let done = done.unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/test installs it"));
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{command:?}: {said}\n{}", self.log());
+    fn run(&self, command: &mut Program) {
+        let ran = command.unprivileged().current_dir(&self.directory).run();
+        assert_eq!(ran.code, Some(0), "{command:?}: {}\n{}", ran.stderr, self.log());
     }
 }
 

@@ -5,5 +5,5 @@ mod programs;
 mod shared;
 
 pub use cluster::Cluster;
-pub use programs::{postgres_program, unprivileged};
+pub use programs::postgres_program;
 pub use shared::SharedPostgres;

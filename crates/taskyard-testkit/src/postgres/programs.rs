@@ -1,13 +1,10 @@
-//! The programs of PostgreSQL, and whom they run as.
+//! The programs of PostgreSQL, and whose their files are.
 
 use std::fs;
 use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// The user `nobody` and its group, on every Debian.
-const NOBODY: u32 = 65_534;
+use crate::process::{NOBODY, is_root};
 
 /// Returns a program of PostgreSQL: Debian keeps them apart from other programs, by version.
 pub fn postgres_program(name: &str) -> PathBuf {
@@ -21,17 +18,9 @@ pub fn postgres_program(name: &str) -> PathBuf {
     found.pop().map_or_else(|| name.into(), |(_, program)| program)
 }
 
-/// Has a program run as somebody without rights where we are root, whom PostgreSQL refuses to serve.
-pub fn unprivileged(command: &mut Command) -> &mut Command {
-    match rustix::process::getuid().is_root() {
-        true => command.uid(NOBODY).gid(NOBODY),
-        false => command,
-    }
-}
-
-/// Gives a directory to whoever the programs run as.
+/// Gives a directory to whoever the programs run as: PostgreSQL refuses to serve root.
 pub(super) fn give_away(directory: &Path) {
-    if rustix::process::getuid().is_root() {
+    if is_root() {
         chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
     }
 }

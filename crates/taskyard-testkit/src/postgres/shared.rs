@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, process};
@@ -10,6 +10,7 @@ use std::{env, process};
 use rustix::fs::{FlockOperation, flock};
 
 use super::cluster::Cluster;
+use crate::process::Program;
 
 /// What a test may do without: nothing is kept beyond the run.
 const SETTINGS: [&str; 4] =
@@ -77,10 +78,9 @@ impl SharedPostgres {
             let _ = fs::remove_dir_all(directory.join("server"));
             let cluster = Cluster::make(directory, &SETTINGS);
             fs::write(directory.join("port"), cluster.port().to_string()).unwrap();
-            let mut keeper = Command::new("setsid");
+            let mut keeper = Program::new("setsid");
             keeper.args(["--fork", "sh", "-c", KEEPER, "keeper"]).arg(directory);
-            keeper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            assert!(keeper.status().unwrap().success());
+            assert!(keeper.stdout(Stdio::null()).stderr(Stdio::null()).status().success());
             cluster
         });
         Self { cluster, _use: users }

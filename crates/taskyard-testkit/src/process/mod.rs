@@ -1,0 +1,9 @@
+//! Processes that tests start. Every program a test runs is started here: in an environment of its own, with its output in the test's
+//! hands, and killed and reaped when the test lets go of it, however the test ends. Homes, servers, rivals and browsers are thin layers
+//! over it; `house_rules` looks that no test goes past it.
+
+mod program;
+mod running;
+
+pub use program::{NOBODY, Program, is_root};
+pub use running::Process;
