@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use taskyard_testkit::Home;
+use taskyard_testkit::{Home, list_builder};
 
 const HUGE: &str = "1794754403000000000";
 
@@ -16,8 +16,7 @@ fn home() -> Home {
 }
 
 fn task(id: &str, subject: &str) -> String {
-    json!({"id": id, "subject": subject, "description": "", "status": "pending", "blocks": [], "blockedBy": []})
-        .to_string()
+    list_builder::file(&format!("{id} pending '{subject}'"))
 }
 
 /// Puts something at a path.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use taskyard::Yard;
 use taskyard::core::{AgentName, ListId, TaskId};
 use taskyard::operations::{NewTask, Update};
-use taskyard_testkit::{Home, PATIENCE, Process, Random, Scale, StrangeFile, finishes, write_in_place};
+use taskyard_testkit::{Home, PATIENCE, Process, Random, Scale, StrangeFile, finishes, list_builder, write_in_place};
 
 /// A running `watch`.
 struct Watching {
@@ -310,7 +310,7 @@ fn write_from_outside(home: &Home, is_over: &AtomicBool) {
 }
 
 fn task(id: &str, subject: &str) -> Value {
-    json!({ "id": id, "subject": subject, "description": "", "status": "pending", "blocks": [], "blockedBy": [] })
+    serde_json::from_str(&list_builder::file(&format!("{id} pending '{subject}'"))).unwrap()
 }
 
 fn yard(home: &Home, agent: &str) -> Yard {

@@ -19,9 +19,9 @@
 
 #[cfg(unix)]
 pub mod browser;
-pub mod build;
 pub mod contest;
 pub mod graphs;
+pub mod list_builder;
 pub mod properties;
 pub mod suite;
 pub mod team_suite;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use taskyard::core::{ListId, Op, Rules, Task, TaskId};
 use taskyard::store::{HistoryQuery, Store};
-use taskyard_testkit::{LogStore, Opened, build, commit, images, signature};
+use taskyard_testkit::{LogStore, Opened, commit, images, list_builder, signature};
 
 taskyard_testkit::store_suite!(|rules| {
     let directory = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ fn open(directory: &Path) -> LogStore {
 fn another_process_finds_everything_that_was_committed() {
     let directory = tempfile::tempdir().unwrap();
     let (one, two) = (open(directory.path()), open(directory.path()));
-    build::fill(&one, &list(), "1 pending; 2 pending <- 1");
+    list_builder::fill(&one, &list(), "1 pending; 2 pending <- 1");
     assert_eq!(images(&*two.read(&list()).unwrap()), images(&*one.read(&list()).unwrap()));
     commit(&two, &list(), |txn| txn.remove(&TaskId::number(2)).unwrap());
     assert_eq!(one.write(&list()).unwrap().new_id().unwrap(), TaskId::number(3));
@@ -39,7 +39,7 @@ fn another_process_finds_everything_that_was_committed() {
 fn what_a_dead_writer_did_not_finish_never_happened() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    build::fill(&store, &list(), "1 pending");
+    list_builder::fill(&store, &list(), "1 pending");
     let log = directory.path().join("log");
     let whole = std::fs::read(&log).unwrap();
     OpenOptions::new().append(true).open(&log).unwrap().write_all(&whole[..whole.len() / 2]).unwrap();

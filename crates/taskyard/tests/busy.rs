@@ -12,14 +12,14 @@ use taskyard::operations::{Claim, ClaimOutcome, NewTask, OwnerChange, Patch, Upd
 use taskyard::store::MemoryStore;
 use taskyard::teams::{MemoryTeams, NewMember, NewTeam, Presence, TeamCaller, Teams};
 use taskyard::{Outcome, Yard};
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
-const LIST: &str = "1 in_progress ana; 2 pending ana; 3 pending";
+const LIST: &str = "1 in_progress (ana); 2 pending (ana); 3 pending";
 
 /// Returns the yard of an agent that has task 1 in progress and may have no other. Task 2 is its own, task 3 nobody's.
 fn busy() -> Yard {
     let (store, list) = (MemoryStore::new(Rules::Strict), ListId::new("L").unwrap());
-    build::fill(&store, &list, LIST);
+    list_builder::fill(&store, &list, LIST);
     Yard::new(Arc::new(store), list, AgentName::new("ana").unwrap()).with_limit(Some(1))
 }
 
@@ -39,7 +39,7 @@ fn busy_teammate() -> Yard {
     teams.join(&boss.team, &ana).unwrap().unwrap();
     let list = teams.list_of(&boss.team.name).unwrap();
     let store = MemoryStore::new(Rules::Strict);
-    build::fill(&store, &list, LIST);
+    list_builder::fill(&store, &list, LIST);
     Yard::new(Arc::new(store), list, ana.agent).with_teams(Arc::new(teams))
 }
 

@@ -10,7 +10,7 @@ use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, HistoryQuery, StoreClock, StoreError};
 use taskyard::{Error, Yard};
 use taskyard_testkit::properties::{Outside, leases_keep_their_promises};
-use taskyard_testkit::{Opened, build, images, make_first_format, make_second_format, set_format};
+use taskyard_testkit::{Opened, images, list_builder, make_first_format, make_second_format, set_format};
 use tempfile::TempDir;
 
 #[test]
@@ -56,7 +56,7 @@ fn claim(yard: &Yard, number: u64) -> Claimed {
 #[test]
 fn leases_survive_reopening_and_tokens_grow_across_handles() {
     let folder = tempfile::tempdir().unwrap();
-    build::fill(open(&folder).store(), &list(), "1 pending; 2 pending; 3 pending");
+    list_builder::fill(open(&folder).store(), &list(), "1 pending; 2 pending; 3 pending");
     let one = open(&folder);
     let first = claim(&one, 1);
     let two = open(&folder);
@@ -74,7 +74,7 @@ fn leases_survive_reopening_and_tokens_grow_across_handles() {
 fn a_journal_of_the_second_format_is_upgraded_by_a_writer_with_its_leases() {
     let folder = tempfile::tempdir().unwrap();
     let yard = open(&folder);
-    build::fill(yard.store(), &list(), "1 pending; 2 pending");
+    list_builder::fill(yard.store(), &list(), "1 pending; 2 pending");
     let first = claim(&yard, 1);
     drop(yard);
     make_second_format(&sidecar(&folder));
@@ -89,7 +89,7 @@ fn a_journal_of_the_second_format_is_upgraded_by_a_writer_with_its_leases() {
 fn a_journal_of_the_first_format_is_upgraded_by_a_writer_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let yard = open(&folder);
-    build::fill(yard.store(), &list(), "1 pending; 2 completed <- 1; 3 in_progress ana");
+    list_builder::fill(yard.store(), &list(), "1 pending; 2 completed <- 1; 3 in_progress (ana)");
     yard.delete(&[TaskId::number(2)]).unwrap().done().unwrap();
     let everything = |yard: &Yard| {
         let mut history = yard.store().history(&list(), &HistoryQuery::default()).unwrap();
@@ -117,7 +117,7 @@ fn a_journal_of_the_first_format_is_upgraded_by_a_writer_and_nothing_is_lost() {
 #[test]
 fn many_who_find_a_journal_of_the_first_format_upgrade_it_once() {
     let folder = tempfile::tempdir().unwrap();
-    build::fill(open(&folder).store(), &list(), "1 pending; 2 pending; 3 pending; 4 pending");
+    list_builder::fill(open(&folder).store(), &list(), "1 pending; 2 pending; 3 pending; 4 pending");
     make_first_format(&sidecar(&folder));
     std::thread::scope(|scope| {
         for number in 1..=4 {
@@ -133,7 +133,7 @@ fn many_who_find_a_journal_of_the_first_format_upgrade_it_once() {
 #[test]
 fn a_journal_of_a_newer_format_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    build::fill(open(&folder).store(), &list(), "1 pending");
+    list_builder::fill(open(&folder).store(), &list(), "1 pending");
     set_format(&sidecar(&folder), 99);
     let yard = open(&folder);
     let Err(Error::Store(StoreError::NewerJournal { format: 99, .. })) =

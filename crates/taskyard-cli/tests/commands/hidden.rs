@@ -3,16 +3,14 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use taskyard_testkit::list_builder;
 
 use crate::test::Test;
 
 const FOLDER: &str = "home/.claude/tasks/project";
 
 fn task(id: &str, subject: &str, status: &str) -> String {
-    let task = json!({
-        "id": id, "subject": subject, "description": "", "status": status, "blocks": [], "blockedBy": [],
-    });
-    serde_json::to_string_pretty(&task).unwrap()
+    list_builder::file(&format!("{id} {status} '{subject}'"))
 }
 
 /// A list with an open task that waits for a hidden one.

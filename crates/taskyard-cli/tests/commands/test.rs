@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Value, json};
-use taskyard_testkit::Program;
+use serde_json::Value;
+use taskyard_testkit::{Program, list_builder};
 use tempfile::TempDir;
 
 use crate::job_traces::{hide_jobs, jobs_in};
@@ -51,9 +51,8 @@ impl Test {
 
     /// Writes task files for a list.
     pub(crate) fn list_named(self, list: &str, tasks: &str) -> Self {
-        for (id, task) in parse(tasks) {
-            let text = serde_json::to_string_pretty(&task).unwrap();
-            self.write(&format!("home/.claude/tasks/{list}/{id}.json"), text.as_bytes());
+        for (name, text) in list_builder::files(tasks) {
+            self.write(&format!("home/.claude/tasks/{list}/{name}"), text.as_bytes());
         }
         self
     }
@@ -313,40 +312,4 @@ fn words(line: &str) -> Vec<String> {
     }
     words.extend(word);
     words
-}
-
-/// Reads `1 pending; 2 in_progress (ana) "Title" <- 1,3` into task files with both sides of every edge.
-fn parse(tasks: &str) -> Vec<(String, Value)> {
-    let mut parsed: Vec<(String, Value)> = Vec::new();
-    for task in tasks.split(';').map(str::trim).filter(|task| !task.is_empty()) {
-        let (task, blockers) = task.split_once("<-").unwrap_or((task, ""));
-        let blockers: Vec<&str> = blockers.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
-        let mut parts = words(task.trim()).into_iter();
-        let id = parts.next().unwrap();
-        let status = parts.next().unwrap();
-        let mut subject = format!("task {id}");
-        let mut object =
-            json!({"id": id, "subject": "", "description": "", "status": status, "blocks": [], "blockedBy": blockers});
-        for part in parts {
-            match part.strip_prefix('(').and_then(|part| part.strip_suffix(')')) {
-                Some(owner) => object["owner"] = json!(owner),
-                None => subject = part,
-            }
-        }
-        object["subject"] = json!(subject);
-        parsed.push((id, object));
-    }
-    let edges: Vec<(String, String)> = parsed
-        .iter()
-        .flat_map(|(id, task)| {
-            let blockers = task["blockedBy"].as_array().unwrap().iter();
-            blockers.map(|blocker| (blocker.as_str().unwrap().to_owned(), id.clone())).collect::<Vec<_>>()
-        })
-        .collect();
-    for (blocker, waiting) in edges {
-        if let Some((_, task)) = parsed.iter_mut().find(|(id, _)| *id == blocker) {
-            task["blocks"].as_array_mut().unwrap().push(json!(waiting));
-        }
-    }
-    parsed
 }

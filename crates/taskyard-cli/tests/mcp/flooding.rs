@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, PATIENCE, Random, Scale, build};
+use taskyard_testkit::{Home, PATIENCE, Random, Scale, list_builder};
 
 use crate::http::{Line, Served, a_moment};
 use crate::stdio::Piped;
@@ -19,7 +19,7 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn home() -> Home {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    build::write_files(&home.list("L"), r#"1 pending {"assignable_to":"nobody"}"#);
+    list_builder::write_files(&home.list("L"), r#"1 pending {"assignable_to":"nobody"}"#);
     home
 }
 

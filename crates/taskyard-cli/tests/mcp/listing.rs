@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use serde_json::json;
-use taskyard_testkit::{Home, build};
+use taskyard_testkit::{Home, list_builder};
 
 use crate::http::Served;
 use crate::stdio::Piped;
@@ -17,7 +17,7 @@ fn list(server: &mut Piped) -> String {
 #[test]
 fn every_change_is_in_the_very_next_answer_whoever_made_it() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
-    build::write_files(&home.list("L"), "1 pending; 2 pending; 3 pending");
+    list_builder::write_files(&home.list("L"), "1 pending; 2 pending; 3 pending");
     let mut server = Piped::start(&home, "--as ana").initialized();
     let file = home.list("L").join("2.json");
     for turn in 0..20 {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Random, Scale, build, is_consistent_journal};
+use taskyard_testkit::{Home, Random, Scale, is_consistent_journal, list_builder};
 
 use crate::http::{Line, Served};
 use crate::stdio::Piped;
@@ -90,7 +90,7 @@ fn many_connections_on_one_list_lose_nothing() {
     let calls = Scale::from_environment(0.03).of(CALLS) / (OVER_HTTP + OVER_PIPES);
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let shared: Vec<String> = (1..=SHARED).map(|id| format!(r#"{id} pending {{"assignable_to":"nobody"}}"#)).collect();
-    build::write_files(&home.list("L"), &shared.join(";"));
+    list_builder::write_files(&home.list("L"), &shared.join(";"));
     let served = Served::start(&home);
     let made = Arc::new(AtomicUsize::new(0));
     let workers: Vec<_> = (0..OVER_HTTP + OVER_PIPES)

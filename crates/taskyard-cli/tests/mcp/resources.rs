@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use taskyard_testkit::{Home, build};
+use taskyard_testkit::{Home, list_builder};
 
 use crate::client::{Client, GENERATIONS};
 use crate::http::Served;
@@ -32,7 +32,7 @@ fn hear_of_changes(home: &Home, client: &mut Client, generation: &str) {
     home.run("update 1 --subject Other");
     client.wait_until_said(UPDATED, Some("taskyard://task/1"));
     // Another program, which knows nothing of us.
-    build::write_files(&home.list("L"), "2 pending");
+    list_builder::write_files(&home.list("L"), "2 pending");
     client.wait_until_said(CAME_OR_WENT, None);
     fs::remove_file(home.task_file("2")).unwrap();
     client.wait_until_said(UPDATED, Some("taskyard://list"));
@@ -84,7 +84,7 @@ fn a_server_that_somebody_listens_to_ends_at_once_when_its_client_leaves() {
 fn a_long_list_is_told_in_pages() {
     let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
     let line: Vec<String> = (1..=1001).map(|id| format!("{id} pending")).collect();
-    build::write_files(&home.list("L"), &line.join(";"));
+    list_builder::write_files(&home.list("L"), &line.join(";"));
     let mut server = Piped::start(&home, "").initialized();
     let (mut cursor, mut sizes) = (json!({}), Vec::new());
     loop {

@@ -2,14 +2,13 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
-use taskyard_testkit::StrangeFile;
+use serde_json::Value;
+use taskyard_testkit::{StrangeFile, list_builder};
 
 use crate::site::{SECRET, Site};
 
 fn task(id: &str) -> String {
-    json!({"id": id, "subject": SECRET, "description": "", "status": "pending", "blocks": [], "blockedBy": []})
-        .to_string()
+    list_builder::file(&format!("{id} pending '{SECRET}'"))
 }
 
 /// Returns what a task is called. Only its own file is read: what stands beside it may have no end.

@@ -10,12 +10,12 @@ use taskyard::operations::{Query, Resuming};
 use taskyard::process::Stop;
 use taskyard::store::MemoryStore;
 use taskyard::work::{Order, WorkError, WorkEvent, WorkListener, WorkReport, Worker};
-use taskyard_testkit::{build, finishes};
+use taskyard_testkit::{finishes, list_builder};
 
 /// Returns a yard over a list written in one line.
 fn yard(line: &str) -> Yard {
     let (store, list) = (Arc::new(MemoryStore::new(Rules::Strict)), ListId::new("L").unwrap());
-    build::fill(&*store, &list, line);
+    list_builder::fill(&*store, &list, line);
     Yard::new(store, list, AgentName::new("ana").unwrap())
 }
 

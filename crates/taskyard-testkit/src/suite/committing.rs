@@ -8,13 +8,13 @@ use taskyard::core::{Op, Rules, Task};
 use taskyard::store::{HistoryQuery, Lookup, StoreError};
 
 use super::samples::{CLIENT, Open, id, list, next_is, subjects, task};
-use crate::{PATIENCE, build, commit, images, signature};
+use crate::{PATIENCE, commit, images, list_builder, signature};
 
 /// Dropped without a commit, nothing has happened: no task, no number, no entry, no list.
 pub fn a_transaction_that_is_dropped_has_done_nothing(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1");
+        list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1");
         let before = images(&*opened.store.read(&list()).unwrap());
         let mut txn = opened.store.write(&list()).unwrap();
         txn.put(task(7, "seven")).unwrap();
@@ -31,7 +31,7 @@ pub fn a_transaction_that_is_dropped_has_done_nothing(open: &Open) {
 /// A transaction reads its own changes.
 pub fn reads_in_a_transaction_see_what_was_staged(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending; 2 pending; 3 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending; 3 pending");
     let mut txn = opened.store.write(&list()).unwrap();
     assert!(txn.exists());
     txn.put(task(4, "four")).unwrap();
@@ -53,7 +53,7 @@ pub fn reads_in_a_transaction_see_what_was_staged(open: &Open) {
 /// With nothing staged there is no revision and no entry.
 pub fn a_commit_with_nothing_staged_is_no_commit(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     let before = opened.store.read(&list()).unwrap().revision();
     assert_eq!(commit(&*opened.store, &list(), |_| {}), None);
     assert_eq!(opened.store.read(&list()).unwrap().revision(), before);
@@ -63,7 +63,7 @@ pub fn a_commit_with_nothing_staged_is_no_commit(open: &Open) {
 /// One commit is one revision, whatever it does.
 pub fn every_change_of_a_commit_has_the_same_revision(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending; 2 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending");
     let event = commit(&*opened.store, &list(), |txn| {
         txn.put(task(1, "changed")).unwrap();
         txn.remove(&id(2)).unwrap();
@@ -89,7 +89,7 @@ pub fn each_commit_has_the_next_revision(open: &Open) {
 /// There is one transaction on a list at a time.
 pub fn a_writer_waits_for_the_transaction_before_it(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     let mut first = opened.store.write(&list()).unwrap();
     let (send, receive) = channel();
     let second = opened.clone();
@@ -112,7 +112,7 @@ pub fn a_writer_waits_for_the_transaction_before_it(open: &Open) {
 /// A task larger than we write is refused, and with it the whole commit.
 pub fn a_task_beyond_the_limit_is_refused_and_nothing_happens(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     let huge = Task { description: "x".repeat(usize::try_from(LARGEST).unwrap()), ..task(2, "huge") };
     let mut txn = opened.store.write(&list()).unwrap();
     txn.put(task(1, "changed")).unwrap();
@@ -127,7 +127,7 @@ pub fn a_task_beyond_the_limit_is_refused_and_nothing_happens(open: &Open) {
 /// Removing a task twice, or one that never was, is no change.
 pub fn removing_what_is_not_there_is_no_change(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     assert_eq!(commit(&*opened.store, &list(), |txn| txn.remove(&id(9)).unwrap()), None);
     let event = commit(&*opened.store, &list(), |txn| {
         txn.remove(&id(1)).unwrap();
@@ -140,7 +140,7 @@ pub fn removing_what_is_not_there_is_no_change(open: &Open) {
 pub fn clear_removes_every_task(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1; abc pending");
+        list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1; abc pending");
         let event = commit(&*opened.store, &list(), |txn| txn.clear().unwrap()).unwrap();
         assert_eq!(event.entries.len(), 3);
         assert!(event.entries.iter().all(|entry| entry.before.is_some() && entry.after.is_none()));
@@ -151,7 +151,7 @@ pub fn clear_removes_every_task(open: &Open) {
 /// A list without tasks is still a list.
 pub fn a_list_emptied_still_exists(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     commit(&*opened.store, &list(), |txn| txn.clear().unwrap());
     assert!(opened.store.read(&list()).unwrap().exists());
     assert_eq!(opened.store.lists().unwrap()[0].counts, [0, 0, 0]);

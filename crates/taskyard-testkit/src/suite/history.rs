@@ -6,12 +6,12 @@ use taskyard::core::{Image, Op, Revision, Rules, Task, TaskId};
 use taskyard::store::{HistoryBackwards, HistoryPages, HistoryQuery, LastEntry, Signature};
 
 use super::samples::{CLIENT, Open, id, list, task};
-use crate::{Opened, build, commit, images, signature};
+use crate::{Opened, commit, images, list_builder, signature};
 
 /// Makes a journal of five revisions: 1 makes tasks 1 and 2, 2 and 3 change task 1, 4 removes it, 5 changes task 2.
 fn five_revisions(open: &Open) -> Opened {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending; 2 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending");
     for subject in ["once", "twice"] {
         commit(&*opened.store, &list(), |txn| txn.put(task(1, subject)).unwrap());
     }
@@ -168,7 +168,7 @@ pub fn the_journal_is_read_in_pages(open: &Open) {
 pub fn the_journal_replays_to_the_present(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1; 3 completed ana <- 2");
+        list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending <- 1; 3 completed (ana) <- 2");
         commit(&*opened.store, &list(), |txn| {
             txn.put(task(2, "changed")).unwrap();
             txn.remove(&id(1)).unwrap();

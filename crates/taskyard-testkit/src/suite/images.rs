@@ -6,7 +6,7 @@ use taskyard::store::{Lookup, StoreError, Txn};
 use taskyard::{Store, store::Snapshot};
 
 use super::samples::{CLIENT, Open, id, list, task};
-use crate::{build, commit, signature};
+use crate::{commit, list_builder, signature};
 
 const FOREIGN: &str = "{ \"z\":1.50, \"status\":\"pending\",\"id\":\"4\",\n \"subject\":\"é\", \"description\":\"\",\"blocks\":[],\"blockedBy\":[]}\n";
 
@@ -69,7 +69,7 @@ pub fn in_client_rules_every_put_is_one_write_of_the_client(open: &Open) {
 /// What no task can be read from is told apart, and is no task.
 pub fn what_is_no_task_is_a_problem(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     plant(&*opened.store, 5, "[]");
     let snapshot = opened.store.read(&list()).unwrap();
     assert_eq!(snapshot.tasks().unwrap().len(), 1);
@@ -83,7 +83,7 @@ pub fn what_is_no_task_is_a_problem(open: &Open) {
 /// No commit overwrites or removes something that is no task, and one that tries does nothing at all.
 pub fn what_is_no_task_is_never_overwritten(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     plant(&*opened.store, 5, "[]");
     type Attempt = fn(&mut dyn Txn) -> Result<(), StoreError>;
     let attempts: [Attempt; 3] = [
@@ -109,7 +109,7 @@ pub fn what_is_no_task_is_never_overwritten(open: &Open) {
 pub fn clear_leaves_what_is_no_task_except_in_client_rules(open: &Open) {
     for (rules, left) in [(Rules::Strict, 1), (CLIENT, 0)] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "1 pending");
+        list_builder::fill(&*opened.store, &list(), "1 pending");
         plant(&*opened.store, 5, "[]");
         commit(&*opened.store, &list(), |txn| txn.clear().unwrap());
         let snapshot = opened.store.read(&list()).unwrap();

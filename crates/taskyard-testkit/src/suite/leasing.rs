@@ -12,7 +12,7 @@ use taskyard::store::{HistoryQuery, NewLease, Txn};
 use taskyard::stream::{Cursor, Happening, Interest};
 
 use super::samples::{CLIENT, Open, id, list, task};
-use crate::{Opened, PATIENCE, build, commit, finishes, signature};
+use crate::{Opened, PATIENCE, commit, finishes, list_builder, signature};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -142,7 +142,7 @@ pub fn a_dropped_transaction_grants_nothing(open: &Open) {
 /// A transaction reads its own leases, and nobody else does.
 pub fn leases_are_seen_in_their_transaction_first(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 in_progress ana");
+    list_builder::fill(&*opened.store, &list(), "1 in_progress (ana)");
     let mut txn = opened.store.write(&list()).unwrap();
     let lease = txn.grant(new_lease(1)).unwrap();
     assert_eq!(txn.leases().unwrap(), [lease]);
@@ -210,7 +210,7 @@ pub fn a_lease_ends_when_its_task_moves_to_another_list(open: &Open) {
 /// Giving, changing and ending leases alone is no commit: no revision, no entry, nobody is told.
 pub fn a_commit_with_only_leases_is_no_revision(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 in_progress ana");
+    list_builder::fill(&*opened.store, &list(), "1 in_progress (ana)");
     let yard = Yard::new(Arc::clone(&opened.store), list(), AgentName::new("follower").unwrap());
     let mut stream = yard.follow_only(Interest::in_list(&list()), Cursor::now()).unwrap();
     type Change = fn(&mut dyn Txn);
@@ -264,7 +264,7 @@ pub fn a_renewal_waits_for_no_transaction(open: &Open) {
 /// Who does not want to wait gets no transaction while there is another.
 pub fn who_does_not_wait_gets_no_second_transaction(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     let txn = opened.store.write(&list()).unwrap();
     let asking = opened.clone();
     assert!(finishes(move || asking.store.try_write(&list()).unwrap().is_none()));

@@ -4,14 +4,14 @@ use taskyard::core::{Image, Op, Rules, Task, TaskId};
 use taskyard::store::StoreError;
 
 use super::samples::{CLIENT, Open, id, list, next_is, task};
-use crate::{build, commit, images, signature};
+use crate::{commit, images, list_builder, signature};
 
 /// A removed task leaves its number behind, in both rules.
 pub fn the_number_of_a_removed_task_is_not_given_out_again(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
         next_is(&*opened.store, 1);
-        build::fill(&*opened.store, &list(), "1 pending; 2 pending; 3 pending");
+        list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending; 3 pending");
         commit(&*opened.store, &list(), |txn| txn.remove(&id(3)).unwrap());
         next_is(&*opened.store, 4);
         commit(&*opened.store, &list(), |txn| txn.remove(&id(1)).unwrap());
@@ -23,7 +23,7 @@ pub fn the_number_of_a_removed_task_is_not_given_out_again(open: &Open) {
 pub fn clear_keeps_the_high_water_mark(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "1 pending; 7 pending");
+        list_builder::fill(&*opened.store, &list(), "1 pending; 7 pending");
         commit(&*opened.store, &list(), |txn| txn.clear().unwrap());
         next_is(&*opened.store, 8);
     }
@@ -33,7 +33,7 @@ pub fn clear_keeps_the_high_water_mark(open: &Open) {
 pub fn a_name_that_begins_with_a_number_counts_as_that_number(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "3 pending; 12x pending; abc pending");
+        list_builder::fill(&*opened.store, &list(), "3 pending; 12x pending; abc pending");
         next_is(&*opened.store, 13);
     }
 }
@@ -41,7 +41,7 @@ pub fn a_name_that_begins_with_a_number_counts_as_that_number(open: &Open) {
 /// What the journal ever saw is known, also when the task is long gone.
 pub fn the_journal_remembers_every_number(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending; 30 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending; 30 pending");
     commit(&*opened.store, &list(), |txn| txn.remove(&id(30)).unwrap());
     commit(&*opened.store, &list(), |txn| txn.remove(&id(1)).unwrap());
     next_is(&*opened.store, 31);
@@ -68,7 +68,7 @@ pub fn a_number_staged_counts_before_the_commit(open: &Open) {
 pub fn a_number_too_large_to_count_on_from_does_not_count(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "3 pending; 1794754403000000000 pending; 9007199254740991 pending");
+        list_builder::fill(&*opened.store, &list(), "3 pending; 1794754403000000000 pending; 9007199254740991 pending");
         next_is(&*opened.store, 4);
         commit(&*opened.store, &list(), |txn| {
             txn.remove(&id(1_794_754_403_000_000_000)).unwrap();
@@ -83,7 +83,7 @@ pub fn a_number_too_large_to_count_on_from_does_not_count(open: &Open) {
 pub fn a_new_task_never_takes_the_place_of_another(open: &Open) {
     for rules in [Rules::Strict, CLIENT] {
         let opened = open(rules);
-        build::fill(&*opened.store, &list(), "3 pending; 007 pending");
+        list_builder::fill(&*opened.store, &list(), "3 pending; 007 pending");
         let before = images(&*opened.store.read(&list()).unwrap());
         let mut txn = opened.store.write(&list()).unwrap();
         let image = Image::new(&b"{}"[..]);

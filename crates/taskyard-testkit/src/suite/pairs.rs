@@ -4,7 +4,7 @@ use taskyard::core::{ListId, Op, Rules};
 use taskyard::store::{HistoryQuery, StoreError};
 
 use super::samples::{Open, id, list, task};
-use crate::{Opened, build, finishes, signature};
+use crate::{Opened, finishes, list_builder, signature};
 
 fn other() -> ListId {
     ListId::new("other").unwrap()
@@ -17,7 +17,7 @@ fn count(opened: &Opened, list: &ListId) -> usize {
 /// What leaves one list and comes to the other does both.
 pub fn a_pair_commits_on_both_lists(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending; 2 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
     pair.source().remove(&id(1)).unwrap();
     pair.target().put(task(1, "moved")).unwrap();
@@ -36,8 +36,8 @@ pub fn a_pair_commits_on_both_lists(open: &Open) {
 /// Dropped without a commit, a pair leaves both lists as they were.
 pub fn a_pair_that_is_dropped_has_done_nothing(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending; 2 pending");
-    build::fill(&*opened.store, &other(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending; 2 pending");
+    list_builder::fill(&*opened.store, &other(), "1 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
     pair.source().clear().unwrap();
     pair.target().put(task(5, "moved")).unwrap();
@@ -49,8 +49,8 @@ pub fn a_pair_that_is_dropped_has_done_nothing(open: &Open) {
 /// A list on which nothing was staged has no new revision.
 pub fn a_pair_may_change_one_list_only(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
-    build::fill(&*opened.store, &other(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &other(), "1 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
     pair.target().put(task(2, "new")).unwrap();
     let [left, came] = pair.commit(&signature(Op::Merge)).unwrap();
@@ -60,7 +60,7 @@ pub fn a_pair_may_change_one_list_only(open: &Open) {
 /// Each half of a pair is a transaction like any other.
 pub fn a_pair_reads_what_it_staged(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     let mut pair = opened.store.write_both(&list(), &other()).unwrap();
     pair.target().put(task(1, "moved")).unwrap();
     pair.source().remove(&id(1)).unwrap();
@@ -99,6 +99,6 @@ pub fn pairs_in_opposite_directions_do_not_wait_for_each_other(open: &Open) {
 /// A list cannot be both ends of a pair; it is an error, not a wait without end.
 pub fn one_list_is_no_pair(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     assert!(finishes(move || opened.store.write_both(&list(), &list()).is_err()));
 }

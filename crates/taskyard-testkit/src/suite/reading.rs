@@ -5,7 +5,7 @@ use taskyard::core::{ListId, Rules, Status, Task, TaskId};
 use taskyard::store::Lookup;
 
 use super::samples::{Open, id, list, task};
-use crate::{build, commit, finishes};
+use crate::{commit, finishes, list_builder};
 
 /// A list nobody made reads as an empty one, and looking at it does not make it.
 pub fn a_list_that_does_not_exist_reads_as_empty_and_is_not_made(open: &Open) {
@@ -36,7 +36,7 @@ pub fn a_committed_task_is_found(open: &Open) {
 /// An id with characters that no file name has finds the task of the name the client makes of it.
 pub fn a_task_is_found_under_the_name_its_file_would_have(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "a-b pending");
+    list_builder::fill(&*opened.store, &list(), "a-b pending");
     let snapshot = opened.store.read(&list()).unwrap();
     assert!(matches!(snapshot.find(&TaskId::stored("a/b")).unwrap(), Lookup::Found(..)));
     assert_eq!(snapshot.find(&TaskId::stored("../suite/a-b")).unwrap(), Lookup::Missing);
@@ -45,7 +45,7 @@ pub fn a_task_is_found_under_the_name_its_file_would_have(open: &Open) {
 /// Numbers rise; names that are none come after them.
 pub fn tasks_come_by_rising_number(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "10 pending; abc pending; 2 pending; 1 pending; 12x pending");
+    list_builder::fill(&*opened.store, &list(), "10 pending; abc pending; 2 pending; 1 pending; 12x pending");
     let tasks = opened.store.read(&list()).unwrap().tasks().unwrap();
     let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     assert_eq!(ids, ["1", "2", "10", "12x", "abc"]);
@@ -101,8 +101,8 @@ pub fn parts_are_found_with_those_who_wait(open: &Open) {
 pub fn lists_are_told_with_their_counts(open: &Open) {
     let opened = open(Rules::Strict);
     let named = |name: &str| ListId::new(name).unwrap();
-    build::fill(&*opened.store, &named("two"), "1 pending; 2 pending; 3 in_progress; 4 completed");
-    build::fill(&*opened.store, &named("one"), r#"1 completed; 2 pending {"_internal": true}"#);
+    list_builder::fill(&*opened.store, &named("two"), "1 pending; 2 pending; 3 in_progress; 4 completed");
+    list_builder::fill(&*opened.store, &named("one"), r#"1 completed; 2 pending {"_internal": true}"#);
     let told = opened.store.lists().unwrap();
     let told: Vec<_> = told.iter().map(|info| (info.list.as_str(), info.counts, info.changed.is_some())).collect();
     assert_eq!(told, [("one", [0, 0, 1], true), ("two", [2, 1, 1], true)]);
@@ -112,7 +112,7 @@ pub fn lists_are_told_with_their_counts(open: &Open) {
 pub fn some_lists_are_told_at_a_time(open: &Open) {
     let opened = open(Rules::Strict);
     for name in ["b", "a", "Z", "a-b", "c"] {
-        build::fill(&*opened.store, &ListId::new(name).unwrap(), "1 pending");
+        list_builder::fill(&*opened.store, &ListId::new(name).unwrap(), "1 pending");
     }
     let told = |behind: Option<&str>, most| {
         let behind = behind.map(|name| ListId::new(name).unwrap());
@@ -129,8 +129,8 @@ pub fn some_lists_are_told_at_a_time(open: &Open) {
 pub fn lists_do_not_mix(open: &Open) {
     let opened = open(Rules::Strict);
     let other = ListId::new("other").unwrap();
-    build::fill(&*opened.store, &list(), "1 pending");
-    build::fill(&*opened.store, &other, "1 completed");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &other, "1 completed");
     let status = |list| opened.store.read(list).unwrap().find(&id(1)).unwrap().task().unwrap().status;
     assert_eq!((status(&list()), status(&other)), (Status::Pending, Status::Completed));
     assert_eq!(opened.store.history(&other, &Default::default()).unwrap().len(), 1);
@@ -139,7 +139,7 @@ pub fn lists_do_not_mix(open: &Open) {
 /// `a b` and `a/b` have one directory.
 pub fn two_names_with_one_directory_are_one_list(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &ListId::new("a b").unwrap(), "1 pending");
+    list_builder::fill(&*opened.store, &ListId::new("a b").unwrap(), "1 pending");
     assert_eq!(opened.store.read(&ListId::new("a/b").unwrap()).unwrap().tasks().unwrap().len(), 1);
     assert_eq!(opened.store.lists().unwrap().len(), 1);
 }
@@ -147,7 +147,7 @@ pub fn two_names_with_one_directory_are_one_list(open: &Open) {
 /// While a transaction is open, reading goes on, and does not see it.
 pub fn a_reader_does_not_wait_for_a_writer(open: &Open) {
     let opened = open(Rules::Strict);
-    build::fill(&*opened.store, &list(), "1 pending");
+    list_builder::fill(&*opened.store, &list(), "1 pending");
     let mut txn = opened.store.write(&list()).unwrap();
     txn.put(task(2, "two")).unwrap();
     let reader = opened.clone();

@@ -7,7 +7,7 @@ use crate::place::{Place, id, refused, status};
 #[test]
 fn a_check_must_pass_before_the_task_may_complete() {
     let place = Place::new().config("[checks]\ntests = \"echo running; echo 'one failed' >&2; test -e mended\"");
-    let yard = place.yard(r#"1 in_progress ana {"verify":"tests"}; 2 pending"#);
+    let yard = place.yard(r#"1 in_progress (ana) {"verify":"tests"}; 2 pending"#);
     match refused(yard.done(&id(1))) {
         Refusal::CheckFailed { check, ended, output, .. } => {
             assert_eq!((check.as_str(), ended.as_str()), ("tests", "ended with exit code 1"));

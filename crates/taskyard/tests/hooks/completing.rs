@@ -9,7 +9,7 @@ use taskyard::hooks::Hooks;
 use taskyard::operations::{OwnerChange, Patch, UndoRange, Update, Updated};
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Signature, Txn};
 use taskyard::{Error, Outcome, Yard};
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
 use crate::place::{Place, feedback, find, id, new, refused, status, wait_until};
 
@@ -20,7 +20,7 @@ fn completing() -> Update {
 #[test]
 fn a_hook_that_exits_with_2_keeps_the_task_open_and_nothing_is_written() {
     let place = Place::new().hooks("TaskCompleted", &["echo 'run the tests first' >&2; exit 2"]);
-    let yard = place.yard("1 in_progress ana");
+    let yard = place.yard("1 in_progress (ana)");
     let before = (find(&yard, 1), yard.store().read(yard.list_id()).unwrap().revision());
     let mut update = completing();
     update.patch.subject = Some("renamed".into());
@@ -82,7 +82,7 @@ fn a_hook_may_ask_for_the_task_or_for_the_whole_list() {
     let config = "[[hooks.TaskCompleted]]\ncommand = \"cat > task\"\nstdin = \"task\"\n\
                   [[hooks.TaskCompleted]]\ncommand = \"cat > tasks\"\nstdin = \"tasks\"\n";
     let place = Place::new().config(config);
-    let yard = place.yard("1 in_progress ana; 2 pending <- 1");
+    let yard = place.yard("1 in_progress (ana); 2 pending <- 1");
     yard.done(&id(1)).unwrap().done().unwrap();
     let task: Value = serde_json::from_str(&place.written("task")).unwrap();
     assert_eq!((&task["id"], &task["status"], &task["blocks"][0]), (&"1".into(), &"in_progress".into(), &"2".into()));
@@ -212,7 +212,7 @@ fn a_hook_may_change_the_task_it_judges() {
     // The same through the file store, where the hook is another writer with locks of its own.
     let place = Place::new();
     let tasks = place.path("tasks");
-    build::write_files(&tasks.join("L"), "1 pending; 2 pending <- 1");
+    list_builder::write_files(&tasks.join("L"), "1 pending; 2 pending <- 1");
     let edit = format!(
         "sed 's/\"subject\": \"task 1\"/\"subject\": \"edited\"/' '{0}/L/1.json' > e && cp e '{0}/L/1.json'",
         tasks.display()

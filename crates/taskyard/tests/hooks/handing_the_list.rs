@@ -31,7 +31,7 @@ fn statuses(place: &Place, file: &str) -> Vec<String> {
 fn a_flat_hook_reads_the_list_with_the_task_as_it_will_be_before_it_is_so() {
     let waiting = "cat > list; touch asked; while [ ! -e go ]; do sleep 0.01; done";
     let place = Place::new().settings(&flat("TaskCompleted", waiting));
-    let yard = place.yard("1 in_progress ana; 2 pending <- 1; 3 pending <- 2");
+    let yard = place.yard("1 in_progress (ana); 2 pending <- 1; 3 pending <- 2");
     let working = thread::spawn({
         let yard = yard.clone();
         move || yard.done(&id(1))
@@ -99,7 +99,7 @@ fn whatever_a_check_forbids_no_hook_hears_of() {
 #[test]
 fn the_end_of_an_agent_is_told_with_its_tasks_as_they_will_be() {
     let place = Place::new().settings(&flat("SubagentStop", "cat > list"));
-    let yard = place.yard("1 in_progress w1; 2 pending <- 1; 3 in_progress w2");
+    let yard = place.yard("1 in_progress (w1); 2 pending <- 1; 3 in_progress (w2)");
     let task = crate::place::find(&yard, 1);
     let stopped = |tasks_completed| Stopped {
         agent_id: "w1".into(),

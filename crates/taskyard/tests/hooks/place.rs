@@ -15,7 +15,7 @@ use taskyard::operations::NewTask;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
 use taskyard::{Error, Outcome, Yard};
-use taskyard_testkit::{PATIENCE, build};
+use taskyard_testkit::{PATIENCE, list_builder};
 use tempfile::TempDir;
 
 pub(crate) struct Place {
@@ -92,7 +92,7 @@ impl Place {
         let store = Arc::new(MemoryStore::new(self.rules));
         let list = ListId::new("L").unwrap();
         if !line.is_empty() {
-            build::fill(&*store, &list, line);
+            list_builder::fill(&*store, &list, line);
         }
         let hooks = Arc::new(Hooks::new(self.setup(), self.cancel.clone()));
         Yard::new(store, list, AgentName::new("ana").unwrap()).with_rules(self.rules).with_hooks(hooks)

@@ -74,7 +74,7 @@ fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_
     let place = Place::new().hooks("TaskCompleted", &["echo asked >> log; exit 2"]);
     let store = MemoryStore::new(place.rules);
     let plain = place.yard("");
-    taskyard_testkit::build::fill(&store, plain.list_id(), "1 completed");
+    taskyard_testkit::list_builder::fill(&store, plain.list_id(), "1 completed");
     let reopen: Meanwhile = Box::new(|store, list| {
         let mut txn = store.write(list).unwrap();
         let mut task = txn.find(&id(1)).unwrap().task().unwrap();
@@ -94,7 +94,7 @@ fn a_task_reopened_after_it_was_looked_at_is_asked_about_before_it_is_completed_
 fn a_part_that_is_made_between_the_look_and_the_lock_keeps_its_parent_from_being_given_out() {
     let store = MemoryStore::new(Rules::Strict);
     let list = ListId::new("L").unwrap();
-    taskyard_testkit::build::fill(&store, &list, r#"1 pending {"priority":"high"}; 2 pending"#);
+    taskyard_testkit::list_builder::fill(&store, &list, r#"1 pending {"priority":"high"}; 2 pending"#);
     let make_part: Meanwhile = Box::new(|store, list| {
         let mut txn = store.write(list).unwrap();
         let metadata = json!({"parent": "1"}).as_object().cloned();

@@ -77,7 +77,7 @@ fn in_the_clients_rules_edges_to_no_task_are_ignored_and_circles_pass() {
 
 #[test]
 fn a_task_that_begins_in_progress_counts_against_the_limit_of_its_maker() {
-    let yard = yard("1 in_progress ana; 2 pending").with_limit(Some(1));
+    let yard = yard("1 in_progress (ana); 2 pending").with_limit(Some(1));
     let begun = |owner: &str| NewTask {
         status: Some(Status::InProgress),
         owner: Some(owner.to_owned()),

@@ -9,7 +9,7 @@ use taskyard::core::{AgentName, ListId, Rules};
 use taskyard::operations::{Claim, ClaimOutcome, Claimed, NewTask};
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Store, StoreError};
 use taskyard::{Error, Yard};
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
 use super::lost_answers::BadLine;
 use super::{done, id, yard};
@@ -66,7 +66,7 @@ fn an_agent_that_completed_its_task_has_lost_nothing() {
 #[test]
 fn a_lease_whose_store_stays_out_of_reach_counts_as_lost_when_its_time_is_over() {
     let store = MemoryStore::new(Rules::Strict);
-    build::fill(&store, &ListId::new("L").unwrap(), "1 pending");
+    list_builder::fill(&store, &ListId::new("L").unwrap(), "1 pending");
     let line = Arc::new(BadLine::new(store));
     let yard = Yard::new(Arc::clone(&line) as _, ListId::new("L").unwrap(), AgentName::new("ana").unwrap());
     let claimed = claimed(&yard);

@@ -4,7 +4,7 @@ use taskyard::operations::{Field, Filter};
 
 use crate::{done, elsewhere, id, ids, refused, yard};
 
-const LIST: &str = r#"1 completed "Design"; 2 in_progress ana "Write the parser" {"tags":["core"]} <- 1;
+const LIST: &str = r#"1 completed "Design"; 2 in_progress (ana) "Write the parser" {"tags":["core"]} <- 1;
     3 pending "Test the parser" <- 2; 4 pending "Docs" {"parent":"2","priority":"high"}; 5 pending {"_internal":true}"#;
 
 #[test]

@@ -11,7 +11,7 @@ use taskyard::store::{
     Txn, TxnPair, UnreadableTask,
 };
 use taskyard::{Error, Yard};
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
 use super::{done, id, task};
 
@@ -183,7 +183,7 @@ impl Txn for BadTxn<'_> {
 fn behind_a_bad_line(tasks: &str) -> (Yard, Arc<BadLine>) {
     let store = MemoryStore::new(Rules::Strict);
     let list = ListId::new("L").unwrap();
-    build::fill(&store, &list, tasks);
+    list_builder::fill(&store, &list, tasks);
     let line = Arc::new(BadLine::new(store));
     let actor = AgentName::new("ana").unwrap();
     (Yard::new(Arc::clone(&line) as Arc<dyn Store>, list, actor), line)

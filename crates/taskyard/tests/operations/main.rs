@@ -26,7 +26,7 @@ use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ClientVersion, ListId, Op, Rules, Task, TaskId};
 use taskyard::store::{MemoryStore, Signature, Txn};
 use taskyard::{Error, Outcome, Yard};
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
 const CLIENT: Rules = Rules::Client(ClientVersion::V2_1_325);
 
@@ -42,7 +42,7 @@ fn yard_in(rules: Rules, line: &str) -> Yard {
 fn yard_on(store: MemoryStore, rules: Rules, line: &str) -> Yard {
     let list = ListId::new("L").unwrap();
     if !line.is_empty() {
-        build::fill(&store, &list, line);
+        list_builder::fill(&store, &list, line);
     }
     Yard::new(Arc::new(store), list, AgentName::new("ana").unwrap()).with_rules(rules)
 }

@@ -2,7 +2,7 @@ use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{ListId, Op, TaskId};
 use taskyard::operations::{MergeWhich, NewTask};
 use taskyard::store::HistoryQuery;
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
 use crate::{done, find, id, ids, refused, task, yard};
 
@@ -13,7 +13,7 @@ fn other() -> ListId {
 #[test]
 fn tasks_move_with_new_numbers_and_rewritten_edges() {
     let yard = yard("1 pending; 2 pending; 3 pending");
-    build::fill(yard.store(), &other(), r#"1 pending; 2 pending ana {"parent":"1"} <- 1; x pending <- 2"#);
+    list_builder::fill(yard.store(), &other(), r#"1 pending; 2 pending (ana) {"parent":"1"} <- 1; x pending <- 2"#);
     let merged = done(yard.merge(&other(), yard.list_id(), MergeWhich::All));
     let new = |old: &str| (TaskId::stored(old), id(old.parse().map_or(6, |number: u64| number + 3)));
     assert_eq!(merged.mapping, [new("1"), new("2"), new("x")]);

@@ -25,7 +25,7 @@ fn an_edge_of_the_same_change_counts_for_starting() {
 #[test]
 fn completing_tells_what_can_start_now() {
     for rules in [Rules::Strict, CLIENT] {
-        let line = r#"1 in_progress; 2 pending <- 1; 3 pending bob <- 1; 4 pending <- 1 5; 5 pending;
+        let line = r#"1 in_progress; 2 pending <- 1; 3 pending (bob) <- 1; 4 pending <- 1 5; 5 pending;
             6 in_progress <- 1; 7 pending {"_internal":true} <- 1"#;
         let yard = yard_in(rules, line);
         let completed = done(yard.done(&id(1)));

@@ -10,7 +10,7 @@ fn a_list_that_was_emptied_comes_back_to_the_letter() {
     for (rules, op) in
         [(Rules::Strict, Op::Clear), (Rules::Strict, Op::RemovedElsewhere), (CLIENT, Op::RemovedElsewhere)]
     {
-        let yard = yard_in(rules, r#"1 completed ana; 2 pending {"k":1} <- 1; 3 pending <- 1 2; abc pending"#);
+        let yard = yard_in(rules, r#"1 completed (ana); 2 pending {"k":1} <- 1; 3 pending <- 1 2; abc pending"#);
         let before = images(&*yard.store().read(yard.list_id()).unwrap());
         elsewhere(&yard, op, |txn| txn.clear().unwrap());
         let missing = if op == Op::Clear { 0 } else { 4 };

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use taskyard::core::ListId;
-use taskyard_testkit::build;
+use taskyard_testkit::list_builder;
 
 use crate::yard;
 
@@ -20,7 +20,7 @@ fn lists_that_sessions_left_open_are_found_the_last_used_first() {
     fs::write(transcripts.join("memory.md"), "").unwrap();
 
     let yard = yard("1 pending");
-    let fill = |list: &str, line: &str| build::fill(yard.store(), &ListId::new(list).unwrap(), line);
+    let fill = |list: &str, line: &str| list_builder::fill(yard.store(), &ListId::new(list).unwrap(), line);
     fill("22222222-bbbb", r#"1 pending; 2 completed; 3 in_progress; 4 pending {"_internal":true}"#);
     fill("session-11111111", "1 pending");
     fill("33333333-cccc", "1 completed");

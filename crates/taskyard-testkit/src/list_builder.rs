@@ -1,14 +1,15 @@
 //! Lists written in one line.
 //!
-//! A line holds tasks separated by `;`. Each begins with its id and its status; then, in any order, an owner (a word), a
-//! subject (in double quotes), metadata (a JSON object) and, after an arrow, the tasks it waits for:
+//! A line holds tasks separated by `;`. Each begins with its id and its status; then, in any order, an owner (in parentheses), a
+//! subject (a word, or more of them in quotes), metadata (a JSON object) and, after an arrow, the tasks it waits for:
 //!
 //! ```
-//! let tasks = taskyard_testkit::build::tasks(r#"1 pending "Design"; 2 in_progress ana <- 1; 3 completed {"tags":["ui"]}"#);
+//! let tasks = taskyard_testkit::list_builder::tasks(r#"1 pending "Design"; 2 in_progress (ana) <- 1; 3 completed {"tags":["ui"]}"#);
 //! assert_eq!(tasks[0].blocks, tasks[1..2].iter().map(|task| task.id.clone()).collect::<Vec<_>>());
 //! ```
 //!
-//! Edges are two-sided. A task waited for that is not in the line stays a dangling edge.
+//! Edges are two-sided. A task waited for that is not in the line stays a dangling edge. Every list in tests that is not made by the
+//! commands under test comes from here: as tasks, in a store, or as the client's files.
 
 use std::fs;
 use std::path::Path;
@@ -46,10 +47,25 @@ pub fn fill(store: &dyn Store, list: &ListId, line: &str) {
 /// Writes the tasks of a line as files into a directory, as the client writes them.
 pub fn write_files(directory: &Path, line: &str) {
     fs::create_dir_all(directory).unwrap();
-    for task in tasks(line) {
-        let image = native::write(None, &task, Rules::Strict).unwrap();
-        fs::write(directory.join(format!("{}.json", task.id.file_stem())), image.bytes()).unwrap();
+    for (name, text) in files(line) {
+        fs::write(directory.join(name), text).unwrap();
     }
+}
+
+/// Returns the files that the client keeps the tasks of a line in: names and contents.
+pub fn files(line: &str) -> Vec<(String, String)> {
+    tasks(line).iter().map(|task| (format!("{}.json", task.id.file_stem()), native_text(task))).collect()
+}
+
+/// Returns the file that the client keeps the one task of a line in.
+pub fn file(line: &str) -> String {
+    let [task] = &tasks(line)[..] else { panic!("`{line}` is not one task") };
+    native_text(task)
+}
+
+fn native_text(task: &Task) -> String {
+    let image = native::write(None, task, Rules::Strict).unwrap();
+    String::from_utf8(image.bytes().to_vec()).unwrap()
 }
 
 fn task(part: &str) -> Task {
@@ -59,12 +75,12 @@ fn task(part: &str) -> Task {
     let mut task = Task::new(id.parse().unwrap(), format!("task {id}"));
     task.status = status.parse().unwrap();
     for word in rest {
-        if let Some(subject) = word.strip_prefix('"') {
-            subject.strip_suffix('"').unwrap_or(subject).clone_into(&mut task.subject);
+        if let Some(owner) = word.strip_prefix('(').and_then(|word| word.strip_suffix(')')) {
+            task.owner = Some(owner.to_owned());
         } else if word.starts_with('{') {
             task.metadata = Some(serde_json::from_str::<Metadata>(word).unwrap());
         } else {
-            task.owner = Some(word.clone());
+            word.trim_matches(['"', '\'']).clone_into(&mut task.subject);
         }
     }
     let ids = waits_for.split([',', ' ']).filter(|id| !id.is_empty());
@@ -75,15 +91,16 @@ fn task(part: &str) -> Task {
 /// Splits at a separator, but not inside quotes or braces.
 fn split(text: &str, separator: char) -> Vec<String> {
     let mut parts = vec![String::new()];
-    let (mut quoted, mut depth) = (false, 0);
+    let (mut quote, mut depth) = (None, 0);
     for c in text.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            '{' if !quoted => depth += 1,
-            '}' if !quoted => depth -= 1,
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (end, Some(begin)) if end == begin => quote = None,
+            ('{', None) => depth += 1,
+            ('}', None) => depth -= 1,
             _ => {}
         }
-        if c == separator && !quoted && depth == 0 {
+        if c == separator && quote.is_none() && depth == 0 {
             parts.push(String::new());
         } else if let Some(part) = parts.last_mut() {
             part.push(c);
@@ -101,7 +118,7 @@ mod tests {
     #[test]
     fn a_line_becomes_tasks_with_two_sided_edges() {
         let list =
-            tasks(r#"1 pending; 2 in_progress ana "Two; or so" <- 1; 3 completed {"a": {"b": "x;y"}} <- 1, 2 9"#);
+            tasks(r#"1 pending; 2 in_progress (ana) "Two; or so" <- 1; 3 completed {"a": {"b": "x;y"}} <- 1, 2 9"#);
         assert_eq!(list.len(), 3);
         assert_eq!(list[0].blocks, [2, 3].map(TaskId::number));
         assert_eq!(
@@ -110,5 +127,14 @@ mod tests {
         );
         assert_eq!(list[2].blocked_by, [1, 2, 9].map(TaskId::number));
         assert_eq!(list[2].meta("a").unwrap()["b"], "x;y");
+    }
+
+    #[test]
+    fn a_subject_is_a_word_or_stands_in_quotes() {
+        let subjects: Vec<String> = tasks(r#"1 pending One; 2 pending 'it is "two"'; 3 pending "three's"; 4 pending"#)
+            .into_iter()
+            .map(|task| task.subject)
+            .collect();
+        assert_eq!(subjects, ["One", r#"it is "two""#, "three's", "task 4"]);
     }
 }
