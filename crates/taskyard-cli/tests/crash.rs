@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use taskyard_testkit::{
-    Home, Scale, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place,
+    Home, Scale, Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, side_by_side, write_in_place,
 };
 
 /// What is done before, and the command that is killed.
@@ -146,7 +146,7 @@ fn a_killed_writer_whose_parent_has_not_noticed_is_dead() {
 
 #[test]
 fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
-    let base = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+    let base = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
     ["create A", "create B", "done 2", "history"].iter().for_each(|command| drop(base.ask(command)));
     let hidden = |home: &Home| home.list("L").join(".2.json");
     fs::rename(base.task_file("2"), hidden(&base)).unwrap();
@@ -156,7 +156,7 @@ fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
         let steps = finished.steps(command);
         let ends = [told(&base), told(&finished)];
         assert_ne!(ends[0], ends[1]);
-        for step in sampled(&steps, Scale::from_environment(0.1)) {
+        side_by_side(sampled(&steps, Scale::from_environment(0.1)), |step| {
             let place = format!("`{command}` killed at step {step}, `{}`", steps[step - 1]);
             let home = base.copy();
             assert!(home.run_with(&format!("any*{step}=kill"), command).was_killed(), "{place}");
@@ -165,13 +165,13 @@ fn a_killed_change_of_a_hidden_task_happened_or_did_not() {
             let files = [home.task_file("2"), hidden(&home)].iter().filter(|path| path.exists()).count();
             assert_eq!(files, usize::from(told(&home).is_some()), "{place}");
             assert_eq!(leftovers(&home.list("L")), Vec::<String>::new(), "{place}");
-        }
+        });
     }
 }
 
 impl Scenario {
     fn check(&self) {
-        let base = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let base = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
         for command in self.setup {
             base.ask(command);
         }
@@ -184,7 +184,7 @@ impl Scenario {
         let ends = Ends { before: self.state(&base), after: self.state(&finished) };
         assert_ne!(ends.before, ends.after);
         let scale = Scale::from_environment(0.1);
-        for step in sampled(&steps, scale) {
+        side_by_side(sampled(&steps, scale), |step| {
             let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
             self.kill_and_look(&base, &ends, step, &place);
             self.kill_and_rewrite(&base, &ends, step, &format!("{place}, and a rival wrote"));
@@ -194,11 +194,11 @@ impl Scenario {
             if scale.is_full() || step % 2 == 1 {
                 self.kill_and_create(&base, &ends, step, &format!("{place}, and a rival created"));
             }
-        }
-        for step in some(&steps, scale) {
+        });
+        side_by_side(some(&steps, scale), |step| {
             let place = format!("`{}` killed at step {step}, `{}`", self.command, steps[step - 1]);
             self.kill_the_repair(&base, &ends, step, &place, scale);
-        }
+        });
     }
 
     fn state(&self, home: &Home) -> State {

@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use taskyard_testkit::{
-    HeldLog, Home, JournalDump, NOBODY, Program, Ran, Random, Scale, copy_log, dump_journal, is_root,
+    HeldLog, Home, JournalDump, NOBODY, Program, Ran, Random, Scale, copy_log, dump_journal, is_root, side_by_side,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ struct Yard {
 impl Yard {
     /// Makes a list with everything a journal tells of: some of it in the database, some in its log.
     fn new(kept: Kept) -> Self {
-        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
         let mut yard = Self { home, kept, ids: Vec::new(), as_nobody: false };
         for number in 0..12 {
             let made = yard.ask(&format!("create Task{number}"));
@@ -252,7 +252,7 @@ fn check(yard: &Yard, whole: &JournalDump, context: &str) {
 fn whatever_happens_to_a_journal_no_task_is_lost_and_nobody_says_that_all_is_well() {
     let rounds = Scale::from_environment(0.05).of(500);
     let seed = std::env::var("TASKYARD_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1_u64);
-    for (place, kept) in [Kept::Files, Kept::Document, Kept::Teaching].into_iter().enumerate() {
+    side_by_side([Kept::Files, Kept::Document, Kept::Teaching].into_iter().enumerate(), |(place, kept)| {
         let mut yard = Yard::new(kept);
         let (whole, before) = (dump_journal(&yard.sidecar()).unwrap(), yard.kept());
         for round in (0..rounds).filter(|round| round % 3 == place) {
@@ -267,7 +267,7 @@ fn whatever_happens_to_a_journal_no_task_is_lost_and_nobody_says_that_all_is_wel
             }
             check(&yard, &whole, &format!("seed {seed}, round {round}, {kept:?}, {file} {kind}"));
         }
-    }
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Program, Rival, Scale};
+use taskyard_testkit::{Home, Program, Rival, Scale, side_by_side};
 
 /// Enough for a rewrite of several parts, and every task as long as the next, so that a mixture of old and new may be JSON.
 const TASKS: usize = 200;
@@ -54,6 +54,9 @@ fn what_a_program_took_away_that_took_a_torn_document_for_an_empty_one_can_be_re
     assert_eq!(place.tasks().len(), before + 2);
 }
 
+/// In so many parts the steps of a command are gone through at once.
+const PARTS: usize = 4;
+
 /// A home with a document in it that we know, and a copy of both to go back to.
 struct DocumentSite {
     home: Home,
@@ -61,44 +64,49 @@ struct DocumentSite {
 }
 
 fn check(command: &str) {
-    let place = DocumentSite::new();
+    let traced = DocumentSite::new();
     let command = format!("{command} --store document:tasks.json");
-    let before = place.tasks();
-    let steps = place.home.steps(&command);
-    let after = place.tasks();
+    let before = traced.tasks();
+    let steps = traced.home.steps(&command);
+    let after = traced.tasks();
     assert_ne!(before, after);
     let journaled = steps.iter().position(|step| step == "translated: journaled").unwrap();
     let parts = steps.iter().filter(|step| *step == "document: a part written").count();
     assert!(command.starts_with("create") || parts > 1, "{steps:?}");
     let scale = Scale::from_environment(0.1);
-    for (number, step) in steps.iter().enumerate() {
-        let told = format!("`{command}` killed at step {number}, `{step}`");
-        let expected = if number >= journaled { &after } else { &before };
-        let kill = || {
-            place.go_back();
-            let ran = place.home.run_with(&format!("any*{}=kill", number + 1), &command);
-            assert!(ran.was_killed(), "{told}: {ran:?}");
-        };
-        kill();
-        let is_torn = serde_json::from_slice::<Value>(&fs::read(place.document()).unwrap()).is_err();
-        let is_on_its_way = ["document: lengthened", "document: a part written", "document: overwritten"];
-        assert_eq!(is_torn, is_on_its_way.contains(&step.as_str()), "{told}");
-        place.is_seen(expected, &told);
-        place.is_in_the_document(expected, &told);
-        if scale.is_full() || number % 2 == 0 {
+    // A few steps at a time, each part of them in a place of its own.
+    let numbered: Vec<(usize, &String)> = steps.iter().enumerate().collect();
+    side_by_side(numbered.chunks(numbered.len().div_ceil(PARTS)), |part| {
+        let place = DocumentSite::new();
+        for &(number, step) in part {
+            let told = format!("`{command}` killed at step {number}, `{step}`");
+            let expected = if number >= journaled { &after } else { &before };
+            let kill = || {
+                place.go_back();
+                let ran = place.home.run_with(&format!("any*{}=kill", number + 1), &command);
+                assert!(ran.was_killed(), "{told}: {ran:?}");
+            };
             kill();
-            place.is_in_the_document_beside_a_rival(expected, &told);
+            let is_torn = serde_json::from_slice::<Value>(&fs::read(place.document()).unwrap()).is_err();
+            let is_on_its_way = ["document: lengthened", "document: a part written", "document: overwritten"];
+            assert_eq!(is_torn, is_on_its_way.contains(&step.as_str()), "{told}");
+            place.is_seen(expected, &told);
+            place.is_in_the_document(expected, &told);
+            if scale.is_full() || number % 2 == 0 {
+                kill();
+                place.is_in_the_document_beside_a_rival(expected, &told);
+            }
+            if scale.is_full() || number % 4 == 1 {
+                kill();
+                place.is_in_the_document_after_killed_repairs(expected, &told);
+            }
         }
-        if scale.is_full() || number % 4 == 1 {
-            kill();
-            place.is_in_the_document_after_killed_repairs(expected, &told);
-        }
-    }
+    });
 }
 
 impl DocumentSite {
     fn new() -> Self {
-        let home = Home::new(env!("CARGO_BIN_EXE_taskyard"));
+        let home = Home::in_memory(env!("CARGO_BIN_EXE_taskyard"));
         let task = |number: usize| {
             json!({
                 "id": format!("task-{number:03}"),

@@ -17,7 +17,7 @@ use crate::took::Took;
 /// A temporary home with the client's lists, our data directory and the binary to run.
 #[derive(Debug)]
 pub struct Home {
-    _folder: TempDir,
+    folder: TempDir,
     /// Called like the list that commands work on, so that it is the list of this directory.
     path: PathBuf,
     binary: PathBuf,
@@ -30,7 +30,7 @@ impl Home {
     }
 
     /// Makes an empty home in memory, where the system has a place for that: for what is to be measured by the program and not by
-    /// what else the disk is busy with.
+    /// what else the disk is busy with, and for many homes that nothing but a process is to fail in.
     pub fn in_memory(binary: &str) -> Self {
         match Path::new("/dev/shm") {
             memory if memory.is_dir() => Self::below(memory, binary),
@@ -43,7 +43,7 @@ impl Home {
         let folder = folder.expect("a temporary directory can be made");
         let path = folder.path().join("L");
         fs::create_dir(&path).expect("a directory can be made in it");
-        Self { _folder: folder, path, binary: PathBuf::from(binary) }
+        Self { folder: folder, path, binary: PathBuf::from(binary) }
     }
 
     /// Returns the home directory.
@@ -139,9 +139,10 @@ impl Home {
         steps.lines().map(str::to_owned).collect()
     }
 
-    /// Returns another home that holds the same, our memory of its lists included.
+    /// Returns another home beside it that holds the same, our memory of its lists included.
     pub fn copy(&self) -> Self {
-        let copy = Self::new(self.binary.to_str().expect("the path of the binary is text"));
+        let place = self.folder.path().parent().expect("a temporary directory is in another");
+        let copy = Self::below(place, self.binary.to_str().expect("the path of the binary is text"));
         let lists = fs::read_dir(self.tasks()).map(Iterator::collect::<Result<Vec<_>, _>>);
         for list in lists.unwrap_or(Ok(Vec::new())).expect("the lists can be read") {
             let name = list.file_name().into_string().expect("the name of a list is text");

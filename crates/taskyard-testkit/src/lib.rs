@@ -50,6 +50,7 @@ mod random;
 mod rivals;
 mod scale;
 mod server;
+mod side_by_side;
 mod staging;
 mod strange_file;
 mod suspended;
@@ -83,6 +84,7 @@ pub use rivals::{
 };
 pub use scale::Scale;
 pub use server::Server;
+pub use side_by_side::side_by_side;
 pub use staging::{commit, images, signature};
 pub use strange_file::StrangeFile;
 pub use suspended::Suspended;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Random, Scale, Suspended, leftovers};
+use taskyard_testkit::{Home, Random, Scale, Suspended, leftovers, side_by_side};
 
 use crate::vault::{Vault, brought_back, files, home, must_be_whole};
 
@@ -60,7 +60,7 @@ fn a_killed_backup_is_whole_or_not_there_and_the_next_one_is_made() {
         let vault = Vault::new();
         let steps = home.steps(&format!("backup {}", vault.path(&format!("traced-{form}")).display()));
         assert!(steps.iter().any(|step| step == "backup: on the disk"), "{steps:?}");
-        for step in sampled(&steps) {
+        side_by_side(sampled(&steps), |step| {
             let vault = Vault::new();
             let (path, place) = (vault.path(form), format!("{form}, step {step}: {}", steps[step - 1]));
             let words = format!("backup {}", path.display());
@@ -74,7 +74,7 @@ fn a_killed_backup_is_whole_or_not_there_and_the_next_one_is_made() {
             }
             assert_eq!(vault.names(), [form], "{place}");
             assert_eq!(contents(&brought_back(&path)), expected, "{place}");
-        }
+        });
     }
     assert_eq!(contents(&home), expected, "a backup changes nothing");
 }
@@ -89,7 +89,7 @@ fn a_killed_return_of_everything_is_finished_by_the_next_one() {
     let words = format!("restore --from {}", path.display());
     let steps = self::home().steps(&words);
     assert!(steps.iter().any(|step| step == "restore: the journal is in its place"), "{steps:?}");
-    for step in sampled(&steps) {
+    side_by_side(sampled(&steps), |step| {
         let place = format!("step {step}: {}", steps[step - 1]);
         let back = self::home();
         let ran = back.run_with(&format!("any*{step}=kill"), &words);
@@ -99,7 +99,7 @@ fn a_killed_return_of_everything_is_finished_by_the_next_one() {
         assert!([0, 2].contains(&between["tasks"].as_array().unwrap().len()), "{place}: {between}");
         back.ask(&words);
         must_match(&back, &expected, &place);
-    }
+    });
 }
 
 /// Requires that everything is back. Who looked in between may have written down that a list was gone, and so its history may go on.
@@ -141,7 +141,7 @@ fn a_killed_return_to_a_list_that_is_there_happened_or_did_not() {
     home.ask("list");
     let words = format!("restore --from {} --list L", path.display());
     let steps = home.copy().steps(&words);
-    for step in sampled(&steps) {
+    side_by_side(sampled(&steps), |step| {
         let place = format!("step {step}: {}", steps[step - 1]);
         let back = home.copy();
         let ran = back.run_with(&format!("any*{step}=kill"), &words);
@@ -152,7 +152,7 @@ fn a_killed_return_to_a_list_that_is_there_happened_or_did_not() {
         assert_eq!(back.ask("list --all")["tasks"].as_array().unwrap().len(), 2, "{place}");
         must_be_whole(&back, "L");
         assert_eq!(leftovers(&back.list("L")), Vec::<String>::new(), "{place}");
-    }
+    });
 }
 
 #[test]

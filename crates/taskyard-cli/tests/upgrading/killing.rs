@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::thread;
 
 use taskyard_testkit::{OldYard, Rows, Scale};
 
@@ -29,29 +30,34 @@ fn steps(yard: &OldYard, words: &str) -> Vec<usize> {
 #[test]
 fn an_upgrade_of_a_list_that_is_killed_at_any_step_loses_nothing() {
     let is_full = Scale::from_environment(0.1).is_full();
-    for name in OldYard::ALL {
-        // The yards differ in what is upgraded, and hardly in how a list is: each kind of list once is enough for every day.
-        let lists = if is_full || name == OldYard::ALL[0] { &LISTS[..] } else { &LISTS[..1] };
-        for &(kind, list) in lists {
-            let words = |yard: &OldYard| format!("create New --json {}", yard.list(kind, list).flags());
-            let traced = yard(name);
-            for step in steps(&traced, &words(&traced)) {
-                let yard = yard(name);
-                let list = yard.list(kind, list);
-                let (written, leases) = (list.entries(), list.leases());
-                let killed = yard.run_with(&format!("any*{step}=kill"), &words(&yard));
-                assert!(killed.was_killed(), "{list:?} at {step}: {killed:?}");
-                let again = yard.run(&format!("create Again --json {}", list.flags()));
-                assert_eq!(again.code, Some(0), "{list:?} at {step}: {again:?}");
-                what_was_added(&yard, &list, &written);
-                let store = yard.open(&list);
-                is_as_the_journal_says(&*store, &list);
-                let now = store.read(&list.id()).unwrap().leases().unwrap();
-                for (task, ..) in leases.iter().filter(|(_, agent, _)| agent == "bob") {
-                    let is_kept = now.iter().any(|lease| lease.task.as_str() == task);
-                    assert!(is_kept, "{list:?} at {step}: the lease on {task} is lost");
-                }
+    thread::scope(|scope| {
+        for name in OldYard::ALL {
+            // The yards differ in what is upgraded, and hardly in how a list is: each kind of list once is enough for every day.
+            let lists = if is_full || name == OldYard::ALL[0] { &LISTS[..] } else { &LISTS[..1] };
+            for &(kind, list) in lists {
+                scope.spawn(move || a_killed_upgrade_loses_nothing(&yard(name), kind, list));
             }
+        }
+    });
+}
+
+fn a_killed_upgrade_loses_nothing(yard: &OldYard, kind: &str, list: &str) {
+    let list = yard.list(kind, list);
+    let words = format!("create New --json {}", list.flags());
+    for step in steps(yard, &words) {
+        yard.put_back();
+        let (written, leases) = (list.entries(), list.leases());
+        let killed = yard.run_with(&format!("any*{step}=kill"), &words);
+        assert!(killed.was_killed(), "{list:?} at {step}: {killed:?}");
+        let again = yard.run(&format!("create Again --json {}", list.flags()));
+        assert_eq!(again.code, Some(0), "{list:?} at {step}: {again:?}");
+        what_was_added(yard, &list, &written);
+        let store = yard.open(&list);
+        is_as_the_journal_says(&*store, &list);
+        let now = store.read(&list.id()).unwrap().leases().unwrap();
+        for (task, ..) in leases.iter().filter(|(_, agent, _)| agent == "bob") {
+            let is_kept = now.iter().any(|lease| lease.task.as_str() == task);
+            assert!(is_kept, "{list:?} at {step}: the lease on {task} is lost");
         }
     }
 }
@@ -61,9 +67,11 @@ fn an_upgrade_of_the_machines_or_the_teams_database_that_is_killed_at_any_step_l
     // The later yards have both as they are today.
     let name = OldYard::ALL[0];
     let send = "send --team crew --as bob --to cid Hello --json";
+    let yard = yard(name);
     for (database, words) in [("machine.sqlite", "use came"), ("teams.sqlite", send)] {
-        for step in steps(&yard(name), words) {
-            let yard = yard(name);
+        yard.put_back();
+        for step in steps(&yard, words) {
+            yard.put_back();
             let path = yard.data().join(database);
             let before = Rows::of(&path);
             let killed = yard.run_with(&format!("any*{step}=kill"), words);

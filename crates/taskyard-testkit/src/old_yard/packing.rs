@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// Packs a directory into one file: each file with its path, its mode and its length, compressed together.
 pub fn pack(directory: &Path, packed: &Path) -> io::Result<()> {
+    fs::write(packed, lz4_flex::compress_prepend_size(&bytes_of(directory)?))
+}
+
+/// Returns a directory as one text: each file with its path, its mode and its length.
+pub(super) fn bytes_of(directory: &Path) -> io::Result<Vec<u8>> {
     let mut files = Vec::new();
     collect(directory, directory, &mut files)?;
     files.sort();
@@ -18,7 +23,7 @@ pub fn pack(directory: &Path, packed: &Path) -> io::Result<()> {
         writeln!(bytes, "{mode:o} {} {name}", contents.len())?;
         bytes.extend_from_slice(&contents);
     }
-    fs::write(packed, lz4_flex::compress_prepend_size(&bytes))
+    Ok(bytes)
 }
 
 fn collect(root: &Path, directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -35,8 +40,12 @@ fn collect(root: &Path, directory: &Path, files: &mut Vec<PathBuf>) -> io::Resul
 
 /// Unpacks what was packed into a directory that is not there yet.
 pub(super) fn unpack(packed: &[u8], root: &Path) {
-    let bytes = lz4_flex::decompress_size_prepended(packed).expect("the yard is whole");
-    let mut rest = bytes.as_slice();
+    write_out(&lz4_flex::decompress_size_prepended(packed).expect("the yard is whole"), root);
+}
+
+/// Writes the files of a directory that is one text into a directory that is not there yet.
+pub(super) fn write_out(bytes: &[u8], root: &Path) {
+    let mut rest = bytes;
     while !rest.is_empty() {
         let end = rest.iter().position(|byte| *byte == b'\n').expect("a file has a head");
         let head = std::str::from_utf8(&rest[..end]).expect("a head is text");

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::list::OldList;
 use super::moving::{change_everywhere, fnv1a, path_in, tell_temporary_files, this_run_for};
-use super::packing::unpack;
+use super::packing::{bytes_of, unpack, write_out};
 use crate::databases::connect;
 use crate::process::Program;
 use crate::ran::Ran;
@@ -27,6 +27,8 @@ pub struct OldYard {
     _folder: TempDir,
     root: PathBuf,
     binary: PathBuf,
+    /// Everything in it as it was when it was unpacked.
+    unpacked: Vec<u8>,
 }
 
 impl OldYard {
@@ -39,9 +41,20 @@ impl OldYard {
         let folder = tempfile::Builder::new().prefix("taskyard-").tempdir().expect("a temporary directory can be made");
         let root = fs::canonicalize(folder.path()).expect("it is there").join("yard");
         unpack(&fs::read(&packed).expect("the yard is in the repository"), &root);
-        let yard = Self { _folder: folder, root, binary: PathBuf::from(binary) };
+        let mut yard = Self { _folder: folder, root, binary: PathBuf::from(binary), unpacked: Vec::new() };
         yard.settle_here();
+        yard.unpacked = bytes_of(&yard.root).expect("the yard can be read");
         yard
+    }
+
+    /// Makes everything in it as it was when it was unpacked: sooner done than to unpack another one, whose databases have to learn where
+    /// they are.
+    pub fn put_back(&self) {
+        fs::remove_dir_all(&self.root).expect("the yard can be removed");
+        write_out(&self.unpacked, &self.root);
+        for list in self.lists() {
+            tell_temporary_files(&list.path, &connect(&list.sidecar.join("journal.sqlite")));
+        }
     }
 
     /// Returns our data directory.
