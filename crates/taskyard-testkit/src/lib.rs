@@ -75,7 +75,7 @@ pub use opens_counted::OpensCounted;
 pub use patience::{PATIENCE, finishes};
 #[cfg(unix)]
 pub use postgres::{Cluster, SharedPostgres, postgres_program};
-pub use process::{NOBODY, Process, Program, is_root};
+pub use process::{NOBODY, Process, Program, is_root, kill_all_with};
 pub use ran::Ran;
 pub use random::Random;
 pub use rivals::{

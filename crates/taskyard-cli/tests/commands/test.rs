@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use taskyard_testkit::{Program, list_builder};
+use taskyard_testkit::{Program, kill_all_with, list_builder};
 use tempfile::TempDir;
 
 use crate::job_traces::{hide_jobs, jobs_in};
@@ -221,6 +221,15 @@ impl Test {
         // A file of this very moment could still be changing; the files of a test are from before.
         let before = SystemTime::now() - Duration::from_secs(3600);
         std::fs::File::options().append(true).open(path).unwrap().set_modified(before).unwrap();
+    }
+}
+
+impl Drop for Test {
+    /// A job outlives the command that starts it; it does not outlive the test.
+    fn drop(&mut self) {
+        if !self.jobs.is_empty() {
+            kill_all_with("TASKYARD_HOME", &self.path("data").display().to_string());
+        }
     }
 }
 

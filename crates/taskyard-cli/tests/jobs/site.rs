@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Program, Ran};
+use taskyard_testkit::{Home, PATIENCE, Program, Ran, kill_all_with};
 
 /// A home of a test's own. What it leaves running is killed at its end, so that a test that fails leaves nothing behind.
 pub(crate) struct Site {
@@ -113,13 +113,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        let home = format!("TASKYARD_HOME={}", self.home.data().display());
-        for pid in all_pids() {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            if environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes()) {
-                kill(pid);
-            }
-        }
+        kill_all_with("TASKYARD_HOME", &self.home.data().display().to_string());
     }
 }
 

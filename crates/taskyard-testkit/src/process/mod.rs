@@ -4,6 +4,8 @@
 
 mod program;
 mod running;
+mod strays;
 
 pub use program::{NOBODY, Program, is_root};
 pub use running::Process;
+pub use strays::kill_all_with;
