@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use taskyard_testkit::{Home, Process, Ran, Random, Scale, Tasks, is_consistent_journal, leftovers};
+use serde_json::json;
+use taskyard_testkit::{Home, Process, Ran, Random, Scale, Tasks, is_consistent_journal, leftovers, one_sided_edges};
 
 const WORKERS: u64 = 5;
 
@@ -177,19 +177,4 @@ impl<'a> Work<'a> {
             }
         }
     }
-}
-
-/// Returns the edges that only one of their two tasks knows of.
-fn one_sided_edges(tasks: &Tasks) -> Vec<String> {
-    let has = |id: &str, key: &str, other: &str| {
-        tasks.get(id).is_some_and(|task| task[key].as_array().is_some_and(|ids| ids.contains(&json!(other))))
-    };
-    let mut found = Vec::new();
-    for (id, task) in tasks {
-        for (key, other_key) in [("blocks", "blockedBy"), ("blockedBy", "blocks")] {
-            let others = task[key].as_array().unwrap().iter().filter_map(Value::as_str);
-            found.extend(others.filter(|other| !has(other, other_key, id)).map(|other| format!("{id} {key} {other}")));
-        }
-    }
-    found
 }

@@ -43,7 +43,7 @@ impl Home {
         let folder = folder.expect("a temporary directory can be made");
         let path = folder.path().join("L");
         fs::create_dir(&path).expect("a directory can be made in it");
-        Self { folder: folder, path, binary: PathBuf::from(binary) }
+        Self { folder, path, binary: PathBuf::from(binary) }
     }
 
     /// Returns the home directory.

@@ -24,6 +24,7 @@ pub mod graphs;
 pub mod list_builder;
 pub mod properties;
 pub mod suite;
+pub mod team_builder;
 pub mod team_suite;
 
 mod counting_teams;
@@ -63,7 +64,9 @@ pub use disk_use::DiskUse;
 pub use example::example;
 pub use home::Home;
 pub use journal_dump::{HeldLog, JournalDump, copy_log, dump_journal};
-pub use listing::{Tasks, is_consistent_journal, leftovers, read_tasks, rewrite_in_place, write_in_place};
+pub use listing::{
+    Tasks, is_consistent_journal, leftovers, one_sided_edges, read_tasks, rewrite_in_place, write_in_place,
+};
 pub use log_store::LogStore;
 pub use long_journal::write_long_journal;
 pub use old_journal::{make_first_format, make_second_format, set_format};
@@ -72,7 +75,7 @@ pub use opened::Opened;
 pub use opened_teams::OpenedTeams;
 #[cfg(target_os = "linux")]
 pub use opens_counted::OpensCounted;
-pub use patience::{PATIENCE, finishes};
+pub use patience::{PATIENCE, finishes, wait_until};
 #[cfg(unix)]
 pub use postgres::{Cluster, SharedPostgres, postgres_program};
 pub use process::{NOBODY, Process, Program, is_root, kill_all_with};

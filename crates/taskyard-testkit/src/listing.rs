@@ -32,6 +32,21 @@ pub fn leftovers(directory: &Path) -> Vec<String> {
     names.filter(|name| name.starts_with(".taskyard-") || name.ends_with(".lock") && name != ".lock").collect()
 }
 
+/// Returns the edges that only one of their two tasks knows of.
+pub fn one_sided_edges(tasks: &Tasks) -> Vec<String> {
+    let has = |id: &str, key: &str, other: &str| {
+        tasks.get(id).is_some_and(|task| task[key].as_array().is_some_and(|ids| ids.contains(&json!(other))))
+    };
+    let mut found = Vec::new();
+    for (id, task) in tasks {
+        for (key, other_key) in [("blocks", "blockedBy"), ("blockedBy", "blocks")] {
+            let others = task[key].as_array().unwrap().iter().filter_map(Value::as_str);
+            found.extend(others.filter(|other| !has(other, other_key, id)).map(|other| format!("{id} {key} {other}")));
+        }
+    }
+    found
+}
+
 /// Writes a file as the newest client does: over the old text, then cut to length.
 pub fn write_in_place(path: &Path, task: &Value) {
     let bytes = serde_json::to_vec_pretty(task).expect("a task is JSON");

@@ -10,8 +10,9 @@ use std::process::Stdio;
 use std::thread;
 
 use serde_json::Value;
-use taskyard::core::{AgentName, Rules, TeamName};
-use taskyard::teams::{FileTeamsOptions, Letter, NewMember, NewTeam, Presence, TeamCaller, Teams};
+use taskyard::core::{AgentName, Rules};
+use taskyard::teams::{FileTeamsOptions, Letter, TeamCaller, Teams};
+use taskyard_testkit::team_builder::make_team;
 use taskyard_testkit::{Process, Program, Rival, Scale};
 use tempfile::TempDir;
 
@@ -28,21 +29,8 @@ impl Office {
     fn new() -> Self {
         let office = Self { folder: tempfile::tempdir().unwrap() };
         let teams = office.teams();
-        let new = NewTeam { name: TeamName::new("alpha").unwrap(), description: None, agent_type: None };
-        let lead = AgentName::new("tester").unwrap();
-        let mut team = teams.create(&new, &lead).unwrap().unwrap().team;
         let senders: Vec<String> = (0..SENDERS).map(sender).collect();
-        for name in READERS.into_iter().chain(senders.iter().map(String::as_str)) {
-            let new = NewMember {
-                agent: AgentName::new(name).unwrap(),
-                agent_type: None,
-                model: None,
-                plan_mode_required: false,
-                presence: Presence::Lasting,
-                backend: None,
-            };
-            team = teams.join(&team, &new).unwrap().unwrap().team;
-        }
+        make_team(&teams, "tester", READERS.into_iter().chain(senders.iter().map(String::as_str)));
         office
     }
 

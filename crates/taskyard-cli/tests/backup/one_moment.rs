@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
-use taskyard_testkit::{Home, Rival, Scale, Suspended, Tasks, write_in_place};
+use taskyard_testkit::{Home, Rival, Scale, Suspended, one_sided_edges, write_in_place};
 
 use crate::vault::{Vault, brought_back, home, must_be_private, must_be_whole};
 
@@ -83,20 +83,6 @@ fn write_without_end(home: &Home, writer: usize, is_over: &AtomicBool, writes: &
             writes.fetch_add(1, Ordering::Relaxed);
         }
     }
-}
-
-fn one_sided_edges(tasks: &Tasks) -> Vec<String> {
-    let has = |id: &str, key: &str, other: &str| {
-        tasks.get(id).is_some_and(|task| task[key].as_array().is_some_and(|ids| ids.contains(&json!(other))))
-    };
-    let mut found = Vec::new();
-    for (id, task) in tasks {
-        for (key, other_key) in [("blocks", "blockedBy"), ("blockedBy", "blocks")] {
-            let others = task[key].as_array().unwrap().iter().filter_map(Value::as_str);
-            found.extend(others.filter(|other| !has(other, other_key, id)).map(|other| format!("{id} {key} {other}")));
-        }
-    }
-    found
 }
 
 #[test]

@@ -9,12 +9,13 @@ use serde_json::Value;
 use taskyard_testkit::{Home, is_consistent_journal};
 use tempfile::TempDir;
 
-/// A directory for backups.
+/// A directory for backups, in memory where the system has a place for that, as the homes are.
 pub(crate) struct Vault(TempDir);
 
 impl Vault {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        let memory = Some(Path::new("/dev/shm")).filter(|memory| memory.is_dir());
+        Self(memory.map_or_else(tempfile::tempdir, tempfile::tempdir_in).unwrap())
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -33,7 +34,7 @@ impl Vault {
 }
 
 pub(crate) fn home() -> Home {
-    Home::new(env!("CARGO_BIN_EXE_taskyard"))
+    Home::in_memory(env!("CARGO_BIN_EXE_taskyard"))
 }
 
 /// Brings a backup back to a home in which nothing is.

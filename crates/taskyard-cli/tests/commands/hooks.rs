@@ -1,8 +1,9 @@
 use std::fs;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+
+use taskyard_testkit::wait_until;
 
 use crate::test::Test;
 
@@ -114,21 +115,13 @@ fn stopped_in_a_hook(test: &Test, words: &[&str], signal: Signal) -> Option<i32>
     let mut command = test.command(env!("CARGO_BIN_EXE_taskyard"));
     let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).start();
     let started = test.path("home/project/started");
-    wait_until(|| started.exists());
+    wait_until("the hook", || started.exists());
     child.signal(signal);
     let code = child.wait().code();
     let pid = fs::read_to_string(&started).unwrap();
-    wait_until(|| !is_alive(pid.trim()));
+    wait_until("the end of the hook", || !is_alive(pid.trim()));
     fs::remove_file(started).unwrap();
     code
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(30), "still waiting");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn is_alive(pid: &str) -> bool {

@@ -1,7 +1,9 @@
 //! When the agent that started a job has heard of its end.
 
+use taskyard_testkit::wait_until;
+
 use crate::server::Server;
-use crate::site::{Site, await_that, is_alive, kill};
+use crate::site::{Site, is_alive, kill};
 
 /// Returns the jobs of which an agent is still to hear.
 fn waiting(site: &Site) -> Vec<String> {
@@ -46,7 +48,7 @@ fn whoever_gave_up_waiting_has_not_heard() {
     assert_eq!(site.run(&format!("job wait {id} --timeout 10ms")).code, Some(124));
     assert_eq!(site.run(&format!("job output {id} --wait --timeout 10ms --json")).code, Some(5));
     std::fs::write(site.path("go"), "").unwrap();
-    await_that("the notification", || waiting(&site) == [id.clone()]);
+    wait_until("the notification", || waiting(&site) == [id.clone()]);
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn lost(site: &Site) -> String {
     let id = site.start("", "exec sleep 600");
     let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
     kill(supervisor);
-    await_that("the supervisor to end", || !is_alive(supervisor));
+    wait_until("the supervisor to end", || !is_alive(supervisor));
     id
 }
 

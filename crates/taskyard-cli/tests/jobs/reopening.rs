@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use taskyard_testkit::wait_until;
+
 use crate::server::Server;
-use crate::site::{Site, await_that, is_alive, kill};
+use crate::site::{Site, is_alive, kill};
 
 /// A command, and whether its answer is right.
 type Look = (&'static str, fn(&Value) -> bool);
@@ -17,7 +19,7 @@ fn with_a_lost_job() -> (Site, String) {
     let id = site.start("--task 1 --reopen-on-failure", "exec sleep 600");
     let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
     kill(supervisor);
-    await_that("the supervisor to end", || !is_alive(supervisor));
+    wait_until("the supervisor to end", || !is_alive(supervisor));
     (site, id)
 }
 
@@ -29,7 +31,7 @@ fn a_failing_job_opens_its_task_again_where_that_was_wished() {
     site.ask("done 1");
     let id = site.start("--task 1 --reopen-on-failure", "exit 1");
     assert_eq!(site.ended(&id)["task"], "1");
-    await_that("the task to be open", || site.ask("show 1")["task"]["status"] == "pending");
+    wait_until("the task to be open", || site.ask("show 1")["task"]["status"] == "pending");
     assert_eq!(site.ask("show 1")["task"]["owner"], Value::Null);
     assert_eq!(site.ask("claim 1 --as ben")["claimed"], true);
     assert_eq!(site.ask("show 1")["jobs"][0]["id"], id.as_str());
@@ -96,7 +98,7 @@ fn what_another_agent_has_begun_since_is_left_alone_and_its_own_work_is_put_back
         site.ask(&format!("claim 1 --as {agent}"));
         let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
         kill(supervisor);
-        await_that("the supervisor to end", || !is_alive(supervisor));
+        wait_until("the supervisor to end", || !is_alive(supervisor));
         let task = site.ask("show 1")["task"].clone();
         assert_eq!(task["status"], status, "{agent}");
         assert_eq!(task["owner"] == Value::Null, agent == "tester", "{agent}");

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
-use taskyard_testkit::Ran;
+use taskyard_testkit::{Ran, wait_until};
 
-use crate::site::{Site, await_that, is_alive};
+use crate::site::{Site, is_alive};
 
 #[test]
 fn a_job_ends_with_its_exit_code_and_its_output_in_the_clients_form() {
@@ -207,7 +207,7 @@ fn a_character_that_is_not_there_entirely_waits_for_its_rest() {
     let line = r"printf 'a\303'; while [ ! -e go ]; do sleep 0.02; done; printf '\251b\377'";
     let id = site.start("", line);
     let first = || site.ask(&format!("job output {id}"));
-    await_that("two bytes", || first()["job"]["outputBytes"] == 2);
+    wait_until("two bytes", || first()["job"]["outputBytes"] == 2);
     assert_eq!((&first()["output"], &first()["nextOffset"]), (&json!("a"), &json!(1)));
     fs::write(site.path("go"), "").unwrap();
     site.ended(&id);
@@ -222,6 +222,6 @@ fn a_supervisor_whose_record_is_gone_ends_and_makes_nothing_anew() {
     let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
     fs::remove_dir_all(site.home.data()).unwrap();
     fs::write(site.path("go"), "").unwrap();
-    await_that("the supervisor to end", || !is_alive(supervisor));
+    wait_until("the supervisor to end", || !is_alive(supervisor));
     assert!(!fs::exists(site.home.data()).unwrap());
 }

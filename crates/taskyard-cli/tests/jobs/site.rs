@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Program, Ran, kill_all_with};
+use taskyard_testkit::{Home, PATIENCE, Program, Ran, kill_all_with, wait_until};
 
 /// A home of a test's own. What it leaves running is killed at its end, so that a test that fails leaves nothing behind.
 pub(crate) struct Site {
@@ -95,7 +93,7 @@ impl Site {
             let text = fs::read_to_string(self.path("pids")).unwrap_or_default();
             text.lines().filter_map(|line| line.parse().ok()).collect()
         };
-        await_that("processes to start", || read().len() >= count);
+        wait_until("processes to start", || read().len() >= count);
         read()
     }
 
@@ -128,15 +126,6 @@ pub(crate) fn kill(pid: u32) {
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}
-
-/// Waits until something is so.
-pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "still waiting for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn all_pids() -> Vec<u32> {

@@ -1,9 +1,9 @@
 //! Stopping a job leaves nothing of it alive, whatever it does to escape.
 
 use serde_json::json;
-use taskyard_testkit::finishes;
+use taskyard_testkit::{finishes, wait_until};
 
-use crate::site::{Site, await_that, is_alive, kill};
+use crate::site::{Site, is_alive, kill};
 
 /// Ways to escape. Each writes the numbers of the processes that must be gone to `pids`.
 const TRICKS: &[(&str, usize, &str)] = &[
@@ -65,7 +65,7 @@ fn a_job_without_a_supervisor_is_ended_by_whoever_comes_next() {
         site.await_pids(*count);
         let supervisor = u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap();
         kill(supervisor);
-        await_that("the supervisor to end", || !is_alive(supervisor));
+        wait_until("the supervisor to end", || !is_alive(supervisor));
         let job = site.job(&id);
         assert_eq!((&job["status"], &job["exitCode"]), (&json!("lost"), &json!(null)), "{name}");
         let alive: Vec<u32> = site.await_pids(*count).into_iter().filter(|pid| is_alive(*pid)).collect();
@@ -80,7 +80,7 @@ fn a_killed_supervisor_takes_the_command_with_it_at_once() {
     let id = site.start("", "echo $$ >> pids; exec sleep 600");
     let pid = *site.await_pids(1).first().unwrap();
     kill(u32::try_from(site.job(&id)["supervisor"].as_u64().unwrap()).unwrap());
-    await_that("the command to end", || !is_alive(pid));
+    wait_until("the command to end", || !is_alive(pid));
 }
 
 #[test]

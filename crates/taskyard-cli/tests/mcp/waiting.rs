@@ -2,13 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use serde_json::json;
 use taskyard::liveness::mark_of;
-use taskyard_testkit::{Home, PATIENCE};
+use taskyard_testkit::{Home, wait_until};
 
-use crate::http::a_moment;
 use crate::stdio::Piped;
 
 /// A home with a hook that says its process id and then takes for ever.
@@ -21,14 +19,6 @@ fn home_with_slow_hook() -> (Home, PathBuf) {
     fs::write(home.path().join(".claude/settings.json"), settings.to_string()).unwrap();
     home.run("create One");
     (home, pid)
-}
-
-fn wait_until(told: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{told}");
-        a_moment();
-    }
 }
 
 fn running(pid: &PathBuf) -> bool {

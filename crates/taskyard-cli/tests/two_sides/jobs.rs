@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::side::{KINDS, Sides, throughout_a_silence, until};
+use taskyard_testkit::wait_until;
+
+use crate::side::{KINDS, Sides, throughout_a_silence};
 
 fn job_there(sides: &mut Sides) -> String {
     sides.say("$TASKYARD job run --name j --json -- sleep 600 > job.json 2> job.err; echo $?");
@@ -36,7 +38,7 @@ fn a_job_of_the_other_side_runs_until_its_signs_of_life_run_out_and_is_not_ours_
         assert_eq!(status_here(&sides), json!("running"), "{kind:?}");
         kill_supervisor(&mut sides, &id);
         assert_eq!(status_here(&sides), json!("running"), "{kind:?}: nobody here can see that it is dead");
-        until("the loss", || status_here(&sides) == "lost");
+        wait_until("the loss", || status_here(&sides) == "lost");
     }
 }
 

@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::side::{KINDS, SILENCE, Sides, throughout_a_silence, until};
+use taskyard_testkit::wait_until;
+
+use crate::side::{KINDS, SILENCE, Sides, throughout_a_silence};
 
 /// Starts a worker on the other side that has task 1 in hand, and returns its process id there.
 fn worker(sides: &mut Sides) -> u32 {
     sides.ask_here("create One");
     let worker = sides.start_there("$TASKYARD work --as ana -- sleep 600");
-    until("the claim", || sides.ask_here("show 1")["task"]["owner"] == "ana");
+    wait_until("the claim", || sides.ask_here("show 1")["task"]["owner"] == "ana");
     worker
 }
 
@@ -53,7 +55,7 @@ fn what_a_dead_worker_held_comes_back_to_the_other_side_when_its_signs_of_life_r
         let killed = Instant::now();
         assert!(is_refused(&sides), "{kind:?}: from here nobody can see that it is dead");
         let mut held = Duration::ZERO;
-        until("the end of the lease", || {
+        wait_until("the end of the lease", || {
             let free = sides.ask_here("ready")["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
             held = if free { held } else { killed.elapsed() };
             free
@@ -75,7 +77,7 @@ fn what_leaves_no_signs_lives_by_its_time_on_the_other_side() {
         assert!(is_refused(&sides));
         sides.kill_there(sleeping);
         assert!(is_refused(&sides), "{kind:?}: without signs it has the time it would have had");
-        until("the end of its time", || sides.here("claim 2 --as ben").code == Some(0));
+        wait_until("the end of its time", || sides.here("claim 2 --as ben").code == Some(0));
         assert!(is_refused(&sides), "{kind:?}: an hour is not over");
         assert_eq!(sides.ask_there("claim 1 --as cyd").0, 0, "{kind:?}: its own side sees that it is dead");
     }

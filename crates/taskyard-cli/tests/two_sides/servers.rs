@@ -7,9 +7,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use taskyard::Store as _;
 use taskyard::core::ListId;
-use taskyard_testkit::{Home, Process, Ran};
+use taskyard_testkit::{Home, Process, Ran, wait_until};
 
-use crate::side::{SILENCE, on, throughout_a_silence, until};
+use crate::side::{SILENCE, on, throughout_a_silence};
 
 /// A server through which ana has claimed task 1.
 struct Server {
@@ -57,7 +57,7 @@ fn everybody_says_until_when_a_dead_server_holds_a_task_and_nobody_has_to_write(
     let revision = json_of(&home, "list")["revision"].clone();
     server.signal(Signal::KILL);
     let killed = Instant::now();
-    until("the death", || json_of(&home, "show 1")["lease"]["state"] != "live");
+    wait_until("the death", || json_of(&home, "show 1")["lease"]["state"] != "live");
     let lease = json_of(&home, "list")["leases"][0].clone();
     assert_eq!(lease["state"], json!("lapsing"), "{lease}");
     assert!(lease["expiresAt"].is_string(), "{lease}");
@@ -70,7 +70,7 @@ fn everybody_says_until_when_a_dead_server_holds_a_task_and_nobody_has_to_write(
     assert_eq!(json_of(&home, "ready")["tasks"], json!([]));
     assert_eq!(json_of(&home, "list")["revision"], revision, "nothing was written");
     let won = || json_of(&home, "claim 1 --as ben")["claimed"] == true;
-    until("the end of the lease", won);
+    wait_until("the end of the lease", won);
     // It left its last sign no longer before its death than signs lie apart.
     assert!(killed.elapsed() > SILENCE / 2, "{:?}", killed.elapsed());
     assert!(killed.elapsed() < SILENCE + Duration::from_secs(30), "{:?}", killed.elapsed());
@@ -85,7 +85,7 @@ fn whoever_only_looks_sees_the_task_of_a_dead_server_free() {
     // Somebody is writing, so that nobody who looks can record anything.
     let store = home.store();
     let writing = store.write(&ListId::new("L").unwrap()).unwrap();
-    until("the end of the lease", || json_of(&home, "ready")["tasks"] != json!([]));
+    wait_until("the end of the lease", || json_of(&home, "ready")["tasks"] != json!([]));
     let listed = json_of(&home, "list");
     assert_eq!((&listed["tasks"][0]["status"], &listed["revision"]), (&json!("pending"), &revision), "{listed}");
     assert_eq!(listed["leases"][0]["state"], json!("ended"), "{listed}");

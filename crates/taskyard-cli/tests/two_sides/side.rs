@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Process, Program, Ran};
+use taskyard_testkit::{Home, Process, Program, Ran};
 
 /// How long those of whom nothing is seen count as alive in these tests.
 pub(crate) const SILENCE: Duration = Duration::from_secs(6);
@@ -100,15 +100,6 @@ pub(crate) fn on(home: &Home, words: &str) -> Program {
     let mut command = home.command(words);
     command.env("TASKYARD_FAILPOINTS", format!("any=silence:{}", SILENCE.as_millis()));
     command
-}
-
-/// Waits until something is so.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "{what} never comes");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// Looks again and again for longer than a silence whether something stays so.

@@ -5,7 +5,9 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::site::{Site, await_end_of, await_that};
+use taskyard_testkit::wait_until;
+
+use crate::site::{Site, await_end_of};
 
 /// Ways to live on. Each writes the numbers of the processes that must be gone to `pids`.
 const TRICKS: &[(&str, usize, &str)] = &[
@@ -27,7 +29,7 @@ fn await_pids(site: &Site, count: usize) -> Vec<String> {
         let text = fs::read_to_string(site.path("pids")).unwrap_or_default();
         text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::to_owned).collect()
     };
-    await_that("processes to start", || read().len() >= count);
+    wait_until("processes to start", || read().len() >= count);
     read()
 }
 

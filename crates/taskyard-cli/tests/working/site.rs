@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use taskyard_testkit::{Home, PATIENCE, Process, Program, Ran};
+use taskyard_testkit::{Home, Process, Program, Ran, wait_until};
 
 /// A home of a test's own. Commands run in it, and so do the lines of shell.
 pub(crate) struct Site {
@@ -57,7 +55,7 @@ impl Site {
     /// Waits until there is a file with something in it, and returns that.
     pub(crate) fn await_file(&self, name: &str) -> String {
         let mut contents = String::new();
-        await_that(name, || {
+        wait_until(name, || {
             contents = fs::read_to_string(self.path(name)).unwrap_or_default();
             contents.ends_with('\n')
         });
@@ -111,18 +109,9 @@ impl Worker {
     }
 }
 
-/// Waits until something is so.
-pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "still waiting for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Waits until a process has ended.
 pub(crate) fn await_end_of(pid: &str) {
-    await_that(&format!("the end of process {pid}"), || {
+    wait_until(&format!("the end of process {pid}"), || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
     });

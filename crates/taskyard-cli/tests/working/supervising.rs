@@ -7,9 +7,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use taskyard_testkit::finishes;
+use taskyard_testkit::{finishes, wait_until};
 
-use crate::site::{Site, Worker, await_end_of, await_that};
+use crate::site::{Site, Worker, await_end_of};
 
 /// Returns the process that started another one.
 fn parent_of(pid: &str) -> Pid {
@@ -89,7 +89,7 @@ fn a_command_ends_although_nobody_takes_what_it_writes() {
     let pid = site.await_file("pid");
     // The pipe, the lines that wait to be shown, and then the pipe of the command are full: it waits, and so do we.
     let (mut used, mut same) = (String::new(), 0);
-    await_that("the command to be stuck", || {
+    wait_until("the command to be stuck", || {
         let now = times_of(&pid);
         (same, used) = (if now == used { same + 1 } else { 0 }, now);
         same == 40
@@ -184,7 +184,7 @@ fn a_killed_supervisor_takes_its_command_along_and_the_attempt_has_failed() {
 /// Waits for a supervisor of a worker that has stopped itself before its command began.
 fn stopped_supervisor(worker: &Worker, besides: &[Pid]) -> Pid {
     let mut found = None;
-    await_that("a supervisor to come up", || {
+    wait_until("a supervisor to come up", || {
         let processes =
             fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let stats = processes

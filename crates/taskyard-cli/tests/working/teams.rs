@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::site::{Site, await_that};
+use taskyard_testkit::wait_until;
+
+use crate::site::Site;
 
 /// Returns a team with a task, and ana and eve in it.
 fn team() -> Site {
@@ -59,7 +61,7 @@ fn a_worker_that_waits_for_work_is_woken_by_a_request_to_end() {
     let site = team();
     let worker = site.start("--team alpha --as ana --wait", "echo done > done");
     site.await_file("done");
-    await_that("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
+    wait_until("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
     site.home.ask("send --to ana --request shutdown");
     let ran = worker.end();
     assert!(ran.stdout.contains("left the team"), "{ran:?}");
@@ -103,12 +105,12 @@ fn a_command_that_fails_on_a_message_is_tried_as_often_as_on_a_task_and_the_mess
 fn a_worker_that_waits_is_woken_by_a_message_and_what_programs_say_starts_nothing() {
     let site = team();
     let worker = site.start("--team alpha --as ana --wait", "echo \"${TASKYARD_TASK_ID-none}\" >> runs");
-    await_that("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
+    wait_until("the end of the task", || site.home.ask("list --list alpha")["tasks"][0]["status"] == "completed");
     // A notice of one who left, and a result: neither is a prompt.
     site.home.ask("send --to ana --task 1 fine --list alpha");
     site.home.ask("team leave alpha --as eve");
     site.home.ask("send --to ana hello");
-    await_that("the message", || site.home.ask("inbox --sent")["messages"][0]["state"] == "read");
+    wait_until("the message", || site.home.ask("inbox --sent")["messages"][0]["state"] == "read");
     site.home.ask("send --to ana --request shutdown");
     worker.end();
     assert_eq!(site.await_file("runs"), "1\nnone");

@@ -8,11 +8,12 @@ use std::thread;
 
 use serde_json::{Value, json};
 use taskyard::Yard;
-use taskyard::core::{AgentName, ListId, MessageKey, Rules, TeamName};
+use taskyard::core::{AgentName, ListId, MessageKey, Rules};
 use taskyard::store::MemoryStore;
 use taskyard::stream::{AlreadyTold, Cursor, Interest};
-use taskyard::teams::{Letter, NewMember, NewTeam, Presence, Seat, TeamCaller, Teams};
+use taskyard::teams::{Letter, Seat, TeamCaller, Teams};
 use taskyard_postgres::{PostgresOpener, Surroundings};
+use taskyard_testkit::team_builder::make_team;
 use taskyard_testkit::{Scale, SharedPostgres};
 
 use crate::child::Participant;
@@ -24,20 +25,8 @@ const READERS: [&str; 4] = ["ana", "ben", "eve", "kim"];
 pub(crate) fn messages_of_16_processes_arrive_once_and_in_order() {
     let address = SharedPostgres::get().fresh_address();
     let teams = teams(&address);
-    let new = NewTeam { name: TeamName::new("alpha").unwrap(), description: None, agent_type: None };
-    let mut team = teams.create(&new, &agent("boss")).unwrap().unwrap().team;
     let senders: Vec<String> = (0..SENDERS).map(|number| format!("sender-{number}")).collect();
-    for name in READERS.into_iter().chain(senders.iter().map(String::as_str)) {
-        let new = NewMember {
-            agent: agent(name),
-            agent_type: None,
-            model: None,
-            plan_mode_required: false,
-            presence: Presence::Lasting,
-            backend: None,
-        };
-        team = teams.join(&team, &new).unwrap().unwrap().team;
-    }
+    make_team(&teams, "boss", READERS.into_iter().chain(senders.iter().map(String::as_str)));
     let each = Scale::from_environment(0.02).of(MESSAGES).div_ceil(SENDERS);
     let readers: Vec<Participant> =
         READERS.iter().map(|name| Participant::start(&["reader", &address, name])).collect();

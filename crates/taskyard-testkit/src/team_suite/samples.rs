@@ -1,9 +1,11 @@
 //! The team that the suite plays with.
 
-use taskyard::core::{AgentName, MessageKey, Team, TeamName};
-use taskyard::teams::{Letter, NewMember, NewTeam, Presence, Received, Seat, Teams};
+use taskyard::core::{AgentName, MessageKey, Team};
+use taskyard::teams::{Letter, Received, Seat, Teams};
 
 use crate::OpenedTeams;
+use crate::team_builder::make_team;
+pub(super) use crate::team_builder::{new_member, new_team};
 
 /// Opens a fresh place without teams.
 pub type OpenTeams = dyn Fn() -> OpenedTeams;
@@ -12,28 +14,9 @@ pub(super) fn agent(name: &str) -> AgentName {
     AgentName::new(name).unwrap()
 }
 
-pub(super) fn new_team(name: &str) -> NewTeam {
-    NewTeam { name: TeamName::new(name).unwrap(), description: None, agent_type: None }
-}
-
-pub(super) fn new_member(name: &str) -> NewMember {
-    NewMember {
-        agent: agent(name),
-        agent_type: None,
-        model: None,
-        plan_mode_required: false,
-        presence: Presence::Lasting,
-        backend: None,
-    }
-}
-
 /// Makes a team that `boss` leads, with these members.
 pub(super) fn make(teams: &Teams, members: &[&str]) -> Team {
-    let mut team = teams.create(&new_team("alpha"), &agent("boss")).unwrap().unwrap().team;
-    for name in members {
-        team = teams.join(&team, &new_member(name)).unwrap().unwrap().team;
-    }
-    team
+    make_team(teams, "boss", members.iter().copied())
 }
 
 pub(super) fn seat(teams: &Teams, name: &str) -> Seat {

@@ -61,7 +61,8 @@ impl Place {
     }
 }
 
-fn gather(root: &Path, folder: &str, disk: &mut Disk) {
+/// Takes in everything in a folder below a root, by its path.
+pub(crate) fn gather(root: &Path, folder: &str, disk: &mut Disk) {
     disk.insert(format!("{folder}/"), String::new());
     for entry in fs::read_dir(root.join(folder)).unwrap() {
         let entry = entry.unwrap();

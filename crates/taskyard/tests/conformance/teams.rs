@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -21,6 +20,7 @@ use taskyard::store::{FileStore, FileStoreOptions};
 use taskyard::teams::{FileTeamsOptions, Letter, Seat, TeamCaller, Teams};
 use tempfile::TempDir;
 
+use crate::place::gather;
 use crate::recording::Disk;
 
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
@@ -136,19 +136,6 @@ impl Office {
         let text =
             format!(r#"{{"type":"idle_notification","from":"{}","timestamp":"{}"{more}}}"#, seat.name, Timestamp(0));
         self.teams().send(&seat, "team-lead", &Letter::new(text)).unwrap().unwrap();
-    }
-}
-
-fn gather(root: &Path, folder: &str, disk: &mut Disk) {
-    disk.insert(format!("{folder}/"), String::new());
-    for entry in fs::read_dir(root.join(folder)).unwrap() {
-        let entry = entry.unwrap();
-        let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
-        if entry.file_type().unwrap().is_dir() {
-            gather(root, &path, disk);
-        } else {
-            disk.insert(path, fs::read_to_string(entry.path()).unwrap());
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 use taskyard::core::Status;
 use taskyard::{Error, Yard};
-use taskyard_testkit::finishes;
+use taskyard_testkit::{finishes, wait_until};
 
-use crate::place::{Place, find, id, is_alive, new, status, wait_until};
+use crate::place::{Place, find, id, is_alive, new, status};
 
 const HANGING: &str = "sleep 600 & echo $! > inner; echo $$ > outer; mv outer started; wait";
 

@@ -2,6 +2,8 @@ use taskyard::core::Status;
 use taskyard::core::rules::refusal::Refusal;
 use taskyard::machine::Machine;
 
+use taskyard_testkit::wait_until;
+
 use crate::place::{Place, id, refused, status};
 
 #[test]
@@ -83,7 +85,7 @@ fn a_check_demanded_while_hooks_run_is_asked_too() {
         let yard = yard.clone();
         move || yard.done(&id(1))
     });
-    crate::place::wait_until("the hook runs", || place.path("project/asked").exists());
+    wait_until("the hook runs", || place.path("project/asked").exists());
     let mut txn = yard.store().write(yard.list_id()).unwrap();
     let mut task = txn.find(&id(1)).unwrap().task().unwrap();
     task.metadata = serde_json::json!({"verify": "tests"}).as_object().cloned();

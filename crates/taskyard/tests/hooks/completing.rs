@@ -9,9 +9,9 @@ use taskyard::hooks::Hooks;
 use taskyard::operations::{OwnerChange, Patch, UndoRange, Update, Updated};
 use taskyard::store::{FileStore, FileStoreOptions, MemoryStore, Signature, Txn};
 use taskyard::{Error, Outcome, Yard};
-use taskyard_testkit::list_builder;
+use taskyard_testkit::{list_builder, wait_until};
 
-use crate::place::{Place, feedback, find, id, new, refused, status, wait_until};
+use crate::place::{Place, feedback, find, id, new, refused, status};
 
 fn completing() -> Update {
     Update { patch: Patch { status: Some(Status::Completed), ..Patch::default() }, ..Update::default() }

@@ -2,6 +2,8 @@ use taskyard::core::{ClientVersion, Op, Rules, Status};
 use taskyard::operations::NewTask;
 use taskyard::store::HistoryQuery;
 
+use taskyard_testkit::wait_until;
+
 use crate::place::{Place, feedback, find, id, new};
 
 #[test]
@@ -34,7 +36,7 @@ fn a_task_that_was_removed_meanwhile_needs_no_removing() {
         let yard = yard.clone();
         move || yard.create(new("x"))
     });
-    crate::place::wait_until("the hook runs", || place.path("project/asked").exists());
+    wait_until("the hook runs", || place.path("project/asked").exists());
     yard.delete(&[id(2)]).unwrap().done().unwrap();
     std::fs::write(place.path("project/go"), "").unwrap();
     feedback(working.join().unwrap());
@@ -72,7 +74,7 @@ fn a_task_whose_number_was_taken_while_hooks_were_asked_gets_the_next_and_they_a
         let yard = yard.clone();
         move || yard.create(NewTask { status: Some(Status::Completed), ..new("Done at once") })
     });
-    crate::place::wait_until("the hook runs", || place.path("project/asked").exists());
+    wait_until("the hook runs", || place.path("project/asked").exists());
     yard.create(new("Between")).unwrap().done().unwrap();
     std::fs::write(place.path("project/go"), "").unwrap();
     let made = working.join().unwrap().unwrap().done().unwrap().task;

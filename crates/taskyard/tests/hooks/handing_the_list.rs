@@ -8,9 +8,9 @@ use taskyard::core::rules::refusal::Refusal;
 use taskyard::core::{AgentName, ClientVersion, Rules, Status};
 use taskyard::hooks::HookWarning;
 use taskyard::operations::{NewTask, Stopped};
-use taskyard_testkit::finishes;
+use taskyard_testkit::{finishes, wait_until};
 
-use crate::place::{Place, id, new, notices, refused, status, wait_until};
+use crate::place::{Place, id, new, notices, refused, status};
 
 fn flat(event: &str, command: &str) -> String {
     json!({"hooks": {event: [{"type": "command", "command": command}]}}).to_string()

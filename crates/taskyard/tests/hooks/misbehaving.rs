@@ -2,9 +2,9 @@ use serde_json::json;
 use taskyard::core::Status;
 use taskyard::hooks::HookWarning;
 use taskyard::operations::NewTask;
-use taskyard_testkit::finishes;
+use taskyard_testkit::{finishes, wait_until};
 
-use crate::place::{Place, feedback, id, is_alive, notices, status, wait_until};
+use crate::place::{Place, feedback, id, is_alive, notices, status};
 
 fn with_timeout(command: &str, seconds: f64) -> Place {
     let hook = json!({"type": "command", "command": command, "timeout": seconds});

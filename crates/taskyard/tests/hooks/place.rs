@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use taskyard::config::{Config, Project};
@@ -15,7 +13,7 @@ use taskyard::operations::NewTask;
 use taskyard::process::Cancel;
 use taskyard::store::MemoryStore;
 use taskyard::{Error, Outcome, Yard};
-use taskyard_testkit::{PATIENCE, list_builder};
+use taskyard_testkit::list_builder;
 use tempfile::TempDir;
 
 pub(crate) struct Place {
@@ -132,15 +130,6 @@ pub(crate) fn feedback<T: std::fmt::Debug>(outcome: Result<Outcome<T>, Error>) -
 
 pub(crate) fn notices(yard: &Yard) -> Vec<HookWarning> {
     yard.hooks().unwrap().take_warnings()
-}
-
-/// Waits until something is so.
-pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "still waiting: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Tells whether a process is there and no zombie.
