@@ -10,6 +10,7 @@ use taskyard::store::{FileStore, FileStoreOptions};
 use tempfile::TempDir;
 
 use crate::listing::{Tasks, read_tasks};
+use crate::memory_folder::folder_in_memory;
 use crate::process::{Process, Program};
 use crate::ran::Ran;
 use crate::took::Took;
@@ -32,15 +33,15 @@ impl Home {
     /// Makes an empty home in memory, where the system has a place for that: for what is to be measured by the program and not by
     /// what else the disk is busy with, and for many homes that nothing but a process is to fail in.
     pub fn in_memory(binary: &str) -> Self {
-        match Path::new("/dev/shm") {
-            memory if memory.is_dir() => Self::below(memory, binary),
-            _ => Self::new(binary),
-        }
+        Self::inside(folder_in_memory(), binary)
     }
 
     fn below(directory: &Path, binary: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("taskyard-").tempdir_in(directory);
-        let folder = folder.expect("a temporary directory can be made");
+        Self::inside(folder.expect("a temporary directory can be made"), binary)
+    }
+
+    fn inside(folder: TempDir, binary: &str) -> Self {
         let path = folder.path().join("L");
         fs::create_dir(&path).expect("a directory can be made in it");
         Self { folder, path, binary: PathBuf::from(binary) }

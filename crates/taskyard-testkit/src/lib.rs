@@ -36,6 +36,7 @@ mod journal_dump;
 mod listing;
 mod log_store;
 mod long_journal;
+mod memory_folder;
 mod old_journal;
 mod old_yard;
 mod opened;
@@ -69,6 +70,7 @@ pub use listing::{
 };
 pub use log_store::LogStore;
 pub use long_journal::write_long_journal;
+pub use memory_folder::folder_in_memory;
 pub use old_journal::{make_first_format, make_second_format, set_format};
 pub use old_yard::{OldEntry, OldList, OldYard, Rows, pack};
 pub use opened::Opened;

@@ -24,7 +24,7 @@ use taskyard::store::{
 };
 use taskyard::teams::{FileTeamsOptions, TeamCaller, Teams};
 use taskyard::{Store, Yard};
-use taskyard_testkit::Scale;
+use taskyard_testkit::{Scale, folder_in_memory};
 
 const SYSTEMS: [System; 5] = [System::Tasks, System::Todos, System::Document, System::Teaching, System::Export];
 const RULES: [Rules; 3] =
@@ -134,7 +134,7 @@ fn no_input_that_is_made_from_a_schema_is_refused_as_malformed() {
     let mut runner = TestRunner::deterministic();
     let mut called = BTreeSet::new();
     for (system, rules) in SYSTEMS.into_iter().flat_map(|system| RULES.map(|rules| (system, rules))) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder_in_memory();
         let tools = toolbox(folder.path(), system, rules);
         let surface = Surface { system, rules, runs_commands: true };
         for (set, tool) in

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use taskyard::Store;
 use taskyard::core::{ClientVersion, Rules};
 use taskyard::store::{FileStore, FileStoreOptions};
-use taskyard_testkit::Opened;
 use taskyard_testkit::properties::random_operations_keep_the_invariants;
+use taskyard_testkit::{Opened, folder_in_memory};
 
 fn files(rules: Rules) -> Opened {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_in_memory();
     let options =
         FileStoreOptions { tasks: folder.path().join("tasks"), data: Some(folder.path().join("data")), rules };
     Opened::keeping(Arc::new(FileStore::open(options)) as Arc<dyn Store>, folder)

@@ -12,8 +12,8 @@ use taskyard::store::{
     DocumentOptions, DocumentPlace, FileStore, FileStoreOptions, MemoryStore, Signature, TeachingOptions,
     TeachingPlace, open_documents, open_teaching,
 };
-use taskyard_testkit::Opened;
 use taskyard_testkit::properties::{Removable, Removal, RemoveOutside, what_is_missing_is_named};
+use taskyard_testkit::{Opened, folder_in_memory};
 
 /// Nobody can reach into the memory of a store: what is removed is removed in another program's name.
 fn memory(rules: Rules) -> Removable {
@@ -31,7 +31,7 @@ fn memory(rules: Rules) -> Removable {
 }
 
 fn files(rules: Rules) -> Removable {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_in_memory();
     let (tasks, data) = (folder.path().join("tasks"), folder.path().join("data"));
     let remove = remove_files(&tasks);
     let store = FileStore::open(FileStoreOptions { tasks, data: Some(data), rules });
@@ -39,7 +39,7 @@ fn files(rules: Rules) -> Removable {
 }
 
 fn folders(rules: Rules) -> Removable {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_in_memory();
     let (lists, data) = (folder.path().join("folders"), folder.path().join("data"));
     let remove = remove_files(&lists);
     let store = open_teaching(TeachingOptions { place: TeachingPlace::Lists(lists), data, rules });
@@ -47,7 +47,7 @@ fn folders(rules: Rules) -> Removable {
 }
 
 fn documents(rules: Rules) -> Removable {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_in_memory();
     let (lists, data) = (folder.path().join("tasks"), folder.path().join("data"));
     let place = DocumentPlace::Lists(lists.clone());
     let remove = move |list: &ListId, removal: Removal<'_>| {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use taskyard_testkit::{Home, is_consistent_journal};
+use taskyard_testkit::{Home, folder_in_memory, is_consistent_journal};
 use tempfile::TempDir;
 
 /// A directory for backups, in memory where the system has a place for that, as the homes are.
@@ -14,8 +14,7 @@ pub(crate) struct Vault(TempDir);
 
 impl Vault {
     pub(crate) fn new() -> Self {
-        let memory = Some(Path::new("/dev/shm")).filter(|memory| memory.is_dir());
-        Self(memory.map_or_else(tempfile::tempdir, tempfile::tempdir_in).unwrap())
+        Self(folder_in_memory())
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

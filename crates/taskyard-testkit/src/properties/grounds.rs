@@ -17,6 +17,7 @@ use taskyard::{Store, store::Lookup};
 use tempfile::TempDir;
 
 use crate::commit;
+use crate::memory_folder::folder_in_memory;
 
 /// What can stand under a task's name.
 #[derive(Clone, Copy, Debug)]
@@ -73,14 +74,14 @@ pub(super) struct Folder {
 
 impl Folder {
     pub(super) fn of_the_client(rules: Rules) -> Self {
-        let kept = tempfile::tempdir().unwrap();
+        let kept = folder_in_memory();
         let (lists, data) = (kept.path().join("tasks"), kept.path().join("data"));
         let options = FileStoreOptions { tasks: lists.clone(), data: Some(data), rules };
         Self { store: Arc::new(FileStore::open(options)), lists, _kept: kept }
     }
 
     pub(super) fn of_teaching(rules: Rules) -> Self {
-        let kept = tempfile::tempdir().unwrap();
+        let kept = folder_in_memory();
         let (lists, data) = (kept.path().join("folders"), kept.path().join("data"));
         let store = open_teaching(TeachingOptions { place: TeachingPlace::Lists(lists.clone()), data, rules });
         Self { store, lists, _kept: kept }
@@ -155,7 +156,7 @@ pub(super) struct Documents {
 
 impl Documents {
     pub(super) fn new(rules: Rules) -> Self {
-        let kept = tempfile::tempdir().unwrap();
+        let kept = folder_in_memory();
         let (lists, data) = (kept.path().join("tasks"), kept.path().join("data"));
         let store = open_documents(DocumentOptions { place: DocumentPlace::Lists(lists.clone()), data, rules });
         Self { store, lists, _kept: kept }
