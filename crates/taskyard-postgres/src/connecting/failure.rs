@@ -22,7 +22,7 @@ pub(crate) struct Failure {
 struct Said(String);
 
 /// Where passwords come from.
-const PASSWORDS: &str = "it is looked for in the address, in PGPASSWORD and in ~/.pgpass";
+const PASSWORDS: &str = "it is looked for in the address, in PGPASSWORD and in ~/.pgpass, which counts if only you can read it (`chmod 600`)";
 
 /// What a failure means for whoever met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
