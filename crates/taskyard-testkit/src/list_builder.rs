@@ -80,12 +80,18 @@ fn task(part: &str) -> Task {
         } else if word.starts_with('{') {
             task.metadata = Some(serde_json::from_str::<Metadata>(word).unwrap());
         } else {
-            word.trim_matches(['"', '\'']).clone_into(&mut task.subject);
+            unquoted(word).clone_into(&mut task.subject);
         }
     }
     let ids = waits_for.split([',', ' ']).filter(|id| !id.is_empty());
     task.blocked_by = ids.map(|id| id.parse().unwrap()).collect();
     task
+}
+
+/// Returns what stands between a pair of quotes, or the word that has none.
+fn unquoted(word: &str) -> &str {
+    let between = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    between('"').or_else(|| between('\'')).unwrap_or(word)
 }
 
 /// Splits at a separator, but not inside quotes or braces.
