@@ -94,7 +94,7 @@ impl Hooks {
     /// Looks which hooks an event has.
     pub(crate) fn find(&self, event: HookEvent, agent_type: Option<&str>) -> Found {
         let mut catalogue = self.setup.catalogue(event, agent_type);
-        self.warning(std::mem::take(&mut catalogue.warnings));
+        self.warn(std::mem::take(&mut catalogue.warnings));
         Found(catalogue)
     }
 
@@ -113,7 +113,7 @@ impl Hooks {
         let workplace = self.workplace.as_ref().filter(|_| !hooks.is_empty());
         let run = || self.setup.run_all(&hooks, told.turn, &self.cancel);
         let (answers, warnings) = wait_aside(workplace, run).map_err(|_| Error::Cancelled)?;
-        self.warning(warnings);
+        self.warn(warnings);
         Ok(Answers { answers, skipped: found.0.left_out })
     }
 
@@ -122,7 +122,7 @@ impl Hooks {
         self.setup.common()
     }
 
-    pub(super) fn warning(&self, new: Vec<HookWarning>) {
+    pub(super) fn warn(&self, new: Vec<HookWarning>) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         for warning in new {
             if !warnings.contains(&warning) {

@@ -64,7 +64,7 @@ impl Hooks {
         why: String,
     ) -> Result<Option<HookTurn>, Error> {
         let command = readers.next().map(Hook::name).unwrap_or_default();
-        self.warning(vec![HookWarning::OutOfTurn { command, why }]);
+        self.warn(vec![HookWarning::OutOfTurn { command, why }]);
         Ok(None)
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn layout(network: &Network) -> Layout {
         let mut grid = Grid::new(network, &members);
         grid.order();
         grid.settle();
-        let height = grid.position(top, &mut boxes, &mut routes);
+        let height = grid.write_positions(top, &mut boxes, &mut routes);
         right = right.max(members.iter().map(|position| boxes[*position].0 + BOX_WIDTH).max().unwrap_or(0));
         top += height + 36;
     }
@@ -211,7 +211,7 @@ impl Grid {
     }
 
     /// Writes the positions down, the highest cell at `top`, and returns the height that was used.
-    fn position(&self, top: i64, boxes: &mut [(i64, i64)], routes: &mut Vec<(Edge, Vec<(i64, i64)>)>) -> i64 {
+    fn write_positions(&self, top: i64, boxes: &mut [(i64, i64)], routes: &mut Vec<(Edge, Vec<(i64, i64)>)>) -> i64 {
         let highest = self.cells.iter().map(|cell| cell.y).min().unwrap_or(0);
         let x = |cell: &Cell| MARGIN + i64::try_from(cell.layer).unwrap_or(0) * COLUMN;
         let y = |cell: &Cell| top + cell.y - highest;

@@ -18,10 +18,10 @@ fn on_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Returns the nearest place before or at this one at which a character begins.
-fn floor(text: &str, span: usize) -> usize {
-    let span = span.min(text.len());
-    (0..=span).rev().find(|span| text.is_char_boundary(*span)).unwrap_or(0)
+/// Returns the nearest position before or at this one at which a character begins.
+fn floor(text: &str, position: usize) -> usize {
+    let position = position.min(text.len());
+    (0..=position).rev().find(|position| text.is_char_boundary(*position)).unwrap_or(0)
 }
 
 #[cfg(test)]

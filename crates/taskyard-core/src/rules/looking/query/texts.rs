@@ -36,10 +36,10 @@ impl Needle {
     pub fn new(text: &str) -> Self {
         let lowered = text.to_lowercase();
         let raised: String = lowered.chars().map(|letter| even_capital(letter).unwrap_or(letter)).collect();
-        let rarity = |span: &usize| rarity(lowered.as_bytes()[*span]);
+        let rarity = |position: &usize| rarity(lowered.as_bytes()[*position]);
         // Far from each other, since words begin alike.
         let last = (0..lowered.len()).max_by_key(rarity).unwrap_or(0);
-        let first = (0..lowered.len()).rev().filter(|span| *span != last).max_by_key(rarity).unwrap_or(last);
+        let first = (0..lowered.len()).rev().filter(|position| *position != last).max_by_key(rarity).unwrap_or(last);
         // At the end of a word the small sigma is another one, which only whole texts tell.
         let is_last_sigma = |letter: char| letter == 'Σ' && lowered.contains('ς');
         let is_own =
@@ -79,7 +79,7 @@ impl Needle {
     /// Tells whether it occurs in a text in which it may begin in so many places, or more.
     fn is_in_blocks<const SIZE: usize>(&self, text: &[u8], last: usize) -> bool {
         // Where it may begin, as seen from each of the two bytes.
-        let [ones, twos] = self.rarest.map(|span| &text[span..=span + last]);
+        let [ones, twos] = self.rarest.map(|position| &text[position..=position + last]);
         let blocks = ones.as_chunks::<SIZE>().0.iter().zip(twos.as_chunks::<SIZE>().0).enumerate();
         let mut blocks = blocks.filter(|(_, (ones, twos))| self.may_begin(ones, twos)).map(|(block, _)| block * SIZE);
         let last_block = ones.last_chunk::<SIZE>().zip(twos.last_chunk::<SIZE>());
@@ -100,16 +100,18 @@ impl Needle {
         found
     }
 
-    fn begins_within(&self, text: &[u8], mut places: RangeInclusive<usize>) -> bool {
+    fn begins_within(&self, text: &[u8], mut positions: RangeInclusive<usize>) -> bool {
         let ([one, two], [first, second]) = (self.pairs(), self.rarest);
-        places.any(|span| {
-            is_one_of(text[span + first], one) && is_one_of(text[span + second], two) && self.begins(&text[span..])
+        positions.any(|position| {
+            is_one_of(text[position + first], one)
+                && is_one_of(text[position + second], two)
+                && self.begins(&text[position..])
         })
     }
 
     /// Returns each of the two bytes as it is in small letters and in capitals.
     fn pairs(&self) -> [(u8, u8); 2] {
-        self.rarest.map(|span| (self.lowered.as_bytes()[span], self.raised.as_bytes()[span]))
+        self.rarest.map(|position| (self.lowered.as_bytes()[position], self.raised.as_bytes()[position]))
     }
 
     /// Tells whether a text begins with it.
