@@ -13,18 +13,7 @@ const TABLES: [&str; 5] = ["lists", "tasks", "changes", "lease_clocks", "leases"
 
 #[test]
 fn a_list_that_was_put_back_from_a_copy_is_read_anew() {
-    let (address, schema) = fresh();
-    let yard = yard(&address, "L");
-    create(&yard, "kept");
-    for table in TABLES {
-        sql(&format!("CREATE TABLE {schema}.copy_of_{table} AS TABLE {schema}.{table}"));
-    }
-    create(&yard, "lost");
-    for table in TABLES {
-        sql(&format!("DELETE FROM {schema}.{table}; INSERT INTO {schema}.{table} TABLE {schema}.copy_of_{table}"));
-    }
-    // The same number of commits, of which the last is another.
-    create(&self::yard(&address, "L"), "other");
+    let (address, yard) = put_back();
     assert_eq!(subjects(&yard), ["kept", "other"]);
     create(&yard, "newest");
     assert_eq!(subjects(&self::yard(&address, "L")), ["kept", "other", "newest"]);
@@ -32,17 +21,7 @@ fn a_list_that_was_put_back_from_a_copy_is_read_anew() {
 
 #[test]
 fn a_writer_notices_that_its_list_was_put_back_from_a_copy() {
-    let (address, schema) = fresh();
-    let yard = yard(&address, "L");
-    create(&yard, "kept");
-    for table in TABLES {
-        sql(&format!("CREATE TABLE {schema}.copy_of_{table} AS TABLE {schema}.{table}"));
-    }
-    create(&yard, "lost");
-    for table in TABLES {
-        sql(&format!("DELETE FROM {schema}.{table}; INSERT INTO {schema}.{table} TABLE {schema}.copy_of_{table}"));
-    }
-    create(&self::yard(&address, "L"), "other");
+    let (_, yard) = put_back();
     let txn = yard.store().write(yard.list_id()).unwrap();
     assert_eq!(txn.revision(), Revision(2));
     assert_eq!(txn.find(&TaskId::number(2)).unwrap().task().unwrap().subject, "other");
@@ -64,6 +43,23 @@ fn a_list_that_has_another_number_now_is_read_anew() {
     assert_eq!(subjects(&first), ["of the second"]);
     let txn = second.store().write(second.list_id()).unwrap();
     assert_eq!(txn.find(&TaskId::number(1)).unwrap().task().unwrap().subject, "of the first");
+}
+
+/// Returns a database whose list `L` was put back from a copy and has gone another way since, and a yard that knows the list as it was
+/// before: with the same number of commits, of which the last is another.
+fn put_back() -> (String, Yard) {
+    let (address, schema) = fresh();
+    let yard = yard(&address, "L");
+    create(&yard, "kept");
+    for table in TABLES {
+        sql(&format!("CREATE TABLE {schema}.copy_of_{table} AS TABLE {schema}.{table}"));
+    }
+    create(&yard, "lost");
+    for table in TABLES {
+        sql(&format!("DELETE FROM {schema}.{table}; INSERT INTO {schema}.{table} TABLE {schema}.copy_of_{table}"));
+    }
+    create(&self::yard(&address, "L"), "other");
+    (address, yard)
 }
 
 fn fresh() -> (String, String) {

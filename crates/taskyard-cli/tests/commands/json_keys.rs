@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
-use crate::test::Test;
+use crate::test::{Test, compare};
 
 const LIST: &str = "home/.claude/tasks/project";
 
@@ -60,13 +60,7 @@ impl Keys {
 
     #[track_caller]
     fn snapshot(self) {
-        let thread = std::thread::current();
-        let name = thread.name().unwrap_or("test").replace("::", "__");
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("../snapshots");
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!(name, self.transcript));
+        compare(&self.transcript);
     }
 }
 

@@ -160,13 +160,7 @@ impl Test {
     /// Compares everything that was said with what was said before.
     #[track_caller]
     pub(crate) fn snapshot(self) {
-        let thread = std::thread::current();
-        let name = thread.name().unwrap_or("test").replace("::", "__");
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("../snapshots");
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!(name, self.transcript));
+        compare(&self.transcript);
     }
 
     /// Runs a command that reads something, and returns how it ended.
@@ -231,6 +225,18 @@ impl Drop for Test {
             kill_all_with("TASKYARD_HOME", &self.path("data").display().to_string());
         }
     }
+}
+
+/// Compares a transcript with the one that is kept under the name of the test.
+#[track_caller]
+pub(crate) fn compare(transcript: &str) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("test").replace("::", "__");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, transcript));
 }
 
 /// Replaces the ids of messages by `[id]`, and the moments in the ids of requests and in names of files by `[moment]`.
