@@ -3,12 +3,12 @@
 //! The journal has every note; `metadata.notes` is the copy that travels with the task. Nobody overwrites a note: what is written
 //! there in another way is added to the notes there are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
 use crate::rules::agents::naming::is_same_agent;
-use crate::{Metadata, Task};
+use crate::{Metadata, Task, Timestamp};
 
 use crate::note::elements;
 pub use crate::note::{NOTES, Note, NoteRead, notes_of, read_note};
@@ -73,32 +73,44 @@ pub(crate) fn keyed(notes: &[Value]) -> Vec<(String, &Value)> {
 }
 
 /// Gives a task back notes that it lost and takes others away, by their keys. Each stands again behind the one that it stood behind in
-/// `found`, where that is there.
+/// `found`, where that is there, and among notes that `found` does not know where its date says.
 pub(crate) fn give_notes(task: &mut Task, given: &HashSet<String>, taken: &HashSet<String>, found: &[Value]) {
-    let mut notes: Vec<(String, Value)> =
-        keyed(notes_of(task)).into_iter().map(|(key, note)| (key, note.clone())).collect();
+    let mut notes = keyed(notes_of(task));
     notes.retain(|(key, _)| !taken.contains(key));
-    let there: HashSet<String> = notes.iter().map(|(key, _)| key.clone()).collect();
-    // What comes back stands before the first note that was not there then.
-    let mut behind: HashMap<Option<String>, Vec<(String, Value)>> = HashMap::new();
+    let there: HashSet<&str> = notes.iter().map(|(key, _)| key.as_str()).collect();
+    let found = keyed(found);
+    let mut behind: HashMap<Option<&str>, Vec<&Value>> = HashMap::new();
     let mut last = None;
-    for (key, note) in keyed(found) {
-        if there.contains(&key) {
-            last = Some(key);
-        } else if given.contains(&key) {
-            behind.entry(last.clone()).or_default().push((key, note.clone()));
+    for (key, note) in &found {
+        if there.contains(key.as_str()) {
+            last = Some(key.as_str());
+        } else if given.contains(key) {
+            behind.entry(last).or_default().push(note);
         }
     }
-    let mut all: Vec<Value> = behind.remove(&None).into_iter().flatten().map(|(_, note)| note).collect();
-    for (key, note) in notes {
-        all.push(note);
-        all.extend(behind.remove(&Some(key)).into_iter().flatten().map(|(_, note)| note));
+    let known: HashSet<&str> = found.iter().map(|(key, _)| key.as_str()).collect();
+    let mut all = Vec::with_capacity(notes.len() + given.len());
+    let mut coming: VecDeque<&Value> = behind.remove(&None).unwrap_or_default().into();
+    for (key, note) in &notes {
+        let is_known = known.contains(key.as_str());
+        while let Some(back) = coming.pop_front_if(|back| is_known || !is_earlier(note, back)) {
+            all.push(back.clone());
+        }
+        all.push((*note).clone());
+        coming.extend(behind.remove(&Some(key.as_str())).into_iter().flatten());
     }
+    all.extend(coming.into_iter().cloned());
     if all.is_empty() {
         drop(task.metadata.as_mut().and_then(|metadata| metadata.shift_remove(NOTES)));
     } else {
         task.metadata.get_or_insert_default().insert(NOTES.to_owned(), Value::Array(all));
     }
+}
+
+/// Tells whether one note was made before another, as far as both say when.
+fn is_earlier(one: &Value, other: &Value) -> bool {
+    let made = |note| read_note(note).at.and_then(Timestamp::parse);
+    matches!((made(one), made(other)), (Some(one), Some(other)) if one < other)
 }
 
 /// Returns the notes that are not among others, in their order.
@@ -239,6 +251,25 @@ mod tests {
         assert_eq!(now.meta("notes"), Some(&json!(["a", "b", "c", "d"])));
         give_notes(&mut now, &HashSet::new(), &["a", "b", "c", "d"].map(key).into(), &[]);
         assert_eq!(now.meta("notes"), None);
+    }
+
+    #[test]
+    fn what_comes_back_among_notes_that_came_back_before_it_stands_where_its_date_says() {
+        let dated = |text: &str, second: u8| json!({"at": format!("2026-01-01T00:00:{second:02}.000Z"), "text": text});
+        let (first, second, third) = (dated("first", 1), dated("second", 2), dated("third", 3));
+        let key = |note: &Value| keyed(std::slice::from_ref(note))[0].0.clone();
+        // Each was alone in the file when another program lost it, and they come back in any order.
+        for order in [[&first, &second, &third], [&second, &first, &third], [&third, &second, &first]] {
+            let mut now = task(json!({}));
+            for note in order {
+                give_notes(&mut now, &[key(note)].into(), &HashSet::new(), std::slice::from_ref(note));
+            }
+            assert_eq!(now.meta("notes"), Some(&json!([first, second, third])));
+        }
+        // Where both were seen side by side, their order then holds, whatever a clock said.
+        let mut now = task(json!({ "notes": [first] }));
+        give_notes(&mut now, &[key(&third)].into(), &HashSet::new(), &[third.clone(), first.clone()]);
+        assert_eq!(now.meta("notes"), Some(&json!([third, first])));
     }
 
     #[test]
